@@ -1,0 +1,54 @@
+"""The two errors a user can meet; both say what was wrong, where, and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from sys import _getframe
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a user's file."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class ModelError(ValueError):
+    """A mistake in a model file, or in a call of a compiled robot."""
+
+    def __init__(self, message: str, place: Place | None = None) -> None:
+        super().__init__(f"{place}: {message}" if place else message)
+        self.place = place
+
+
+class ArtifactError(ModelError):
+    """An artifact that is missing, damaged, edited or made from another model."""
+
+
+def calling_place() -> Place:
+    """The nearest line outside this package on the call stack: what the user wrote."""
+    frame = _getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "modelgen":
+        frame = frame.f_back
+    return Place(shortened(Path(frame.f_code.co_filename)), frame.f_lineno)
+
+
+def shortened(path: Path) -> str:
+    """The path relative to the working folder where it lies below it, else as it is."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
+
+
+def suggestion(wrong: str, known: Iterable[str]) -> str:
+    """' Did you mean `x`?' when a known name is close to the wrong one, else nothing."""
+    close = get_close_matches(wrong, list(known), n=1, cutoff=0.6)
+    return f" Did you mean `{close[0]}`?" if close else ""

@@ -1,0 +1,192 @@
+"""From a robot's energies and forces to its equations of motion, by Lagrange's equations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sympy import Expr, Float, Matrix, S, Symbol, factor_terms
+
+from .declarations import Energy, Load
+from .equations import EquationsOfMotion
+from .errors import ModelError
+from .metadata import Input, Metadata, Parameter, State
+from .robot import Robot
+from .trigonometry import collapsed
+
+RATE_UNITS = {"revolute": ("rad", "rad/s"), "prismatic": ("m", "m/s")}
+
+
+def equations_of_motion(robot: Robot) -> EquationsOfMotion:
+    """Lagrange's equations, solved for the generalized momenta's rates: M(q) vdot = force(q, v) + B(q) u.
+
+    With T = v' M v / 2 + b' v + T0 (all of q), the force is -c(q, v) + d(T0 - U)/dq + the applied forces at u = 0,
+    where c holds the Christoffel terms of M and the gyroscopic ones of b. Fixed parameters become numbers.
+    """
+    q = [joint.symbol for joint in robot.joints]
+    v = [symbol.rate for symbol in q]
+    u = [drive.symbol for drive in robot.drives]
+    if not robot.stated_task:
+        raise ModelError(
+            f"robot `{robot.name}` has no task. End the file with robot.task(state_cost=..., action_cost=LogCos(...), "
+            "start=dict(...), horizon=..., weight_at_horizon=..., control_rate=...).",
+            robot.place,
+        )
+    mass_matrix = _mass_matrix(robot.kinetic, v)
+    forces, input_matrix = _applied(robot.loads, q, u)
+    total = (
+        forces
+        - _christoffel(mass_matrix, q, v)
+        + _remainder(robot.kinetic, q, v)
+        - _gradient([energy.value for energy in robot.potential], q)
+    )
+    fixed = {constant.symbol: Float(constant.value) for constant in robot.constants if constant.fixed}
+    return EquationsOfMotion(
+        coordinates=tuple(q),
+        velocities=tuple(v),
+        inputs=tuple(u),
+        parameters=tuple(constant.symbol for constant in robot.constants if not constant.fixed),
+        definitions=(),
+        coordinate_rates=Matrix(v),
+        mass_matrix=mass_matrix.xreplace(fixed),
+        force=total.xreplace(fixed),
+        input_matrix=input_matrix.xreplace(fixed),
+        state_cost=robot.stated_task.state_cost.xreplace(fixed),
+    )
+
+
+def metadata(robot: Robot) -> Metadata:
+    """All an artifact says about the robot besides its kernels."""
+    if not robot.stated_task:
+        raise ModelError(f"robot `{robot.name}` has no task; end the file with robot.task(...).", robot.place)
+    positions = [
+        State(
+            joint.symbol.name,
+            "position",
+            RATE_UNITS[joint.kind][0],
+            joint.limit,
+            joint.continuous,
+            joint.meaning,
+        )
+        for joint in robot.joints
+    ]
+    velocities = [
+        State(
+            joint.symbol.rate.name,
+            "velocity",
+            RATE_UNITS[joint.kind][1],
+            joint.rate_limit,
+            False,
+            f"rate of {joint.symbol.name}",
+        )
+        for joint in robot.joints
+    ]
+    return Metadata(
+        name=robot.name,
+        description=robot.description,
+        states=(*positions, *velocities),
+        inputs=tuple(Input(each.symbol.name, each.unit, each.limit, each.meaning) for each in robot.drives),
+        parameters=tuple(
+            Parameter(each.symbol.name, each.value, each.unit, *each.bounds, each.meaning)
+            for each in robot.constants
+            if not each.fixed
+        ),
+        task=robot.stated_task.numbers,
+    )
+
+
+def _mass_matrix(kinetic: Sequence[Energy], v: Sequence[Symbol]) -> Matrix:
+    """M = d2T/dv2, which must not depend on the rates."""
+    size = len(v)
+    matrix = Matrix.zeros(size, size)
+    for energy in kinetic:
+        for row in range(size):
+            slope = energy.value.diff(v[row])
+            for column in range(row, size):
+                entry = slope.diff(v[column])
+                if not entry.free_symbols.isdisjoint(v):
+                    entry = entry.expand()
+                if not entry.free_symbols.isdisjoint(v):
+                    raise ModelError(
+                        f"the kinetic energy is not quadratic in `{v[row]}` and `{v[column]}`: its second derivative "
+                        f"is {entry}. Write energies such as mass * coordinate.rate**2 / 2.",
+                        energy.place,
+                    )
+                matrix[row, column] += entry
+    for row in range(size):
+        for column in range(row, size):
+            matrix[row, column] = matrix[column, row] = collapsed(matrix[row, column])
+    return matrix
+
+
+def _christoffel(mass_matrix: Matrix, q: Sequence[Symbol], v: Sequence[Symbol]) -> Matrix:
+    """c_i = sum_jk (dM_ij/dq_k - dM_jk/dq_i / 2) v_j v_k, one coefficient per product of rates."""
+    size = len(q)
+    slopes = [
+        [[mass_matrix[min(i, j), max(i, j)].diff(q[k]) for k in range(size)] for j in range(size)]
+        for i in range(size)
+    ]
+    result = []
+    for i in range(size):
+        row = S.Zero
+        for j in range(size):
+            row += _compact(slopes[i][j][j] - slopes[j][j][i] / 2) * v[j] ** 2
+            for k in range(j):
+                row += _compact(slopes[i][j][k] + slopes[i][k][j] - slopes[j][k][i]) * v[j] * v[k]
+        result.append(row)
+    return Matrix(result)
+
+
+def _compact(coefficient: Expr) -> Expr:
+    """The expression with cancelling terms gone and common factors out."""
+    return factor_terms(coefficient.expand())
+
+
+def _remainder(kinetic: Sequence[Energy], q: Sequence[Symbol], v: Sequence[Symbol]) -> Matrix:
+    """Forces from the parts of T that are linear in the rates (gyroscopic) or free of them."""
+    at_rest = dict.fromkeys(v, S.Zero)
+    linear = [S.Zero] * len(q)
+    free = []
+    for energy in kinetic:
+        if energy.value.free_symbols.isdisjoint(v):
+            free.append(energy.value)
+            continue
+        free.append(energy.value.xreplace(at_rest))
+        for i, rate in enumerate(v):
+            linear[i] += energy.value.diff(rate).xreplace(at_rest)
+    gyroscopic = [
+        sum(((linear[j].diff(q[i]) - linear[i].diff(q[j])) * v[j] for j in range(len(q))), S.Zero)
+        for i in range(len(q))
+    ]
+    return Matrix(gyroscopic) + _gradient(free, q)
+
+
+def _gradient(terms: Sequence[Expr], q: Sequence[Symbol]) -> Matrix:
+    """d(sum of terms)/dq as a column."""
+    total = sum(terms, S.Zero)
+    return Matrix([factor_terms(total.diff(symbol)) for symbol in q])
+
+
+def _applied(loads: Sequence[Load], q: Sequence[Symbol], u: Sequence[Symbol]) -> tuple[Matrix, Matrix]:
+    """Generalized forces at u = 0 and their slope in u, by virtual work."""
+    forces = Matrix.zeros(len(q), 1)
+    slopes = Matrix.zeros(len(q), len(u))
+    without_input = dict.fromkeys(u, S.Zero)
+    for load in loads:
+        gains = [load.force.diff(symbol) for symbol in u]
+        for column, gain in enumerate(gains):
+            if not gain.free_symbols.isdisjoint(u):
+                gains[column] = gain.expand()
+            if not gains[column].free_symbols.isdisjoint(u):
+                raise ModelError(
+                    f"the applied force {load.force} is not affine in the input `{u[column]}`. Inputs may only be "
+                    "multiplied by expressions of the state and added; declare the nonlinear term itself as the "
+                    "input, for example.",
+                    load.place,
+                )
+        passive = load.force.xreplace(without_input)
+        for row, coordinate in enumerate(q):
+            lever = load.displacement.diff(coordinate)
+            forces[row] += lever * passive
+            for column, gain in enumerate(gains):
+                slopes[row, column] += lever * gain
+    return forces, slopes

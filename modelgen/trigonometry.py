@@ -1,0 +1,85 @@
+"""Shorter sums of products of sines and cosines, without SymPy's slow search for them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from sympy import Add, Expr, Mul, S, cos, default_sort_key, factor_terms, sin
+
+Pair = tuple[str, Expr, Expr]  # which functions ("cc", "ss", "sc", "cs") of which two angles
+
+
+def collapsed(expression: Expr) -> Expr:
+    """The expression with cos^2 a + sin^2 a gone and cos a cos b + sin a sin b and its kind as one function.
+
+    Only equal coefficients are joined, so the number of terms never grows; the shorter of the two is returned.
+    """
+    if not expression.has(sin, cos):
+        return factor_terms(expression)
+    angles = {function.args[0] for function in expression.atoms(sin, cos)}
+    terms = list(Add.make_args(expression.expand()))
+    for angle in sorted(angles, key=default_sort_key):
+        terms = list(Add.make_args(_squares_joined(terms, angle)))
+    return min((expression, factor_terms(_products_joined(terms))), key=lambda candidate: candidate.count_ops())
+
+
+def _squares_joined(terms: Iterable[Expr], angle: Expr) -> Expr:
+    """p cos^2 + q sin^2 as p + (q - p) sin^2, where the same other factors stand beside both."""
+    others = []
+    squares: dict[Expr, list[Expr]] = defaultdict(lambda: [S.Zero, S.Zero])
+    for term in terms:
+        coefficient, factors = term.as_coeff_mul()
+        kind = next((n for n, square in enumerate((cos(angle) ** 2, sin(angle) ** 2)) if square in factors), None)
+        if kind is None:
+            others.append(term)
+        else:
+            square = (cos(angle) ** 2, sin(angle) ** 2)[kind]
+            squares[Mul(*(factor for factor in factors if factor != square))][kind] += coefficient
+    for rest, (p, q) in squares.items():
+        if p != 0 and q != 0:
+            others += [p * rest, (q - p) * rest * sin(angle) ** 2]
+        else:
+            others.append(p * rest * cos(angle) ** 2 + q * rest * sin(angle) ** 2)
+    return Add(*others)
+
+
+def _products_joined(terms: Iterable[Expr]) -> Expr:
+    """Products of two functions of different angles, joined where the same other factors stand beside both."""
+    others = []
+    products: dict[Expr, dict[Pair, Expr]] = defaultdict(dict)
+    for term in terms:
+        coefficient, pair, rest = _parted(term)
+        if pair is None:
+            others.append(term)
+        else:
+            products[rest][pair] = products[rest].get(pair, S.Zero) + coefficient
+    return Add(*others, *(rest * _sum(pairs) for rest, pairs in products.items()))
+
+
+def _parted(term: Expr) -> tuple[Expr, Pair | None, Expr]:
+    """Number, the sine or cosine factors of two different angles if there are exactly two, and the other factors."""
+    coefficient, factors = term.as_coeff_mul()
+    functions = [factor for factor in factors if isinstance(factor, sin | cos)]
+    if len(functions) != 2 or functions[0].args == functions[1].args:
+        return coefficient, None, term
+    first, second = sorted(functions, key=lambda function: default_sort_key(function.args[0]))
+    kind = "".join("s" if isinstance(function, sin) else "c" for function in (first, second))
+    rest = Mul(*(factor for factor in factors if not isinstance(factor, sin | cos)))
+    return coefficient, (kind, first.args[0], second.args[0]), rest
+
+
+def _sum(pairs: dict[Pair, Expr]) -> Expr:
+    """The sum of coefficient * product over the pairs of angles."""
+    result = S.Zero
+    for a, b in dict.fromkeys((a, b) for _, a, b in pairs):
+        cc, ss, sc, cs = (pairs.get((kind, a, b), S.Zero) for kind in ("cc", "ss", "sc", "cs"))
+        if cc in (ss, -ss):
+            result += cc * cos(a - b if cc == ss else a + b)
+        else:
+            result += cc * cos(a) * cos(b) + ss * sin(a) * sin(b)
+        if sc in (cs, -cs):
+            result += sc * sin(a + b if sc == cs else a - b)
+        else:
+            result += sc * sin(a) * cos(b) + cs * cos(a) * sin(b)
+    return result

@@ -1,0 +1,112 @@
+"""Checked values of a model file: numbers, names and expressions, refused with a message that says what to write."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from keyword import iskeyword
+
+from sympy import Basic, Expr, I, Symbol, nan, oo, sympify, zoo
+from sympy.core.function import AppliedUndef
+from sympy.core.sympify import SympifyError
+
+from .errors import ModelError, Place, suggestion
+
+
+def number(value: object, what: str, place: Place) -> float:
+    """A finite real number; SymPy constants such as pi/2 are numbers too."""
+    try:
+        if isinstance(value, str | bytes | bool):
+            raise TypeError
+        result = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is {value!r}; write a number.", place) from None
+    if not math.isfinite(result):
+        raise ModelError(f"{what} is {value}; write a finite number.", place)
+    return result
+
+
+def positive(value: object, what: str, place: Place) -> float:
+    """A finite number above zero."""
+    result = number(value, what, place)
+    if result <= 0:
+        raise ModelError(f"{what} is {result:g}; write a number above zero.", place)
+    return result
+
+
+def identifier(name: object, what: str, place: Place) -> str:
+    """A name that can stand in emitted code and file names."""
+    if not isinstance(name, str):
+        raise ModelError(f'the name of the {what} is {name!r}; write a string such as "mass".', place)
+    if not (name.isascii() and name.isidentifier()) or name.startswith("_"):
+        raise ModelError(
+            f"`{name}` cannot name the {what}: a name has letters, digits and underscores and starts with a "
+            f"letter. Write `{_repaired(name)}`, for example.",
+            place,
+        )
+    if iskeyword(name):
+        raise ModelError(
+            f"`{name}` cannot name the {what}: it is a Python keyword. Write `{name}_value` or another word.",
+            place,
+        )
+    return name
+
+
+def _repaired(name: str) -> str:
+    """The nearest valid name."""
+    letters = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name).strip("_")
+    return letters if letters[:1].isalpha() else f"value_{letters}".rstrip("_")
+
+
+def expression(value: object, what: str, place: Place) -> Expr:
+    """A finite real scalar SymPy expression."""
+    try:
+        result = sympify(value, strict=True)
+    except SympifyError:
+        result = None
+    if not isinstance(result, Expr) or isinstance(value, bool):
+        raise ModelError(
+            f"the {what} is {value!r}, a {type(value).__name__}; write a SymPy expression or a number.", place
+        )
+    unknown = sorted(str(function) for function in result.atoms(AppliedUndef))
+    if unknown:
+        raise ModelError(
+            f"the {what} contains the function {unknown[0]}. Coordinates are plain symbols here: write what "
+            "robot.revolute(...) or robot.prismatic(...) returned, and its `.rate` for the velocity.",
+            place,
+        )
+    if result.has(nan, zoo, oo, -oo):
+        raise ModelError(f"the {what} is {result}, which is not finite. Look for a division by zero.", place)
+    if result.has(I):
+        raise ModelError(f"the {what} is {result}, which is complex. Write a real expression.", place)
+    return result
+
+
+def check_symbols(
+    term: Basic,
+    what: str,
+    allowed: Collection[Symbol],
+    declared: Mapping[str, Symbol],
+    why: str,
+    place: Place,
+) -> None:
+    """Every symbol of the term is declared by the robot and may stand in this place (`why` says what may)."""
+    for symbol in sorted(term.free_symbols, key=str):
+        if symbol in allowed:
+            continue
+        name = str(symbol)
+        if declared.get(name) == symbol:
+            raise ModelError(f"the {what} contains `{name}`; {why}", place)
+        if name in declared:
+            raise ModelError(
+                f"the {what} contains a symbol `{name}` that is not the one this robot declares: it only has the "
+                f'same name. Use what robot.parameter("{name}", ...), robot.input or the coordinate returned '
+                "instead of making a Symbol.",
+                place,
+            )
+        raise ModelError(
+            f"the {what} contains the symbol `{name}`, which this robot does not declare."
+            f"{suggestion(name, declared)} Declare it first, for example "
+            f'{name} = robot.parameter("{name}", value, "unit", bounds=(lower, upper)).',
+            place,
+        )

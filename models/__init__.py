@@ -1,0 +1,1 @@
+"""The robots shipped with modelgen, one file each."""

@@ -1,0 +1,53 @@
+"""Cart-pole: a pole hinged on a cart that a horizontal force drives along a rail."""
+
+from sympy import cos, pi, sin, sqrt
+
+from modelgen import LogCos, Robot, smooth_barrier
+
+robot = Robot("cartpole", "A pole hinged on a cart that a horizontal force drives along a rail")
+
+cart = robot.prismatic("cart", limit=0.5, rate_limit=5, meaning="position of the cart, 0 mid-rail")
+pole = robot.revolute("pole", continuous=True, rate_limit=20, meaning="angle of the pole, 0 upright")
+
+cart_mass = robot.parameter("cart_mass", 0.57, "kg", bounds=(0.285, 0.855), meaning="mass of the cart")
+pole_mass = robot.parameter("pole_mass", 0.127, "kg", bounds=(0.0635, 0.1905), meaning="mass at the pole's centre")
+pole_half_length = robot.parameter(
+    "pole_half_length", 0.3365 / 2, "m", bounds=(0.3365 / 4, 0.3365 * 3 / 4), meaning="hinge to the pole's centre"
+)
+cart_damping = robot.parameter("cart_damping", 0.1, "N s/m", bounds=(0.05, 0.15), meaning="friction of the cart")
+pole_damping = robot.parameter("pole_damping", 1e-3, "N m s", bounds=(5e-4, 1.5e-3), meaning="friction of the hinge")
+
+force = robot.input("force", 12, "N", meaning="horizontal force on the cart")
+
+robot.point_mass(cart_mass, (cart, 0))
+robot.point_mass(pole_mass, (cart + pole_half_length * sin(pole), pole_half_length * cos(pole)))
+robot.apply(cart, force)
+robot.damp(cart, cart_damping)
+robot.damp(pole, pole_damping)
+
+
+def swing_cost(angle):
+    """The square of an angle, bent so that it repeats after a turn."""
+    return (pi * sin(angle / 2)) ** 2
+
+
+def barrier(x, limit, cost_at_limit):
+    """A wall five times as high as the coordinate's own cost at the limit."""
+    return smooth_barrier(x, limit, 5 * cost_at_limit)
+
+
+robot.task(
+    state_cost=25 * cart**2
+    + swing_cost(pole)
+    + 0.5 * cart.rate**2
+    + 0.1 * pole.rate**2
+    + barrier(cart, 0.4, 25 * 0.4**2)
+    + barrier(pole, 1.1 * pi, swing_cost(1.1 * pi))
+    + barrier(cart.rate, 5.5, 0.5 * 5.5**2)
+    + barrier(pole.rate, 22, 0.1 * 22**2),
+    action_cost=LogCos(0.1),
+    start=dict(cart=(0, sqrt(1e-3)), pole=(pi, sqrt(5e-2)), cart_rate=(0, 1e-3), pole_rate=(0, 1e-3)),
+    horizon=5,
+    weight_at_horizon=0.8,
+    control_rate=125,
+)
