@@ -6,10 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .errors import ArtifactError, ModelError
-    from .loader import load
-    from .robot import Robot
-    from .tasks import LogCos, Quadratic, Tanh, smooth_barrier
+    from modelgen.errors import ArtifactError, ModelError
+    from modelgen.loader import load
+    from modelgen.robot import Robot
+    from modelgen.tasks import LogCos, Quadratic, Tanh, smooth_barrier
 
 __all__ = ["ArtifactError", "LogCos", "ModelError", "Quadratic", "Robot", "Tanh", "load", "smooth_barrier"]
 

@@ -7,13 +7,13 @@ from typing import Literal
 
 from sympy import Expr, Symbol
 
-from .errors import Place
-from .metadata import Task
+from modelgen.errors import Place
+from modelgen.metadata import Task
 
 RATE = "_rate"
 
 
-class Coordinate(Symbol):
+class Coordinate(Symbol):  # type: ignore[misc]
     """A generalized coordinate: a SymPy symbol that knows the symbol of its velocity."""
 
     @property

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from sympy import Expr, Float, Matrix, S, Symbol, factor_terms
 
-from .declarations import Energy, Load
-from .equations import EquationsOfMotion
-from .errors import ModelError
-from .metadata import Input, Metadata, Parameter, State
-from .robot import Robot
-from .trigonometry import collapsed
+from modelgen.declarations import Energy, Load
+from modelgen.equations import EquationsOfMotion
+from modelgen.errors import ModelError
+from modelgen.metadata import Input, Metadata, Parameter, State
+from modelgen.robot import Robot
+from modelgen.trigonometry import collapsed
 
 RATE_UNITS = {"revolute": ("rad", "rad/s"), "prismatic": ("m", "m/s")}
 
@@ -19,16 +19,17 @@ RATE_UNITS = {"revolute": ("rad", "rad/s"), "prismatic": ("m", "m/s")}
 def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     """Lagrange's equations, solved for the generalized momenta's rates: M(q) vdot = force(q, v) + B(q) u.
 
-    With T = v' M v / 2 + b' v + T0 (all of q), the force is -c(q, v) + d(T0 - U)/dq + the applied forces at u = 0,
-    where c holds the Christoffel terms of M and the gyroscopic ones of b. Fixed parameters become numbers.
+    With T = v' M v / 2 + b' v + T0 (all of q), the force is -c(q, v) + d(T0 - U)/dq + the applied forces at
+    u = 0, where c holds the Christoffel terms of M and the gyroscopic ones of b. Fixed parameters are folded.
     """
     q = [joint.symbol for joint in robot.joints]
     v = [symbol.rate for symbol in q]
     u = [drive.symbol for drive in robot.drives]
     if not robot.stated_task:
         raise ModelError(
-            f"robot `{robot.name}` has no task. End the file with robot.task(state_cost=..., action_cost=LogCos(...), "
-            "start=dict(...), horizon=..., weight_at_horizon=..., control_rate=...).",
+            f"robot `{robot.name}` has no task. End the file with robot.task(state_cost=..., "
+            "action_cost=LogCos(...), start=dict(...), horizon=..., weight_at_horizon=..., "
+            "control_rate=...).",
             robot.place,
         )
     mass_matrix = _mass_matrix(robot.kinetic, v)
@@ -107,8 +108,8 @@ def _mass_matrix(kinetic: Sequence[Energy], v: Sequence[Symbol]) -> Matrix:
                     entry = entry.expand()
                 if not entry.free_symbols.isdisjoint(v):
                     raise ModelError(
-                        f"the kinetic energy is not quadratic in `{v[row]}` and `{v[column]}`: its second derivative "
-                        f"is {entry}. Write energies such as mass * coordinate.rate**2 / 2.",
+                        f"the kinetic energy is not quadratic in `{v[row]}` and `{v[column]}`: its second "
+                        f"derivative is {entry}. Write energies such as mass * coordinate.rate**2 / 2.",
                         energy.place,
                     )
                 matrix[row, column] += entry
@@ -178,9 +179,9 @@ def _applied(loads: Sequence[Load], q: Sequence[Symbol], u: Sequence[Symbol]) ->
                 gains[column] = gain.expand()
             if not gains[column].free_symbols.isdisjoint(u):
                 raise ModelError(
-                    f"the applied force {load.force} is not affine in the input `{u[column]}`. Inputs may only be "
-                    "multiplied by expressions of the state and added; declare the nonlinear term itself as the "
-                    "input, for example.",
+                    f"the applied force {load.force} is not affine in the input `{u[column]}`. Inputs may "
+                    "only be multiplied by expressions of the state and added; declare the nonlinear term "
+                    "itself as the input, for example.",
                     load.place,
                 )
         passive = load.force.xreplace(without_input)

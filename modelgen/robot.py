@@ -8,10 +8,10 @@ from typing import Literal
 
 from sympy import Expr, Float, Matrix, S, Symbol
 
-from .declarations import RATE, Constant, Coordinate, Drive, Energy, Joint, Load, StatedTask
-from .errors import ModelError, Place, calling_place
-from .tasks import LogCos, Quadratic, Tanh, numeric_task
-from .values import check_symbols, expression, identifier, number, positive
+from modelgen.declarations import RATE, Constant, Coordinate, Drive, Energy, Joint, Load, StatedTask
+from modelgen.errors import ModelError, Place, calling_place
+from modelgen.tasks import LogCos, Quadratic, Tanh, numeric_task
+from modelgen.values import check_symbols, expression, identifier, number, parameter_range, positive
 
 
 class Robot:
@@ -71,7 +71,8 @@ class Robot:
         place = calling_place()
         if continuous == (limit is not None):
             raise ModelError(
-                f"the angle `{name}` needs either continuous=True (it turns without end) or limit=... in rad.",
+                f"the angle `{name}` needs either continuous=True (it turns without end) or a limit=... in "
+                "rad.",
                 place,
             )
         return self._joint(
@@ -89,30 +90,17 @@ class Robot:
         unit: str,
         *,
         bounds: tuple[float, float] | None = None,
+        tolerance: float | None = None,
         fixed: bool = False,
         meaning: str = "",
     ) -> Symbol:
-        """Declare a physical parameter with its nominal value, and its bounds unless it is fixed."""
+        """Declare a physical parameter: nominal value, and the range of its true value unless it is fixed.
+
+        bounds: (lower, upper); or tolerance: 0.5 for half to one and a half times the value.
+        """
         place = calling_place()
         nominal = number(value, f"value of `{name}`", place)
-        if bounds is None and not fixed:
-            raise ModelError(
-                f"the parameter `{name}` has no bounds. Write bounds=(lower, upper), the range in which its true value "
-                "may lie, or fixed=True to keep it constant.",
-                place,
-            )
-        lower, upper = self._bounds(name, bounds or (nominal, nominal), place)
-        if not lower <= nominal <= upper:
-            raise ModelError(
-                f"the parameter `{name}` is {nominal:g}, outside its bounds ({lower:g}, {upper:g}). "
-                "Change the value or the bounds.",
-                place,
-            )
-        if lower == upper and not fixed:
-            raise ModelError(
-                f"the bounds of `{name}` leave no room: both are {lower:g}. Widen them or write fixed=True.",
-                place,
-            )
+        lower, upper = parameter_range(name, nominal, bounds, tolerance, fixed, place)
         symbol = Symbol(name, positive=True) if lower > 0 else Symbol(name, real=True)
         self._declare(name, "parameter", symbol, place)
         self.constants.append(Constant(symbol, nominal, unit, (lower, upper), fixed, meaning, place))
@@ -140,7 +128,7 @@ class Robot:
         self._mass(mass, position, calling_place())
 
     def body(self, mass: object, inertia: object, position: Sequence[object], angle: object) -> None:
-        """Add a planar body: mass (kg) and inertia (kg m^2) about its centre, centre (x, height), and angle (rad)."""
+        """Add a planar body: mass (kg), inertia about its centre (kg m^2), its position (x, height), angle."""
         place = calling_place()
         self._mass(mass, position, place)
         spin = self._velocity(self._term(angle, "angle of the body", "q", place))
@@ -161,7 +149,7 @@ class Robot:
     def apply(self, displacement: object, force: object) -> None:
         """Add a force (N) along a coordinate or displacement, or a torque (N m) along an angle.
 
-        The displacement may be any expression of the coordinates: the force's work is force * d(displacement).
+        The displacement may be any expression of the coordinates: the work is force * d(displacement).
         """
         place = calling_place()
         along = self._term(displacement, "displacement", "q", place)
@@ -204,9 +192,9 @@ class Robot:
     ) -> None:
         """Add a DC motor without inductance, driven by a voltage (V).
 
-        The motor turns `gear` rad per unit of the displacement (for a pinion of radius r behind a gear ratio k:
-        k / r). Its torque is efficiency * torque_constant * (voltage - back_emf * motor speed) / resistance; the
-        gear passes the fraction `gear_efficiency` of what is left after turning the rotor.
+        The motor turns `gear` rad per unit of the displacement (k / r for a pinion of radius r behind a gear
+        of ratio k). Its torque is efficiency * torque_constant * (voltage - back_emf * motor speed) /
+        resistance; the gear passes the fraction `gear_efficiency` of what is left after turning the rotor.
         resistance in Ohm, torque_constant in N m/A, back_emf in V s/rad (the torque constant unless given).
         """
         place = calling_place()
@@ -238,8 +226,9 @@ class Robot:
     ) -> None:
         """State the default task, last in the file.
 
-        state_cost: zero at the target, positive elsewhere (its negative is the reward per second). start:
-        coordinate or rate -> (mean, standard deviation); target: coordinate or rate -> value, zero unless given.
+        state_cost: zero at the target, positive elsewhere (its negative is the reward per second).
+        start: coordinate or rate -> (mean, standard deviation); exactly the target unless given.
+        target: coordinate or rate -> value, zero unless given.
         horizon in s; weight_at_horizon, the discount factor left there; rates in Hz.
         """
         place = calling_place()
@@ -301,31 +290,20 @@ class Robot:
         identifier(name, what, place)
         if self.stated_task:
             raise ModelError(
-                f"the {what} `{name}` is declared after robot.task(...); move the task to the end of the file.",
+                f"the {what} `{name}` is declared after robot.task(...); move the task to the end of the "
+                "file.",
                 place,
             )
         if name in self.symbols:
             raise ModelError(
-                f"the name `{name}` is used twice in robot `{self.name}`; give the second, a {what}, another name.",
+                f"the name `{name}` is used twice in robot `{self.name}`; give the second, a {what}, another "
+                "name.",
                 place,
             )
         self.symbols[name] = symbol
 
-    def _bounds(self, name: str, bounds: object, place: Place) -> tuple[float, float]:
-        """Two numbers in order."""
-        if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-            raise ModelError(f"bounds of `{name}` are {bounds!r}; write bounds=(lower, upper).", place)
-        lower, upper = (number(bound, f"bound of `{name}`", place) for bound in bounds)
-        if lower > upper:
-            raise ModelError(
-                f"bounds of `{name}` are ({lower:g}, {upper:g}), the larger first; "
-                f"write bounds=({upper:g}, {lower:g}).",
-                place,
-            )
-        return lower, upper
-
     def _term(self, value: object, what: str, may_contain: str, place: Place) -> Expr:
-        """A checked expression in the parameters and, as `may_contain` lists, coordinates q, rates v, inputs u."""
+        """A checked expression in the parameters and, as `may_contain` lists, q, v and u."""
         term = expression(value, what, place)
         allowed = {constant.symbol for constant in self.constants}
         if "q" in may_contain:
@@ -335,8 +313,8 @@ class Robot:
         if "u" in may_contain:
             allowed |= {drive.symbol for drive in self.drives}
         why = {
-            "q": "it may depend on coordinates and parameters only. Forces that depend on rates or inputs go into "
-            "robot.apply(coordinate, force).",
+            "q": "it may depend on coordinates and parameters only. Forces that depend on rates or inputs go "
+            "into robot.apply(coordinate, force).",
             "qv": "it may depend on coordinates, rates and parameters, not on an input. Inputs act through "
             "robot.apply(coordinate, force) and are paid for by action_cost.",
         }

@@ -1,4 +1,4 @@
-"""What a model file says about the task: action costs by name, a smooth barrier, and the numbers of a task."""
+"""What a model file says about the task: action costs by name, a smooth barrier, the task's numbers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from sympy import Expr, Float, sympify, tanh
+from sympy import Expr, Float, tanh
 
-from .errors import ModelError, Place, suggestion
-from .metadata import ActionCost, Task
-from .values import number, positive
+from modelgen.errors import ModelError, Place, calling_place, suggestion
+from modelgen.metadata import ActionCost, Task
+from modelgen.values import expression, number, positive
 
 SIMULATION_RATE = 500  # Hz; the default simulation rate is the multiple of the control rate nearest to it
 
 
 @dataclass(frozen=True)
 class LogCos:
-    """Log-cosine barrier: quadratic for small inputs, infinite at the input limit; one weight, or one per input."""
+    """Log-cosine barrier: quadratic for small inputs, infinite at the limit; one weight, or one per input."""
 
     weights: float | Sequence[float]
     name: ClassVar[Literal["log_cos"]] = "log_cos"
@@ -45,10 +45,15 @@ def smooth_barrier(x: object, limit: object, height: object) -> Expr:
     height (sigmoid(20 (x - limit)) + sigmoid(20 (-x - limit))), less its value at x = 0, so that a cost that
     is zero at the target stays zero there. Written with tanh, which cannot overflow in single precision.
     """
-    x, limit, height = (sympify(value, strict=True) for value in (x, limit, height))
-    if limit.is_number:
-        limit = Float(float(limit))
-    return height / 2 * (tanh(10 * (x - limit)) - tanh(10 * (x + limit)) + 2 * tanh(10 * limit))
+    place = calling_place()
+    at, top = (
+        expression(x, "coordinate of the barrier", place),
+        expression(height, "height of the barrier", place),
+    )
+    edge = expression(limit, "limit of the barrier", place)
+    if edge.is_number:
+        edge = Float(float(edge))
+    return top / 2 * (tanh(10 * (at - edge)) - tanh(10 * (at + edge)) + 2 * tanh(10 * edge))
 
 
 def numeric_task(
@@ -149,8 +154,8 @@ def _rates(control_rate: object, simulation_rate: object | None, place: Place) -
     if simulation % control:
         nearest = control * max(1, round(simulation / control))
         raise ModelError(
-            f"simulation_rate is {simulation:g} Hz and control_rate {control:g} Hz; the input is held over a whole "
-            f"number of simulation steps. Write a multiple, such as simulation_rate={nearest:g}.",
+            f"simulation_rate is {simulation:g} Hz and control_rate {control:g} Hz; the input is held over a "
+            f"whole number of simulation steps. Write a multiple, such as simulation_rate={nearest:g}.",
             place,
         )
     return int(control), int(simulation)

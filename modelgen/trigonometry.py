@@ -13,7 +13,7 @@ Pair = tuple[str, Expr, Expr]  # which functions ("cc", "ss", "sc", "cs") of whi
 def collapsed(expression: Expr) -> Expr:
     """The expression with cos^2 a + sin^2 a gone and cos a cos b + sin a sin b and its kind as one function.
 
-    Only equal coefficients are joined, so the number of terms never grows; the shorter of the two is returned.
+    Only equal coefficients are joined, so that no term is added; the shorter of the two is returned.
     """
     if not expression.has(sin, cos):
         return factor_terms(expression)
@@ -21,7 +21,9 @@ def collapsed(expression: Expr) -> Expr:
     terms = list(Add.make_args(expression.expand()))
     for angle in sorted(angles, key=default_sort_key):
         terms = list(Add.make_args(_squares_joined(terms, angle)))
-    return min((expression, factor_terms(_products_joined(terms))), key=lambda candidate: candidate.count_ops())
+    return min(
+        (expression, factor_terms(_products_joined(terms))), key=lambda candidate: candidate.count_ops()
+    )
 
 
 def _squares_joined(terms: Iterable[Expr], angle: Expr) -> Expr:
@@ -30,7 +32,9 @@ def _squares_joined(terms: Iterable[Expr], angle: Expr) -> Expr:
     squares: dict[Expr, list[Expr]] = defaultdict(lambda: [S.Zero, S.Zero])
     for term in terms:
         coefficient, factors = term.as_coeff_mul()
-        kind = next((n for n, square in enumerate((cos(angle) ** 2, sin(angle) ** 2)) if square in factors), None)
+        kind = next(
+            (n for n, square in enumerate((cos(angle) ** 2, sin(angle) ** 2)) if square in factors), None
+        )
         if kind is None:
             others.append(term)
         else:
@@ -45,7 +49,7 @@ def _squares_joined(terms: Iterable[Expr], angle: Expr) -> Expr:
 
 
 def _products_joined(terms: Iterable[Expr]) -> Expr:
-    """Products of two functions of different angles, joined where the same other factors stand beside both."""
+    """Products of functions of two angles, joined where the same other factors stand beside both."""
     others = []
     products: dict[Expr, dict[Pair, Expr]] = defaultdict(dict)
     for term in terms:
@@ -58,7 +62,7 @@ def _products_joined(terms: Iterable[Expr]) -> Expr:
 
 
 def _parted(term: Expr) -> tuple[Expr, Pair | None, Expr]:
-    """Number, the sine or cosine factors of two different angles if there are exactly two, and the other factors."""
+    """Number, the two sine or cosine factors if their angles differ, and the other factors."""
     coefficient, factors = term.as_coeff_mul()
     functions = [factor for factor in factors if isinstance(factor, sin | cos)]
     if len(functions) != 2 or functions[0].args == functions[1].args:

@@ -1,4 +1,4 @@
-"""Checked values of a model file: numbers, names and expressions, refused with a message that says what to write."""
+"""Checked values of a model file: numbers, names, expressions; each refusal says what to write instead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sympy import Basic, Expr, I, Symbol, nan, oo, sympify, zoo
 from sympy.core.function import AppliedUndef
 from sympy.core.sympify import SympifyError
 
-from .errors import ModelError, Place, suggestion
+from modelgen.errors import ModelError, Place, suggestion
 
 
 def number(value: object, what: str, place: Place) -> float:
@@ -32,6 +32,49 @@ def positive(value: object, what: str, place: Place) -> float:
     if result <= 0:
         raise ModelError(f"{what} is {result:g}; write a number above zero.", place)
     return result
+
+
+def parameter_range(
+    name: str, nominal: float, bounds: object, tolerance: object, fixed: bool, place: Place
+) -> tuple[float, float]:
+    """Lower and upper bound around the nominal value; a fixed parameter may leave them out."""
+    if bounds is not None and tolerance is not None:
+        raise ModelError(f"`{name}` has both bounds and a tolerance; write one of them.", place)
+    if bounds is not None:
+        if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+            raise ModelError(f"bounds of `{name}` are {bounds!r}; write bounds=(lower, upper).", place)
+        lower, upper = (number(bound, f"bound of `{name}`", place) for bound in bounds)
+    elif tolerance is not None:
+        spread = abs(nominal) * positive(tolerance, f"tolerance of `{name}`", place)
+        lower, upper = nominal - spread, nominal + spread
+    elif fixed:
+        lower = upper = nominal
+    else:
+        raise ModelError(
+            f"the parameter `{name}` has no bounds. Write bounds=(lower, upper), the range in which its true "
+            "value may lie, tolerance=0.5 for half to one and a half times the value, or fixed=True to keep "
+            "it constant.",
+            place,
+        )
+    if lower > upper:
+        raise ModelError(
+            f"bounds of `{name}` are ({lower:g}, {upper:g}), the larger first; write bounds=({upper:g}, "
+            f"{lower:g}).",
+            place,
+        )
+    if not lower <= nominal <= upper:
+        raise ModelError(
+            f"the parameter `{name}` is {nominal:g}, outside its bounds ({lower:g}, {upper:g}). Change the "
+            "value or the bounds.",
+            place,
+        )
+    if lower == upper and not fixed:
+        raise ModelError(
+            f"the bounds of `{name}` leave no room: both are {lower:g}. Write bounds=(lower, upper) or "
+            "fixed=True.",
+            place,
+        )
+    return lower, upper
 
 
 def identifier(name: object, what: str, place: Place) -> str:
@@ -99,8 +142,8 @@ def check_symbols(
             raise ModelError(f"the {what} contains `{name}`; {why}", place)
         if name in declared:
             raise ModelError(
-                f"the {what} contains a symbol `{name}` that is not the one this robot declares: it only has the "
-                f'same name. Use what robot.parameter("{name}", ...), robot.input or the coordinate returned '
+                f"the {what} contains a symbol `{name}` that is not the one this robot declares: it only has "
+                f'the same name. Use what robot.parameter("{name}", ...), robot.input or the coordinate returned '
                 "instead of making a Symbol.",
                 place,
             )

@@ -1,4 +1,4 @@
-"""Quanser cart-pole: a motor with a pinion drives the cart along a toothed rail; the input is the motor's voltage."""
+"""Quanser cart-pole: a motor with a pinion drives the cart along a toothed rail; the input is a voltage."""
 
 from sympy import cos, pi, sin, sqrt
 
@@ -9,16 +9,18 @@ robot = Robot("cartpole_quanser", "The Quanser cart with its short pole, driven 
 cart = robot.prismatic("cart", limit=0.407, rate_limit=5, meaning="position of the cart, 0 mid-rail")
 pole = robot.revolute("pole", continuous=True, rate_limit=20, meaning="angle of the pole, 0 upright")
 
-cart_mass = robot.parameter("cart_mass", 0.38, "kg", bounds=(0.19, 0.57), meaning="mass of the cart")
-pole_mass = robot.parameter("pole_mass", 0.127, "kg", bounds=(0.0635, 0.1905), meaning="mass of the pole")
+cart_mass = robot.parameter("cart_mass", 0.38, "kg", tolerance=0.5, meaning="mass of the cart")
+pole_mass = robot.parameter("pole_mass", 0.127, "kg", tolerance=0.5, meaning="mass of the pole")
 pole_half_length = robot.parameter(
-    "pole_half_length", 0.16825, "m", bounds=(0.084125, 0.252375), meaning="hinge to the pole's centre"
+    "pole_half_length", 0.16825, "m", tolerance=0.5, meaning="hinge to the pole's centre"
 )
-cart_damping = robot.parameter("cart_damping", 5.4, "N s/m", bounds=(2.7, 8.1), meaning="friction of the cart")
-pole_damping = robot.parameter("pole_damping", 0.0024, "N m s", bounds=(0.0012, 0.0036), meaning="friction of the hinge")
-resistance = robot.parameter("resistance", 2.6, "Ohm", bounds=(1.3, 3.9), meaning="resistance of the motor")
+cart_damping = robot.parameter("cart_damping", 5.4, "N s/m", tolerance=0.5, meaning="friction of the cart")
+pole_damping = robot.parameter(
+    "pole_damping", 0.0024, "N m s", tolerance=0.5, meaning="friction of its hinge"
+)
+resistance = robot.parameter("resistance", 2.6, "Ohm", tolerance=0.5, meaning="resistance of the motor")
 motor_constant = robot.parameter(
-    "motor_constant", 7.67e-3, "N m/A", bounds=(3.835e-3, 11.505e-3), meaning="torque and back-EMF constant"
+    "motor_constant", 7.67e-3, "N m/A", tolerance=0.5, meaning="of torque and back-EMF"
 )
 motor_efficiency = robot.parameter("motor_efficiency", 0.9, "1", fixed=True)
 gear_efficiency = robot.parameter("gear_efficiency", 0.9, "1", fixed=True)

@@ -1,4 +1,4 @@
-"""Double pendulum: two uniform rods, a motor in the shoulder and one in the elbow, both turning without end."""
+"""Double pendulum: two uniform rods, a motor in the shoulder and one in the elbow, turning without end."""
 
 from sympy import cos, pi, sin
 
@@ -6,15 +6,17 @@ from modelgen import LogCos, Robot
 
 robot = Robot("double_pendulum", "Two uniform rods with a motor in each joint")
 
-shoulder = robot.revolute("shoulder", continuous=True, rate_limit=10, meaning="angle of the upper rod, 0 upright")
+shoulder = robot.revolute(
+    "shoulder", continuous=True, rate_limit=10, meaning="angle of the upper rod, 0 upright"
+)
 elbow = robot.revolute("elbow", continuous=True, rate_limit=15, meaning="angle between the rods, 0 stretched")
 
-upper_mass = robot.parameter("upper_mass", 1.0, "kg", bounds=(0.5, 1.5), meaning="mass of the upper rod")
-upper_length = robot.parameter("upper_length", 0.5, "m", bounds=(0.25, 0.75), meaning="length of the upper rod")
-lower_mass = robot.parameter("lower_mass", 0.6, "kg", bounds=(0.3, 0.9), meaning="mass of the lower rod")
-lower_length = robot.parameter("lower_length", 0.4, "m", bounds=(0.2, 0.6), meaning="length of the lower rod")
-shoulder_damping = robot.parameter("shoulder_damping", 0.02, "N m s", bounds=(0.01, 0.03), meaning="joint friction")
-elbow_damping = robot.parameter("elbow_damping", 0.01, "N m s", bounds=(0.005, 0.015), meaning="joint friction")
+upper_mass = robot.parameter("upper_mass", 1.0, "kg", tolerance=0.5, meaning="mass of the upper rod")
+upper_length = robot.parameter("upper_length", 0.5, "m", tolerance=0.5, meaning="length of the upper rod")
+lower_mass = robot.parameter("lower_mass", 0.6, "kg", tolerance=0.5, meaning="mass of the lower rod")
+lower_length = robot.parameter("lower_length", 0.4, "m", tolerance=0.5, meaning="length of the lower rod")
+shoulder_damping = robot.parameter("shoulder_damping", 0.02, "N m s", tolerance=0.5, meaning="joint friction")
+elbow_damping = robot.parameter("elbow_damping", 0.01, "N m s", tolerance=0.5, meaning="joint friction")
 
 shoulder_torque = robot.input("shoulder_torque", 4, "N m", meaning="between ground and upper rod")
 elbow_torque = robot.input("elbow_torque", 2, "N m", meaning="between the rods")

@@ -1,0 +1,149 @@
+"""Find a model file by name or path, execute it, and name its content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from sympy import srepr
+
+from modelgen.errors import ModelError, Place, shortened, suggestion
+from modelgen.mechanics import metadata
+from modelgen.robot import Robot
+
+OWN = Path("models")
+SHIPPED = Path(__file__).resolve().parent.parent / "models"
+
+
+def available() -> dict[str, Path]:
+    """Model files by name: those in ./models before the shipped ones."""
+    folders = (SHIPPED, OWN)
+    return {
+        path.stem: path
+        for folder in folders
+        if folder.is_dir()
+        for path in sorted(folder.glob("*.py"))
+        if not path.stem.startswith("_")
+    }
+
+
+def own() -> dict[str, Path]:
+    """Model files of ./models that state a robot's name; the shipped ones when there is no such folder."""
+    if not OWN.is_dir():
+        return available()
+    return {name: path for name, path in available().items() if path.parent == OWN}
+
+
+def find(name_or_path: str) -> Path:
+    """The file of NAME (./models/NAME.py, else the shipped one) or of PATH."""
+    if name_or_path.endswith(".py") or "/" in name_or_path or "\\" in name_or_path:
+        path = Path(name_or_path)
+        if not path.is_file():
+            raise ModelError(f"there is no model file {name_or_path}. Write one with `modelgen new NAME`.")
+        return path
+    known = available()
+    if name_or_path not in known:
+        raise ModelError(
+            f"there is no model `{name_or_path}` in ./models or among the shipped ones."
+            f"{suggestion(name_or_path, known)} Known: {', '.join(sorted(known))}. "
+            f"`modelgen new {name_or_path}` writes a new one."
+        )
+    return known[name_or_path]
+
+
+def load(name_or_path: str) -> Robot:
+    """Execute a model file and return the robot it states; every failure is a ModelError with its line."""
+    path = find(name_or_path)
+    name = shortened(path.resolve())
+    try:
+        code = compile(path.read_bytes(), str(path.resolve()), "exec")
+    except OSError as error:
+        raise ModelError(f"cannot read {path}: {error.strerror}.") from error
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None) or 1
+        raise ModelError(
+            f"this is not valid Python: {getattr(error, 'msg', error)}.", Place(name, line)
+        ) from error
+    robot = _only_robot(_executed(code, path.resolve()), name)
+    if robot.name != path.stem:
+        raise ModelError(
+            f"the file {path.name} states a robot named `{robot.name}`. They must agree, for commands know a "
+            f'robot by one name: write Robot("{path.stem}") or rename the file to {robot.name}.py.',
+            robot.place,
+        )
+    return robot
+
+
+def content_hash(robot: Robot) -> str:
+    """SHA-256 of what the robot states: energies, forces, cost, numbers, names, units; no line of source.
+
+    The statement itself is hashed, not the file's text: comments and layout do not matter, an edited helper
+    module does, and nothing need be derived to find out that an artifact is stale.
+    """
+    statement = {
+        "metadata": asdict(metadata(robot)),
+        "kinetic": [srepr(energy.value) for energy in robot.kinetic],
+        "potential": [srepr(energy.value) for energy in robot.potential],
+        "loads": [[srepr(load.displacement), srepr(load.force)] for load in robot.loads],
+        "fixed": [[constant.symbol.name, constant.value] for constant in robot.constants if constant.fixed],
+        "state_cost": srepr(robot.stated_task.state_cost) if robot.stated_task else None,
+    }
+    return hashlib.sha256(json.dumps(statement, sort_keys=True).encode()).hexdigest()
+
+
+def _executed(code: object, path: Path) -> dict[str, object]:
+    """The namespace after executing the file; its neighbours can be imported."""
+    namespace: dict[str, object] = {"__name__": path.stem, "__file__": str(path)}
+    name = shortened(path)
+    try:
+        with _importable(path.parent):
+            exec(code, namespace)  # type: ignore[arg-type]
+    except ModelError:
+        raise
+    except (Exception, SystemExit) as error:
+        frames = [
+            f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parent == path.parent
+        ]
+        place = (
+            Place(shortened(Path(frames[-1].filename)), frames[-1].lineno or 1) if frames else Place(name, 1)
+        )
+        words = " ".join(str(error).split())
+        line = f" in `{frames[-1].line}`" if frames and frames[-1].line else ""
+        raise ModelError(f"{type(error).__name__}{line}: {words or 'no message'}", place) from error
+    return namespace
+
+
+def _only_robot(namespace: dict[str, object], name: str) -> Robot:
+    robots = {id(value): value for value in namespace.values() if isinstance(value, Robot)}
+    if not robots:
+        raise ModelError(
+            'this file states no robot. Write robot = Robot("NAME"), and see `modelgen new`.', Place(name, 1)
+        )
+    if len(robots) > 1:
+        names = ", ".join(f"`{robot.name}`" for robot in robots.values())
+        raise ModelError(
+            f"this file states {len(robots)} robots, {names}; write one file for each.", Place(name, 1)
+        )
+    return next(iter(robots.values()))
+
+
+@contextmanager
+def _importable(folder: Path) -> Iterator[None]:
+    """Lets a model file import its neighbours, then forgets them: edited ones and namesakes are read anew."""
+    before, write = set(sys.modules), sys.dont_write_bytecode
+    sys.path.insert(0, str(folder))
+    sys.dont_write_bytecode = True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = write
+        sys.path.remove(str(folder))
+        for name in set(sys.modules) - before:
+            if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == folder:
+                del sys.modules[name]

@@ -1,0 +1,314 @@
+"""Proof of an artifact: its kernels against the model with 50 digits, and the model against mechanics."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+from mpmath import mpf
+from numpy.typing import NDArray
+
+from modelgen.equations import EquationsOfMotion
+from modelgen.inspection import evaluator, samples
+from modelgen.reference import DIGITS, Energies, Reference, exact, slope
+from modelgen.robot import Robot
+
+Array = NDArray[np.float64]
+
+BACKENDS = ("numba", "casadi", "torch")
+PRECISIONS = ("float64", "float32")
+LIMITS = {"float64": 1e-9, "float32": 0.05}  # beyond 0.05 a kernel is wrong, not merely rounded
+EXACT = 1e-13  # for comparisons made with 50 digits, where the model's own numbers are doubles
+BALANCE = 1e-8
+SAMPLES = 128
+MECHANICS_SAMPLES = 24
+CALLS: dict[str, tuple[str, ...]] = {
+    "affine_dynamics": ("a", "B"),
+    "dynamics": ("xdot",),
+    "jacobians": ("a", "B", "da_dx", "dB_dx", "da_dtheta", "dB_dtheta"),
+    "hamiltonian_gradient": ("dH_dx", "dH_du", "dH_dtheta"),
+    "state_cost": ("q", "dq_dx"),
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the proof; `error` is None for a check that was not made, and `note` then says why."""
+
+    what: str
+    case: str
+    error: float | None
+    limit: float
+    note: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the check was made and held, or could not be made."""
+        return self.error is None or self.error <= self.limit
+
+
+@dataclass(frozen=True)
+class Points:
+    """Samples over the whole domain, exact in single precision."""
+
+    x: Array  # (N, n)
+    u: Array  # (N, m)
+    costate: Array  # (N, n)
+    theta: Array  # (N, p)
+
+
+def verify(
+    robot: Robot, equations: EquationsOfMotion, load: Callable[..., Any], directory: Path | None = None
+) -> list[Check]:
+    """Every check of the artifact of `robot`; `load` is `modelgen.load`."""
+    points = _points(robot, SAMPLES)
+    checks = mechanics_checks(robot, equations, points)
+    reference = Reference(equations).quantities(points.x, points.u, points.costate, points.theta)
+    for backend in BACKENDS:
+        if backend == "torch" and importlib.util.find_spec("torch") is None:
+            checks.append(Check("kernels", backend, None, 0.0, "Torch is not installed"))
+            continue
+        for precision in PRECISIONS:
+            kernels = load(robot.name, backend=backend, dtype=precision, directory=directory)
+            if (backend, precision) == ("numba", "float64"):
+                checks.insert(-1, energy_balance(robot, equations, kernels))
+            checks += kernel_checks(kernels, f"{backend} {precision}", reference, points, LIMITS[precision])
+    return checks
+
+
+def _points(robot: Robot, count: int) -> Points:
+    random = np.random.default_rng(1)
+    x, theta = samples(robot, count, seed=1)
+    limits = np.array([drive.limit for drive in robot.drives])
+    scale = np.abs(x).max(axis=0)
+    values = (
+        x,
+        random.uniform(-limits, limits, (count, len(limits))),
+        random.uniform(-1, 1, x.shape) / scale,
+        theta,
+    )
+    return Points(*(value.astype(np.float32).astype(np.float64) for value in values))
+
+
+def kernel_checks(
+    kernels: Any, case: str, reference: dict[str, Array], points: Points, limit: float
+) -> list[Check]:
+    """Every output of every call against the reference, theta per sample and as one vector."""
+    checks = []
+    for call, names in CALLS.items():
+        results = _called(kernels, call, points, points.theta)
+        for name, result in zip(names, results, strict=True):
+            if reference[name].size:
+                error = relative_error(result, reference[name])
+                checks.append(Check(f"{call}: {name}", case, error, limit))
+        each, one = points.theta * 0 + points.theta[0], points.theta[0]
+        pairs = zip(_called(kernels, call, points, each), _called(kernels, call, points, one), strict=True)
+        error = max(relative_error(shared, separate) for separate, shared in pairs if separate.size)
+        checks.append(Check(f"{call}: theta (p,) as (N, p)", case, error, limit))
+    return checks
+
+
+def _called(kernels: Any, call: str, points: Points, theta: Array) -> list[Array]:
+    """The outputs of one call as float64 arrays (N, entries)."""
+    like = kernels.nominal_parameters
+    arguments = {
+        "affine_dynamics": [points.x],
+        "dynamics": [points.x, points.u],
+        "jacobians": [points.x],
+        "hamiltonian_gradient": [points.x, points.u, points.costate],
+        "state_cost": [points.x],
+    }[call]
+    # A Torch kernel's own parameters make arrays of their kind; Torch itself is not imported here.
+    make = like.new_tensor if hasattr(like, "new_tensor") else lambda value: value.astype(like.dtype)
+    results = getattr(kernels, call)(*map(make, arguments), theta=make(theta))
+    count = len(points.x)
+    outputs = results if isinstance(results, tuple) else (results,)
+    return [np.asarray(output, dtype=np.float64).reshape(count, -1) for output in outputs]
+
+
+def relative_error(got: Array, expected: Array) -> float:
+    """Largest error, each entry (column) beside its own largest value over the samples."""
+    if not np.isfinite(got).all():
+        return math.inf
+    scale = np.abs(expected).max(axis=0)
+    # An entry that is zero but for cancellation has no scale of its own.
+    scale = np.where(scale > 1e-14 * scale.max(), scale, scale.max())
+    errors = np.abs(got - expected).max(axis=0)
+    return float(np.divide(errors, scale, out=np.where(errors > 0, math.inf, 0.0), where=scale > 0).max())
+
+
+def mechanics_checks(robot: Robot, equations: EquationsOfMotion, points: Points) -> list[Check]:
+    """The derived equations against the energies they came from, and the structure every mechanism has."""
+    energies = Energies(robot, equations)
+    few = [
+        [mpf(float(value)) for value in (*x, *u, *theta)]
+        for x, u, theta in list(zip(points.x, points.u, points.theta, strict=True))[:MECHANICS_SAMPLES]
+    ]
+    with mpmath.workdps(DIGITS):
+        residual = max(_lagrange_residual(energies, equations, few))
+        skew = max(_skew_residual(energies, equations, few))
+    matrix = evaluator([*equations.state, *equations.parameters], equations.mass_matrix)(
+        *points.x.T, *points.theta.T
+    )
+    scale = 1 / np.sqrt(np.einsum("nii->ni", matrix))
+    scaled = matrix * scale[:, :, None] * scale[:, None, :]
+    smallest = float(np.linalg.eigvalsh(scaled).min())
+    return [
+        Check("Lagrange's equations hold", "50 digits", float(residual), EXACT),
+        Check("mass matrix symmetric", "float64", float(np.abs(scaled - scaled.swapaxes(1, 2)).max()), 1e-14),
+        Check(
+            "mass matrix positive definite",
+            "float64",
+            0.0 if smallest > 1e-10 else 1.0,
+            0.5,
+            f"smallest eigenvalue {smallest:.1e} with unit diagonal",
+        ),
+        Check("Mdot - 2C skew", "50 digits", float(skew), EXACT),
+    ]
+
+
+def _lagrange_residual(
+    energies: Energies, equations: EquationsOfMotion, few: Sequence[list[mpf]]
+) -> list[mpf]:
+    """|d/dt dT/dv - d(T - U)/dq - Q| beside its largest term, with vdot from the derived equations."""
+    n, m, rows = len(equations.state), len(equations.inputs), len(equations.velocities)
+    reference = Reference(equations)
+    momenta = exact(energies.arguments, energies.momenta)
+    others = exact(energies.arguments, [*energies.gradient, *energies.forces])
+    result = []
+    for point in few:
+        a, B = reference.affine([*point[:n], *point[n + m :]])
+        xdot = [a[i] + mpmath.fsum(B[i * m + j] * point[n + j] for j in range(m)) for i in range(n)]
+
+        def moved(time: list[mpf], point: list[mpf] = point, xdot: list[mpf] = xdot) -> list[mpf]:
+            ahead = [value + time[0] * rate for value, rate in zip(point, xdot, strict=False)]
+            return momenta(*ahead, *point[n:])
+
+        rates = slope(moved, [mpf(0)], 0)
+        values = others(*point)
+        gradient, forces = values[:rows], values[rows:]
+        size = max(abs(value) for value in (*rates, *values)) or mpf(1)
+        result.append(max(abs(rates[i] - gradient[i] - forces[i]) for i in range(rows)) / size)
+    return result
+
+
+def _skew_residual(energies: Energies, equations: EquationsOfMotion, few: Sequence[list[mpf]]) -> list[mpf]:
+    """|N + N'| with N = Mdot - dc/dv beside Mdot, c being the rate-dependent part of the inertial forces.
+
+    For Christoffel terms c = C v the derivative dc/dv is 2C, so that N is the matrix Mdot - 2C.
+    """
+    q, rows = len(equations.coordinates), len(equations.velocities)
+    matrix = exact(energies.arguments, list(equations.mass_matrix))
+    inertial = exact(
+        energies.arguments,
+        [passive - force for passive, force in zip(energies.passive, equations.force, strict=True)],
+    )
+    result = []
+    for point in few:
+
+        def moved(time: list[mpf], point: list[mpf] = point) -> list[mpf]:
+            ahead = [point[i] + time[0] * point[q + i] for i in range(q)]
+            return matrix(*ahead, *point[q:])
+
+        mdot = slope(moved, [mpf(0)], 0)
+        columns = [slope(lambda at: inertial(*at), point, q + j) for j in range(rows)]
+        difference = [[mdot[i * rows + j] - columns[j][i] for j in range(rows)] for i in range(rows)]
+        size = max(
+            (abs(value) for value in (*mdot, *(entry for column in columns for entry in column))), default=0
+        )
+        symmetric = max(abs(difference[i][j] + difference[j][i]) for i in range(rows) for j in range(rows))
+        result.append(symmetric / size if size else symmetric)
+    return result
+
+
+def energy_balance(robot: Robot, equations: EquationsOfMotion, kernels: Any) -> Check:
+    """Change of energy less the work of all forces along rollouts of the numba kernel, beside the energy.
+
+    Half of the rollouts are unforced, half have a constant input; all run for half a second. The step is
+    halved until the integration error is below the limit, so that what remains is the kernel's.
+    """
+    points = _points(robot, 32)
+    x, u = points.x / 2, points.u.copy()
+    u[::2] = 0
+    energies = Energies(robot, equations)
+    rest = [*u.T, *points.theta.T]
+
+    def measure(what: Any) -> Callable[[Array], Array]:
+        function = evaluator(energies.arguments, what)
+        return lambda state: function(*state.T, *rest)
+
+    energy, size, power = measure(energies.energy), measure(energies.size), measure(energies.power)
+
+    def flow(state: Array) -> tuple[Array, Array]:
+        return np.asarray(kernels.dynamics(np.ascontiguousarray(state), u, theta=points.theta)), power(state)
+
+    error, steps = math.inf, 250
+    while error > BALANCE and steps <= 16_000:
+        error = _imbalance(flow, energy, size, x, 0.5 / steps, steps)
+        steps *= 2
+    return Check("energy balance along rollouts", "numba float64", error, BALANCE)
+
+
+def _imbalance(
+    flow: Callable[[Array], tuple[Array, Array]],
+    energy: Callable[[Array], Array],
+    size: Callable[[Array], Array],
+    start: Array,
+    step: float,
+    steps: int,
+) -> float:
+    """Runge-Kutta of order 4 for the state and the work together."""
+    state, work = start, np.zeros(len(start))
+    largest = size(start)
+    for _ in range(steps):
+        rates, powers = zip(*_stages(flow, state, step), strict=True)
+        state = state + step / 6 * (rates[0] + 2 * rates[1] + 2 * rates[2] + rates[3])
+        work = work + step / 6 * (powers[0] + 2 * powers[1] + 2 * powers[2] + powers[3])
+        largest = np.maximum(largest, size(state) + np.abs(work))
+    if not np.isfinite(state).all():
+        return math.inf
+    return float((np.abs(energy(state) - energy(start) - work) / largest).max())
+
+
+def _stages(
+    flow: Callable[[Array], tuple[Array, Array]], state: Array, step: float
+) -> list[tuple[Array, Array]]:
+    stages = [flow(state)]
+    for fraction in (0.5, 0.5, 1.0):
+        stages.append(flow(state + fraction * step * stages[-1][0]))
+    return stages
+
+
+def table(checks: Sequence[Check]) -> str:
+    """The checks as text: one line a check of mechanics, one line a quantity and one column a kernel."""
+    lines = []
+    columns = [f"{backend} {precision}" for backend in BACKENDS for precision in PRECISIONS]
+    by_quantity: dict[str, dict[str, Check]] = {}
+    for check in checks:
+        if ": " in check.what:
+            by_quantity.setdefault(check.what, {})[check.case] = check
+            continue
+        value = "skipped" if check.error is None else f"{check.error:8.1e}"
+        verdict = "" if check.error is None else "ok" if check.passed else "FAILED"
+        lines.append(f"  {check.what:<34} {check.case:<14} {value:>9}  {verdict:<7} {check.note}".rstrip())
+    lines += [
+        "",
+        "  relative error of the kernels",
+        f"  {'':<42}" + "".join(f"{case:>16}" for case in columns),
+    ]
+    for what, cells in by_quantity.items():
+        shown = [_cell(cells.get(case)) for case in columns]
+        lines.append(f"  {what:<42}" + "".join(f"{cell:>16}" for cell in shown))
+    return "\n".join(lines)
+
+
+def _cell(check: Check | None) -> str:
+    if check is None or check.error is None:
+        return "skipped"
+    return f"{check.error:.1e}" + ("" if check.passed else " FAILED")
