@@ -1,0 +1,77 @@
+"""What an artifact says about its robot besides the kernels: names, limits, parameters and the default task.
+
+Plain frozen dataclasses of built-in types, written to and read from `manifest.json`; no SymPy, no Torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class State:
+    """One entry of the state x = (q, v)."""
+
+    name: str
+    kind: Literal["position", "velocity"]
+    unit: str
+    limit: float  # |x_i| <= limit bounds the compact state domain
+    continuous: bool  # an angle that wraps; its limit is pi
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Input:
+    """One entry of the input u; the policy keeps |u_i| <= limit."""
+
+    name: str
+    unit: str
+    limit: float
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One entry of theta, a physical parameter the model adversary may change within its bounds."""
+
+    name: str
+    value: float
+    unit: str
+    lower: float
+    upper: float
+    meaning: str
+
+
+@dataclass(frozen=True)
+class ActionCost:
+    """The action cost g_c(u) by name, with one weight per input; the solver holds the mathematics."""
+
+    name: Literal["log_cos", "quadratic", "tanh"]
+    weights: tuple[float, ...]  # (m,)
+
+
+@dataclass(frozen=True)
+class Task:
+    """The default task; the state cost itself is a kernel of the artifact."""
+
+    target: tuple[float, ...]  # (n,) the state at which the state cost is zero
+    start_mean: tuple[float, ...]  # (n,)
+    start_deviation: tuple[float, ...]  # (n,) standard deviations of the Gaussian start distribution
+    action_cost: ActionCost
+    horizon: float  # s
+    weight_at_horizon: float  # the discount factor left at the horizon; rho = -ln(weight)/horizon
+    control_rate: int  # Hz, how often the policy is evaluated; the input is held in between
+    simulation_rate: int  # Hz, explicit Euler steps; a multiple of control_rate
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """Everything a solver must know of a robot besides its kernels."""
+
+    name: str
+    description: str
+    states: tuple[State, ...]
+    inputs: tuple[Input, ...]
+    parameters: tuple[Parameter, ...]
+    task: Task
