@@ -128,7 +128,7 @@ class Robot:
         self._mass(mass, position, calling_place())
 
     def body(self, mass: object, inertia: object, position: Sequence[object], angle: object) -> None:
-        """Add a planar body: mass (kg), inertia about its centre (kg m^2), its position (x, height), angle."""
+        """Add a planar body: mass (kg), inertia about its centre (kg m^2), centre (x, height), angle."""
         place = calling_place()
         self._mass(mass, position, place)
         spin = self._velocity(self._term(angle, "angle of the body", "q", place))

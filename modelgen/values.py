@@ -77,7 +77,7 @@ def parameter_range(
     return lower, upper
 
 
-def identifier(name: object, what: str, place: Place) -> str:
+def identifier(name: object, what: str, place: Place | None) -> str:
     """A name that can stand in emitted code and file names."""
     if not isinstance(name, str):
         raise ModelError(f'the name of the {what} is {name!r}; write a string such as "mass".', place)
@@ -143,8 +143,8 @@ def check_symbols(
         if name in declared:
             raise ModelError(
                 f"the {what} contains a symbol `{name}` that is not the one this robot declares: it only has "
-                f'the same name. Use what robot.parameter("{name}", ...), robot.input or the coordinate returned '
-                "instead of making a Symbol.",
+                f'the same name. Use what robot.parameter("{name}", ...), robot.input or the coordinate '
+                "returned instead of making a Symbol.",
                 place,
             )
         raise ModelError(

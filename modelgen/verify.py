@@ -14,6 +14,7 @@ import numpy as np
 from mpmath import mpf
 from numpy.typing import NDArray
 
+from modelgen.backends import MODULES
 from modelgen.equations import EquationsOfMotion
 from modelgen.inspection import evaluator, samples
 from modelgen.reference import DIGITS, Energies, Reference, exact, slope
@@ -21,7 +22,6 @@ from modelgen.robot import Robot
 
 Array = NDArray[np.float64]
 
-BACKENDS = ("numba", "casadi", "torch")
 PRECISIONS = ("float64", "float32")
 LIMITS = {"float64": 1e-9, "float32": 0.05}  # beyond 0.05 a kernel is wrong, not merely rounded
 EXACT = 1e-13  # for comparisons made with 50 digits, where the model's own numbers are doubles
@@ -68,18 +68,18 @@ def verify(
 ) -> list[Check]:
     """Every check of the artifact of `robot`; `load` is `modelgen.load`."""
     points = _points(robot, SAMPLES)
-    checks = mechanics_checks(robot, equations, points)
     reference = Reference(equations).quantities(points.x, points.u, points.costate, points.theta)
-    for backend in BACKENDS:
+    mechanics, kernels = mechanics_checks(robot, equations, points), []
+    for backend in MODULES:
         if backend == "torch" and importlib.util.find_spec("torch") is None:
-            checks.append(Check("kernels", backend, None, 0.0, "Torch is not installed"))
+            mechanics.append(Check("kernels", backend, None, 0.0, "Torch is not installed"))
             continue
         for precision in PRECISIONS:
-            kernels = load(robot.name, backend=backend, dtype=precision, directory=directory)
+            compiled = load(robot.name, backend=backend, dtype=precision, directory=directory)
             if (backend, precision) == ("numba", "float64"):
-                checks.insert(-1, energy_balance(robot, equations, kernels))
-            checks += kernel_checks(kernels, f"{backend} {precision}", reference, points, LIMITS[precision])
-    return checks
+                mechanics.append(energy_balance(robot, equations, compiled))
+            kernels += kernel_checks(compiled, f"{backend} {precision}", reference, points, LIMITS[precision])
+    return mechanics + kernels
 
 
 def _points(robot: Robot, count: int) -> Points:
@@ -288,7 +288,7 @@ def _stages(
 def table(checks: Sequence[Check]) -> str:
     """The checks as text: one line a check of mechanics, one line a quantity and one column a kernel."""
     lines = []
-    columns = [f"{backend} {precision}" for backend in BACKENDS for precision in PRECISIONS]
+    columns = [f"{backend} {precision}" for backend in MODULES for precision in PRECISIONS]
     by_quantity: dict[str, dict[str, Check]] = {}
     for check in checks:
         if ": " in check.what:

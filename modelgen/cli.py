@@ -1,0 +1,252 @@
+"""The command `modelgen`: new, build, check, show, verify."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from modelgen.errors import ModelError
+
+if TYPE_CHECKING:
+    from modelgen.build import BuildReport
+    from modelgen.manifest import Manifest
+
+# SymPy, Numba and CasADi are imported by the command that needs them: --help and mistakes answer at once.
+
+DIRECTORY = "generated"
+MISTAKE, FAILED = 2, 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 0 when all is well, 1 when a check failed, 2 for a mistake of the user's."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.command(options)
+    except ModelError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return MISTAKE
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of a pipe has gone; Python would complain once more at exit
+        return FAILED
+    except KeyboardInterrupt:
+        print("stopped; artifacts are as they were before the unfinished one", file=sys.stderr)
+        return 130
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="modelgen", description="From one symbolic robot model to compiled, differentiated dynamics."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    new = commands.add_parser("new", help="write a commented model file to start from")
+    new.add_argument("name", metavar="NAME")
+    new.add_argument("--directory", default="models", help="folder for the file (default: models)")
+    new.set_defaults(command=_new)
+
+    build = commands.add_parser("build", help="derive, differentiate and compile model files")
+    build.add_argument("models", nargs="*", metavar="NAME or PATH", help="default: all in ./models")
+    build.set_defaults(command=_build)
+
+    check = commands.add_parser("check", help="compare artifacts with their model files")
+    check.add_argument("models", nargs="*", metavar="NAME or PATH", help="default: all models and artifacts")
+    check.set_defaults(command=_check)
+
+    show = commands.add_parser("show", help="print what an artifact holds")
+    show.add_argument("name", metavar="NAME")
+    show.set_defaults(command=_show)
+
+    verify = commands.add_parser("verify", help="prove an artifact against its model with 50 digits")
+    verify.add_argument("models", nargs="+", metavar="NAME or PATH")
+    verify.set_defaults(command=_verify)
+
+    for command in (build, check):
+        command.add_argument(
+            "--directory", default=DIRECTORY, help=f"folder of artifacts (default: {DIRECTORY})"
+        )
+    for command in (show, verify):
+        command.add_argument(
+            "--directory", help="folder of artifacts (default: generated, then the shipped one)"
+        )
+    return parser
+
+
+def _new(options: argparse.Namespace) -> int:
+    from modelgen.values import identifier
+
+    name = identifier(options.name, "robot", None)
+    path = Path(options.directory) / f"{name}.py"
+    text = Path(__file__).with_name("template.py.txt").read_text(encoding="utf-8").replace("NAME", name)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise ModelError(
+            f"{path} exists already and is left as it is. Choose another name, or remove it."
+        ) from None
+    except OSError as error:
+        raise ModelError(f"cannot write {path}: {error.strerror}. Choose another --directory.") from error
+    wanted = name if options.directory == "models" else path
+    print(f"{path} is written. Next: modelgen build {wanted}")
+    return 0
+
+
+def _build(options: argparse.Namespace) -> int:
+    from modelgen import modelfile
+    from modelgen.artifact import find, read
+    from modelgen.build import build_artifact
+
+    models = options.models or sorted(modelfile.own())
+    if not models:
+        raise ModelError("there is no model file in ./models. Write one with `modelgen new NAME`.")
+    mistakes = 0
+    for model in models:
+        try:
+            report = build_artifact(modelfile.load(model), options.directory)
+        except ModelError as error:
+            if len(models) == 1:
+                raise
+            print(f"error: {error}", file=sys.stderr)
+            mistakes += 1
+            continue
+        print(_build_text(report, read(find(report.robot, options.directory))))
+    return MISTAKE if mistakes else 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    """Every artifact against its model file; an artifact whose model file is elsewhere, for damage only."""
+    from modelgen import artifact, modelfile
+
+    directory = Path(options.directory)
+    built = sorted(path.parent.name for path in directory.glob(f"*/{artifact.MANIFEST}"))
+    models = options.models or sorted({*built, *modelfile.own()})
+    if not models:
+        raise ModelError(
+            f"there is nothing to check: no artifact in {directory} and no model file in ./models."
+        )
+    failures = 0
+    for model in models:
+        known = model in modelfile.available() or model not in built
+        robot = modelfile.load(model) if known else None
+        name = robot.name if robot else model
+        findings = artifact.check(name, directory, modelfile.content_hash(robot) if robot else None)
+        print(
+            f"{name:<20} {'FAILED' if findings else 'ok' if robot else 'ok, but its model file is not here'}"
+        )
+        for finding in findings:
+            print(f"  {finding}")
+        failures += bool(findings)
+    return FAILED if failures else 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    from modelgen.artifact import REPORT, find, read
+
+    folder = find(options.name, options.directory)
+    print(_show_text(read(folder)))
+    try:
+        report = json.loads((folder / REPORT).read_text(encoding="utf-8"))
+        seconds = ", ".join(f"{stage} {value:.2f} s" for stage, value in report["seconds"].items())
+        size = ", ".join(
+            f"{backend} {count / 1024:.0f} KiB" for backend, count in report["source_bytes"].items()
+        )
+        print(f"\nbuild: {seconds}\nsources: {size}")
+    except (OSError, ValueError, KeyError, AttributeError):
+        print(f"\nbuild: {folder / REPORT} is not there, so the seconds of each stage are not known")
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from modelgen import artifact, modelfile
+    from modelgen.inspection import inspect
+    from modelgen.loader import load
+    from modelgen.mechanics import equations_of_motion
+    from modelgen.verify import table, verify
+
+    failures = 0
+    for model in options.models:
+        start = time.perf_counter()
+        robot = modelfile.load(model)
+        manifest = artifact.read(artifact.find(robot.name, options.directory))
+        if manifest.model_hash != modelfile.content_hash(robot):
+            raise ModelError(
+                f"the artifact of `{robot.name}` was made from another content of its model file, so there "
+                f"is nothing to prove. Run `modelgen build {model}` first."
+            )
+        equations = equations_of_motion(robot)
+        inspect(robot, equations)
+        checks = verify(robot, equations, load, options.directory)
+        wrong = [check for check in checks if not check.passed]
+        skipped = sum(check.error is None for check in checks)
+        print(f"{robot.name}\n{table(checks)}")
+        print(
+            f"  {len(checks) - len(wrong) - skipped} checks passed, {len(wrong)} failed, {skipped} skipped, "
+            f"in {time.perf_counter() - start:.1f} s"
+        )
+        failures += bool(wrong)
+    return FAILED if failures else 0
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _build_text(report: BuildReport, manifest: Manifest) -> str:
+    """Seconds of each stage and operations of each function."""
+    described = manifest.metadata
+    sizes = (
+        _count(len(described.states) // 2, "coordinate"),
+        _count(len(described.inputs), "input"),
+        _count(len(described.parameters), "parameter"),
+    )
+    lines = [f"{report.robot:<20} {', '.join(sizes)}"]
+    lines += [f"  {stage:<22} {seconds:6.2f} s" for stage, seconds in report.seconds.items()]
+    lines.append(_operations(manifest))
+    targets = ", ".join(manifest.files)
+    return "\n".join([*lines, f"  -> {report.folder} ({targets})    next: modelgen verify {report.robot}"])
+
+
+def _operations(manifest: Manifest) -> str:
+    return "  operations: " + ", ".join(f"{name} {count}" for name, count in manifest.operations.items())
+
+
+def _show_text(manifest: Manifest) -> str:
+    """States, inputs, parameters, task and operations."""
+    robot, task = manifest.metadata, manifest.metadata.task
+    lines = [f"{robot.name}: {robot.description}", "", f"{'state':<24}{'limit':>10} unit     start"]
+    starts = zip(robot.states, task.target, task.start_mean, task.start_deviation, strict=True)
+    for state, target, mean, deviation in starts:
+        limit = "turns" if state.continuous else f"{state.limit:g}"
+        lines.append(
+            f"  {state.name:<22}{limit:>10} {state.unit:<8} {mean:.4g} +- {deviation:.3g}, target {target:g} "
+            f"  {state.meaning}"
+        )
+    lines += ["", f"{'input':<24}{'limit':>10} unit"]
+    lines += [f"  {each.name:<22}{each.limit:>10g} {each.unit:<8} {each.meaning}" for each in robot.inputs]
+    lines += ["", f"{'parameter':<24}{'value':>10} unit     bounds"]
+    lines += [
+        f"  {each.name:<22}{each.value:>10g} {each.unit:<8} {each.lower:g} to {each.upper:g}   {each.meaning}"
+        for each in robot.parameters
+    ]
+    weights = ", ".join(f"{weight:g}" for weight in task.action_cost.weights)
+    lines += [
+        "",
+        f"task: action cost {task.action_cost.name} ({weights}), horizon {task.horizon:g} s with weight "
+        f"{task.weight_at_horizon:g} left, control {task.control_rate} Hz, simulation {task.simulation_rate} "
+        "Hz",
+        _operations(manifest).strip(),
+        f"model {manifest.model_hash[:12]}, artifact {manifest.hash[:12]}, backends "
+        f"{', '.join(manifest.files)}",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
