@@ -1,0 +1,401 @@
+"""cartpole: kernels for Numba, made by modelgen; not to be edited."""
+
+import math  # noqa: F401  (the emitted kernels use it)
+import warnings
+
+import numpy as np
+from numba import njit
+from numba.core.compiler import Compiler
+
+# Fused multiply-add and the freedom to ignore the sign of zero; NaN and infinity keep their meaning.
+FAST = {"contract", "nsz"}
+# pi/2 in three parts, the first two short enough that their products with a count of quarter turns are exact.
+HALF_PI_64 = (1.5707963267341256, 6.077100506303966e-11, 2.022266248795951e-21)
+HALF_PI_32 = (1.5703125, 4.837512969970703e-4, 7.549790126404332e-08)
+
+
+class DistinctArrays(Compiler):
+    """Numba's compiler, told that array arguments do not overlap (the loader checks that they do not)."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.state.flags.noalias = True
+
+
+def kernel(function):
+    """Compile a loop over samples; its machine code is kept beside this file or in the user's cache folder."""
+    options = {"nogil": True, "fastmath": FAST, "error_model": "numpy", "pipeline_class": DistinctArrays}
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:
+        warnings.warn(
+            f"No folder to keep {function.__name__}'s machine code in: it is compiled again in every process. "
+            "Set NUMBA_CACHE_DIR to a folder that can be written.",
+            stacklevel=2,
+        )
+        return njit(**options)(function)
+
+
+@njit(forceinline=True, fastmath=FAST, error_model="numpy")
+def sincos(x, real, half_pi):
+    """Sine and cosine: x less the nearest multiple of pi/2, then Chebyshev fits of both on [-pi/4, pi/4].
+
+    Within two units in the last place for |x| up to 1e6 (float64) or 1e3 (float32); NaN stays NaN.
+    """
+    turns = np.floor(x * real(0.6366197723675814) + real(0.5))
+    r = ((x - turns * real(half_pi[0])) - turns * real(half_pi[1])) - turns * real(half_pi[2])
+    z = r * r
+    p = z * real(1.591810123027412e-10) - real(2.5051131455427946e-08)
+    p = z * p + real(2.755731610068303e-06)
+    p = z * p - real(0.0001984126983675497)
+    p = z * p + real(0.008333333333330946)
+    p = z * p - real(0.16666666666666666)
+    s = r + r * (z * p)
+    q = real(2.0876146024689747e-09) - z * real(1.1382614868556325e-11)
+    q = z * q - real(2.7557317270560326e-07)
+    q = z * q + real(2.4801587298763433e-05)
+    q = z * q - real(0.0013888888888887395)
+    q = z * q + real(0.041666666666666664)
+    c = (real(1) - real(0.5) * z) + (z * z) * q
+    odd = turns - real(2) * np.floor(turns * real(0.5)) != real(0)
+    quadrant = turns - real(4) * np.floor(turns * real(0.25))
+    sine, cosine = (c, s) if odd else (s, c)
+    sine = -sine if quadrant >= real(2) else sine
+    cosine = -cosine if (quadrant == real(1)) | (quadrant == real(2)) else cosine
+    return sine, cosine
+
+
+@njit(forceinline=True, error_model="numpy")
+def sign(x):
+    """-1, 0 or 1; NaN for NaN."""
+    return x if (x != x) | (x == 0) else abs(x) / x
+
+
+@njit(forceinline=True)
+def minimum(a, b):
+    """The smaller of two; NaN when one of them is NaN."""
+    return a if (a < b) | (a != a) else b
+
+
+@njit(forceinline=True)
+def maximum(a, b):
+    """The larger of two; NaN when one of them is NaN."""
+    return a if (a > b) | (a != a) else b
+
+
+@kernel
+def affine_dynamics(x, theta, per_sample, a, B):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(0.0)
+    c2 = real(1.0)
+    c3 = real(9.81)
+    for i in range(x.size // 4):
+        row = 0 if per_sample is None else 5 * i
+        pole = x[4 * i + 1]
+        cart_rate = x[4 * i + 2]
+        pole_rate = x[4 * i + 3]
+        cart_mass = theta[row + 0]
+        pole_mass = theta[row + 1]
+        pole_half_length = theta[row + 2]
+        cart_damping = theta[row + 3]
+        pole_damping = theta[row + 4]
+        t1s, t1c = sincos(pole, real, half_pi)
+        t2 = pole_mass * pole_half_length
+        t3 = t1c * t2
+        t4 = t1s * t2
+        t5 = pole_rate * pole_rate * t4 - cart_damping * cart_rate
+        t6 = c2 / (cart_mass + pole_mass)
+        t7 = t3 * t6
+        t8 = c2 / (pole_mass * (pole_half_length * pole_half_length) - t3 * t7)
+        t9 = t8 * (t4 * c3 - pole_damping * pole_rate - t5 * t7)
+        t10 = t7 * t8
+        a[4 * i + 0] = cart_rate
+        a[4 * i + 1] = pole_rate
+        a[4 * i + 2] = t5 * t6 - t7 * t9
+        a[4 * i + 3] = t9
+        B[4 * i + 0] = c1
+        B[4 * i + 1] = c1
+        B[4 * i + 2] = t6 + t7 * t10
+        B[4 * i + 3] = -t10
+
+
+@kernel
+def dynamics(x, u, theta, per_sample, xdot):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(1.0)
+    c2 = real(9.81)
+    for i in range(x.size // 4):
+        row = 0 if per_sample is None else 5 * i
+        pole = x[4 * i + 1]
+        cart_rate = x[4 * i + 2]
+        pole_rate = x[4 * i + 3]
+        force = u[1 * i + 0]
+        cart_mass = theta[row + 0]
+        pole_mass = theta[row + 1]
+        pole_half_length = theta[row + 2]
+        cart_damping = theta[row + 3]
+        pole_damping = theta[row + 4]
+        t1s, t1c = sincos(pole, real, half_pi)
+        t2 = pole_mass * pole_half_length
+        t3 = t1c * t2
+        t4 = t1s * t2
+        t5 = c1 / (cart_mass + pole_mass)
+        t6 = t3 * t5
+        t7 = force + (pole_rate * pole_rate * t4 - cart_damping * cart_rate)
+        t8 = c1 / (pole_mass * (pole_half_length * pole_half_length) - t3 * t6) * (t4 * c2 - pole_damping * pole_rate - t6 * t7)
+        xdot[4 * i + 0] = cart_rate
+        xdot[4 * i + 1] = pole_rate
+        xdot[4 * i + 2] = t5 * t7 - t6 * t8
+        xdot[4 * i + 3] = t8
+
+
+@kernel
+def jacobians(x, theta, per_sample, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(0.0)
+    c2 = real(1.0)
+    c3 = real(9.81)
+    for i in range(x.size // 4):
+        row = 0 if per_sample is None else 5 * i
+        pole = x[4 * i + 1]
+        cart_rate = x[4 * i + 2]
+        pole_rate = x[4 * i + 3]
+        cart_mass = theta[row + 0]
+        pole_mass = theta[row + 1]
+        pole_half_length = theta[row + 2]
+        cart_damping = theta[row + 3]
+        pole_damping = theta[row + 4]
+        t1s, t1c = sincos(pole, real, half_pi)
+        t2 = pole_rate * pole_rate
+        t3 = pole_mass * pole_half_length
+        t4 = t1c * t3
+        t5 = pole_half_length * pole_half_length
+        t6 = t1s * t3
+        t7 = t2 * t6 - cart_damping * cart_rate
+        t8 = c2 / (cart_mass + pole_mass)
+        t9 = t4 * t8
+        t10 = c2 / (pole_mass * t5 - t4 * t9)
+        t11 = t10 * (t6 * c3 - pole_damping * pole_rate - t7 * t9)
+        t12 = t7 * t8 - t9 * t11
+        t13 = t9 * t10
+        t14 = t8 + t9 * t13
+        t15 = -t13
+        t16 = t2 * t4 + t6 * t11
+        t17 = t10 * (t4 * c3 + t6 * t12 - t9 * t16)
+        t18 = t10 * (cart_damping * t9)
+        t19 = t6 * (pole_rate + pole_rate)
+        t20 = t10 * (pole_damping + t9 * t19)
+        t21 = t6 * t15
+        t22 = t10 * (t6 * t14 - t9 * t21)
+        t23 = t10 * (t9 * t12)
+        t24 = pole_half_length * t1c
+        t25 = pole_half_length * t1s
+        t26 = t2 * t25 - (t12 + t11 * t24)
+        t27 = t10 * (c3 * t25 - (t12 * t24 + t5 * t11) - t9 * t26)
+        t28 = pole_mass * t1c
+        t29 = pole_mass * (pole_half_length + pole_half_length)
+        t30 = pole_mass * t1s
+        t31 = t2 * t30 - t11 * t28
+        t32 = t10 * (c3 * t30 - (t12 * t28 + t11 * t29) - t9 * t31)
+        t33 = t10 * (cart_rate * t9)
+        t34 = pole_rate * t10
+        t35 = t10 * (t9 * t14)
+        t36 = t14 + t15 * t24
+        t37 = t10 * (t9 * t36 - (t14 * t24 + t5 * t15))
+        t38 = t15 * t28
+        t39 = t10 * (t9 * t38 - (t14 * t28 + t15 * t29))
+        a[4 * i + 0] = cart_rate
+        a[4 * i + 1] = pole_rate
+        a[4 * i + 2] = t12
+        a[4 * i + 3] = t11
+        B[4 * i + 0] = c1
+        B[4 * i + 1] = c1
+        B[4 * i + 2] = t14
+        B[4 * i + 3] = t15
+        da_dx[16 * i + 0] = c1
+        da_dx[16 * i + 1] = c1
+        da_dx[16 * i + 2] = c2
+        da_dx[16 * i + 3] = c1
+        da_dx[16 * i + 4] = c1
+        da_dx[16 * i + 5] = c1
+        da_dx[16 * i + 6] = c1
+        da_dx[16 * i + 7] = c2
+        da_dx[16 * i + 8] = c1
+        da_dx[16 * i + 9] = t8 * t16 - t9 * t17
+        da_dx[16 * i + 10] = -(cart_damping * t8 + t9 * t18)
+        da_dx[16 * i + 11] = t8 * t19 + t9 * t20
+        da_dx[16 * i + 12] = c1
+        da_dx[16 * i + 13] = t17
+        da_dx[16 * i + 14] = t18
+        da_dx[16 * i + 15] = -t20
+        dB_dx[16 * i + 0] = c1
+        dB_dx[16 * i + 1] = c1
+        dB_dx[16 * i + 2] = c1
+        dB_dx[16 * i + 3] = c1
+        dB_dx[16 * i + 4] = c1
+        dB_dx[16 * i + 5] = c1
+        dB_dx[16 * i + 6] = c1
+        dB_dx[16 * i + 7] = c1
+        dB_dx[16 * i + 8] = c1
+        dB_dx[16 * i + 9] = t8 * t21 - t9 * t22
+        dB_dx[16 * i + 10] = c1
+        dB_dx[16 * i + 11] = c1
+        dB_dx[16 * i + 12] = c1
+        dB_dx[16 * i + 13] = t22
+        dB_dx[16 * i + 14] = c1
+        dB_dx[16 * i + 15] = c1
+        da_dtheta[20 * i + 0] = c1
+        da_dtheta[20 * i + 1] = c1
+        da_dtheta[20 * i + 2] = c1
+        da_dtheta[20 * i + 3] = c1
+        da_dtheta[20 * i + 4] = c1
+        da_dtheta[20 * i + 5] = c1
+        da_dtheta[20 * i + 6] = c1
+        da_dtheta[20 * i + 7] = c1
+        da_dtheta[20 * i + 8] = c1
+        da_dtheta[20 * i + 9] = c1
+        da_dtheta[20 * i + 10] = -(t8 * t12 + t9 * t23)
+        da_dtheta[20 * i + 11] = t8 * t26 - t9 * t27
+        da_dtheta[20 * i + 12] = t8 * t31 - t9 * t32
+        da_dtheta[20 * i + 13] = -(cart_rate * t8 + t9 * t33)
+        da_dtheta[20 * i + 14] = t9 * t34
+        da_dtheta[20 * i + 15] = t23
+        da_dtheta[20 * i + 16] = t27
+        da_dtheta[20 * i + 17] = t32
+        da_dtheta[20 * i + 18] = t33
+        da_dtheta[20 * i + 19] = -t34
+        dB_dtheta[20 * i + 0] = c1
+        dB_dtheta[20 * i + 1] = c1
+        dB_dtheta[20 * i + 2] = c1
+        dB_dtheta[20 * i + 3] = c1
+        dB_dtheta[20 * i + 4] = c1
+        dB_dtheta[20 * i + 5] = c1
+        dB_dtheta[20 * i + 6] = c1
+        dB_dtheta[20 * i + 7] = c1
+        dB_dtheta[20 * i + 8] = c1
+        dB_dtheta[20 * i + 9] = c1
+        dB_dtheta[20 * i + 10] = -(t8 * t14 + t9 * t35)
+        dB_dtheta[20 * i + 11] = -(t8 * t36 + t9 * t37)
+        dB_dtheta[20 * i + 12] = -(t8 * t38 + t9 * t39)
+        dB_dtheta[20 * i + 13] = c1
+        dB_dtheta[20 * i + 14] = c1
+        dB_dtheta[20 * i + 15] = t35
+        dB_dtheta[20 * i + 16] = t37
+        dB_dtheta[20 * i + 17] = t39
+        dB_dtheta[20 * i + 18] = c1
+        dB_dtheta[20 * i + 19] = c1
+
+
+@kernel
+def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dtheta):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(0.0)
+    c2 = real(1.0)
+    c3 = real(9.81)
+    for i in range(x.size // 4):
+        row = 0 if per_sample is None else 5 * i
+        pole = x[4 * i + 1]
+        cart_rate = x[4 * i + 2]
+        pole_rate = x[4 * i + 3]
+        force = u[1 * i + 0]
+        costate_cart = costate[4 * i + 0]
+        costate_pole = costate[4 * i + 1]
+        costate_cart_rate = costate[4 * i + 2]
+        costate_pole_rate = costate[4 * i + 3]
+        cart_mass = theta[row + 0]
+        pole_mass = theta[row + 1]
+        pole_half_length = theta[row + 2]
+        cart_damping = theta[row + 3]
+        pole_damping = theta[row + 4]
+        t1s, t1c = sincos(pole, real, half_pi)
+        t2 = pole_rate * pole_rate
+        t3 = pole_mass * pole_half_length
+        t4 = t1c * t3
+        t5 = pole_half_length * pole_half_length
+        t6 = t1s * t3
+        t7 = c2 / (cart_mass + pole_mass)
+        t8 = t4 * t7
+        t9 = c2 / (pole_mass * t5 - t4 * t8)
+        t10 = force + (t2 * t6 - cart_damping * cart_rate)
+        t11 = t9 * (t6 * c3 - pole_damping * pole_rate - t8 * t10)
+        t12 = t7 * t10 - t8 * t11
+        t13 = t9 * (costate_pole_rate - costate_cart_rate * t8)
+        t14 = costate_cart_rate * t7 - t8 * t13
+        t15 = t12 * t14
+        t16 = t11 * t13
+        t17 = t12 * t13 + t11 * t14
+        t18 = c3 * t13 + t2 * t14
+        t19 = pole_half_length * (pole_mass * t16)
+        t20 = t1s * t18 - t1c * t17
+        t21 = pole_rate * (t6 * t14)
+        dH_dx[4 * i + 0] = c1
+        dH_dx[4 * i + 1] = t1s * (t3 * t17) + t1c * (t3 * t18)
+        dH_dx[4 * i + 2] = costate_cart - cart_damping * t14
+        dH_dx[4 * i + 3] = t21 + (costate_pole - pole_damping * t13 + t21)
+        dH_du[1 * i + 0] = t14
+        dH_dtheta[5 * i + 0] = -t15
+        dH_dtheta[5 * i + 1] = pole_half_length * t20 - t5 * t16 - t15
+        dH_dtheta[5 * i + 2] = pole_mass * t20 - (t19 + t19)
+        dH_dtheta[5 * i + 3] = -(cart_rate * t14)
+        dH_dtheta[5 * i + 4] = -(pole_rate * t13)
+
+
+@kernel
+def state_cost(x, theta, per_sample, q, dq_dx):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(1.0)
+    c2 = real(10.0)
+    c3 = real(9.869604401089358)
+    c4 = real(337.61158599478136)
+    c5 = real(25.0)
+    c6 = real(0.5)
+    c7 = real(37.8125)
+    c8 = real(55.0)
+    c9 = real(0.1)
+    c10 = real(10.000000000000002)
+    c11 = real(4.0)
+    c12 = real(121.00000000000001)
+    c13 = real(220.0)
+    c14 = real(2.0)
+    c15 = real(34.55751918948773)
+    c16 = real(24.0701949750009)
+    for i in range(x.size // 4):
+        row = 0 if per_sample is None else 5 * i
+        cart = x[4 * i + 0]
+        pole = x[4 * i + 1]
+        cart_rate = x[4 * i + 2]
+        pole_rate = x[4 * i + 3]
+        t1 = cart * c2
+        t2 = cart_rate * c2
+        t3 = pole_rate * c2
+        t4 = pole * c2
+        t5 = math.tanh(t2 - c8)
+        t6 = math.tanh(t1 - c11)
+        t7 = math.tanh(t3 - c13)
+        t8 = math.tanh(t2 + c8)
+        t9 = math.tanh(t1 + c11)
+        t10 = math.tanh(t3 + c13)
+        t11 = pole * c6
+        t12s, t12c = sincos(t11, real, half_pi)
+        t13 = math.tanh(t4 + c15)
+        t14 = math.tanh(t4 - c15)
+        t15 = pole_rate * pole_rate * c9 + (c7 * t5 + (c6 * (cart_rate * cart_rate) + (c4 + c5 * (cart * cart))))
+        t16 = (c14 + t14 - t13) * c16 + (c3 * (t12s * t12s) + (c12 * t7 + (c10 * t6 + t15)))
+        t17 = c3 * t12s
+        t18 = cart_rate * c6
+        t19 = cart * c5
+        t20 = c6 * ((t17 + t17) * t12c) + c2 * (c16 * (c1 - t14 * t14) - c16 * (c1 - t13 * t13))
+        t21 = t18 + t18 + c2 * (c7 * (c1 - t5 * t5) - c7 * (c1 - t8 * t8))
+        t22 = t19 + t19 + c2 * (c10 * (c1 - t6 * t6) - c10 * (c1 - t9 * t9))
+        t23 = pole_rate * c9
+        t24 = c2 * (c12 * (c1 - t7 * t7) - c12 * (c1 - t10 * t10)) + t23
+        q[1 * i + 0] = t16 - c7 * t8 - c10 * t9 - c12 * t10
+        dq_dx[4 * i + 0] = t22
+        dq_dx[4 * i + 1] = t20
+        dq_dx[4 * i + 2] = t21
+        dq_dx[4 * i + 3] = t23 + t24

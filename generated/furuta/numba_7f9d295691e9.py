@@ -1,0 +1,518 @@
+"""furuta: kernels for Numba, made by modelgen; not to be edited."""
+
+import math  # noqa: F401  (the emitted kernels use it)
+import warnings
+
+import numpy as np
+from numba import njit
+from numba.core.compiler import Compiler
+
+# Fused multiply-add and the freedom to ignore the sign of zero; NaN and infinity keep their meaning.
+FAST = {"contract", "nsz"}
+# pi/2 in three parts, the first two short enough that their products with a count of quarter turns are exact.
+HALF_PI_64 = (1.5707963267341256, 6.077100506303966e-11, 2.022266248795951e-21)
+HALF_PI_32 = (1.5703125, 4.837512969970703e-4, 7.549790126404332e-08)
+
+
+class DistinctArrays(Compiler):
+    """Numba's compiler, told that array arguments do not overlap (the loader checks that they do not)."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.state.flags.noalias = True
+
+
+def kernel(function):
+    """Compile a loop over samples; its machine code is kept beside this file or in the user's cache folder."""
+    options = {"nogil": True, "fastmath": FAST, "error_model": "numpy", "pipeline_class": DistinctArrays}
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:
+        warnings.warn(
+            f"No folder to keep {function.__name__}'s machine code in: it is compiled again in every process. "
+            "Set NUMBA_CACHE_DIR to a folder that can be written.",
+            stacklevel=2,
+        )
+        return njit(**options)(function)
+
+
+@njit(forceinline=True, fastmath=FAST, error_model="numpy")
+def sincos(x, real, half_pi):
+    """Sine and cosine: x less the nearest multiple of pi/2, then Chebyshev fits of both on [-pi/4, pi/4].
+
+    Within two units in the last place for |x| up to 1e6 (float64) or 1e3 (float32); NaN stays NaN.
+    """
+    turns = np.floor(x * real(0.6366197723675814) + real(0.5))
+    r = ((x - turns * real(half_pi[0])) - turns * real(half_pi[1])) - turns * real(half_pi[2])
+    z = r * r
+    p = z * real(1.591810123027412e-10) - real(2.5051131455427946e-08)
+    p = z * p + real(2.755731610068303e-06)
+    p = z * p - real(0.0001984126983675497)
+    p = z * p + real(0.008333333333330946)
+    p = z * p - real(0.16666666666666666)
+    s = r + r * (z * p)
+    q = real(2.0876146024689747e-09) - z * real(1.1382614868556325e-11)
+    q = z * q - real(2.7557317270560326e-07)
+    q = z * q + real(2.4801587298763433e-05)
+    q = z * q - real(0.0013888888888887395)
+    q = z * q + real(0.041666666666666664)
+    c = (real(1) - real(0.5) * z) + (z * z) * q
+    odd = turns - real(2) * np.floor(turns * real(0.5)) != real(0)
+    quadrant = turns - real(4) * np.floor(turns * real(0.25))
+    sine, cosine = (c, s) if odd else (s, c)
+    sine = -sine if quadrant >= real(2) else sine
+    cosine = -cosine if (quadrant == real(1)) | (quadrant == real(2)) else cosine
+    return sine, cosine
+
+
+@njit(forceinline=True, error_model="numpy")
+def sign(x):
+    """-1, 0 or 1; NaN for NaN."""
+    return x if (x != x) | (x == 0) else abs(x) / x
+
+
+@njit(forceinline=True)
+def minimum(a, b):
+    """The smaller of two; NaN when one of them is NaN."""
+    return a if (a < b) | (a != a) else b
+
+
+@njit(forceinline=True)
+def maximum(a, b):
+    """The larger of two; NaN when one of them is NaN."""
+    return a if (a > b) | (a != a) else b
+
+
+@kernel
+def affine_dynamics(x, theta, per_sample, a, B):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(0.0)
+    c2 = real(1.0)
+    c3 = real(0.25)
+    c4 = real(0.5)
+    c5 = real(0.08333333333333333)
+    c6 = real(0.3333333333333333)
+    c7 = real(4.905)
+    for i in range(x.size // 4):
+        row = 0 if per_sample is None else 8 * i
+        pendulum = x[4 * i + 1]
+        arm_rate = x[4 * i + 2]
+        pendulum_rate = x[4 * i + 3]
+        arm_mass = theta[row + 0]
+        arm_length = theta[row + 1]
+        pendulum_mass = theta[row + 2]
+        pendulum_length = theta[row + 3]
+        arm_damping = theta[row + 4]
+        pendulum_damping = theta[row + 5]
+        resistance = theta[row + 6]
+        torque_constant = theta[row + 7]
+        t1 = arm_length * arm_length
+        t2s, t2c = sincos(pendulum, real, half_pi)
+        t3 = pendulum_mass * (pendulum_length * pendulum_length)
+        t4 = t3 * c3
+        t5 = pendulum_mass * pendulum_length
+        t6 = arm_length * c4
+        t7 = c2 / resistance
+        t8 = t2s * t5
+        t9 = t2s * t2c
+        t10 = t6 * (t2c * t5)
+        t11 = t8 * (t6 * (pendulum_rate * pendulum_rate)) + (arm_damping * arm_rate + torque_constant * torque_constant * (arm_rate * t7))
+        t12 = c4 * (t9 * (t3 * (arm_rate * pendulum_rate))) + t11
+        t13 = torque_constant * t7
+        t14 = c2 / (c5 * (arm_mass * t1) + (pendulum_mass * t1 + t4 * (t2s * t2s)))
+        t15 = t10 * t14
+        t16 = c2 / (t3 * c6 - t10 * t15)
+        t17 = t8 * c7 + arm_rate * arm_rate * (t4 * t9) - pendulum_damping * pendulum_rate - t12 * t15
+        t18 = t16 * t17
+        t19 = t16 * (t13 * t15)
+        a[4 * i + 0] = arm_rate
+        a[4 * i + 1] = pendulum_rate
+        a[4 * i + 2] = t15 * t18 - t12 * t14
+        a[4 * i + 3] = t18
+        B[4 * i + 0] = c1
+        B[4 * i + 1] = c1
+        B[4 * i + 2] = t13 * t14 + t15 * t19
+        B[4 * i + 3] = t19
+
+
+@kernel
+def dynamics(x, u, theta, per_sample, xdot):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(1.0)
+    c2 = real(0.25)
+    c3 = real(0.5)
+    c4 = real(0.08333333333333333)
+    c5 = real(0.3333333333333333)
+    c6 = real(4.905)
+    for i in range(x.size // 4):
+        row = 0 if per_sample is None else 8 * i
+        pendulum = x[4 * i + 1]
+        arm_rate = x[4 * i + 2]
+        pendulum_rate = x[4 * i + 3]
+        voltage = u[1 * i + 0]
+        arm_mass = theta[row + 0]
+        arm_length = theta[row + 1]
+        pendulum_mass = theta[row + 2]
+        pendulum_length = theta[row + 3]
+        arm_damping = theta[row + 4]
+        pendulum_damping = theta[row + 5]
+        resistance = theta[row + 6]
+        torque_constant = theta[row + 7]
+        t1 = arm_length * arm_length
+        t2s, t2c = sincos(pendulum, real, half_pi)
+        t3 = pendulum_mass * (pendulum_length * pendulum_length)
+        t4 = t3 * c2
+        t5 = pendulum_mass * pendulum_length
+        t6 = arm_length * c3
+        t7 = c1 / resistance
+        t8 = t2s * t5
+        t9 = t2s * t2c
+        t10 = t6 * (t2c * t5)
+        t11 = t8 * (t6 * (pendulum_rate * pendulum_rate)) + (arm_damping * arm_rate + torque_constant * torque_constant * (arm_rate * t7))
+        t12 = c1 / (c4 * (arm_mass * t1) + (pendulum_mass * t1 + t4 * (t2s * t2s)))
+        t13 = t10 * t12
+        t14 = voltage * (torque_constant * t7) - (c3 * (t9 * (t3 * (arm_rate * pendulum_rate))) + t11)
+        t15 = t8 * c6 + arm_rate * arm_rate * (t4 * t9) - pendulum_damping * pendulum_rate + t13 * t14
+        t16 = c1 / (t3 * c5 - t10 * t13) * t15
+        xdot[4 * i + 0] = arm_rate
+        xdot[4 * i + 1] = pendulum_rate
+        xdot[4 * i + 2] = t12 * t14 + t13 * t16
+        xdot[4 * i + 3] = t16
+
+
+@kernel
+def jacobians(x, theta, per_sample, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(0.0)
+    c2 = real(1.0)
+    c3 = real(0.25)
+    c4 = real(0.5)
+    c5 = real(0.08333333333333333)
+    c6 = real(0.3333333333333333)
+    c7 = real(4.905)
+    for i in range(x.size // 4):
+        row = 0 if per_sample is None else 8 * i
+        pendulum = x[4 * i + 1]
+        arm_rate = x[4 * i + 2]
+        pendulum_rate = x[4 * i + 3]
+        arm_mass = theta[row + 0]
+        arm_length = theta[row + 1]
+        pendulum_mass = theta[row + 2]
+        pendulum_length = theta[row + 3]
+        arm_damping = theta[row + 4]
+        pendulum_damping = theta[row + 5]
+        resistance = theta[row + 6]
+        torque_constant = theta[row + 7]
+        t1 = arm_length * arm_length
+        t2s, t2c = sincos(pendulum, real, half_pi)
+        t3 = pendulum_length * pendulum_length
+        t4 = pendulum_mass * t3
+        t5 = t4 * c3
+        t6 = pendulum_mass * pendulum_length
+        t7 = arm_length * c4
+        t8 = c2 / resistance
+        t9 = pendulum_rate * pendulum_rate
+        t10 = t2s * t6
+        t11 = t2s * t2c
+        t12 = arm_rate * arm_rate
+        t13 = t2s * t2s
+        t14 = t2c * t6
+        t15 = t7 * t14
+        t16 = torque_constant * torque_constant
+        t17 = arm_rate * t8
+        t18 = t7 * t9
+        t19 = arm_rate * pendulum_rate
+        t20 = t4 * t19
+        t21 = c4 * (t11 * t20) + (t10 * t18 + (arm_damping * arm_rate + t16 * t17))
+        t22 = t5 * t11
+        t23 = torque_constant * t8
+        t24 = c2 / (c5 * (arm_mass * t1) + (pendulum_mass * t1 + t5 * t13))
+        t25 = t15 * t24
+        t26 = c2 / (t4 * c6 - t15 * t25)
+        t27 = t26 * (t10 * c7 + t12 * t22 - pendulum_damping * pendulum_rate - t21 * t25)
+        t28 = t25 * t27 - t21 * t24
+        t29 = t26 * (t23 * t25)
+        t30 = t23 * t24 + t25 * t29
+        t31 = t2c * t2c - t13
+        t32 = t5 * (t11 + t11)
+        t33 = t7 * t10
+        t34 = t14 * t18 + c4 * (t20 * t31) + (t28 * t32 + t27 * t33)
+        t35 = t26 * (t14 * c7 + t12 * (t5 * t31) - t28 * t33 - t25 * t34)
+        t36 = c4 * (t11 * (pendulum_rate * t4)) + (arm_damping + t8 * t16)
+        t37 = t26 * (t22 * (arm_rate + arm_rate) - t25 * t36)
+        t38 = t10 * (t7 * (pendulum_rate + pendulum_rate)) + c4 * (t11 * (arm_rate * t4))
+        t39 = t26 * (pendulum_damping + t25 * t38)
+        t40 = t30 * t32 + t29 * t33
+        t41 = t26 * (t30 * t33 + t25 * t40)
+        t42 = t1 * c5
+        t43 = t28 * t42
+        t44 = t26 * (t25 * t43)
+        t45 = arm_length + arm_length
+        t46 = pendulum_mass * t45 + c5 * (arm_mass * t45)
+        t47 = c4 * t14
+        t48 = t10 * (c4 * t9) + (t28 * t46 - t27 * t47)
+        t49 = t26 * (t28 * t47 - t25 * t48)
+        t50 = t3 * c3
+        t51 = pendulum_length * t2s
+        t52 = t1 + t13 * t50
+        t53 = t7 * (pendulum_length * t2c)
+        t54 = t3 * c6
+        t55 = t18 * t51 + c4 * (t11 * (t3 * t19)) + (t28 * t52 - t27 * t53)
+        t56 = c7 * t51 + t12 * (t11 * t50) - (t27 * t54 - t28 * t53) - t25 * t55
+        t57 = t26 * t56
+        t58 = pendulum_mass * (pendulum_length + pendulum_length)
+        t59 = c3 * t58
+        t60 = pendulum_mass * t2s
+        t61 = t13 * t59
+        t62 = t7 * (pendulum_mass * t2c)
+        t63 = c6 * t58
+        t64 = t18 * t60 + c4 * (t11 * (t19 * t58)) + (t28 * t61 - t27 * t62)
+        t65 = c7 * t60 + t12 * (t11 * t59) - (t27 * t63 - t28 * t62) - t25 * t64
+        t66 = t26 * t65
+        t67 = t26 * (arm_rate * t25)
+        t68 = pendulum_rate * t26
+        t69 = t8 * t8
+        t70 = t16 * (arm_rate * t69)
+        t71 = t26 * (t25 * t70)
+        t72 = t17 * (torque_constant + torque_constant)
+        t73 = t26 * (t25 * t72)
+        t74 = t30 * t42
+        t75 = t26 * (t25 * t74)
+        t76 = t29 * t47 - t30 * t46
+        t77 = t26 * (t30 * t47 + t25 * t76)
+        t78 = t29 * t53 - t30 * t52
+        t79 = t26 * (t30 * t53 - t29 * t54 + t25 * t78)
+        t80 = t29 * t62 - t30 * t61
+        t81 = t26 * (t30 * t62 - t29 * t63 + t25 * t80)
+        t82 = torque_constant * t69
+        t83 = t26 * (t25 * t82)
+        t84 = t26 * (t8 * t25)
+        a[4 * i + 0] = arm_rate
+        a[4 * i + 1] = pendulum_rate
+        a[4 * i + 2] = t28
+        a[4 * i + 3] = t27
+        B[4 * i + 0] = c1
+        B[4 * i + 1] = c1
+        B[4 * i + 2] = t30
+        B[4 * i + 3] = t29
+        da_dx[16 * i + 0] = c1
+        da_dx[16 * i + 1] = c1
+        da_dx[16 * i + 2] = c2
+        da_dx[16 * i + 3] = c1
+        da_dx[16 * i + 4] = c1
+        da_dx[16 * i + 5] = c1
+        da_dx[16 * i + 6] = c1
+        da_dx[16 * i + 7] = c2
+        da_dx[16 * i + 8] = c1
+        da_dx[16 * i + 9] = t25 * t35 - t24 * t34
+        da_dx[16 * i + 10] = t25 * t37 - t24 * t36
+        da_dx[16 * i + 11] = -(t24 * t38 + t25 * t39)
+        da_dx[16 * i + 12] = c1
+        da_dx[16 * i + 13] = t35
+        da_dx[16 * i + 14] = t37
+        da_dx[16 * i + 15] = -t39
+        dB_dx[16 * i + 0] = c1
+        dB_dx[16 * i + 1] = c1
+        dB_dx[16 * i + 2] = c1
+        dB_dx[16 * i + 3] = c1
+        dB_dx[16 * i + 4] = c1
+        dB_dx[16 * i + 5] = c1
+        dB_dx[16 * i + 6] = c1
+        dB_dx[16 * i + 7] = c1
+        dB_dx[16 * i + 8] = c1
+        dB_dx[16 * i + 9] = -(t24 * t40 + t25 * t41)
+        dB_dx[16 * i + 10] = c1
+        dB_dx[16 * i + 11] = c1
+        dB_dx[16 * i + 12] = c1
+        dB_dx[16 * i + 13] = -t41
+        dB_dx[16 * i + 14] = c1
+        dB_dx[16 * i + 15] = c1
+        da_dtheta[32 * i + 0] = c1
+        da_dtheta[32 * i + 1] = c1
+        da_dtheta[32 * i + 2] = c1
+        da_dtheta[32 * i + 3] = c1
+        da_dtheta[32 * i + 4] = c1
+        da_dtheta[32 * i + 5] = c1
+        da_dtheta[32 * i + 6] = c1
+        da_dtheta[32 * i + 7] = c1
+        da_dtheta[32 * i + 8] = c1
+        da_dtheta[32 * i + 9] = c1
+        da_dtheta[32 * i + 10] = c1
+        da_dtheta[32 * i + 11] = c1
+        da_dtheta[32 * i + 12] = c1
+        da_dtheta[32 * i + 13] = c1
+        da_dtheta[32 * i + 14] = c1
+        da_dtheta[32 * i + 15] = c1
+        da_dtheta[32 * i + 16] = -(t24 * t43 + t25 * t44)
+        da_dtheta[32 * i + 17] = t25 * t49 - t24 * t48
+        da_dtheta[32 * i + 18] = t25 * t57 - t24 * t55
+        da_dtheta[32 * i + 19] = t25 * t66 - t24 * t64
+        da_dtheta[32 * i + 20] = -(arm_rate * t24 + t25 * t67)
+        da_dtheta[32 * i + 21] = -(t25 * t68)
+        da_dtheta[32 * i + 22] = t24 * t70 + t25 * t71
+        da_dtheta[32 * i + 23] = -(t24 * t72 + t25 * t73)
+        da_dtheta[32 * i + 24] = -t44
+        da_dtheta[32 * i + 25] = t49
+        da_dtheta[32 * i + 26] = t57
+        da_dtheta[32 * i + 27] = t66
+        da_dtheta[32 * i + 28] = -t67
+        da_dtheta[32 * i + 29] = -t68
+        da_dtheta[32 * i + 30] = t71
+        da_dtheta[32 * i + 31] = -t73
+        dB_dtheta[32 * i + 0] = c1
+        dB_dtheta[32 * i + 1] = c1
+        dB_dtheta[32 * i + 2] = c1
+        dB_dtheta[32 * i + 3] = c1
+        dB_dtheta[32 * i + 4] = c1
+        dB_dtheta[32 * i + 5] = c1
+        dB_dtheta[32 * i + 6] = c1
+        dB_dtheta[32 * i + 7] = c1
+        dB_dtheta[32 * i + 8] = c1
+        dB_dtheta[32 * i + 9] = c1
+        dB_dtheta[32 * i + 10] = c1
+        dB_dtheta[32 * i + 11] = c1
+        dB_dtheta[32 * i + 12] = c1
+        dB_dtheta[32 * i + 13] = c1
+        dB_dtheta[32 * i + 14] = c1
+        dB_dtheta[32 * i + 15] = c1
+        dB_dtheta[32 * i + 16] = -(t24 * t74 + t25 * t75)
+        dB_dtheta[32 * i + 17] = t24 * t76 + t25 * t77
+        dB_dtheta[32 * i + 18] = t24 * t78 + t25 * t79
+        dB_dtheta[32 * i + 19] = t24 * t80 + t25 * t81
+        dB_dtheta[32 * i + 20] = c1
+        dB_dtheta[32 * i + 21] = c1
+        dB_dtheta[32 * i + 22] = -(t24 * t82 + t25 * t83)
+        dB_dtheta[32 * i + 23] = t8 * t24 + t25 * t84
+        dB_dtheta[32 * i + 24] = -t75
+        dB_dtheta[32 * i + 25] = t77
+        dB_dtheta[32 * i + 26] = t79
+        dB_dtheta[32 * i + 27] = t81
+        dB_dtheta[32 * i + 28] = c1
+        dB_dtheta[32 * i + 29] = c1
+        dB_dtheta[32 * i + 30] = -t83
+        dB_dtheta[32 * i + 31] = t84
+
+
+@kernel
+def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dtheta):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(0.0)
+    c2 = real(1.0)
+    c3 = real(0.25)
+    c4 = real(0.5)
+    c5 = real(0.08333333333333333)
+    c6 = real(0.3333333333333333)
+    c7 = real(4.905)
+    for i in range(x.size // 4):
+        row = 0 if per_sample is None else 8 * i
+        pendulum = x[4 * i + 1]
+        arm_rate = x[4 * i + 2]
+        pendulum_rate = x[4 * i + 3]
+        voltage = u[1 * i + 0]
+        costate_arm = costate[4 * i + 0]
+        costate_pendulum = costate[4 * i + 1]
+        costate_arm_rate = costate[4 * i + 2]
+        costate_pendulum_rate = costate[4 * i + 3]
+        arm_mass = theta[row + 0]
+        arm_length = theta[row + 1]
+        pendulum_mass = theta[row + 2]
+        pendulum_length = theta[row + 3]
+        arm_damping = theta[row + 4]
+        pendulum_damping = theta[row + 5]
+        resistance = theta[row + 6]
+        torque_constant = theta[row + 7]
+        t1 = arm_length * arm_length
+        t2s, t2c = sincos(pendulum, real, half_pi)
+        t3 = pendulum_length * pendulum_length
+        t4 = pendulum_mass * t3
+        t5 = t4 * c3
+        t6 = pendulum_mass * pendulum_length
+        t7 = arm_length * c4
+        t8 = c2 / resistance
+        t9 = pendulum_rate * pendulum_rate
+        t10 = t2s * t6
+        t11 = t2s * t2c
+        t12 = arm_rate * arm_rate
+        t13 = t2s * t2s
+        t14 = t2c * t6
+        t15 = t7 * t14
+        t16 = torque_constant * torque_constant
+        t17 = arm_rate * t8
+        t18 = t7 * t9
+        t19 = arm_rate * pendulum_rate
+        t20 = t4 * t19
+        t21 = t5 * t11
+        t22 = torque_constant * t8
+        t23 = c2 / (c5 * (arm_mass * t1) + (pendulum_mass * t1 + t5 * t13))
+        t24 = t15 * t23
+        t25 = c2 / (t4 * c6 - t15 * t24)
+        t26 = voltage * t22 - (c4 * (t11 * t20) + (t10 * t18 + (arm_damping * arm_rate + t16 * t17)))
+        t27 = t25 * (t10 * c7 + t12 * t21 - pendulum_damping * pendulum_rate + t24 * t26)
+        t28 = t23 * t26 + t24 * t27
+        t29 = t25 * (costate_pendulum_rate + costate_arm_rate * t24)
+        t30 = costate_arm_rate * t23 + t24 * t29
+        t31 = t28 * t30
+        t32 = t28 * t29 + t27 * t30
+        t33 = voltage * t30
+        t34 = t12 * t29
+        t35 = c4 * t30
+        t36 = t5 * t34 - t20 * t35
+        t37 = t11 * t35
+        t38 = t4 * t37
+        t39 = c7 * t29 - t18 * t30
+        t40 = t10 * t30
+        t41 = t16 * t30
+        t42 = torque_constant * (t17 * t30)
+        t43 = t7 * t32
+        t44 = c5 * t31
+        t45 = t2s * (t5 * t31)
+        t46 = arm_rate * (t21 * t29)
+        t47 = t2c * t43 + t2s * t39
+        t48 = pendulum_rate * (t7 * t40)
+        t49 = c3 * (t11 * t34 - t13 * t31) - (t19 * t37 + c6 * (t27 * t29))
+        t50 = pendulum_length * (pendulum_mass * t49)
+        t51 = t2c * (t2c * t36 - (t45 + t45) + t6 * t39) - t2s * (t6 * t43 + t2s * t36)
+        t52 = arm_length * (arm_mass * t44 + pendulum_mass * t31)
+        dH_dx[4 * i + 0] = c1
+        dH_dx[4 * i + 1] = t51
+        dH_dx[4 * i + 2] = t46 + (costate_arm - pendulum_rate * t38 - t8 * t41 - arm_damping * t30 + t46)
+        dH_dx[4 * i + 3] = costate_pendulum - pendulum_damping * t29 - arm_rate * t38 - t48 - t48
+        dH_du[1 * i + 0] = t22 * t30
+        dH_dtheta[8 * i + 0] = -(t1 * t44)
+        dH_dtheta[8 * i + 1] = c4 * (t14 * t32 - t9 * t40) - t52 - t52
+        dH_dtheta[8 * i + 2] = pendulum_length * t47 - t1 * t31 + t3 * t49
+        dH_dtheta[8 * i + 3] = t50 + (pendulum_mass * t47 + t50)
+        dH_dtheta[8 * i + 4] = -(arm_rate * t30)
+        dH_dtheta[8 * i + 5] = -(pendulum_rate * t29)
+        dH_dtheta[8 * i + 6] = -(t8 * t8 * (torque_constant * t33 - arm_rate * t41))
+        dH_dtheta[8 * i + 7] = t8 * t33 - t42 - t42
+
+
+@kernel
+def state_cost(x, theta, per_sample, q, dq_dx):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(0.5)
+    c2 = real(0.1)
+    c3 = real(49.34802200544679)
+    for i in range(x.size // 4):
+        row = 0 if per_sample is None else 8 * i
+        arm = x[4 * i + 0]
+        pendulum = x[4 * i + 1]
+        arm_rate = x[4 * i + 2]
+        pendulum_rate = x[4 * i + 3]
+        t1 = pendulum * c1
+        t2s, t2c = sincos(t1, real, half_pi)
+        t3 = t2s * t2s * c3 + (pendulum_rate * pendulum_rate * c2 + (arm * arm + arm_rate * arm_rate * c2))
+        t4 = t2s * c3
+        t5 = arm_rate * c2
+        t6 = pendulum_rate * c2
+        q[1 * i + 0] = t3
+        dq_dx[4 * i + 0] = arm + arm
+        dq_dx[4 * i + 1] = c1 * ((t4 + t4) * t2c)
+        dq_dx[4 * i + 2] = t5 + t5
+        dq_dx[4 * i + 3] = t6 + t6

@@ -1,0 +1,218 @@
+"""pendulum: kernels for Numba, made by modelgen; not to be edited."""
+
+import math  # noqa: F401  (the emitted kernels use it)
+import warnings
+
+import numpy as np
+from numba import njit
+from numba.core.compiler import Compiler
+
+# Fused multiply-add and the freedom to ignore the sign of zero; NaN and infinity keep their meaning.
+FAST = {"contract", "nsz"}
+# pi/2 in three parts, the first two short enough that their products with a count of quarter turns are exact.
+HALF_PI_64 = (1.5707963267341256, 6.077100506303966e-11, 2.022266248795951e-21)
+HALF_PI_32 = (1.5703125, 4.837512969970703e-4, 7.549790126404332e-08)
+
+
+class DistinctArrays(Compiler):
+    """Numba's compiler, told that array arguments do not overlap (the loader checks that they do not)."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.state.flags.noalias = True
+
+
+def kernel(function):
+    """Compile a loop over samples; its machine code is kept beside this file or in the user's cache folder."""
+    options = {"nogil": True, "fastmath": FAST, "error_model": "numpy", "pipeline_class": DistinctArrays}
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:
+        warnings.warn(
+            f"No folder to keep {function.__name__}'s machine code in: it is compiled again in every process. "
+            "Set NUMBA_CACHE_DIR to a folder that can be written.",
+            stacklevel=2,
+        )
+        return njit(**options)(function)
+
+
+@njit(forceinline=True, fastmath=FAST, error_model="numpy")
+def sincos(x, real, half_pi):
+    """Sine and cosine: x less the nearest multiple of pi/2, then Chebyshev fits of both on [-pi/4, pi/4].
+
+    Within two units in the last place for |x| up to 1e6 (float64) or 1e3 (float32); NaN stays NaN.
+    """
+    turns = np.floor(x * real(0.6366197723675814) + real(0.5))
+    r = ((x - turns * real(half_pi[0])) - turns * real(half_pi[1])) - turns * real(half_pi[2])
+    z = r * r
+    p = z * real(1.591810123027412e-10) - real(2.5051131455427946e-08)
+    p = z * p + real(2.755731610068303e-06)
+    p = z * p - real(0.0001984126983675497)
+    p = z * p + real(0.008333333333330946)
+    p = z * p - real(0.16666666666666666)
+    s = r + r * (z * p)
+    q = real(2.0876146024689747e-09) - z * real(1.1382614868556325e-11)
+    q = z * q - real(2.7557317270560326e-07)
+    q = z * q + real(2.4801587298763433e-05)
+    q = z * q - real(0.0013888888888887395)
+    q = z * q + real(0.041666666666666664)
+    c = (real(1) - real(0.5) * z) + (z * z) * q
+    odd = turns - real(2) * np.floor(turns * real(0.5)) != real(0)
+    quadrant = turns - real(4) * np.floor(turns * real(0.25))
+    sine, cosine = (c, s) if odd else (s, c)
+    sine = -sine if quadrant >= real(2) else sine
+    cosine = -cosine if (quadrant == real(1)) | (quadrant == real(2)) else cosine
+    return sine, cosine
+
+
+@njit(forceinline=True, error_model="numpy")
+def sign(x):
+    """-1, 0 or 1; NaN for NaN."""
+    return x if (x != x) | (x == 0) else abs(x) / x
+
+
+@njit(forceinline=True)
+def minimum(a, b):
+    """The smaller of two; NaN when one of them is NaN."""
+    return a if (a < b) | (a != a) else b
+
+
+@njit(forceinline=True)
+def maximum(a, b):
+    """The larger of two; NaN when one of them is NaN."""
+    return a if (a > b) | (a != a) else b
+
+
+@kernel
+def affine_dynamics(x, theta, per_sample, a, B):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(0.0)
+    c2 = real(1.0)
+    c3 = real(0.3333333333333333)
+    c4 = real(4.905)
+    for i in range(x.size // 2):
+        row = 0 if per_sample is None else 2 * i
+        angle = x[2 * i + 0]
+        angle_rate = x[2 * i + 1]
+        mass = theta[row + 0]
+        length = theta[row + 1]
+        t1 = c2 / (length * length * (mass * c3))
+        a[2 * i + 0] = angle_rate
+        a[2 * i + 1] = sincos(angle, real, half_pi)[0] * (c4 * (mass * length)) * t1
+        B[2 * i + 0] = c1
+        B[2 * i + 1] = t1
+
+
+@kernel
+def dynamics(x, u, theta, per_sample, xdot):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(1.0)
+    c2 = real(0.3333333333333333)
+    c3 = real(4.905)
+    for i in range(x.size // 2):
+        row = 0 if per_sample is None else 2 * i
+        angle = x[2 * i + 0]
+        angle_rate = x[2 * i + 1]
+        torque = u[1 * i + 0]
+        mass = theta[row + 0]
+        length = theta[row + 1]
+        t1 = c1 / (length * length * (mass * c2)) * (torque + sincos(angle, real, half_pi)[0] * (c3 * (mass * length)))
+        xdot[2 * i + 0] = angle_rate
+        xdot[2 * i + 1] = t1
+
+
+@kernel
+def jacobians(x, theta, per_sample, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(0.0)
+    c2 = real(1.0)
+    c3 = real(0.3333333333333333)
+    c4 = real(4.905)
+    for i in range(x.size // 2):
+        row = 0 if per_sample is None else 2 * i
+        angle = x[2 * i + 0]
+        angle_rate = x[2 * i + 1]
+        mass = theta[row + 0]
+        length = theta[row + 1]
+        t1 = length * length
+        t2 = mass * c3
+        t3s, t3c = sincos(angle, real, half_pi)
+        t4 = c4 * (mass * length)
+        t5 = c2 / (t1 * t2)
+        t6 = t3s * t4 * t5
+        t7 = c3 * t1
+        t8 = t2 * (length + length)
+        a[2 * i + 0] = angle_rate
+        a[2 * i + 1] = t6
+        B[2 * i + 0] = c1
+        B[2 * i + 1] = t5
+        da_dx[4 * i + 0] = c1
+        da_dx[4 * i + 1] = c2
+        da_dx[4 * i + 2] = t5 * (t4 * t3c)
+        da_dx[4 * i + 3] = c1
+        dB_dx[4 * i + 0] = c1
+        dB_dx[4 * i + 1] = c1
+        dB_dx[4 * i + 2] = c1
+        dB_dx[4 * i + 3] = c1
+        da_dtheta[4 * i + 0] = c1
+        da_dtheta[4 * i + 1] = c1
+        da_dtheta[4 * i + 2] = t5 * (t3s * (length * c4) - t6 * t7)
+        da_dtheta[4 * i + 3] = t5 * (t3s * (mass * c4) - t6 * t8)
+        dB_dtheta[4 * i + 0] = c1
+        dB_dtheta[4 * i + 1] = c1
+        dB_dtheta[4 * i + 2] = -(t5 * (t5 * t7))
+        dB_dtheta[4 * i + 3] = -(t5 * (t5 * t8))
+
+
+@kernel
+def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dtheta):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(1.0)
+    c2 = real(0.3333333333333333)
+    c3 = real(4.905)
+    for i in range(x.size // 2):
+        row = 0 if per_sample is None else 2 * i
+        angle = x[2 * i + 0]
+        torque = u[1 * i + 0]
+        costate_angle = costate[2 * i + 0]
+        costate_angle_rate = costate[2 * i + 1]
+        mass = theta[row + 0]
+        length = theta[row + 1]
+        t1 = length * length
+        t2 = mass * c2
+        t3s, t3c = sincos(angle, real, half_pi)
+        t4 = c3 * (mass * length)
+        t5 = c1 / (t1 * t2)
+        t6 = costate_angle_rate * t5
+        t7 = t5 * (torque + t3s * t4) * t6
+        t8 = c3 * (t3s * t6)
+        t9 = length * (t2 * t7)
+        dH_dx[2 * i + 0] = t3c * (t4 * t6)
+        dH_dx[2 * i + 1] = costate_angle
+        dH_du[1 * i + 0] = t6
+        dH_dtheta[2 * i + 0] = length * t8 - c2 * (t1 * t7)
+        dH_dtheta[2 * i + 1] = mass * t8 - t9 - t9
+
+
+@kernel
+def state_cost(x, theta, per_sample, q, dq_dx):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(0.1)
+    c2 = real(9.869604401089358)
+    c3 = real(0.5)
+    for i in range(x.size // 2):
+        row = 0 if per_sample is None else 2 * i
+        angle = x[2 * i + 0]
+        angle_rate = x[2 * i + 1]
+        t1 = angle * c3
+        t2s, t2c = sincos(t1, real, half_pi)
+        t3 = c2 * t2s
+        t4 = angle_rate * c1
+        q[1 * i + 0] = c1 * (angle_rate * angle_rate) + c2 * (t2s * t2s)
+        dq_dx[2 * i + 0] = c3 * ((t3 + t3) * t2c)
+        dq_dx[2 * i + 1] = t4 + t4

@@ -1,0 +1,40 @@
+"""Backends by name: each is one module with the two functions of `Backend`. README.md says how to add one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from modelgen.manifest import Manifest
+from modelgen.program import Program
+
+#: The one place where a backend is listed; modules are imported when they are used.
+MODULES = {
+    "numba": "modelgen.backends.numba",
+}
+
+
+class Kernels(Protocol):
+    """The functions of one artifact, compiled for one backend and one number format."""
+
+    def constant(self, values: Sequence[Any]) -> Any:
+        """The values as an array of this backend's kind and dtype."""
+
+    def evaluate(self, function: str, arguments: dict[str, Any], out: tuple[Any, ...] | None) -> tuple[Any, ...]:
+        """The outputs of a function; arrays are checked, `theta` is (p,) or (N, p)."""
+
+
+class Backend(Protocol):
+    """What a backend's module offers."""
+
+    def emit(self, program: Program, robot: str) -> dict[str, bytes]:
+        """File name -> content, the same bytes for the same program on every machine."""
+
+    def load(self, folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> Kernels:
+        """The kernels of an artifact whose files have been checked."""
+
+
+def backend(name: str) -> Backend:
+    return cast(Backend, import_module(MODULES[name]))

@@ -1,0 +1,86 @@
+"""What every emitted Numba module begins with; its text is copied into the module, which then stands alone.
+
+`sincos` has no branch, no table and no call, so that LLVM vectorises the sample loop around it.
+"""
+
+import math  # noqa: F401  (the emitted kernels use it)
+import warnings
+
+import numpy as np
+from numba import njit
+from numba.core.compiler import Compiler
+
+# Fused multiply-add and the freedom to ignore the sign of zero; NaN and infinity keep their meaning.
+FAST = {"contract", "nsz"}
+# pi/2 in three parts, the first two short enough that their products with a count of quarter turns are exact.
+HALF_PI_64 = (1.5707963267341256, 6.077100506303966e-11, 2.022266248795951e-21)
+HALF_PI_32 = (1.5703125, 4.837512969970703e-4, 7.549790126404332e-08)
+
+
+class DistinctArrays(Compiler):
+    """Numba's compiler, told that array arguments do not overlap (the loader checks that they do not)."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.state.flags.noalias = True
+
+
+def kernel(function):
+    """Compile a loop over samples; its machine code is kept beside this file or in the user's cache folder."""
+    options = {"nogil": True, "fastmath": FAST, "error_model": "numpy", "pipeline_class": DistinctArrays}
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:
+        warnings.warn(
+            f"No folder to keep {function.__name__}'s machine code in: it is compiled again in every process. "
+            "Set NUMBA_CACHE_DIR to a folder that can be written.",
+            stacklevel=2,
+        )
+        return njit(**options)(function)
+
+
+@njit(forceinline=True, fastmath=FAST, error_model="numpy")
+def sincos(x, real, half_pi):
+    """Sine and cosine: x less the nearest multiple of pi/2, then Chebyshev fits of both on [-pi/4, pi/4].
+
+    Within two units in the last place for |x| up to 1e6 (float64) or 1e3 (float32); NaN stays NaN.
+    """
+    turns = np.floor(x * real(0.6366197723675814) + real(0.5))
+    r = ((x - turns * real(half_pi[0])) - turns * real(half_pi[1])) - turns * real(half_pi[2])
+    z = r * r
+    p = z * real(1.591810123027412e-10) - real(2.5051131455427946e-08)
+    p = z * p + real(2.755731610068303e-06)
+    p = z * p - real(0.0001984126983675497)
+    p = z * p + real(0.008333333333330946)
+    p = z * p - real(0.16666666666666666)
+    s = r + r * (z * p)
+    q = real(2.0876146024689747e-09) - z * real(1.1382614868556325e-11)
+    q = z * q - real(2.7557317270560326e-07)
+    q = z * q + real(2.4801587298763433e-05)
+    q = z * q - real(0.0013888888888887395)
+    q = z * q + real(0.041666666666666664)
+    c = (real(1) - real(0.5) * z) + (z * z) * q
+    odd = turns - real(2) * np.floor(turns * real(0.5)) != real(0)
+    quadrant = turns - real(4) * np.floor(turns * real(0.25))
+    sine, cosine = (c, s) if odd else (s, c)
+    sine = -sine if quadrant >= real(2) else sine
+    cosine = -cosine if (quadrant == real(1)) | (quadrant == real(2)) else cosine
+    return sine, cosine
+
+
+@njit(forceinline=True, error_model="numpy")
+def sign(x):
+    """-1, 0 or 1; NaN for NaN."""
+    return x if (x != x) | (x == 0) else abs(x) / x
+
+
+@njit(forceinline=True)
+def minimum(a, b):
+    """The smaller of two; NaN when one of them is NaN."""
+    return a if (a < b) | (a != a) else b
+
+
+@njit(forceinline=True)
+def maximum(a, b):
+    """The larger of two; NaN when one of them is NaN."""
+    return a if (a > b) | (a != a) else b

@@ -1,0 +1,103 @@
+"""Robot -> artifact: equations of motion, program, derivatives, emitted sources, in that order."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from modelgen import artifact
+from modelgen.backends import MODULES, backend
+from modelgen.differentiate import program as differentiated
+from modelgen.equations import EquationsOfMotion
+from modelgen.lowering import mechanism
+from modelgen.manifest import GENERATOR_VERSION, Manifest, Signature
+from modelgen.metadata import Metadata
+from modelgen.program import Program
+
+if TYPE_CHECKING:
+    from modelgen.robot import Robot
+
+
+@dataclass
+class BuildReport:
+    """What a build did; written beside the artifact as build_report.json."""
+
+    robot: str
+    folder: str
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage, in order
+    operations: dict[str, int] = field(default_factory=dict)  # by function
+    source_bytes: dict[str, int] = field(default_factory=dict)  # by backend
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = round(time.perf_counter() - start, 4)
+
+
+def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildReport:
+    """Derive, differentiate and emit a robot into directory/NAME.
+
+    Raises ModelError for a mistake in the model, ArtifactError when the folder cannot be written.
+    """
+    from modelgen.mechanics import equations_of_motion, metadata
+    from modelgen.modelfile import content_hash
+
+    report = BuildReport(robot.name, str(Path(directory) / robot.name))
+    with report.stage("equations of motion"):
+        equations = equations_of_motion(robot)
+    return build_from_equations(equations, metadata(robot), content_hash(robot), directory, report)
+
+
+def build_from_equations(
+    equations: EquationsOfMotion,
+    metadata: Metadata,
+    model_hash: str,
+    directory: str | Path,
+    report: BuildReport | None = None,
+) -> BuildReport:
+    """The same from equations of motion, however they were derived."""
+    report = report or BuildReport(metadata.name, str(Path(directory) / metadata.name))
+    with report.stage("program"):
+        implicit = mechanism(equations)
+    with report.stage("derivatives"):
+        program = differentiated(implicit)
+    report.operations = program.operations()
+    emitted: dict[str, dict[str, bytes]] = {}
+    for name in MODULES:
+        with report.stage(f"emit {name}"):
+            files = backend(name).emit(program, metadata.name)
+        emitted[name] = {artifact.hashed(file, content): content for file, content in files.items()}
+        report.source_bytes[name] = sum(map(len, files.values()))
+    manifest = _manifest(program, metadata, model_hash, emitted)
+    files = {file: content for group in emitted.values() for file, content in group.items()}
+    artifact.write(Path(directory), manifest, files, json.dumps(asdict(report), indent=1) + "\n")
+    return report
+
+
+def _manifest(
+    program: Program, metadata: Metadata, model_hash: str, emitted: dict[str, dict[str, bytes]]
+) -> Manifest:
+    return Manifest(
+        metadata=metadata,
+        model_hash=model_hash,
+        generator_version=GENERATOR_VERSION,
+        functions={
+            function.name: Signature(
+                tuple(argument.name for argument in function.arguments),
+                tuple((output.name, output.shape) for output in function.outputs),
+            )
+            for function in program.functions
+        },
+        operations=program.operations(),
+        files={
+            name: {file: hashlib.sha256(content).hexdigest() for file, content in files.items()}
+            for name, files in emitted.items()
+        },
+    )

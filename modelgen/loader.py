@@ -1,0 +1,114 @@
+"""Load an artifact: a compiled robot with the same five methods for every backend. Needs no SymPy.
+
+Shapes, in every backend: n states, m inputs, p parameters, N samples; x (N, n), u (N, m), costate (N, n),
+theta (p,) or (N, p). The last axis of a derivative is the variable differentiated.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from modelgen.artifact import find, read, verified
+from modelgen.backends import MODULES, Kernels, backend
+from modelgen.errors import ModelError, suggestion
+from modelgen.manifest import Manifest
+from modelgen.metadata import Metadata
+
+_DTYPES = ("float64", "float32")
+
+
+class CompiledRobot:
+    """The kernels of one robot with its names, limits and parameters.
+
+    Every method takes `theta`, by default the nominal parameters, and `out`, arrays to write to.
+    """
+
+    def __init__(self, manifest: Manifest, kernels: Kernels, backend: str, dtype: str, folder: Path) -> None:
+        metadata = manifest.metadata
+        self.metadata: Metadata = metadata
+        self.name = metadata.name
+        self.hash = manifest.hash
+        self.backend = backend
+        self.dtype = dtype
+        self.folder = folder
+        self.state_names = tuple(state.name for state in metadata.states)
+        self.input_names = tuple(entry.name for entry in metadata.inputs)
+        self.parameter_names = tuple(parameter.name for parameter in metadata.parameters)
+        self.nominal_parameters = kernels.constant([parameter.value for parameter in metadata.parameters])
+        self.parameter_bounds = kernels.constant(
+            [(parameter.lower, parameter.upper) for parameter in metadata.parameters] or [(0.0, 0.0)][:0]
+        ).reshape(-1, 2)
+        self.state_limits = kernels.constant([state.limit for state in metadata.states])
+        self.input_limits = kernels.constant([entry.limit for entry in metadata.inputs])
+        self._kernels = kernels
+
+    def __repr__(self) -> str:
+        return f"<modelgen robot {self.name}: {self.backend}, {self.dtype}, {self.hash[:12]}>"
+
+    def affine_dynamics(self, x: Any, theta: Any = None, out: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
+        """a (N, n) and B (N, n, m) of xdot = a + B u."""
+        return self._evaluate("affine_dynamics", {"x": x, "theta": theta}, out)
+
+    def dynamics(self, x: Any, u: Any, theta: Any = None, out: tuple[Any, ...] | None = None) -> Any:
+        """xdot (N, n)."""
+        return self._evaluate("dynamics", {"x": x, "u": u, "theta": theta}, out)[0]
+
+    def jacobians(self, x: Any, theta: Any = None, out: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
+        """a, B, da_dx (N, n, n), dB_dx (N, n, m, n), da_dtheta (N, n, p), dB_dtheta (N, n, m, p)."""
+        return self._evaluate("jacobians", {"x": x, "theta": theta}, out)
+
+    def hamiltonian_gradient(
+        self, x: Any, u: Any, costate: Any, theta: Any = None, out: tuple[Any, ...] | None = None
+    ) -> tuple[Any, ...]:
+        """dH_dx (N, n), dH_du (N, m), dH_dtheta (N, p) of H = costate . (a + B u), by one reverse sweep."""
+        arguments = {"x": x, "u": u, "costate": costate, "theta": theta}
+        return self._evaluate("hamiltonian_gradient", arguments, out)
+
+    def state_cost(self, x: Any, theta: Any = None, out: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
+        """The task's cost q (N,), zero at the target and positive elsewhere, and dq_dx (N, n)."""
+        return self._evaluate("state_cost", {"x": x, "theta": theta}, out)
+
+    def casadi_function(self, name: str) -> Any:
+        """The casadi.Function of one sample behind a method; columns in, one matrix an output. Backend casadi."""
+        function = getattr(self._kernels, "casadi_function", None)
+        if function is None:
+            raise ModelError(
+                f"casadi_function belongs to the casadi backend, and this robot uses {self.backend}. "
+                f"Load it with modelgen.load('{self.name}', backend='casadi')."
+            )
+        return function(name)
+
+    def _evaluate(self, function: str, arguments: dict[str, Any], out: tuple[Any, ...] | None) -> tuple[Any, ...]:
+        if arguments["theta"] is None:
+            arguments["theta"] = self.nominal_parameters
+        return self._kernels.evaluate(function, arguments, out)
+
+
+def load(
+    name: str,
+    backend: str = "numba",
+    dtype: str = "float64",
+    directory: str | Path | None = None,
+    parallel: bool = True,
+) -> CompiledRobot:
+    """Load the artifact of the robot `name`.
+
+    directory: the folder that holds NAME/; by default ./generated when it holds NAME, else the one shipped
+    beside the packages. parallel (numba): spread the samples over threads; False runs the same loop serially
+    and releases the GIL. Raises ModelError for an unknown name, backend or dtype, and ArtifactError when the
+    artifact is damaged, edited or of another generator version.
+    """
+    if backend not in MODULES:
+        known = ", ".join(MODULES)
+        raise ModelError(f"There is no backend {backend!r}.{suggestion(str(backend), MODULES)} Backends: {known}.")
+    if dtype not in _DTYPES:
+        raise ModelError(f"There is no dtype {dtype!r}.{suggestion(str(dtype), _DTYPES)} Use float64 or float32.")
+    folder = find(name, directory)
+    manifest = read(folder)
+    verified(folder, manifest, backend)
+    kernels = _backend(backend).load(folder, manifest, dtype, parallel)
+    return CompiledRobot(manifest, kernels, backend, dtype, folder)
+
+
+_backend = backend

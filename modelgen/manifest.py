@@ -1,0 +1,83 @@
+"""The manifest of an artifact as dataclasses, and its JSON; read without SymPy."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from modelgen.metadata import ActionCost, Input, Metadata, Parameter, State, Task
+
+#: Raised with every change of what a model's artifact contains; older artifacts then count as stale.
+GENERATOR_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Signature:
+    """One function: names of its array arguments, names and shapes (without the sample axis) of its results."""
+
+    arguments: tuple[str, ...]
+    outputs: tuple[tuple[str, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What manifest.json says."""
+
+    metadata: Metadata
+    model_hash: str  # sha256 of the model's content
+    generator_version: int
+    functions: dict[str, Signature]
+    operations: dict[str, int]
+    files: dict[str, dict[str, str]]  # backend -> file name -> sha256
+
+    @property
+    def hash(self) -> str:
+        """sha256 that names this model content and this generator's output."""
+        return hashlib.sha256(to_json(self).encode()).hexdigest()
+
+    def sizes(self) -> dict[str, int]:
+        """Entries per sample of every array argument."""
+        n, m, p = len(self.metadata.states), len(self.metadata.inputs), len(self.metadata.parameters)
+        return {"x": n, "u": m, "costate": n, "theta": p}
+
+
+def to_json(manifest: Manifest) -> str:
+    """Deterministic text: no times, no machine, insertion order kept."""
+    return json.dumps(asdict(manifest), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def from_json(text: str) -> Manifest:
+    """Raises KeyError, TypeError or ValueError when the text is not a manifest."""
+    data: dict[str, Any] = json.loads(text)
+    return Manifest(
+        metadata=_metadata(data["metadata"]),
+        model_hash=str(data["model_hash"]),
+        generator_version=int(data["generator_version"]),
+        functions={
+            name: Signature(
+                tuple(signature["arguments"]),
+                tuple((output, tuple(shape)) for output, shape in signature["outputs"]),
+            )
+            for name, signature in data["functions"].items()
+        },
+        operations={name: int(count) for name, count in data["operations"].items()},
+        files={backend: dict(files) for backend, files in data["files"].items()},
+    )
+
+
+def _metadata(data: dict[str, Any]) -> Metadata:
+    task = dict(data["task"])
+    cost = task.pop("action_cost")
+    return Metadata(
+        name=data["name"],
+        description=data["description"],
+        states=tuple(State(**state) for state in data["states"]),
+        inputs=tuple(Input(**entry) for entry in data["inputs"]),
+        parameters=tuple(Parameter(**parameter) for parameter in data["parameters"]),
+        task=Task(
+            action_cost=ActionCost(cost["name"], tuple(cost["weights"])),
+            **{key: tuple(value) if isinstance(value, list) else value for key, value in task.items()},
+        ),
+    )
