@@ -41,6 +41,7 @@ class Reference:
     def quantities(self, x: Array, u: Array, costate: Array, theta: Array) -> dict[str, Array]:
         """Every quantity of the loader's contract, rounded to float64; one row a sample, flattened."""
         rows = []
+        theta = np.broadcast_to(theta, (len(x), theta.shape[-1]))
         with mpmath.workdps(DIGITS):
             for sample in zip(x, u, costate, theta, strict=True):
                 rows.append(self._sample(*([mpf(float(value)) for value in part] for part in sample)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ class Points:
     x: Array  # (N, n)
     u: Array  # (N, m)
     costate: Array  # (N, n)
-    theta: Array  # (N, p)
+    theta: Array  # (N, p), or (p,) for all
 
 
 def verify(
@@ -68,7 +68,11 @@ def verify(
 ) -> list[Check]:
     """Every check of the artifact of `robot`; `load` is `modelgen.load`."""
     points = _points(robot, SAMPLES)
-    reference = Reference(equations).quantities(points.x, points.u, points.costate, points.theta)
+    together = replace(points, theta=points.theta[0])
+    exactly = Reference(equations)
+    references = [
+        (each, exactly.quantities(each.x, each.u, each.costate, each.theta)) for each in (points, together)
+    ]
     mechanics, kernels = mechanics_checks(robot, equations, points), []
     for backend in MODULES:
         if backend == "torch" and importlib.util.find_spec("torch") is None:
@@ -78,7 +82,10 @@ def verify(
             compiled = load(robot.name, backend=backend, dtype=precision, directory=directory)
             if (backend, precision) == ("numba", "float64"):
                 mechanics.append(energy_balance(robot, equations, compiled))
-            kernels += kernel_checks(compiled, f"{backend} {precision}", reference, points, LIMITS[precision])
+            for each, reference in references:
+                kernels += kernel_checks(
+                    compiled, f"{backend} {precision}", reference, each, LIMITS[precision]
+                )
     return mechanics + kernels
 
 
@@ -99,22 +106,17 @@ def _points(robot: Robot, count: int) -> Points:
 def kernel_checks(
     kernels: Any, case: str, reference: dict[str, Array], points: Points, limit: float
 ) -> list[Check]:
-    """Every output of every call against the reference, theta per sample and as one vector."""
+    """Every output of every call against the reference; theta per sample, or as one vector (p,)."""
     checks = []
     for call, names in CALLS.items():
-        results = _called(kernels, call, points, points.theta)
-        for name, result in zip(names, results, strict=True):
+        for name, result in zip(names, _called(kernels, call, points), strict=True):
             if reference[name].size:
-                error = relative_error(result, reference[name])
-                checks.append(Check(f"{call}: {name}", case, error, limit))
-        each, one = points.theta * 0 + points.theta[0], points.theta[0]
-        pairs = zip(_called(kernels, call, points, each), _called(kernels, call, points, one), strict=True)
-        error = max(relative_error(shared, separate) for separate, shared in pairs if separate.size)
-        checks.append(Check(f"{call}: theta (p,) as (N, p)", case, error, limit))
+                what = f"{call}: {name}" + (", one theta" if points.theta.ndim == 1 else "")
+                checks.append(Check(what, case, relative_error(result, reference[name]), limit))
     return checks
 
 
-def _called(kernels: Any, call: str, points: Points, theta: Array) -> list[Array]:
+def _called(kernels: Any, call: str, points: Points) -> list[Array]:
     """The outputs of one call as float64 arrays (N, entries)."""
     like = kernels.nominal_parameters
     arguments = {
@@ -126,7 +128,7 @@ def _called(kernels: Any, call: str, points: Points, theta: Array) -> list[Array
     }[call]
     # A Torch kernel's own parameters make arrays of their kind; Torch itself is not imported here.
     make = like.new_tensor if hasattr(like, "new_tensor") else lambda value: value.astype(like.dtype)
-    results = getattr(kernels, call)(*map(make, arguments), theta=make(theta))
+    results = getattr(kernels, call)(*map(make, arguments), theta=make(points.theta))
     count = len(points.x)
     outputs = results if isinstance(results, tuple) else (results,)
     return [np.asarray(output, dtype=np.float64).reshape(count, -1) for output in outputs]
