@@ -1,0 +1,566 @@
+"""double_pendulum: kernels for Numba, made by modelgen; not to be edited."""
+
+import math  # noqa: F401  (the emitted kernels use it)
+import warnings
+
+import numpy as np
+from numba import njit
+from numba.core.compiler import Compiler
+
+# Fused multiply-add and the freedom to ignore the sign of zero; NaN and infinity keep their meaning.
+FAST = {"contract", "nsz"}
+# pi/2 in three parts, the first two short enough that their products with a count of quarter turns are exact.
+HALF_PI_64 = (1.5707963267341256, 6.077100506303966e-11, 2.022266248795951e-21)
+HALF_PI_32 = (1.5703125, 4.837512969970703e-4, 7.549790126404332e-08)
+
+
+class DistinctArrays(Compiler):
+    """Numba's compiler, told that array arguments do not overlap (the loader checks that they do not)."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.state.flags.noalias = True
+
+
+def kernel(function):
+    """Compile a loop over samples; its machine code is kept beside this file or in the user's cache folder."""
+    options = {"nogil": True, "fastmath": FAST, "error_model": "numpy", "pipeline_class": DistinctArrays}
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:
+        warnings.warn(
+            f"No folder to keep {function.__name__}'s machine code in: it is compiled again in every process. "
+            "Set NUMBA_CACHE_DIR to a folder that can be written.",
+            stacklevel=2,
+        )
+        return njit(**options)(function)
+
+
+@njit(forceinline=True, fastmath=FAST, error_model="numpy")
+def sincos(x, real, half_pi):
+    """Sine and cosine: x less the nearest multiple of pi/2, then Chebyshev fits of both on [-pi/4, pi/4].
+
+    Within two units in the last place for |x| up to 1e6 (float64) or 1e3 (float32); NaN stays NaN.
+    """
+    turns = np.floor(x * real(0.6366197723675814) + real(0.5))
+    r = ((x - turns * real(half_pi[0])) - turns * real(half_pi[1])) - turns * real(half_pi[2])
+    z = r * r
+    p = z * real(1.591810123027412e-10) - real(2.5051131455427946e-08)
+    p = z * p + real(2.755731610068303e-06)
+    p = z * p - real(0.0001984126983675497)
+    p = z * p + real(0.008333333333330946)
+    p = z * p - real(0.16666666666666666)
+    s = r + r * (z * p)
+    q = real(2.0876146024689747e-09) - z * real(1.1382614868556325e-11)
+    q = z * q - real(2.7557317270560326e-07)
+    q = z * q + real(2.4801587298763433e-05)
+    q = z * q - real(0.0013888888888887395)
+    q = z * q + real(0.041666666666666664)
+    c = (real(1) - real(0.5) * z) + (z * z) * q
+    odd = turns - real(2) * np.floor(turns * real(0.5)) != real(0)
+    quadrant = turns - real(4) * np.floor(turns * real(0.25))
+    sine, cosine = (c, s) if odd else (s, c)
+    sine = -sine if quadrant >= real(2) else sine
+    cosine = -cosine if (quadrant == real(1)) | (quadrant == real(2)) else cosine
+    return sine, cosine
+
+
+@njit(forceinline=True, error_model="numpy")
+def sign(x):
+    """-1, 0 or 1; NaN for NaN."""
+    return x if (x != x) | (x == 0) else abs(x) / x
+
+
+@njit(forceinline=True)
+def minimum(a, b):
+    """The smaller of two; NaN when one of them is NaN."""
+    return a if (a < b) | (a != a) else b
+
+
+@njit(forceinline=True)
+def maximum(a, b):
+    """The larger of two; NaN when one of them is NaN."""
+    return a if (a > b) | (a != a) else b
+
+
+@kernel
+def affine_dynamics(x, theta, per_sample, a, B):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(0.0)
+    c2 = real(1.0)
+    c3 = real(0.3333333333333333)
+    c4 = real(0.5)
+    c5 = real(0.16666666666666666)
+    c6 = real(2.0)
+    c7 = real(3.0)
+    c8 = real(4.905)
+    for i in range(x.size // 4):
+        row = 0 if per_sample is None else 6 * i
+        shoulder = x[4 * i + 0]
+        elbow = x[4 * i + 1]
+        shoulder_rate = x[4 * i + 2]
+        elbow_rate = x[4 * i + 3]
+        upper_mass = theta[row + 0]
+        upper_length = theta[row + 1]
+        lower_mass = theta[row + 2]
+        lower_length = theta[row + 3]
+        shoulder_damping = theta[row + 4]
+        elbow_damping = theta[row + 5]
+        t1 = upper_length * upper_length
+        t2 = lower_length * lower_length * (lower_mass * c3)
+        t3s, t3c = sincos(elbow, real, half_pi)
+        t4 = upper_length * t3c
+        t5 = lower_mass * lower_length
+        t6 = t3s * (upper_length * t5)
+        t7 = t6 * c4
+        t8 = upper_length * sincos(shoulder, real, half_pi)[0]
+        t9 = sincos(shoulder + elbow, real, half_pi)[0]
+        t10 = (lower_length * c6 + t4 * c7) * (t5 * c5)
+        t11 = c8 * (upper_mass * t8) + (elbow_rate * elbow_rate * t7 + (t8 * c6 + lower_length * t9) * (lower_mass * c8))
+        t12 = t6 * (shoulder_rate * elbow_rate) + t11 - shoulder_damping * shoulder_rate
+        t13 = c2 / (c3 * (upper_mass * t1) + (t4 * t5 + (t2 + lower_mass * t1)))
+        t14 = t10 * t13
+        t15 = c2 / (t2 - t10 * t14)
+        t16 = c8 * (t5 * t9) - elbow_damping * elbow_rate - t7 * (shoulder_rate * shoulder_rate) - t12 * t14
+        t17 = t15 * t16
+        t18 = t14 * t15
+        t19 = -t18
+        a[4 * i + 0] = shoulder_rate
+        a[4 * i + 1] = elbow_rate
+        a[4 * i + 2] = t12 * t13 - t14 * t17
+        a[4 * i + 3] = t17
+        B[8 * i + 0] = c1
+        B[8 * i + 1] = c1
+        B[8 * i + 2] = c1
+        B[8 * i + 3] = c1
+        B[8 * i + 4] = t13 + t14 * t18
+        B[8 * i + 5] = t19
+        B[8 * i + 6] = t19
+        B[8 * i + 7] = t15
+
+
+@kernel
+def dynamics(x, u, theta, per_sample, xdot):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(1.0)
+    c2 = real(0.3333333333333333)
+    c3 = real(0.5)
+    c4 = real(0.16666666666666666)
+    c5 = real(2.0)
+    c6 = real(3.0)
+    c7 = real(4.905)
+    for i in range(x.size // 4):
+        row = 0 if per_sample is None else 6 * i
+        shoulder = x[4 * i + 0]
+        elbow = x[4 * i + 1]
+        shoulder_rate = x[4 * i + 2]
+        elbow_rate = x[4 * i + 3]
+        shoulder_torque = u[2 * i + 0]
+        elbow_torque = u[2 * i + 1]
+        upper_mass = theta[row + 0]
+        upper_length = theta[row + 1]
+        lower_mass = theta[row + 2]
+        lower_length = theta[row + 3]
+        shoulder_damping = theta[row + 4]
+        elbow_damping = theta[row + 5]
+        t1 = upper_length * upper_length
+        t2 = lower_length * lower_length * (lower_mass * c2)
+        t3s, t3c = sincos(elbow, real, half_pi)
+        t4 = upper_length * t3c
+        t5 = lower_mass * lower_length
+        t6 = t3s * (upper_length * t5)
+        t7 = t6 * c3
+        t8 = upper_length * sincos(shoulder, real, half_pi)[0]
+        t9 = sincos(shoulder + elbow, real, half_pi)[0]
+        t10 = (lower_length * c5 + t4 * c6) * (t5 * c4)
+        t11 = c7 * (upper_mass * t8) + (elbow_rate * elbow_rate * t7 + (t8 * c5 + lower_length * t9) * (lower_mass * c7))
+        t12 = c1 / (c2 * (upper_mass * t1) + (t4 * t5 + (t2 + lower_mass * t1)))
+        t13 = t10 * t12
+        t14 = shoulder_torque + (t6 * (shoulder_rate * elbow_rate) + t11 - shoulder_damping * shoulder_rate)
+        t15 = elbow_torque + (c7 * (t5 * t9) - elbow_damping * elbow_rate - t7 * (shoulder_rate * shoulder_rate)) - t13 * t14
+        t16 = c1 / (t2 - t10 * t13) * t15
+        xdot[4 * i + 0] = shoulder_rate
+        xdot[4 * i + 1] = elbow_rate
+        xdot[4 * i + 2] = t12 * t14 - t13 * t16
+        xdot[4 * i + 3] = t16
+
+
+@kernel
+def jacobians(x, theta, per_sample, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(0.0)
+    c2 = real(1.0)
+    c3 = real(0.3333333333333333)
+    c4 = real(0.5)
+    c5 = real(0.16666666666666666)
+    c6 = real(2.0)
+    c7 = real(3.0)
+    c8 = real(4.905)
+    for i in range(x.size // 4):
+        row = 0 if per_sample is None else 6 * i
+        shoulder = x[4 * i + 0]
+        elbow = x[4 * i + 1]
+        shoulder_rate = x[4 * i + 2]
+        elbow_rate = x[4 * i + 3]
+        upper_mass = theta[row + 0]
+        upper_length = theta[row + 1]
+        lower_mass = theta[row + 2]
+        lower_length = theta[row + 3]
+        shoulder_damping = theta[row + 4]
+        elbow_damping = theta[row + 5]
+        t1 = upper_length * upper_length
+        t2 = lower_length * lower_length
+        t3 = lower_mass * c3
+        t4 = t2 * t3
+        t5s, t5c = sincos(elbow, real, half_pi)
+        t6 = upper_length * t5c
+        t7 = lower_mass * lower_length
+        t8 = upper_length * t7
+        t9 = t5s * t8
+        t10 = elbow_rate * elbow_rate
+        t11 = t9 * c4
+        t12s, t12c = sincos(shoulder, real, half_pi)
+        t13 = upper_length * t12s
+        t14 = shoulder + elbow
+        t15s, t15c = sincos(t14, real, half_pi)
+        t16 = shoulder_rate * shoulder_rate
+        t17 = lower_length * c6 + t6 * c7
+        t18 = t7 * c5
+        t19 = t17 * t18
+        t20 = lower_length * t15s
+        t21 = t13 * c6 + t20
+        t22 = lower_mass * c8
+        t23 = shoulder_rate * elbow_rate
+        t24 = t9 * t23 + (c8 * (upper_mass * t13) + (t10 * t11 + t21 * t22)) - shoulder_damping * shoulder_rate
+        t25 = c2 / (c3 * (upper_mass * t1) + (t6 * t7 + (t4 + lower_mass * t1)))
+        t26 = t19 * t25
+        t27 = c2 / (t4 - t19 * t26)
+        t28 = t27 * (c8 * (t7 * t15s) - elbow_damping * elbow_rate - t11 * t16 - t24 * t26)
+        t29 = t24 * t25 - t26 * t28
+        t30 = t26 * t27
+        t31 = -t30
+        t32 = t25 + t26 * t30
+        t33 = upper_length * t12c
+        t34 = lower_length * t15c
+        t35 = t22 * (c6 * t33 + t34) + c8 * (upper_mass * t33)
+        t36 = c8 * (t7 * t15c)
+        t37 = t27 * (t36 - t26 * t35)
+        t38 = upper_length * t5s
+        t39 = t5c * t8
+        t40 = c4 * t39
+        t41 = t7 * t38
+        t42 = t18 * (c7 * t38)
+        t43 = t23 * t39 + (t10 * t40 + t22 * t34) + (t29 * t41 + t28 * t42)
+        t44 = t27 * (t36 - t16 * t40 + t29 * t42 - t26 * t43)
+        t45 = elbow_rate * t9 - shoulder_damping
+        t46 = t27 * (t11 * (shoulder_rate + shoulder_rate) + t26 * t45)
+        t47 = t11 * (elbow_rate + elbow_rate) + shoulder_rate * t9
+        t48 = t27 * (elbow_damping + t26 * t47)
+        t49 = t32 * t41 + t31 * t42
+        t50 = t27 * (t32 * t42 - t26 * t49)
+        t51 = t31 * t41 + t27 * t42
+        t52 = t27 * (t31 * t42 - t26 * t51)
+        t53 = t1 * c3
+        t54 = t13 * c8 - t29 * t53
+        t55 = t27 * (t26 * t54)
+        t56 = upper_length + upper_length
+        t57 = t7 * t5s
+        t58 = c4 * t57
+        t59 = c3 * (upper_mass * t56) + (lower_mass * t56 + t5c * t7)
+        t60 = t18 * (t5c * c7)
+        t61 = t23 * t57 + (c8 * (upper_mass * t12s) + (t10 * t58 + t22 * (t12s * c6)))
+        t62 = t61 - (t29 * t59 + t28 * t60)
+        t63 = t27 * (t16 * t58 + t29 * t60 + t26 * t62)
+        t64 = c3 * t2
+        t65 = t5s * (upper_length * lower_length)
+        t66 = c4 * t65
+        t67 = lower_length * t6 + (t1 + t64)
+        t68 = t17 * (lower_length * c5)
+        t69 = t23 * t65 + (t10 * t66 + c8 * t21) - (t29 * t67 + t28 * t68)
+        t70 = c8 * t20 - t16 * t66 - (t29 * t68 + t28 * t64) - t26 * t69
+        t71 = t27 * t70
+        t72 = t3 * (lower_length + lower_length)
+        t73 = t5s * (upper_length * lower_mass)
+        t74 = c4 * t73
+        t75 = t72 + lower_mass * t6
+        t76 = c6 * t18 + t17 * (lower_mass * c5)
+        t77 = t23 * t73 + (t10 * t74 + t15s * t22) - (t29 * t75 + t28 * t76)
+        t78 = c8 * (lower_mass * t15s) - t16 * t74 - (t29 * t76 + t28 * t72) - t26 * t77
+        t79 = t27 * t78
+        t80 = t27 * (shoulder_rate * t26)
+        t81 = elbow_rate * t27
+        t82 = t32 * t53
+        t83 = t27 * (t26 * t82)
+        t84 = t31 * t53
+        t85 = t27 * (t26 * t84)
+        t86 = t32 * t59 + t31 * t60
+        t87 = t27 * (t26 * t86 - t32 * t60)
+        t88 = t31 * t59 + t27 * t60
+        t89 = t27 * (t26 * t88 - t31 * t60)
+        t90 = t32 * t67 + t31 * t68
+        t91 = t27 * (t26 * t90 - (t32 * t68 + t31 * t64))
+        t92 = t31 * t67 + t27 * t68
+        t93 = t27 * (t26 * t92 - (t31 * t68 + t27 * t64))
+        t94 = t32 * t75 + t31 * t76
+        t95 = t27 * (t26 * t94 - (t32 * t76 + t31 * t72))
+        t96 = t31 * t75 + t27 * t76
+        t97 = t27 * (t26 * t96 - (t31 * t76 + t27 * t72))
+        a[4 * i + 0] = shoulder_rate
+        a[4 * i + 1] = elbow_rate
+        a[4 * i + 2] = t29
+        a[4 * i + 3] = t28
+        B[8 * i + 0] = c1
+        B[8 * i + 1] = c1
+        B[8 * i + 2] = c1
+        B[8 * i + 3] = c1
+        B[8 * i + 4] = t32
+        B[8 * i + 5] = t31
+        B[8 * i + 6] = t31
+        B[8 * i + 7] = t27
+        da_dx[16 * i + 0] = c1
+        da_dx[16 * i + 1] = c1
+        da_dx[16 * i + 2] = c2
+        da_dx[16 * i + 3] = c1
+        da_dx[16 * i + 4] = c1
+        da_dx[16 * i + 5] = c1
+        da_dx[16 * i + 6] = c1
+        da_dx[16 * i + 7] = c2
+        da_dx[16 * i + 8] = t25 * t35 - t26 * t37
+        da_dx[16 * i + 9] = t25 * t43 - t26 * t44
+        da_dx[16 * i + 10] = t25 * t45 + t26 * t46
+        da_dx[16 * i + 11] = t25 * t47 + t26 * t48
+        da_dx[16 * i + 12] = t37
+        da_dx[16 * i + 13] = t44
+        da_dx[16 * i + 14] = -t46
+        da_dx[16 * i + 15] = -t48
+        dB_dx[32 * i + 0] = c1
+        dB_dx[32 * i + 1] = c1
+        dB_dx[32 * i + 2] = c1
+        dB_dx[32 * i + 3] = c1
+        dB_dx[32 * i + 4] = c1
+        dB_dx[32 * i + 5] = c1
+        dB_dx[32 * i + 6] = c1
+        dB_dx[32 * i + 7] = c1
+        dB_dx[32 * i + 8] = c1
+        dB_dx[32 * i + 9] = c1
+        dB_dx[32 * i + 10] = c1
+        dB_dx[32 * i + 11] = c1
+        dB_dx[32 * i + 12] = c1
+        dB_dx[32 * i + 13] = c1
+        dB_dx[32 * i + 14] = c1
+        dB_dx[32 * i + 15] = c1
+        dB_dx[32 * i + 16] = c1
+        dB_dx[32 * i + 17] = t25 * t49 - t26 * t50
+        dB_dx[32 * i + 18] = c1
+        dB_dx[32 * i + 19] = c1
+        dB_dx[32 * i + 20] = c1
+        dB_dx[32 * i + 21] = t25 * t51 - t26 * t52
+        dB_dx[32 * i + 22] = c1
+        dB_dx[32 * i + 23] = c1
+        dB_dx[32 * i + 24] = c1
+        dB_dx[32 * i + 25] = t50
+        dB_dx[32 * i + 26] = c1
+        dB_dx[32 * i + 27] = c1
+        dB_dx[32 * i + 28] = c1
+        dB_dx[32 * i + 29] = t52
+        dB_dx[32 * i + 30] = c1
+        dB_dx[32 * i + 31] = c1
+        da_dtheta[24 * i + 0] = c1
+        da_dtheta[24 * i + 1] = c1
+        da_dtheta[24 * i + 2] = c1
+        da_dtheta[24 * i + 3] = c1
+        da_dtheta[24 * i + 4] = c1
+        da_dtheta[24 * i + 5] = c1
+        da_dtheta[24 * i + 6] = c1
+        da_dtheta[24 * i + 7] = c1
+        da_dtheta[24 * i + 8] = c1
+        da_dtheta[24 * i + 9] = c1
+        da_dtheta[24 * i + 10] = c1
+        da_dtheta[24 * i + 11] = c1
+        da_dtheta[24 * i + 12] = t25 * t54 + t26 * t55
+        da_dtheta[24 * i + 13] = t25 * t62 + t26 * t63
+        da_dtheta[24 * i + 14] = t25 * t69 - t26 * t71
+        da_dtheta[24 * i + 15] = t25 * t77 - t26 * t79
+        da_dtheta[24 * i + 16] = -(shoulder_rate * t25 + t26 * t80)
+        da_dtheta[24 * i + 17] = t26 * t81
+        da_dtheta[24 * i + 18] = -t55
+        da_dtheta[24 * i + 19] = -t63
+        da_dtheta[24 * i + 20] = t71
+        da_dtheta[24 * i + 21] = t79
+        da_dtheta[24 * i + 22] = t80
+        da_dtheta[24 * i + 23] = -t81
+        dB_dtheta[48 * i + 0] = c1
+        dB_dtheta[48 * i + 1] = c1
+        dB_dtheta[48 * i + 2] = c1
+        dB_dtheta[48 * i + 3] = c1
+        dB_dtheta[48 * i + 4] = c1
+        dB_dtheta[48 * i + 5] = c1
+        dB_dtheta[48 * i + 6] = c1
+        dB_dtheta[48 * i + 7] = c1
+        dB_dtheta[48 * i + 8] = c1
+        dB_dtheta[48 * i + 9] = c1
+        dB_dtheta[48 * i + 10] = c1
+        dB_dtheta[48 * i + 11] = c1
+        dB_dtheta[48 * i + 12] = c1
+        dB_dtheta[48 * i + 13] = c1
+        dB_dtheta[48 * i + 14] = c1
+        dB_dtheta[48 * i + 15] = c1
+        dB_dtheta[48 * i + 16] = c1
+        dB_dtheta[48 * i + 17] = c1
+        dB_dtheta[48 * i + 18] = c1
+        dB_dtheta[48 * i + 19] = c1
+        dB_dtheta[48 * i + 20] = c1
+        dB_dtheta[48 * i + 21] = c1
+        dB_dtheta[48 * i + 22] = c1
+        dB_dtheta[48 * i + 23] = c1
+        dB_dtheta[48 * i + 24] = -(t25 * t82 + t26 * t83)
+        dB_dtheta[48 * i + 25] = -(t25 * t86 + t26 * t87)
+        dB_dtheta[48 * i + 26] = -(t25 * t90 + t26 * t91)
+        dB_dtheta[48 * i + 27] = -(t25 * t94 + t26 * t95)
+        dB_dtheta[48 * i + 28] = c1
+        dB_dtheta[48 * i + 29] = c1
+        dB_dtheta[48 * i + 30] = -(t25 * t84 + t26 * t85)
+        dB_dtheta[48 * i + 31] = -(t25 * t88 + t26 * t89)
+        dB_dtheta[48 * i + 32] = -(t25 * t92 + t26 * t93)
+        dB_dtheta[48 * i + 33] = -(t25 * t96 + t26 * t97)
+        dB_dtheta[48 * i + 34] = c1
+        dB_dtheta[48 * i + 35] = c1
+        dB_dtheta[48 * i + 36] = t83
+        dB_dtheta[48 * i + 37] = t87
+        dB_dtheta[48 * i + 38] = t91
+        dB_dtheta[48 * i + 39] = t95
+        dB_dtheta[48 * i + 40] = c1
+        dB_dtheta[48 * i + 41] = c1
+        dB_dtheta[48 * i + 42] = t85
+        dB_dtheta[48 * i + 43] = t89
+        dB_dtheta[48 * i + 44] = t93
+        dB_dtheta[48 * i + 45] = t97
+        dB_dtheta[48 * i + 46] = c1
+        dB_dtheta[48 * i + 47] = c1
+
+
+@kernel
+def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dtheta):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(1.0)
+    c2 = real(0.3333333333333333)
+    c3 = real(0.5)
+    c4 = real(0.16666666666666666)
+    c5 = real(2.0)
+    c6 = real(3.0)
+    c7 = real(4.905)
+    for i in range(x.size // 4):
+        row = 0 if per_sample is None else 6 * i
+        shoulder = x[4 * i + 0]
+        elbow = x[4 * i + 1]
+        shoulder_rate = x[4 * i + 2]
+        elbow_rate = x[4 * i + 3]
+        shoulder_torque = u[2 * i + 0]
+        elbow_torque = u[2 * i + 1]
+        costate_shoulder = costate[4 * i + 0]
+        costate_elbow = costate[4 * i + 1]
+        costate_shoulder_rate = costate[4 * i + 2]
+        costate_elbow_rate = costate[4 * i + 3]
+        upper_mass = theta[row + 0]
+        upper_length = theta[row + 1]
+        lower_mass = theta[row + 2]
+        lower_length = theta[row + 3]
+        shoulder_damping = theta[row + 4]
+        elbow_damping = theta[row + 5]
+        t1 = upper_length * upper_length
+        t2 = lower_length * lower_length
+        t3 = lower_mass * c2
+        t4 = t2 * t3
+        t5s, t5c = sincos(elbow, real, half_pi)
+        t6 = upper_length * t5c
+        t7 = lower_mass * lower_length
+        t8 = upper_length * t7
+        t9 = t5s * t8
+        t10 = elbow_rate * elbow_rate
+        t11 = t9 * c3
+        t12s, t12c = sincos(shoulder, real, half_pi)
+        t13 = upper_length * t12s
+        t14 = shoulder + elbow
+        t15s, t15c = sincos(t14, real, half_pi)
+        t16 = shoulder_rate * shoulder_rate
+        t17 = lower_length * c5 + t6 * c6
+        t18 = t7 * c4
+        t19 = t17 * t18
+        t20 = t13 * c5 + lower_length * t15s
+        t21 = lower_mass * c7
+        t22 = shoulder_rate * elbow_rate
+        t23 = t9 * t22 + (c7 * (upper_mass * t13) + (t10 * t11 + t20 * t21)) - shoulder_damping * shoulder_rate
+        t24 = c1 / (c2 * (upper_mass * t1) + (t6 * t7 + (t4 + lower_mass * t1)))
+        t25 = t19 * t24
+        t26 = c1 / (t4 - t19 * t25)
+        t27 = shoulder_torque + t23
+        t28 = elbow_torque + (c7 * (t7 * t15s) - elbow_damping * elbow_rate - t11 * t16) - t25 * t27
+        t29 = t26 * t28
+        t30 = t24 * t27 - t25 * t29
+        t31 = t26 * (costate_elbow_rate - costate_shoulder_rate * t25)
+        t32 = costate_shoulder_rate * t24 - t25 * t31
+        t33 = t30 * t32
+        t34 = t30 * t31 + t29 * t32
+        t35 = c7 * t31
+        t36 = t9 * t32
+        t37 = c7 * t32
+        t38 = t21 * t32
+        t39 = upper_mass * t37 + c5 * t38
+        t40 = t18 * t34
+        t41 = t33 + t29 * t31
+        t42 = c2 * t33
+        t43 = c6 * t40 + t7 * t33
+        t44 = shoulder_rate * (t11 * t31)
+        t45 = t15c * (t7 * t35 + lower_length * t38)
+        t46 = t22 * t32 + c3 * (t10 * t32 - t16 * t31)
+        t47 = elbow_rate * (t11 * t32)
+        t48 = t5s * t46
+        t49 = t15s * t35 - c4 * (t17 * t34) - t6 * t33 + upper_length * t48
+        t50 = c7 * (t20 * t32) - t1 * t33 + lower_length * t49 - c2 * (t2 * t41)
+        t51 = lower_length * (t3 * t41)
+        t52 = upper_length * (upper_mass * t42 + lower_mass * t33)
+        dH_dx[4 * i + 0] = t45 + t12c * (upper_length * t39)
+        dH_dx[4 * i + 1] = t45 + t5c * (t8 * t46) + t5s * (upper_length * t43)
+        dH_dx[4 * i + 2] = costate_shoulder + elbow_rate * t36 - shoulder_damping * t32 - t44 - t44
+        dH_dx[4 * i + 3] = t47 + (costate_elbow - elbow_damping * t31 + shoulder_rate * t36 + t47)
+        dH_du[2 * i + 0] = t32
+        dH_du[2 * i + 1] = t31
+        dH_dtheta[6 * i + 0] = t13 * t37 - t1 * t42
+        dH_dtheta[6 * i + 1] = t12s * t39 + t7 * t48 - t5c * t43 - t52 - t52
+        dH_dtheta[6 * i + 2] = t50
+        dH_dtheta[6 * i + 3] = t15s * t38 - c5 * t40 + lower_mass * t49 - t51 - t51
+        dH_dtheta[6 * i + 4] = -(shoulder_rate * t32)
+        dH_dtheta[6 * i + 5] = -(elbow_rate * t31)
+
+
+@kernel
+def state_cost(x, theta, per_sample, q, dq_dx):
+    real = x.dtype.type
+    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    c1 = real(0.5)
+    c2 = real(9.869604401089358)
+    c3 = real(0.1)
+    for i in range(x.size // 4):
+        row = 0 if per_sample is None else 6 * i
+        shoulder = x[4 * i + 0]
+        elbow = x[4 * i + 1]
+        shoulder_rate = x[4 * i + 2]
+        elbow_rate = x[4 * i + 3]
+        t1 = elbow * c1
+        t2s, t2c = sincos(t1, real, half_pi)
+        t3 = shoulder * c1
+        t4s, t4c = sincos(t3, real, half_pi)
+        t5 = c2 * (t4s * t4s) + (c2 * (t2s * t2s) + (elbow_rate * elbow_rate * c3 + shoulder_rate * shoulder_rate * c3))
+        t6 = c2 * t4s
+        t7 = c2 * t2s
+        t8 = shoulder_rate * c3
+        t9 = elbow_rate * c3
+        q[1 * i + 0] = t5
+        dq_dx[4 * i + 0] = c1 * ((t6 + t6) * t4c)
+        dq_dx[4 * i + 1] = c1 * ((t7 + t7) * t2c)
+        dq_dx[4 * i + 2] = t8 + t8
+        dq_dx[4 * i + 3] = t9 + t9
