@@ -113,9 +113,9 @@ def _executed(code: object, path: Path) -> dict[str, object]:
         place = (
             Place(shortened(Path(frames[-1].filename)), frames[-1].lineno or 1) if frames else Place(name, 1)
         )
-        words = " ".join(str(error).split())
-        line = f" in `{frames[-1].line}`" if frames and frames[-1].line else ""
-        raise ModelError(f"{type(error).__name__}{line}: {words or 'no message'}", place) from error
+        words = " ".join(traceback.format_exception_only(error)[-1].split())
+        line = f", in `{frames[-1].line}`" if frames and frames[-1].line else ""
+        raise ModelError(f"{words}{line}", place) from error
     return namespace
 
 
@@ -123,7 +123,9 @@ def _only_robot(namespace: dict[str, object], name: str) -> Robot:
     robots = {id(value): value for value in namespace.values() if isinstance(value, Robot)}
     if not robots:
         raise ModelError(
-            'this file states no robot. Write robot = Robot("NAME"), and see `modelgen new`.', Place(name, 1)
+            'this file states no robot. Write robot = Robot("NAME"), and see `modelgen new`. A module that only '
+            "helps others is left alone when its name starts with an underscore.",
+            Place(name, 1),
         )
     if len(robots) > 1:
         names = ", ".join(f"`{robot.name}`" for robot in robots.values())

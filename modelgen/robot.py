@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import pi
-from typing import Literal
+from typing import Literal, NoReturn
 
 from sympy import Expr, Float, Matrix, S, Symbol
 
 from modelgen.declarations import RATE, Constant, Coordinate, Drive, Energy, Joint, Load, StatedTask
-from modelgen.errors import ModelError, Place, calling_place
+from modelgen.errors import ModelError, Place, calling_place, suggestion
 from modelgen.tasks import LogCos, Quadratic, Tanh, numeric_task
-from modelgen.values import check_symbols, expression, identifier, number, parameter_range, positive
+from modelgen.values import check_symbols, expression, identifier, number, parameter_range, positive, text
 
 
 class Robot:
@@ -39,7 +39,7 @@ class Robot:
     def __init__(self, name: str, description: str = "") -> None:
         self.place = calling_place()
         self.name = identifier(name, "robot", self.place)
-        self.description = description
+        self.description = text(description, "description", self.place)
         self.joints: list[Joint] = []
         self.constants: list[Constant] = []
         self.drives: list[Drive] = []
@@ -57,6 +57,10 @@ class Robot:
                 calling_place(),
             )
         super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        known = [method for method in dir(type(self)) if not method.startswith("_")]
+        raise AttributeError(f"a Robot has no `{name}`.{suggestion(name, known)}")
 
     def revolute(
         self,
@@ -99,6 +103,8 @@ class Robot:
         bounds: (lower, upper); or tolerance: 0.5 for half to one and a half times the value.
         """
         place = calling_place()
+        identifier(name, "parameter", place)
+        text(unit, f"unit of `{name}`", place)
         nominal = number(value, f"value of `{name}`", place)
         lower, upper = parameter_range(name, nominal, bounds, tolerance, fixed, place)
         symbol = Symbol(name, positive=True) if lower > 0 else Symbol(name, real=True)
@@ -109,6 +115,8 @@ class Robot:
     def input(self, name: str, limit: float, unit: str, *, meaning: str = "") -> Symbol:
         """Declare an input u with |u| <= limit."""
         place = calling_place()
+        identifier(name, "input", place)
+        text(unit, f"unit of `{name}`", place)
         symbol = Symbol(name, real=True)
         self._declare(name, "input", symbol, place)
         self.drives.append(Drive(symbol, unit, positive(limit, f"limit of `{name}`", place), meaning, place))
@@ -269,7 +277,7 @@ class Robot:
         place: Place,
     ) -> Coordinate:
         """Declare a coordinate and its rate."""
-        coordinate = Coordinate(name, real=True)
+        coordinate = Coordinate(identifier(name, "coordinate", place), real=True)
         self._declare(name, "coordinate", coordinate, place)
         self._declare(f"{name}{RATE}", "rate", coordinate.rate, place)
         self.joints.append(
@@ -287,7 +295,6 @@ class Robot:
 
     def _declare(self, name: str, what: str, symbol: Symbol, place: Place) -> None:
         """Enter a symbol under a name of its own."""
-        identifier(name, what, place)
         if self.stated_task:
             raise ModelError(
                 f"the {what} `{name}` is declared after robot.task(...); move the task to the end of the "

@@ -34,6 +34,13 @@ def positive(value: object, what: str, place: Place) -> float:
     return result
 
 
+def text(value: object, what: str, place: Place) -> str:
+    """A string."""
+    if not isinstance(value, str):
+        raise ModelError(f"the {what} is {value!r}; write a string in quotes.", place)
+    return value
+
+
 def parameter_range(
     name: str, nominal: float, bounds: object, tolerance: object, fixed: bool, place: Place
 ) -> tuple[float, float]:

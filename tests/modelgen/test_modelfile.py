@@ -1,0 +1,205 @@
+"""Finding, executing and naming model files: no user's mistake ends in a traceback."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from modelgen import ModelError, modelfile
+from modelgen.mechanics import metadata
+
+MODEL = """
+from modelgen import LogCos, Robot
+robot = Robot("slider", "words")
+s = robot.prismatic("s", limit=1, rate_limit=2)
+mass = robot.parameter("mass", 1.0, "kg", bounds=(0.5, 2))
+robot.point_mass(mass, (s, 0))
+robot.apply(s, robot.input("force", 3, "N"))
+robot.task(state_cost=s**2, action_cost=LogCos(1), start=dict(s=(0.5, 0.1)), horizon=5,
+           weight_at_horizon=0.5, control_rate=100)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A user's own working folder with an empty models/."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models").mkdir()
+    return tmp_path
+
+
+def written(folder, text, name="slider"):
+    path = folder / "models" / f"{name}.py"
+    path.write_text(text)
+    return path
+
+
+def rejects(*words, model="slider"):
+    with pytest.raises(ModelError) as caught:
+        modelfile.load(model)
+    message = str(caught.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message, message
+
+
+class TestFinding:
+    def test_own_folder_first_then_the_shipped_one(self, folder):
+        assert modelfile.find("pendulum") == modelfile.SHIPPED / "pendulum.py"
+        own = written(folder, MODEL, "pendulum")
+        assert modelfile.find("pendulum").resolve() == own
+        assert set(modelfile.own()) == {"pendulum"}
+
+    def test_path_of_any_file(self, folder):
+        path = folder / "slider.py"
+        path.write_text(MODEL)
+        assert modelfile.load("slider.py").name == "slider"
+        assert modelfile.load(str(path)).name == "slider"
+
+    def test_unknown_name_with_suggestion(self, folder):
+        written(folder, MODEL)
+        rejects("no model `slidr`", "Did you mean `slider`", "modelgen new slidr", model="slidr")
+
+    @pytest.mark.usefixtures("folder")
+    def test_missing_path(self):
+        rejects("no model file other/robot.py", "modelgen new", model="other/robot.py")
+
+    def test_a_folder_is_no_model(self, folder):
+        (folder / "thing.py").mkdir()
+        rejects("no model file thing.py", model="thing.py")
+
+    def test_names_with_underscore_are_helpers(self, folder):
+        written(folder, "x = 1", "_shared")
+        written(folder, MODEL)
+        assert set(modelfile.own()) == {"slider"}
+
+
+class TestExecuting:
+    def test_syntax_error(self, folder):
+        written(folder, "robot = Robot(\n\nx = 3 +* 4\n")
+        rejects("models/slider.py:", "not valid Python")
+
+    def test_null_bytes_and_wrong_encoding(self, folder):
+        path = written(folder, "")
+        path.write_bytes(b"x = 1\x00\n")
+        rejects("models/slider.py:", "not valid Python")
+        path.write_bytes(b"x = '\xff\xfe'\n")
+        rejects("models/slider.py:", "not valid Python")
+
+    def test_exception_inside(self, folder):
+        written(folder, "x = 1\ny = x / 0\n")
+        rejects("models/slider.py:2: ZeroDivisionError: division by zero, in `y = x / 0`")
+
+    def test_forgotten_argument(self, folder):
+        written(folder, MODEL.replace(", rate_limit=2", ""))
+        rejects("models/slider.py:4: TypeError", "rate_limit")
+
+    def test_misspelt_method(self, folder):
+        written(folder, MODEL.replace("point_mass", "pointmass"))
+        rejects("models/slider.py:6: AttributeError", "no `pointmass`. Did you mean `point_mass`?")
+
+    def test_error_of_the_robot_keeps_its_line(self, folder):
+        written(folder, MODEL.replace("bounds=(0.5, 2)", "bounds=(1.5, 2)"))
+        rejects("models/slider.py:5: the parameter `mass` is 1, outside its bounds")
+
+    def test_exit_and_deep_recursion(self, folder):
+        written(folder, "import sys\nsys.exit(3)\n")
+        rejects("models/slider.py:2: SystemExit")
+        written(folder, "def f():\n    f()\nf()\n")
+        rejects("models/slider.py:", "RecursionError")
+
+    def test_missing_import(self, folder):
+        written(folder, "import nothing_of_this_name\n" + MODEL)
+        rejects("models/slider.py:1: ModuleNotFoundError", "nothing_of_this_name")
+
+    def test_no_robot(self, folder):
+        written(folder, "x = 1\n")
+        rejects("models/slider.py", "states no robot", "robot = Robot(")
+
+    def test_two_robots(self, folder):
+        written(folder, MODEL + "\nother = Robot('other')\n")
+        rejects("2 robots, `slider`, `other`", "one file for each")
+
+    def test_one_robot_with_two_names_is_one(self, folder):
+        written(folder, MODEL + "\nalias = robot\n")
+        assert modelfile.load("slider").name == "slider"
+
+    def test_robot_named_unlike_its_file(self, folder):
+        written(folder, MODEL, "glider")
+        rejects("glider.py", "`slider`", 'Robot("glider")', model="glider")
+
+    def test_unreadable(self, folder):
+        if os.geteuid() == 0:
+            pytest.skip("the superuser may read everything")
+        written(folder, MODEL).chmod(0)
+        rejects("cannot read")
+
+    def test_neighbours_can_be_imported_and_leave_nothing_behind(self, folder):
+        written(folder, "limit = 3\n", "_shared")
+        written(folder, "from _shared import limit\n" + MODEL.replace('"force", 3', '"force", limit'))
+        before, path = set(sys.modules), list(sys.path)
+        assert metadata(modelfile.load("slider")).inputs[0].limit == 3
+        assert "_shared" not in set(sys.modules) - before
+        assert sys.path == path
+        assert not (folder / "models" / "__pycache__").exists()
+
+
+class TestHash:
+    def hashed(self, folder, text):
+        written(folder, text)
+        return modelfile.content_hash(modelfile.load("slider"))
+
+    def test_layout_and_comments_do_not_matter(self, folder):
+        other = "# a comment\n" + MODEL.replace("mass * s", "s * mass")
+        assert self.hashed(folder, MODEL) == self.hashed(folder, other)
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("rate_limit=2", "rate_limit=3"),
+            ("1.0, ", "1.1, "),
+            ('"kg"', '"g"'),
+            ("(0.5, 2)", "(0.5, 2.5)"),
+            ("(s, 0)", "(2 * s, 0)"),
+            ("s**2", "2 * s**2"),
+            ("LogCos(1)", "LogCos(2)"),
+            ("(0.5, 0.1)", "(0.5, 0.2)"),
+            ("horizon=5", "horizon=6"),
+            ("words", "other words"),
+            ('"force", 3', '"push", 3'),
+            ("robot.point_mass", "robot.gravity(1.62)\nrobot.point_mass"),
+            ("robot.task", "robot.damp(s, 0.1)\nrobot.task"),
+        ],
+    )
+    def test_content_matters(self, folder, old, new):
+        assert old in MODEL
+        if "gravity" in new:
+            new = new.replace(
+                "robot.point_mass", "robot.potential_energy(mass * s)\nrobot.point_mass"
+            ).replace("robot.gravity(1.62)\n", "")
+        assert self.hashed(folder, MODEL) != self.hashed(folder, MODEL.replace(old, new))
+
+    def test_an_edited_helper_matters(self, folder):
+        text = "from _shared import limit\n" + MODEL.replace('"force", 3', '"force", limit')
+        written(folder, "limit = 3\n", "_shared")
+        first = self.hashed(folder, text)
+        written(folder, "limit = 4\n", "_shared")
+        assert self.hashed(folder, text) != first
+
+    def test_same_in_every_process(self, folder):
+        written(folder, MODEL)
+        command = (
+            "from modelgen import modelfile, mechanics; r = modelfile.load('furuta');"
+            "print(modelfile.content_hash(r), mechanics.equations_of_motion(r))"
+        )
+        outputs = {
+            subprocess.run(
+                [sys.executable, "-c", command],
+                env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(modelfile.SHIPPED.parent)},
+                capture_output=True,
+                check=True,
+            ).stdout
+            for seed in ("1", "2")
+        }
+        assert len(outputs) == 1

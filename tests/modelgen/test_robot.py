@@ -1,0 +1,340 @@
+"""What a model file may write, and the error for each thing it may not: the symbol and the fix are named."""
+
+import keyword
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sympy import Function, I, Symbol, cos, pi, sin, symbols
+
+from modelgen import LogCos, ModelError, Quadratic, Robot, Tanh
+from modelgen.declarations import Coordinate
+from modelgen.mechanics import metadata
+
+TASK = dict(
+    state_cost=0, action_cost=LogCos(1), start={}, horizon=5, weight_at_horizon=0.5, control_rate=125
+)  # fmt: skip
+
+
+def cart():
+    """A robot with one coordinate, one parameter and one input, without a task."""
+    robot = Robot("cart")
+    s = robot.prismatic("s", limit=1, rate_limit=2)
+    mass = robot.parameter("mass", 1.0, "kg", bounds=(0.5, 2))
+    force = robot.input("force", 3, "N")
+    return robot, s, mass, force
+
+
+def rejects(*words, action):
+    """The action raises a ModelError of one paragraph that names this file and contains every word."""
+    with pytest.raises(ModelError) as caught:
+        action()
+    message = str(caught.value)
+    assert re.match(r".*test_robot\.py:\d+: ", message), message
+    assert "\n" not in message
+    for word in words:
+        assert word in message, message
+
+
+def test_error_names_the_users_line():
+    robot = Robot("cart")
+    with pytest.raises(ModelError) as caught:
+        robot.revolute("angle", rate_limit=1)
+    assert caught.value.place.line == caught.traceback[0].lineno + 1
+
+
+class TestNames:
+    @pytest.mark.parametrize("name", ["2nd", "pole mass", "pole-mass", "", "_x", "größe", "a.b"])
+    def test_no_identifier(self, name):
+        rejects(f"`{name}` cannot name", "letters, digits", action=lambda: Robot("r").input(name, 1, "N"))
+
+    def test_the_name_suggested_is_a_valid_one(self):
+        rejects("Write `pole_mass`", action=lambda: Robot("r").parameter("pole-mass", 1, "kg", fixed=True))
+
+    def test_keyword(self):
+        rejects("`lambda`", "keyword", "lambda_value", action=lambda: Robot("r").input("lambda", 1, "N"))
+
+    def test_no_string(self):
+        rejects("write a string", action=lambda: Robot("r").input(3, 1, "N"))
+        rejects("write a string", action=lambda: Robot("r").revolute(3, limit=1, rate_limit=1))
+        rejects("unit of `m`", "quotes", action=lambda: Robot("r").parameter("m", 1, (0, 2)))
+
+    def test_duplicate(self):
+        robot, *_ = cart()
+        rejects("`mass` is used twice", "another name", action=lambda: robot.input("mass", 1, "N"))
+
+    def test_name_of_a_rate_is_taken(self):
+        robot, *_ = cart()
+        rejects("`s_rate`", "twice", action=lambda: robot.parameter("s_rate", 1, "m", fixed=True))
+
+    @given(st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True))
+    def test_every_identifier_that_is_no_keyword_is_a_name(self, name):
+        robot = Robot("r")
+        if keyword.iskeyword(name):
+            with pytest.raises(ModelError, match="keyword"):
+                robot.parameter(name, 1, "kg", fixed=True)
+        else:
+            assert robot.parameter(name, 1, "kg", fixed=True).name == name
+
+    @given(st.text(max_size=8))
+    def test_any_text_is_taken_or_refused_with_a_message(self, name):
+        if name.isidentifier() and name.isascii() and name[0] != "_" and not keyword.iskeyword(name):
+            Robot("r").input(name, 1, "N")
+        else:
+            with pytest.raises(ModelError, match="cannot name the input"):
+                Robot("r").input(name, 1, "N")
+
+
+class TestNumbers:
+    @given(st.floats(allow_nan=True, allow_infinity=True))
+    def test_limits_are_finite_and_positive(self, limit):
+        robot = Robot("r")
+        if math.isfinite(limit) and limit > 0:
+            robot.prismatic("s", limit=limit, rate_limit=1)
+            assert robot.joints[0].limit == limit
+        else:
+            with pytest.raises(ModelError, match=r"limit of `s` is .*; write a"):
+                robot.prismatic("s", limit=limit, rate_limit=1)
+
+    @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
+    def test_bounds_hold_the_value(self, value, lower, upper):
+        robot = Robot("r")
+        if lower <= value <= upper and lower < upper:
+            robot.parameter("p", value, "1", bounds=(lower, upper))
+        else:
+            with pytest.raises(ModelError, match="`p`"):
+                robot.parameter("p", value, "1", bounds=(lower, upper))
+
+    def test_sympy_constants_are_numbers(self):
+        robot = Robot("r")
+        robot.revolute("q", limit=pi / 2, rate_limit=1)
+        assert robot.joints[0].limit == math.pi / 2
+
+    @pytest.mark.parametrize("limit", [0, -1, math.nan, math.inf, "3", None, True, Symbol("k")])
+    def test_limit_of_an_input(self, limit):
+        rejects("limit of `u`", "write a", action=lambda: Robot("r").input("u", limit, "N"))
+
+    def test_value_outside_bounds(self):
+        rejects(
+            "`m` is 3",
+            "outside its bounds (0, 2)",
+            action=lambda: Robot("r").parameter("m", 3, "kg", bounds=(0, 2)),
+        )
+
+    def test_bounds_reversed(self):
+        rejects("write bounds=(1, 2)", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=(2, 1)))
+
+    def test_bounds_that_are_no_pair(self):
+        rejects("bounds=(lower, upper)", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=3))
+
+    def test_bounds_missing(self):
+        rejects("`m` has no bounds", "fixed=True", action=lambda: Robot("r").parameter("m", 1, "kg"))
+
+    def test_bounds_without_room(self):
+        rejects("leave no room", "`m`", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=(1, 1)))
+
+    def test_bounds_and_tolerance(self):
+        rejects("both", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=(0, 2), tolerance=0.5))
+
+    def test_tolerance_is_a_fraction_of_the_value(self):
+        robot = Robot("r")
+        robot.parameter("m", -2.0, "kg", tolerance=0.25)
+        assert robot.constants[0].bounds == (-2.5, -1.5)
+
+
+class TestCoordinates:
+    def test_rate_is_a_symbol(self):
+        _, s, *_ = cart()
+        assert s.rate == Symbol("s_rate", real=True)
+
+    def test_two_robots_share_no_state(self):
+        first, second = Robot("a"), Robot("b")
+        one, two = (robot.revolute("q", limit=1, rate_limit=2) for robot in (first, second))
+        assert one == two
+        assert isinstance(one, Coordinate)
+        assert len(first.joints) == len(second.joints) == 1
+
+    def test_an_angle_has_a_limit_or_is_continuous(self):
+        for options in ({}, {"limit": 1, "continuous": True}):
+            rejects(
+                "`q`",
+                "continuous=True",
+                "limit=",
+                action=lambda options=options: Robot("r").revolute("q", rate_limit=1, **options),
+            )
+
+    def test_continuous_has_limit_pi(self):
+        robot = Robot("r")
+        robot.revolute("q", continuous=True, rate_limit=1)
+        assert robot.joints[0].limit == math.pi
+
+
+class TestExpressions:
+    def test_undeclared_symbol_with_suggestion(self):
+        robot, s, *_ = cart()
+        rejects(
+            "symbol `maas`",
+            "Did you mean `mass`",
+            'robot.parameter("maas"',
+            action=lambda: robot.point_mass(Symbol("maas"), (s, 0)),
+        )
+
+    def test_own_symbol_of_a_declared_name(self):
+        robot, s, *_ = cart()
+        rejects("`mass`", "same name", "returned", action=lambda: robot.point_mass(Symbol("mass"), (s, 0)))
+
+    def test_rate_in_a_potential(self):
+        robot, s, mass, _ = cart()
+        rejects(
+            "potential energy contains `s_rate`",
+            "robot.apply",
+            action=lambda: robot.potential_energy(mass * s.rate),
+        )
+
+    def test_input_in_an_energy(self):
+        robot, s, _, force = cart()
+        rejects(
+            "kinetic energy contains `force`",
+            "robot.apply",
+            action=lambda: robot.kinetic_energy(force * s.rate**2),
+        )
+
+    def test_input_in_the_cost(self):
+        robot, s, _, force = cart()
+        rejects(
+            "state cost contains `force`",
+            "action_cost",
+            action=lambda: robot.task(**{**TASK, "state_cost": s**2 + force**2}),
+        )
+
+    @pytest.mark.parametrize("value", ["s", None, True, [1], {}, object()])
+    def test_no_expression(self, value):
+        robot, *_ = cart()
+        rejects("potential energy is", "SymPy expression", action=lambda: robot.potential_energy(value))
+
+    def test_function_of_time(self):
+        robot, *_ = cart()
+        rejects(
+            "function q(t)",
+            "robot.revolute",
+            action=lambda: robot.kinetic_energy(Function("q")(symbols("t")) ** 2),
+        )
+
+    def test_not_finite(self):
+        robot, s, mass, _ = cart()
+        rejects("not finite", action=lambda: robot.potential_energy(mass * s / (s - s)))
+
+    def test_complex(self):
+        robot, s, *_ = cart()
+        rejects("complex", action=lambda: robot.potential_energy(I * s))
+
+    def test_force_along_nothing(self):
+        robot, _, mass, force = cart()
+        rejects("no coordinate", "coordinate first", action=lambda: robot.apply(mass, force))
+
+    @pytest.mark.parametrize("position", [3, (1,), (1, 2, 3, 4), "xy"])
+    def test_position_is_a_pair_or_triple(self, position):
+        robot, _, mass, _ = cart()
+        rejects("height last", action=lambda: robot.point_mass(mass, position))
+
+    def test_gravity_after_a_body(self):
+        robot, s, mass, _ = cart()
+        robot.point_mass(mass, (s, 0))
+        rejects("gravity", "above", action=lambda: robot.gravity(1.62))
+
+    def test_assignment(self):
+        robot, s, mass, _ = cart()
+
+        def assign():
+            robot.kinetic_energy = mass * s.rate**2 / 2
+
+        rejects("robot.kinetic_energy(...)", action=assign)
+
+
+class TestTask:
+    def changed(self, **changes):
+        robot, s, _, force = cart()
+        robot.apply(s, force)
+        robot.task(**{**TASK, "state_cost": s**2, **changes})
+        return robot
+
+    def test_defaults(self):
+        task = metadata(self.changed()).task
+        assert (task.target, task.start_mean, task.start_deviation) == ((0, 0), (0, 0), (0, 0))
+
+    @pytest.mark.parametrize(
+        ("control", "simulation"), [(125, 500), (500, 500), (1000, 1000), (60, 480), (333, 666), (50, 500)]
+    )
+    def test_default_simulation_rate_is_the_multiple_nearest_500(self, control, simulation):
+        assert metadata(self.changed(control_rate=control)).task.simulation_rate == simulation
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"start": {"x": (0, 1)}}, ("`x`", "no state", "s, s_rate")),
+            ({"start": {"s_rte": (0, 1)}}, ("Did you mean `s_rate`",)),
+            ({"start": {"s": 1}}, ("s=(mean, standard_deviation)",)),
+            ({"start": {"s": (0, -1)}}, ("standard deviation of `s` is -1", ">= 0")),
+            ({"start": {"s": (2, 0)}}, ("start mean of `s` is 2", "limit of 1")),
+            ({"start": 3}, ("start=dict(s=",)),
+            ({"target": {"speed": 1}}, ("target names `speed`",)),
+            ({"target": {"s": 1.5}}, ("target of `s` is 1.5", "limit of 1")),
+            ({"horizon": 0}, ("horizon is 0", "above zero")),
+            ({"horizon": 0.001}, ("horizon", "control step")),
+            ({"weight_at_horizon": 1}, ("weight_at_horizon is 1", "between 0 and 1")),
+            ({"weight_at_horizon": -0.5}, ("weight_at_horizon",)),
+            ({"control_rate": -1}, ("control_rate is -1",)),
+            ({"control_rate": 12.5}, ("control_rate is 12.5", "whole number")),
+            ({"simulation_rate": 300}, ("simulation_rate=250", "multiple")),
+            ({"action_cost": 0.5}, ("action_cost is 0.5", "LogCos(weight)")),
+            ({"action_cost": LogCos([1, 2])}, ("2 weights", "1 inputs", "LogCos([...])")),
+            ({"action_cost": Quadratic(0)}, ("weight of Quadratic is 0",)),
+            ({"action_cost": Tanh("a")}, ("weight of Tanh is 'a'",)),
+        ],
+    )
+    def test_mistakes(self, changes, words):
+        rejects(*words, action=lambda: self.changed(**changes))
+
+    def test_missing(self):
+        robot, *_ = cart()
+        with pytest.raises(ModelError, match=r"`cart` has no task.*robot\.task\("):
+            metadata(robot)
+
+    def test_twice(self):
+        robot = self.changed()
+        rejects("twice", "first at", action=lambda: robot.task(**TASK))
+
+    def test_declaration_after_the_task(self):
+        robot = self.changed()
+        rejects("`late`", "end of the file", action=lambda: robot.input("late", 1, "N"))
+
+    def test_before_any_coordinate_or_input(self):
+        robot = Robot("empty")
+        rejects("no coordinate", "robot.revolute", action=lambda: robot.task(**TASK))
+        robot.revolute("q", limit=1, rate_limit=1)
+        rejects("no input", "robot.input", action=lambda: robot.task(**TASK))
+
+    def test_one_weight_serves_all_inputs(self):
+        robot, s, _, force = cart()
+        second = robot.input("second", 1, "N")
+        robot.apply(s, force + second)
+        robot.task(**{**TASK, "state_cost": s**2})
+        assert metadata(robot).task.action_cost.weights == (1.0, 1.0)
+
+
+def test_fixed_parameters_are_no_part_of_theta():
+    robot, s, mass, force = cart()
+    half = robot.parameter("half", 0.5, "1", fixed=True)
+    robot.kinetic_energy(half * mass * s.rate**2)
+    robot.apply(s, force)
+    robot.task(**{**TASK, "state_cost": s**2})
+    assert [parameter.name for parameter in metadata(robot).parameters] == ["mass"]
+
+
+def test_symbols_with_names_of_functions():
+    robot = Robot("odd")
+    q = robot.revolute("sin", limit=1, rate_limit=1)
+    robot.point_mass(robot.parameter("exp", 1, "kg", tolerance=0.1), (sin(q), cos(q)))
+    assert set(robot.symbols) == {"sin", "sin_rate", "exp"}
