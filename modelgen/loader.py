@@ -80,8 +80,6 @@ class CompiledRobot:
         return function(name)
 
     def _evaluate(self, function: str, arguments: dict[str, Any], out: tuple[Any, ...] | None) -> tuple[Any, ...]:
-        if arguments["theta"] is None:
-            arguments["theta"] = self.nominal_parameters
         return self._kernels.evaluate(function, arguments, out)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 import sympy
@@ -34,6 +35,14 @@ _CALLS = {
 }
 
 
+#: Names with a meaning of their own in emitted code, which a model's symbols therefore do not get there.
+_RESERVED = frozenset(
+    "x u costate theta per_sample i row real half_pi a B xdot da_dx dB_dx da_dtheta dB_dtheta dH_dx dH_du "
+    "dH_dtheta q dq_dx abs range math np torch njit kernel sincos exp log tanh sign minimum maximum".split()
+)
+_TEMPORARY = re.compile(r"[tc]\d+[sc]?")
+
+
 def mechanism(equations: EquationsOfMotion) -> Mechanism:
     """The graph of the equations of motion, common subexpressions shared.
 
@@ -49,8 +58,7 @@ def mechanism(equations: EquationsOfMotion) -> Mechanism:
     theta = _argument(graph, "theta", [known[symbol] for symbol in equations.parameters])
     x = _argument(graph, "x", state_names)
     u = _argument(graph, "u", [known[symbol] for symbol in equations.inputs])
-    taken = set(names)
-    costate = _argument(graph, "costate", unique_names([f"costate_{name}" for name in state_names], taken))
+    costate = _argument(graph, "costate", unique_names([f"costate_{name}" for name in state_names], names))
     converter = _Converter(graph, {symbol: graph.input(name) for symbol, name in known.items()})
     for symbol, expression in definitions:
         converter.known[symbol] = converter(expression)
@@ -118,15 +126,15 @@ def _in_order(definitions: Sequence[tuple[Symbol, Expr]]) -> list[tuple[Symbol, 
     return list(ordered.items())
 
 
-def unique_names(names: Iterable[str], taken: set[str] | None = None) -> list[str]:
-    """Identifiers that are ASCII, mutually different and no keyword of Python or C; deterministic."""
-    used = set(taken or ())
+def unique_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
+    """ASCII identifiers, mutually different and different from what emitted code uses itself; deterministic."""
+    used = _RESERVED.union(taken)
     result = []
     for name in names:
-        identifier = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name) or "_"
-        if identifier[0].isdigit() or keyword.iskeyword(identifier):
-            identifier = f"{identifier}_"if not identifier[0].isdigit() else f"_{identifier}"
-        while identifier in used:
+        identifier = re.sub(r"[^A-Za-z0-9_]", "_", name)
+        if not identifier or identifier[0].isdigit():
+            identifier = f"_{identifier}"
+        while identifier in used or keyword.iskeyword(identifier) or _TEMPORARY.fullmatch(identifier):
             identifier += "_"
         used.add(identifier)
         result.append(identifier)

@@ -13,6 +13,8 @@ from modelgen.program import Program
 #: The one place where a backend is listed; modules are imported when they are used.
 MODULES = {
     "numba": "modelgen.backends.numba",
+    "casadi": "modelgen.backends.casadi",
+    "torch": "modelgen.backends.torch",
 }
 
 
@@ -22,7 +24,7 @@ class Kernels(Protocol):
     def constant(self, values: Sequence[Any]) -> Any:
         """The values as an array of this backend's kind and dtype."""
 
-    def evaluate(self, function: str, arguments: dict[str, Any], out: tuple[Any, ...] | None) -> tuple[Any, ...]:
+    def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
         """The outputs of a function; arrays are checked, `theta` is (p,) or (N, p)."""
 
 

@@ -1,0 +1,140 @@
+"""CasADi: one serialized casadi.Function a quantity, parameters as input, mapped over the batch.
+
+Columns in, one dense matrix an output: (n,) is n x 1, (n, m, k) is (n m) x k with rows in row-major order.
+"""
+
+from __future__ import annotations
+
+import operator
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import casadi
+import numpy as np
+
+from modelgen.backends.host import Array, HostKernels
+from modelgen.backends.threads import threads
+from modelgen.errors import ArtifactError, ModelError, suggestion
+from modelgen.graph import Graph, Node
+from modelgen.manifest import Manifest
+from modelgen.program import Function, Program
+
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "negative": operator.neg,
+    "solution": lambda value: value,
+    "abs": casadi.fabs,
+    "minimum": casadi.fmin,
+    "maximum": casadi.fmax,
+    "pow": casadi.power,
+    **{
+        name: getattr(casadi, name)
+        for name in "sin cos asin acos atan atan2 sinh cosh tanh exp log sqrt sign".split()
+    },
+}
+
+
+def emit(program: Program, robot: str) -> dict[str, bytes]:
+    """One file a function, as casadi.Function.load reads it."""
+    files = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "function.casadi"
+        for function in program.functions:
+            _function(program.graph, function, robot).save(str(path))
+            files[f"{function.name}.casadi"] = path.read_bytes()
+    return files
+
+
+def _function(graph: Graph, function: Function, robot: str) -> Any:
+    values: dict[Node, Any] = {}
+    inputs = []
+    for argument in function.arguments:
+        symbols = [casadi.SX.sym(graph.operations[node].name) for node in argument.entries]
+        values.update(zip(argument.entries, symbols, strict=True))
+        inputs.append(casadi.vertcat(*symbols) if symbols else casadi.SX(0, 1))
+    for node in graph.reachable(function.roots):
+        operation = graph.operations[node]
+        if operation.kind == "constant":
+            values[node] = casadi.SX(operation.value)
+        elif node not in values:
+            values[node] = _OPERATIONS[operation.kind](*(values[each] for each in operation.arguments))
+    outputs = []
+    for output in function.outputs:
+        rows, columns = _matrix_shape(output.shape)
+        entries = casadi.vertcat(*(casadi.densify(values[node]) for node in output.entries))
+        outputs.append(casadi.reshape(entries, columns, rows).T if output.entries else casadi.SX(rows, columns))
+    return casadi.Function(
+        f"{robot}_{function.name}",
+        inputs,
+        outputs,
+        [argument.name for argument in function.arguments],
+        [output.name for output in function.outputs],
+    )
+
+
+def _matrix_shape(shape: tuple[int, ...]) -> tuple[int, int]:
+    """CasADi's two dimensions for an output: every axis but the last makes the rows."""
+    if len(shape) < 2:
+        return (shape[0] if shape else 1), 1
+    return int(np.prod(shape[:-1])), shape[-1]
+
+
+def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> CasadiKernels:
+    """The deserialized functions; `parallel` maps them over threads."""
+    functions = {}
+    for name in manifest.files["casadi"]:
+        try:
+            functions[name.rpartition("_")[0]] = casadi.Function.load(str(folder / name))
+        except RuntimeError as error:
+            raise ArtifactError(
+                f"{folder / name} cannot be read by CasADi {casadi.__version__}; it may have been written by a "
+                f"newer one. Run `modelgen build {folder.name}`."
+            ) from error
+    return CasadiKernels(functions, manifest, dtype, parallel)
+
+
+class CasadiKernels(HostKernels):
+    """The functions over batches by casadi.Function.map; CasADi computes in float64 whatever the dtype."""
+
+    def __init__(self, functions: dict[str, Any], manifest: Manifest, dtype: str, parallel: bool) -> None:
+        super().__init__(manifest, dtype)
+        self._functions = functions
+        self._threads = threads() if parallel else 1
+        self._mapped = lru_cache(maxsize=16)(self._map)
+
+    def casadi_function(self, name: str) -> Any:
+        """The function of one sample, for optimisation problems."""
+        if name not in self._functions:
+            known = ", ".join(self._functions)
+            raise ModelError(f"There is no function {name!r}.{suggestion(name, self._functions)} Known: {known}.")
+        return self._functions[name]
+
+    def _map(self, function: str, samples: int) -> Any:
+        if self._threads > 1 and samples >= self._threads:
+            return self._functions[function].map(samples, "thread", self._threads)
+        return self._functions[function].map(samples)
+
+    def _run(self, function: str, arrays: dict[str, Array], results: Sequence[Array], samples: int) -> None:
+        if not samples:
+            return
+        signature = self._signatures[function]
+        buffer, evaluate = self._mapped(function, samples).buffer()
+        kept = []
+        for index, name in enumerate(signature.arguments):
+            rows = np.broadcast_to(arrays[name], (samples, self._sizes[name]))
+            kept.append(np.ascontiguousarray(rows, dtype=np.float64))
+            buffer.set_arg(index, memoryview(kept[-1].reshape(-1)))
+        outputs = []
+        for index, (_, shape) in enumerate(signature.outputs):
+            rows, columns = _matrix_shape(shape)
+            outputs.append(np.empty((samples, columns, rows)))
+            buffer.set_res(index, memoryview(outputs[-1].reshape(-1)))
+        evaluate()
+        for result, output in zip(results, outputs, strict=True):
+            result[...] = output.swapaxes(1, 2).reshape(result.shape)

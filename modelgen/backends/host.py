@@ -1,0 +1,118 @@
+"""What the CPU backends share: NumPy arrays and CPU Torch tensors checked, results made, `out` honoured.
+
+Torch is never imported here: a tensor can only be passed by a caller that has imported it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from modelgen.backends.shapes import check_shape, sample_count
+from modelgen.errors import ModelError
+from modelgen.manifest import Manifest, Signature
+
+Array = np.ndarray[Any, Any]
+
+
+class HostKernels:
+    """Checks and results; a backend adds `_run`, which fills the result arrays."""
+
+    def __init__(self, manifest: Manifest, dtype: str) -> None:
+        self._signatures = manifest.functions
+        self._sizes = manifest.sizes()
+        self._dtype: np.dtype[Any] = np.dtype(dtype)
+        self._nominal = self.constant([parameter.value for parameter in manifest.metadata.parameters])
+
+    def constant(self, values: Sequence[Any]) -> Array:
+        """The values as an array of the robot's dtype."""
+        return np.array(values, dtype=self._dtype)
+
+    def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
+        """The function's outputs; `theta` None means the nominal parameters."""
+        signature = self._signatures[function]
+        arrays = {
+            name: self._nominal if name == "theta" and value is None else self._array(name, value)
+            for name, value in arguments.items()
+        }
+        samples = sample_count({name: array.shape for name, array in arrays.items()})
+        if out is not None:
+            self._run(function, arrays, self._outputs(signature, samples, out, arrays), samples)
+            return tuple(out)
+        results = [np.empty((samples, *shape), self._dtype) for _, shape in signature.outputs]
+        self._run(function, arrays, results, samples)
+        return tuple(map(_tensor, results)) if any(map(_is_tensor, arguments.values())) else tuple(results)
+
+    def _run(self, function: str, arrays: dict[str, Array], results: Sequence[Array], samples: int) -> None:
+        raise NotImplementedError
+
+    def _array(self, name: str, value: Any) -> Array:
+        array = _memory(name, value)
+        if array.dtype != self._dtype:
+            raise ModelError(
+                f"`{name}` has dtype {array.dtype}, but the robot was loaded with dtype {self._dtype.name}. "
+                f"Convert `{name}`, or load the robot with dtype='{array.dtype.name}' if that is float32 or float64."
+            )
+        check_shape(name, array.shape, self._sizes[name])
+        if not array.flags.c_contiguous:
+            raise ModelError(
+                f"`{name}` is not contiguous in memory (shape {array.shape}, strides {array.strides}). "
+                f"Pass numpy.ascontiguousarray({name}), or {name}.contiguous() for a tensor."
+            )
+        return array
+
+    def _outputs(
+        self, signature: Signature, samples: int, out: Sequence[Any], arrays: dict[str, Array]
+    ) -> list[Array]:
+        names = [name for name, _ in signature.outputs]
+        if not isinstance(out, (tuple, list)) or len(out) != len(names):
+            raise ModelError(f"`out` must be a tuple of {len(names)} arrays: {', '.join(names)}.")
+        used = list(arrays.items())
+        results: list[Array] = []
+        for (name, shape), given in zip(signature.outputs, out, strict=True):
+            array = _memory(f"out for {name}", given)
+            expected = (samples, *shape)
+            if array.shape != expected or array.dtype != self._dtype:
+                raise ModelError(
+                    f"`out` for {name} has shape {array.shape} and dtype {array.dtype}; "
+                    f"it must be {expected} and {self._dtype.name}."
+                )
+            if not (array.flags.c_contiguous and array.flags.writeable):
+                raise ModelError(f"`out` for {name} must be contiguous and writable.")
+            for other_name, other in used:
+                if np.may_share_memory(array, other):
+                    raise ModelError(f"`out` for {name} overlaps `{other_name}` in memory; use separate arrays.")
+            used.append((name, array))
+            results.append(array)
+        return results
+
+
+def _memory(name: str, value: Any) -> Array:
+    """The memory of an array or of a tensor, not a copy."""
+    if _is_tensor(value):
+        if value.device.type != "cpu" or value.layout is not sys.modules["torch"].strided:
+            raise ModelError(
+                f"`{name}` is a tensor on {value.device} ({value.layout}); this backend takes dense CPU tensors. "
+                f"Pass {name}.cpu(), or load the robot with backend='torch'."
+            )
+        if value.requires_grad:
+            raise ModelError(
+                f"`{name}` requires a gradient, which does not flow through this backend. "
+                f"Pass {name}.detach(), or load the robot with backend='torch'."
+            )
+        value = value.numpy()
+    if not isinstance(value, np.ndarray):
+        raise ModelError(f"`{name}` is a {type(value).__name__}; it must be a NumPy array or a CPU Torch tensor.")
+    return value
+
+
+def _is_tensor(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _tensor(array: Array) -> Any:
+    return sys.modules["torch"].from_numpy(array)

@@ -1,0 +1,125 @@
+"""Torch: readable functions over columns of a batch, on any device, differentiable and compilable.
+
+The emitted module imports Torch; this one does not, for the generator must work without it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from modelgen.backends.modules import emitted_module
+from modelgen.backends.shapes import check_shape, sample_count
+from modelgen.backends.source import Dialect, listing
+from modelgen.errors import ModelError
+from modelgen.manifest import Manifest
+from modelgen.program import Function, Program
+
+_HEADER = '''"""{robot}: functions for Torch, made by modelgen; not to be edited.
+
+x (N, n), u (N, m), costate (N, n), theta (p,) or (N, p); the last axis of a derivative is its variable.
+"""
+
+import torch
+
+
+def _rows(x, shape, *entries):
+    """The entries, columns (N,) or numbers, as one tensor (N, *shape)."""
+    like = x[:, 0]
+    columns = [entry.expand_as(like) if torch.is_tensor(entry) else torch.full_like(like, entry) for entry in entries]
+    return torch.stack(columns, -1).reshape(-1, *shape) if columns else x.new_empty((x.shape[0], *shape))
+'''
+
+
+def emit(program: Program, robot: str) -> dict[str, bytes]:
+    """One module that needs only Torch."""
+    parts = [_HEADER.replace("{robot}", robot)]
+    parts += [_function(program, function) for function in program.functions]
+    return {"torch.py": "\n\n".join(parts).encode()}
+
+
+def _function(program: Program, function: Function) -> str:
+    graph = program.graph
+    lines = listing(graph, function, Dialect(repr, _call, sincos=lambda a: f"torch.sin({a}), torch.cos({a})"))
+    used = set(graph.reachable(function.roots))
+    body = [
+        f"{graph.operations[node].name} = {argument.name}[..., {j}]"
+        for argument in function.arguments
+        for j, node in enumerate(argument.entries)
+        if node in used
+    ]
+    body += [f"{name} = {text}" for name, text in lines.assignments]
+    for output in function.outputs:
+        entries = "".join(f", {lines.roots[node]}" for node in output.entries)
+        body.append(f"{output.name} = _rows(x, {output.shape}{entries})")
+    body.append(f"return {', '.join(output.name for output in function.outputs)},")
+    names = ", ".join(argument.name for argument in function.arguments)
+    return "\n".join([f"def {function.name}({names}):", *(f"    {line}" for line in body)]) + "\n"
+
+
+def _call(name: str, arguments: list[str]) -> str:
+    if name in ("minimum", "maximum", "atan2"):
+        arguments = [f"torch.full_like(x[:, 0], {each})" if _is_number(each) else each for each in arguments]
+    return f"torch.{name}({', '.join(arguments)})"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> TorchKernels:  # noqa: ARG001
+    """The emitted functions; threads are Torch's own, so `parallel` changes nothing."""
+    (name,) = manifest.files["torch"]
+    return TorchKernels(emitted_module(folder / name), manifest, dtype)
+
+
+class TorchKernels:
+    """The functions over tensors of one dtype; every tensor of a call is on the device of x."""
+
+    def __init__(self, module: ModuleType, manifest: Manifest, dtype: str) -> None:
+        self._module = module
+        self._torch: Any = module.torch
+        self._signatures = manifest.functions
+        self._sizes = manifest.sizes()
+        self._dtype = getattr(self._torch, dtype)
+        self._nominal = self.constant([parameter.value for parameter in manifest.metadata.parameters])
+
+    def constant(self, values: Sequence[Any]) -> Any:
+        """The values as a CPU tensor of the robot's dtype."""
+        return self._torch.tensor(values, dtype=self._dtype)
+
+    def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
+        """The function's outputs; `theta` None means the nominal parameters."""
+        x = arguments["x"]
+        if arguments["theta"] is None and self._torch.is_tensor(x):
+            arguments = {**arguments, "theta": self._nominal.to(x.device)}
+        for name, tensor in arguments.items():
+            self._check(name, tensor, x)
+        samples = sample_count({name: tensor.shape for name, tensor in arguments.items()})
+        signature = self._signatures[function]
+        results: tuple[Any, ...] = getattr(self._module, function)(*(arguments[name] for name in signature.arguments))
+        if out is None:
+            return results
+        names = [name for name, _ in signature.outputs]
+        if not isinstance(out, (tuple, list)) or len(out) != len(names):
+            raise ModelError(f"`out` must be a tuple of {len(names)} tensors: {', '.join(names)}.")
+        for (name, shape), given, result in zip(signature.outputs, out, results, strict=True):
+            if not self._torch.is_tensor(given) or given.shape != (samples, *shape) or given.dtype != self._dtype:
+                raise ModelError(f"`out` for {name} must be a {self._dtype} tensor {(samples, *shape)}.")
+            given.copy_(result)
+        return tuple(out)
+
+    def _check(self, name: str, tensor: Any, x: Any) -> None:
+        if not self._torch.is_tensor(tensor):
+            raise ModelError(f"`{name}` is a {type(tensor).__name__}; the torch backend takes Torch tensors.")
+        if tensor.dtype != self._dtype:
+            raise ModelError(f"`{name}` has dtype {tensor.dtype}, but the robot was loaded with {self._dtype}.")
+        if tensor.device != x.device:
+            raise ModelError(f"`{name}` is on {tensor.device}, but `x` is on {x.device}. Move one of them.")
+        check_shape(name, tuple(tensor.shape), self._sizes[name])
