@@ -181,9 +181,9 @@ class Graph:
 
     def call(self, function: str, *arguments: Node) -> Node:
         """One of UNARY or BINARY."""
-        values = [self._value(argument) for argument in arguments]
-        if None not in values:
-            return self.constant((UNARY | BINARY)[function](*values))  # type: ignore[operator]
+        values = [value for value in map(self._value, arguments) if value is not None]
+        if len(values) == len(arguments):
+            return self.constant((UNARY | BINARY)[function](*values))
         return self._node(Operation(function, arguments))
 
     def sum(self, terms: Iterable[Node]) -> Node:

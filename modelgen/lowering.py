@@ -102,7 +102,7 @@ def _share(
         [named, *outputs], symbols=sympy.numbered_symbols("shared", cls=sympy.Dummy), order="canonical"
     )
     reduced_named, rates, mass, force, input_matrix, cost = reduced
-    definitions = [(symbol, expression) for (symbol, _), expression in zip(equations.definitions, reduced_named)]
+    definitions = [(symbol, expression) for (symbol, _), expression in zip(equations.definitions, reduced_named, strict=True)]
     return _in_order(shared + definitions), (rates, mass, force, input_matrix, cost[0, 0])
 
 
@@ -128,7 +128,7 @@ def _in_order(definitions: Sequence[tuple[Symbol, Expr]]) -> list[tuple[Symbol, 
 
 def unique_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
     """ASCII identifiers, mutually different and different from what emitted code uses itself; deterministic."""
-    used = _RESERVED.union(taken)
+    used = {*_RESERVED, *taken}
     result = []
     for name in names:
         identifier = re.sub(r"[^A-Za-z0-9_]", "_", name)
@@ -139,6 +139,11 @@ def unique_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
         used.add(identifier)
         result.append(identifier)
     return result
+
+
+def _ordered(expression: Expr) -> list[Expr]:
+    """The arguments in an order that depends on what they are, not on when they were made."""
+    return sorted(expression.args, key=sympy.default_sort_key)
 
 
 class _Converter:
@@ -166,7 +171,7 @@ class _Converter:
         if expression.is_number:
             return self._number(expression)
         if expression.is_Add:
-            return self.graph.sum(sorted((self(term) for term in expression.args), key=self._is_negative))
+            return self.graph.sum(sorted((self(term) for term in _ordered(expression)), key=self._is_negative))
         if expression.is_Mul:
             return self._product(expression)
         if isinstance(expression, sympy.exp):  # exp is also a Pow to some versions of SymPy
@@ -187,7 +192,7 @@ class _Converter:
     def _product(self, expression: Expr) -> Node:
         above: list[Node] = []
         below: list[Node] = []
-        for factor in expression.args:
+        for factor in _ordered(expression):
             base, exponent = factor.as_base_exp()
             if factor.is_Pow and exponent.is_number and exponent.is_negative:
                 below.append(self._power(base, -exponent))

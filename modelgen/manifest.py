@@ -15,7 +15,7 @@ GENERATOR_VERSION = 1
 
 @dataclass(frozen=True)
 class Signature:
-    """One function: names of its array arguments, names and shapes (without the sample axis) of its results."""
+    """One function: names of its array arguments, names and shapes (less the sample axis) of its results."""
 
     arguments: tuple[str, ...]
     outputs: tuple[tuple[str, tuple[int, ...]], ...]
@@ -68,7 +68,9 @@ def from_json(text: str) -> Manifest:
 
 
 def _metadata(data: dict[str, Any]) -> Metadata:
-    task = dict(data["task"])
+    task: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in data["task"].items()
+    }
     cost = task.pop("action_cost")
     return Metadata(
         name=data["name"],
@@ -76,8 +78,5 @@ def _metadata(data: dict[str, Any]) -> Metadata:
         states=tuple(State(**state) for state in data["states"]),
         inputs=tuple(Input(**entry) for entry in data["inputs"]),
         parameters=tuple(Parameter(**parameter) for parameter in data["parameters"]),
-        task=Task(
-            action_cost=ActionCost(cost["name"], tuple(cost["weights"])),
-            **{key: tuple(value) if isinstance(value, list) else value for key, value in task.items()},
-        ),
+        task=Task(action_cost=ActionCost(cost["name"], tuple(cost["weights"])), **task),
     )

@@ -1,6 +1,6 @@
 """The program of a robot: one expression graph and the functions that every artifact offers.
 
-A function is a list of argument entries and of output entries, all nodes of one graph shared by all functions.
+A function is a list of argument entries and of output entries; all functions' nodes are of one graph.
 No SymPy here: `lowering` makes the graph from SymPy's expressions, `differentiate` the functions.
 """
 

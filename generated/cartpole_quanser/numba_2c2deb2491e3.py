@@ -419,8 +419,8 @@ def state_cost(x, theta, per_sample, q, dq_dx):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(25.0)
-    c2 = real(0.5)
-    c3 = real(0.1)
+    c2 = real(0.1)
+    c3 = real(0.5)
     c4 = real(9.869604401089358)
     for i in range(x.size // 4):
         row = 0 if per_sample is None else 7 * i
@@ -428,15 +428,15 @@ def state_cost(x, theta, per_sample, q, dq_dx):
         pole = x[4 * i + 1]
         cart_rate = x[4 * i + 2]
         pole_rate = x[4 * i + 3]
-        t1 = pole * c2
+        t1 = pole * c3
         t2s, t2c = sincos(t1, real, half_pi)
-        t3 = c4 * (t2s * t2s) + (pole_rate * pole_rate * c3 + (c1 * (cart * cart) + c2 * (cart_rate * cart_rate)))
+        t3 = c4 * (t2s * t2s) + (c3 * (cart_rate * cart_rate) + (c1 * (cart * cart) + pole_rate * pole_rate * c2))
         t4 = c4 * t2s
-        t5 = cart_rate * c2
+        t5 = cart_rate * c3
         t6 = cart * c1
-        t7 = pole_rate * c3
+        t7 = pole_rate * c2
         q[1 * i + 0] = t3
         dq_dx[4 * i + 0] = t6 + t6
-        dq_dx[4 * i + 1] = c2 * ((t4 + t4) * t2c)
+        dq_dx[4 * i + 1] = c3 * ((t4 + t4) * t2c)
         dq_dx[4 * i + 2] = t5 + t5
         dq_dx[4 * i + 3] = t7 + t7
