@@ -40,7 +40,7 @@ def log_cos(weights: Tensor, limits: Tensor) -> ActionCost:
         return (-2.0 * beta * reach / math.pi * torch.log(torch.cos(math.pi * u / (2.0 * reach)))).sum(-1)
 
     return ActionCost(
-        policy=lambda w: 2.0 * reach / math.pi * torch.atan(w / beta),
+        policy=lambda w: torch.clamp(2.0 * reach / math.pi * torch.atan(w / beta), -limits, limits),
         cost_of_policy=lambda w: (beta * reach / math.pi * torch.log1p((w / beta) ** 2)).sum(-1),
         cost=cost,
     )

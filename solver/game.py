@@ -104,17 +104,20 @@ class Game:
         self.action_cost: ActionCost = make_action_cost(task.action_cost, self.input_limits)
         self.bound = torch.where(self.clipped, self.state_limits, torch.inf)
 
-    def policy(self, x: Tensor, costate: Tensor) -> Tensor:
-        """u = grad g~(B(x)^T dV/dx): (N, n), (N, n) -> (N, m)."""
+    def respond(self, x: Tensor, costate: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The closed-form policy at x (N, n): u (N, m), g_c(u) (N,) and w = B^T dV/dx (N, m)."""
         _, control_matrix = self.robot.affine_dynamics(x)
-        return self.action_cost.policy(torch.einsum("bnm,bn->bm", control_matrix, costate))
+        w = torch.einsum("bnm,bn->bm", control_matrix, costate)
+        return self.action_cost.policy(w), self.action_cost.cost_of_policy(w), w
+
+    def state_cost(self, x: Tensor) -> Tensor:
+        """q_c (N,) at x (N, n), at the nominal parameters."""
+        cost: Tensor = self.robot.state_cost(x)[0]
+        return cost
 
     def move(self, x: Tensor, costate: Tensor, radius: Modulation) -> Move:
         """Both players' moves at x (N, n) for the costate dV/dx (N, n)."""
-        _, control_matrix = self.robot.affine_dynamics(x)
-        w = torch.einsum("bnm,bn->bm", control_matrix, costate)
-        u = self.action_cost.policy(w)
-        cost = self.action_cost.cost_of_policy(w)
+        u, cost, w = self.respond(x, costate)
         z_x = z_theta = None
         if self.radii.observation > 0.0 or self.radii.parameters > 0.0:
             z_x, _, z_theta = self.robot.hamiltonian_gradient(x, u, costate)
@@ -129,21 +132,25 @@ class Game:
             theta = torch.clamp(disturbed, self.theta_bounds[:, 0], self.theta_bounds[:, 1])
         return Move(u, cost, xi["state"], xi["action"], xi["observation"], theta)
 
+    def hold(self, x: Tensor, u: Tensor, theta: Tensor | None, xi_observation: Tensor | None = None) -> Tensor:
+        """One control period of explicit Euler substeps under a held input: (N, n), (N, m) -> (N, n)."""
+        h = self.control_step / self.substeps
+        for _ in range(self.substeps):
+            seen = x if xi_observation is None else x + xi_observation
+            x = self.confine(torch.add(x, self.robot.dynamics(seen, u, theta), alpha=h))
+        return x
+
     def advance(self, x: Tensor, move: Move, periods: int) -> tuple[Tensor, Tensor]:
-        """Hold `move` for `periods` control periods of explicit Euler substeps.
+        """Hold `move` for `periods` control periods.
 
         Returns the next state (N, n) and the discounted cost of the interval (N,): state and action cost per control
         period, each period discounted by exp(-rho t).
         """
         u = move.u if move.xi_action is None else move.u + move.xi_action
-        h = self.control_step / self.substeps
         cost = torch.zeros_like(move.cost)
         for period in range(periods):
-            q, _ = self.robot.state_cost(x)
-            cost.add_(q + move.cost, alpha=self.control_step * self.discount(period))
-            for _ in range(self.substeps):
-                seen = x if move.xi_observation is None else x + move.xi_observation
-                x = self.confine(torch.add(x, self.robot.dynamics(seen, u, move.theta), alpha=h))
+            cost.add_(self.state_cost(x) + move.cost, alpha=self.control_step * self.discount(period))
+            x = self.hold(x, u, move.theta, move.xi_observation)
         if move.xi_state is not None:
             x = self.confine(x + move.xi_state)
         return x, cost

@@ -1,0 +1,177 @@
+"""The `solver` command: train, evaluate, plot."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional, arg
+
+from modelgen.errors import ModelError
+from solver.errors import DivergenceError, SolverError
+from solver.settings import Settings, make_settings
+
+USAGE, FAILED, INTERRUPTED = 2, 1, 130
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train a policy for a built robot, or go on with an interrupted run."""
+
+    robot: Positional[str] = ""
+    """Name of a robot built with `modelgen build`."""
+    preset: str = "fast"
+    """`fast` (minutes on two cores) or `paper` (the authors' settings); every setting below overrides it."""
+    out: Path | None = None
+    """Run folder; by default runs/ROBOT-ALGORITHM-PRESET-seedN."""
+    overwrite: bool = False
+    """Replace a run that is already in the folder."""
+    resume: Path | None = None
+    """Go on with the run in this folder, with its own settings."""
+    generated: str | None = None
+    """Folder of artifacts; by default ./generated, then the one shipped with the package."""
+    settings: OmitArgPrefixes[Settings] = field(default_factory=Settings)
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Roll out a trained policy, on the nominal robot or one with changed parameters."""
+
+    run: Positional[Path]
+    """Run folder."""
+    episodes: int = 100
+    """Rollouts from the task's start distribution."""
+    changes: Annotated[list[str], arg(name="set")] = field(default_factory=list)
+    """Parameters of the plant, not of the policy: mass=1.3x, mass=+0.05 or mass=1.1; several may follow."""
+    seed: int | None = None
+    """Seed of the starts; by default the one used in training."""
+    json: bool = False
+    """Print JSON instead of a table."""
+    generated: str | None = None
+    """Folder of artifacts when it has moved."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Draw the value function and policy, rollouts and the learning curve into the run folder."""
+
+    run: Positional[Path]
+    """Run folder."""
+    joint: str | None = None
+    """Coordinate on the horizontal axis of the maps; by default the first continuous one."""
+    changes: Annotated[list[str], arg(name="set")] = field(default_factory=list)
+    """Changed parameters of the plant in the rollouts, as in `solver evaluate`."""
+    generated: str | None = None
+    """Folder of artifacts when it has moved."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point; returns the exit code: 0, 2 for a user's mistake, 1 for a run that diverged."""
+    words = sys.argv[1:] if argv is None else argv
+    commands: dict[str, tuple[type, Callable[[Any], None]]] = {
+        "train": (Train, _train),
+        "evaluate": (Evaluate, _evaluate),
+        "plot": (Plot, _plot),
+    }
+    if not words or words[0] not in commands:
+        asked = words and words[0] in ("-h", "--help")
+        print("usage: solver {train,evaluate,plot} ...    `solver COMMAND --help` explains each", file=sys.stderr)
+        return 0 if asked else USAGE
+    kind, run = commands[words[0]]
+    try:
+        default = _train_default(words[1:]) if kind is Train else None
+        options = {"default": default} if default is not None else {}
+        run(
+            tyro.cli(
+                kind, prog=f"solver {words[0]}", args=words[1:], config=(FlagCreatePairsOff,), **options
+            )
+        )
+    except (SolverError, ModelError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return USAGE
+    except DivergenceError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return FAILED
+    return 0
+
+
+def _train_default(words: list[str]) -> Train:
+    """The preset's settings for the robot, which tyro then lets the command line change."""
+    preset = next((words[i + 1] for i, w in enumerate(words[:-1]) if w == "--preset"), "fast")
+    robot = next((w for w in words[:1] if not w.startswith("-")), None)
+    if robot is None:
+        return Train()
+    generated = next((words[i + 1] for i, w in enumerate(words[:-1]) if w == "--generated"), None)
+    from modelgen.artifact import find, read
+
+    metadata = read(find(robot, generated)).metadata
+    return Train(robot=robot, preset=preset, settings=make_settings(preset, metadata))
+
+
+def _train(options: Train) -> None:
+    from solver.progress import progress
+    from solver.run_folder import CHECKPOINT, load_checkpoint, load_run
+    from solver.training import resume, start
+
+    if options.resume is not None:
+        folder, settings = options.resume, load_run(options.resume).settings
+        done = load_checkpoint(folder)["iteration"]
+    elif options.robot:
+        s = settings = options.settings
+        name = f"{options.robot}-{s.algorithm}-{options.preset}-seed{s.seed}"
+        folder, done = options.out or Path("runs") / name, 0
+        if options.overwrite and (folder / CHECKPOINT).exists():
+            shutil.rmtree(folder)
+    else:
+        raise SolverError("name a robot to train, for example `solver train pendulum`, or a run with --resume DIR")
+    with progress(done, settings.iterations) as report:
+        try:
+            if options.resume is not None:
+                resume(folder, report)
+            else:
+                start(options.robot, options.preset, settings, folder, options.generated, report)
+        except KeyboardInterrupt:
+            print(f"\ninterrupted; go on with: solver train --resume {folder}", file=sys.stderr)
+            raise SystemExit(INTERRUPTED) from None
+    print(f"trained {folder}    next: solver evaluate {folder}    solver plot {folder}")
+
+
+def _evaluate(options: Evaluate) -> None:
+    from solver.evaluation import changed_parameters, controller, rollouts, sample_starts, summary
+    from solver.policy import load_solution
+    from solver.training import EVALUATION_SEED
+
+    if options.episodes < 1:
+        raise SolverError(f"--episodes is {options.episodes}; give at least 1")
+    solution = load_solution(options.run, options.generated)
+    game = solution.game
+    theta = changed_parameters(game, options.changes)
+    seed = EVALUATION_SEED if options.seed is None else options.seed
+    x = sample_starts(game, options.episodes, seed)
+    result = summary(rollouts(game, controller(game, solution.value), x, theta))
+    if options.json:
+        parameters = dict(zip(game.robot.parameter_names, theta.tolist(), strict=True))
+        about = {"run": str(options.run), "robot": solution.run.robot, "iteration": solution.iteration}
+        about |= {"episodes": options.episodes, "seed": seed, "parameters": parameters}
+        print(json.dumps(about | result, indent=2))
+        return
+    changes = " ".join(options.changes) or "nominal"
+    print(
+        f"{solution.run.robot} {solution.run.settings.algorithm}, {changes}, {options.episodes} rollouts:  "
+        f"return {result['return_mean']:.2f} +- {result['return_spread']:.2f}  (state {result['state_reward']:.2f}, "
+        f"action {result['action_reward']:.2f}, worst {result['return_worst']:.2f})   "
+        f"success {100 * result['success_rate']:.0f} %"
+    )
+
+
+def _plot(options: Plot) -> None:
+    from solver.plots import plot_run
+
+    for path in plot_run(options.run, options.joint, options.changes, options.generated):
+        print(path)

@@ -1,0 +1,129 @@
+"""Rollouts of a policy on its robot, at nominal or changed parameters, and what they are worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from solver.errors import SolverError
+from solver.game import Game
+from solver.value_function import FrozenValue
+
+SUCCESS_ANGLE = math.radians(5.0)
+SUCCESS_RATE = 0.5  # rad/s
+SUCCESS_POSITION = 0.05  # of the limit, for robots without a continuous joint
+
+Controller = Callable[[Tensor], tuple[Tensor, Tensor]]  # x (N, n) -> u (N, m), g_c(u) (N,)
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """N rollouts of T control periods."""
+
+    x: Tensor  # (T + 1, N, n)
+    u: Tensor  # (T, N, m)
+    state_reward: Tensor  # (N,) undiscounted
+    action_reward: Tensor  # (N,)
+    success: Tensor  # (N,) bool
+
+    @property
+    def returns(self) -> Tensor:
+        """(N,) undiscounted sums of the reward."""
+        return self.state_reward + self.action_reward
+
+
+def controller(game: Game, value: FrozenValue) -> Controller:
+    """The closed-form policy of a value function."""
+
+    def act(x: Tensor) -> tuple[Tensor, Tensor]:
+        return game.respond(x, value(x)[1])[:2]
+
+    return act
+
+
+def sample_starts(game: Game, episodes: int, seed: int) -> Tensor:
+    """Starts (N, n) from the task's Gaussian distribution, confined to the state domain."""
+    task = game.robot.metadata.task
+    generator = torch.Generator().manual_seed(seed)
+    draw = torch.randn(episodes, len(task.start_mean), generator=generator)
+    x = torch.tensor(task.start_mean) + draw * torch.tensor(task.start_deviation)
+    return game.confine(x.to(game.state_limits.device))
+
+
+@torch.no_grad()
+def rollouts(
+    game: Game, act: Controller, x: Tensor, theta: Tensor | None = None, seconds: float | None = None
+) -> Rollouts:
+    """Follow a controller from x (N, n) for the task's horizon: input held at the control rate, Euler at the
+    simulation rate, states confined to the domain. theta (p,) replaces the nominal parameters of the plant only."""
+    task = game.robot.metadata.task
+    steps = round((seconds or task.horizon) * task.control_rate)
+    states, inputs = [x], []
+    state_reward, action_reward = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])
+    for _ in range(steps):
+        u, cost = act(x)
+        state_reward -= game.state_cost(x) * game.control_step
+        action_reward -= cost * game.control_step
+        x = game.hold(x, u, theta)
+        states.append(x)
+        inputs.append(u)
+    return Rollouts(torch.stack(states), torch.stack(inputs), state_reward, action_reward, succeeded(game, x))
+
+
+def succeeded(game: Game, x: Tensor) -> Tensor:
+    """(N,) whether every continuous joint ends within 5 degrees of its target and below 0.5 rad/s.
+
+    A robot without continuous joints succeeds when every state is within 5 % of its limit from the target.
+    """
+    error = (x - torch.tensor(game.robot.metadata.task.target, device=x.device)).abs()
+    if not game.continuous:
+        return (error <= SUCCESS_POSITION * game.state_limits).all(1)
+    coordinates = sum(state.kind == "position" for state in game.robot.metadata.states)
+    angles = torch.minimum(error, 2.0 * math.pi - error)[:, game.continuous]
+    rates = error[:, [i + coordinates for i in game.continuous]]
+    return (angles < SUCCESS_ANGLE).all(1) & (rates < SUCCESS_RATE).all(1)
+
+
+def summary(result: Rollouts) -> dict[str, float]:
+    """Mean, 1.96 standard deviations and success rate, under the names the metrics use."""
+    spread = 1.96 * result.returns.std() if len(result.returns) > 1 else torch.zeros(())
+    return {
+        "return_mean": float(result.returns.mean()),
+        "return_spread": float(spread),
+        "return_worst": float(result.returns.min()),
+        "state_reward": float(result.state_reward.mean()),
+        "action_reward": float(result.action_reward.mean()),
+        "success_rate": float(result.success.float().mean()),
+    }
+
+
+def changed_parameters(game: Game, changes: list[str]) -> Tensor:
+    """theta (p,) after changes such as `mass=1.3x` (times nominal), `mass=+0.05` (added) or `mass=1.1` (set)."""
+    import difflib
+
+    names = game.robot.parameter_names
+    theta = game.theta.clone()
+    for change in changes:
+        name, separator, text = change.partition("=")
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            hint = f"; did you mean '{near[0]}'?" if near else f"; parameters are {', '.join(names)}"
+            raise SolverError(f"robot {game.robot.name} has no parameter '{name}'{hint}")
+        i = names.index(name)
+        try:
+            number = float(text.removesuffix("x"))
+        except ValueError:
+            number = math.nan
+        if not separator or not math.isfinite(number):
+            raise SolverError(f"cannot read '{change}'; write {name}=1.3x, {name}=+0.05 or {name}=1.1")
+        if text.endswith("x"):
+            theta[i] = game.theta[i] * number
+        elif text[0] in "+-":
+            theta[i] = game.theta[i] + number
+        else:
+            theta[i] = number
+    return theta

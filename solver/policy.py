@@ -1,0 +1,92 @@
+"""Trained policies and value functions as plain NumPy functions, for tests on a robot and for other programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from solver.errors import SolverError
+from solver.evaluation import controller
+from solver.game import NO_ADVERSARY, Game
+from solver.run_folder import Run, load_checkpoint, load_run
+from solver.training import load_robot, make_ensemble, require_same_artifact
+from solver.value_function import FrozenValue
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A trained run, ready to evaluate: the nominal game and the value function of its last checkpoint."""
+
+    run: Run
+    game: Game
+    value: FrozenValue
+    iteration: int
+
+
+def load_solution(folder: str | Path, generated: str | None = None) -> Solution:
+    """Read a run folder. `generated` names the folder of artifacts when it has moved.
+
+    Raises SolverError for a folder that holds no run, a damaged checkpoint, or another artifact.
+    """
+    folder = Path(folder)
+    run = load_run(folder)
+    robot = load_robot(run.robot, "cpu", generated or run.generated)
+    require_same_artifact(folder, run, robot)
+    checkpoint = load_checkpoint(folder)
+    ensemble = make_ensemble(robot, run.settings).cpu()
+    try:
+        ensemble.load_state_dict(checkpoint["ensemble"])
+    except (RuntimeError, KeyError, TypeError) as error:
+        raise SolverError(
+            f"the checkpoint in {folder} does not fit the settings in its run.json: {str(error).splitlines()[0]}"
+        ) from error
+    return Solution(run, Game(robot, NO_ADVERSARY), FrozenValue(ensemble), checkpoint["iteration"])
+
+
+class Policy:
+    """u = grad g~(B^T dV/dx), as NumPy."""
+
+    def __init__(self, solution: Solution) -> None:
+        self._act = controller(solution.game, solution.value)
+        self._states = solution.game.robot.state_names
+
+    def __call__(self, x: ArrayLike) -> NDArray[np.float32]:
+        """States (N, n) in SI units -> inputs (N, m), within the input limits. SolverError for another shape."""
+        u: NDArray[np.float32] = self._act(_states(x, self._states))[0].numpy()
+        return u
+
+
+class Value:
+    """V and dV/dx, as NumPy."""
+
+    def __init__(self, solution: Solution) -> None:
+        self._value = solution.value
+        self._states = solution.game.robot.state_names
+
+    def __call__(self, x: ArrayLike) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """States (N, n) -> V (N,), dV/dx (N, n). SolverError for another shape."""
+        value, gradient = self._value(_states(x, self._states))
+        return value.numpy(), gradient.numpy()
+
+
+def _states(x: ArrayLike, names: tuple[str, ...]) -> torch.Tensor:
+    array = np.ascontiguousarray(x, dtype=np.float32)
+    if array.ndim != 2 or array.shape[1] != len(names):
+        raise SolverError(
+            f"x has shape {array.shape}; give (N, {len(names)}), one row a sample, columns {', '.join(names)}"
+        )
+    return torch.from_numpy(array)
+
+
+def load_policy(folder: str | Path, generated: str | None = None) -> Policy:
+    """The policy of a run folder: `policy(x)` maps (N, n) to (N, m)."""
+    return Policy(load_solution(folder, generated))
+
+
+def load_value(folder: str | Path, generated: str | None = None) -> Value:
+    """The value function of a run folder: `value(x)` gives V (N,) and dV/dx (N, n)."""
+    return Value(load_solution(folder, generated))

@@ -1,0 +1,141 @@
+"""The run folder: settings, metrics and the checkpoint, each written so that a crash leaves the old one whole."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pickle
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+
+from solver.errors import SolverError
+from solver.settings import Settings
+
+CHECKPOINT, RUN, METRICS = "checkpoint.pt", "run.json", "metrics.jsonl"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run folder says of itself."""
+
+    robot: str
+    artifact_hash: str  # of the artifact the run was trained on
+    generated: str | None  # the folder that held it, when one was named
+    preset: str
+    settings: Settings
+
+
+def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Write a file beside `path`, flush it to disk, then move it into place. SolverError when that cannot be."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                write(stream)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except (OSError, RuntimeError) as error:
+        raise SolverError(
+            f"cannot write {path}: {error}. The previous file, if there was one, is untouched. "
+            "Free some space or give a folder you may write to with --out."
+        ) from error
+
+
+def save_run(folder: Path, run: Run) -> None:
+    """Write run.json."""
+    text = json.dumps(dataclasses.asdict(run), indent=2) + "\n"
+    write_atomically(folder / RUN, lambda stream: stream.write(text.encode()))
+
+
+def load_run(folder: Path) -> Run:
+    """Read run.json; SolverError when the folder holds no readable run."""
+    path = folder / RUN
+    if not path.is_file():
+        raise SolverError(
+            f"{folder} is not a run folder: it has no {RUN}. Give the folder that `solver train` wrote."
+        )
+    try:
+        content = json.loads(path.read_text())
+        settings = content.pop("settings")
+        settings["holds"] = tuple(settings["holds"])
+        return Run(settings=Settings(**settings), **content)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise SolverError(
+            f"{path} is damaged or from another version ({error}). Train again into a new folder."
+        ) from error
+
+
+def save_checkpoint(folder: Path, checkpoint: dict[str, Any]) -> None:
+    """Replace the checkpoint atomically."""
+    write_atomically(folder / CHECKPOINT, lambda stream: torch.save(checkpoint, stream))
+
+
+def load_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:
+    """Read the checkpoint, weights only; SolverError when there is none or it is damaged."""
+    path = folder / CHECKPOINT
+    if not path.is_file():
+        raise SolverError(f"{folder} holds no {CHECKPOINT}: training has not finished its first iteration.")
+    try:
+        content = torch.load(path, map_location=device, weights_only=True)
+        missing = {"iteration", "ensemble", "optimisers", "artifact_hash"} - set(content)
+    except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise SolverError(
+            f"{path} is damaged ({reason}). It was edited or copied in part; copy it again or train again."
+        ) from error
+    if missing:
+        raise SolverError(f"{path} lacks {', '.join(sorted(missing))}; it was not written by `solver train`.")
+    return dict(content)
+
+
+class MetricsLog:
+    """metrics.jsonl, one line an iteration, and the same numbers for TensorBoard.
+
+    A resumed run drops what was logged after its checkpoint.
+    """
+
+    def __init__(self, folder: Path, first_iteration: int) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        kept = [row for row in read_metrics(folder) if row["iteration"] < first_iteration]
+        text = "".join(json.dumps(row) + "\n" for row in kept)
+        write_atomically(folder / METRICS, lambda stream: stream.write(text.encode()))
+        self._file = (folder / METRICS).open("a")
+        self._board = SummaryWriter(str(folder), purge_step=first_iteration)  # type: ignore[no-untyped-call]
+
+    def write(self, row: dict[str, float]) -> None:
+        """Append one iteration's metrics."""
+        self._file.write(json.dumps(row) + "\n")
+        self._file.flush()
+        for name, number in row.items():
+            if name != "iteration":
+                self._board.add_scalar(name, number, int(row["iteration"]))  # type: ignore[no-untyped-call]
+
+    def close(self) -> None:
+        """Flush both."""
+        self._file.close()
+        self._board.close()  # type: ignore[no-untyped-call]
+
+
+def read_metrics(folder: Path) -> list[dict[str, float]]:
+    """All whole lines of metrics.jsonl; a line cut short by a crash is left out."""
+    path = folder / METRICS
+    rows = []
+    for line in path.read_text().splitlines() if path.is_file() else []:
+        try:
+            rows.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return rows

@@ -1,0 +1,162 @@
+"""Every setting of a training run, with its meaning, and the presets."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from modelgen.metadata import Metadata
+from solver.errors import SolverError
+from solver.game import NO_ADVERSARY, Radii
+from solver.value_target import Trace
+
+Algorithm = Literal["rfvi", "cfvi"]
+Device = Literal["cpu", "cuda"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One training run. Two runs with equal settings on one machine give bit-identical weights."""
+
+    algorithm: Algorithm = "rfvi"
+    """rfvi plays the four adversaries, cfvi none."""
+    seed: int = 0
+    """Seeds the weights, the states and the adversaries' modulation."""
+    iterations: int = 60
+    """Value iterations: each makes targets from the current V and fits V to them."""
+    states: int = 8192
+    """States per iteration, drawn afresh and uniformly from the state domain."""
+    epochs: int = 20
+    """Passes over the states per iteration."""
+    minibatch: int = 1024
+    """States per gradient step."""
+    learning_rate: float = 3e-3
+    """Adam's step size at the first iteration."""
+    final_learning_rate: float = 1e-5
+    """Adam's step size at the last iteration, reached on a half cosine."""
+    weight_decay: float = 1e-6
+    """Adam's L2 penalty on the weights."""
+    amsgrad: bool = False
+    """Use the AMSGrad variant of Adam."""
+    keep_optimiser: bool = True
+    """Keep Adam's moments from one iteration to the next; the authors start afresh every iteration."""
+    loss_power: float = 1.0
+    """p of the loss mean |V - V_tar|^p."""
+    trace_decay: float = 0.97
+    """lambda of the n-step target, per control period."""
+    trace_floor: float = 1e-2
+    """The target ends where its last weight falls to this."""
+    holds: tuple[int, ...] = (4, 4, 2)
+    """Coarse to fine: control periods that one value step holds both players' moves, one entry per equal share
+    of the iterations."""
+    members: int = 4
+    """Networks in the ensemble."""
+    layers: int = 3
+    """Hidden layers of each network."""
+    width: int = 64
+    """Units in each hidden layer."""
+    position_scale: float = 2.0
+    """A position that does not wrap enters the network as position_scale * q/limit; 0 leaves SI units."""
+    rate_scale: float = 8.0
+    """A rate enters the network as rate_scale * v/limit; 0 leaves SI units."""
+    alpha_state: float = 0.025
+    """Radius of the state adversary, in SI units of the state per second (stationary) or per root second."""
+    alpha_action: float = 0.1
+    """Radius of the action adversary, in units of the input."""
+    alpha_observation: float = 0.025
+    """Radius of the observation adversary, in units of the state."""
+    alpha_parameters: float = 0.15
+    """The model adversary's share of every nominal parameter."""
+    modulation: Literal["wiener", "stationary"] = "wiener"
+    """Radii of the first three adversaries: modulated by a Wiener process (the authors') or fixed."""
+    evaluate_every: int = 5
+    """Iterations between evaluations by rollouts; the last iteration is always evaluated."""
+    episodes: int = 100
+    """Rollouts per evaluation."""
+    device: Device = "cpu"
+    """cpu uses the Numba kernels, cuda the Torch kernels."""
+    threads: int = field(default_factory=lambda: os.cpu_count() or 1)
+    """Worker threads on the CPU. Results do not depend on it."""
+    chunk: int = 2048
+    """States whose targets are computed together: small enough to stay in cache on a CPU. Part of the random
+    stream, so results depend on it."""
+
+    def __post_init__(self) -> None:
+        """SolverError names the first setting out of its range."""
+        least: dict[str, float] = {"iterations": 1, "states": 1, "epochs": 1, "minibatch": 1, "members": 1}
+        least |= {"layers": 1, "width": 1, "evaluate_every": 1, "episodes": 1, "threads": 1, "chunk": 1}
+        least |= {name: 0.0 for name in ("weight_decay", "position_scale", "rate_scale", "alpha_state")}
+        least |= {name: 0.0 for name in ("alpha_action", "alpha_observation", "alpha_parameters", "seed")}
+        for name, bound in least.items():
+            if not getattr(self, name) >= bound:
+                raise SolverError(f"setting {name} is {getattr(self, name)}; give a value of at least {bound:g}")
+        for name in ("learning_rate", "final_learning_rate", "loss_power"):
+            if not getattr(self, name) > 0.0:
+                raise SolverError(f"setting {name} is {getattr(self, name)}; give a positive value")
+        for name, above in (("trace_decay", 0.0), ("trace_floor", 0.0)):
+            if not above <= getattr(self, name) < 1.0:
+                raise SolverError(f"setting {name} is {getattr(self, name)}; give a value in [0, 1)")
+        if self.trace_floor == 0.0:
+            raise SolverError("setting trace_floor is 0, a target without end; give for example 1e-4")
+        if self.alpha_parameters >= 1.0:
+            raise SolverError("setting alpha_parameters is a share of the nominal value; give less than 1")
+        if not self.holds or min(self.holds) < 1:
+            raise SolverError(f"setting holds is {self.holds}; give whole control periods, for example 4 2 1")
+
+    @property
+    def radii(self) -> Radii:
+        """The admissible sets of this run; all zero for cfvi."""
+        if self.algorithm == "cfvi":
+            return NO_ADVERSARY
+        return Radii(self.alpha_state, self.alpha_action, self.alpha_observation, self.alpha_parameters)
+
+    def trace(self, iteration: int) -> Trace:
+        """The look-ahead of an iteration."""
+        stage = iteration * len(self.holds) // self.iterations
+        return Trace(self.trace_decay, self.trace_floor, self.holds[stage])
+
+
+def fast(metadata: Metadata) -> dict[str, Any]:
+    """Minutes on two cores; sizes follow the number of states, nothing else of the robot."""
+    if len(metadata.states) <= 2:
+        return {}
+    return {"states": 16384, "iterations": 80, "layers": 3, "width": 96, "minibatch": 1024, "rate_scale": 4.0}
+
+
+def paper(metadata: Metadata) -> dict[str, Any]:
+    """The authors' settings; robots they did not publish get their cart-pole's."""
+    common = {
+        "states": 51200,
+        "epochs": 20,
+        "final_learning_rate": 0.0,
+        "weight_decay": 1e-6,
+        "amsgrad": True,
+        "keep_optimiser": False,
+        "trace_floor": 1e-4,
+        "holds": (1,),
+        "position_scale": 0.0,
+        "rate_scale": 0.0,
+    }
+    if metadata.name == "pendulum":
+        own = {"iterations": 150, "trace_decay": 0.85, "layers": 3, "width": 96, "minibatch": 256}
+        rate = 3e-5
+    else:
+        own = {"iterations": 250, "trace_decay": 0.90, "layers": 4, "width": 64, "minibatch": 512}
+        rate = 1e-4
+    return {**common, **own, "learning_rate": rate, "final_learning_rate": rate}
+
+
+PRESETS = {"fast": fast, "paper": paper}
+
+
+def make_settings(preset: str, metadata: Metadata, **changes: Any) -> Settings:
+    """A preset for a robot with some settings changed; SolverError for an unknown preset or setting."""
+    if preset not in PRESETS:
+        raise SolverError(f"unknown preset '{preset}'; presets are {', '.join(PRESETS)}")
+    known = {f.name for f in dataclasses.fields(Settings)}
+    for name in changes:
+        if name not in known:
+            raise SolverError(f"unknown setting '{name}'; settings are {', '.join(sorted(known))}")
+    return Settings(**{**PRESETS[preset](metadata), **changes})
