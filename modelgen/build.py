@@ -46,12 +46,15 @@ def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildRe
 
     Raises ModelError for a mistake in the model, ArtifactError when the folder cannot be written.
     """
+    from modelgen.inspection import inspect
     from modelgen.mechanics import equations_of_motion, metadata
     from modelgen.modelfile import content_hash
 
     report = BuildReport(robot.name, str(Path(directory) / robot.name))
     with report.stage("equations of motion"):
         equations = equations_of_motion(robot)
+    with report.stage("checks"):
+        inspect(robot, equations)
     return build_from_equations(equations, metadata(robot), content_hash(robot), directory, report)
 
 

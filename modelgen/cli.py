@@ -83,14 +83,12 @@ def _new(options: argparse.Namespace) -> int:
     name = identifier(options.name, "robot", None)
     path = Path(options.directory) / f"{name}.py"
     text = Path(__file__).with_name("template.py.txt").read_text(encoding="utf-8").replace("NAME", name)
+    if path.exists():
+        raise ModelError(f"{path} exists already and is left as it is. Choose another name, or remove it.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
-    except FileExistsError:
-        raise ModelError(
-            f"{path} exists already and is left as it is. Choose another name, or remove it."
-        ) from None
     except OSError as error:
         raise ModelError(f"cannot write {path}: {error.strerror}. Choose another --directory.") from error
     wanted = name if options.directory == "models" else path

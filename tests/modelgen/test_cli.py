@@ -1,0 +1,207 @@
+"""The command line in a user's own folder: what it prints, leaves behind and returns."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from modelgen.cli import main
+from modelgen.modelfile import SHIPPED
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def built(folder, capsys):
+    """The template of `modelgen new`, built."""
+    assert main(["new", "crane"]) == 0
+    assert main(["build", "crane"]) == 0
+    capsys.readouterr()
+    return folder
+
+
+def mistake(capsys, *arguments):
+    """The command returns 2 and prints one line of error, which is returned."""
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+class TestNew:
+    def test_writes_a_model_that_builds(self, folder, capsys):
+        assert main(["new", "crane"]) == 0
+        assert "modelgen build crane" in capsys.readouterr().out
+        assert (folder / "models" / "crane.py").is_file()
+        assert main(["build", "crane"]) == 0
+        output = capsys.readouterr().out
+        assert "2 coordinates, 1 input, 4 parameters" in output
+        assert "equations of motion" in output
+        assert (folder / "generated" / "crane" / "manifest.json").is_file()
+
+    def test_other_folder(self, folder, capsys):
+        assert main(["new", "crane", "--directory", "mine"]) == 0
+        assert "modelgen build mine/crane.py" in capsys.readouterr().out
+        assert main(["build", "mine/crane.py", "--directory", "out"]) == 0
+        assert (folder / "out" / "crane" / "manifest.json").is_file()
+
+    def test_refuses_to_overwrite(self, folder, capsys):
+        main(["new", "crane"])
+        path = folder / "models" / "crane.py"
+        path.write_text("mine")
+        capsys.readouterr()
+        assert "models/crane.py exists already" in mistake(capsys, "new", "crane")
+        assert path.read_text() == "mine"
+
+    @pytest.mark.usefixtures("folder")
+    @pytest.mark.parametrize("name", ["class", "a b", "../x", "3d"])
+    def test_bad_name(self, capsys, name):
+        assert f"`{name}` cannot name the robot" in mistake(capsys, "new", name)
+
+    def test_folder_that_cannot_be_made(self, folder, capsys):
+        (folder / "models").write_text("a file")
+        assert "cannot write models/crane.py" in mistake(capsys, "new", "crane")
+
+
+class TestBuild:
+    @pytest.mark.usefixtures("folder")
+    def test_unknown_name(self, capsys):
+        assert "Did you mean `pendulum`?" in mistake(capsys, "build", "pendlum")
+
+    def test_all_models_of_the_folder_and_every_mistake(self, folder, capsys):
+        main(["new", "crane"])
+        (folder / "models" / "broken.py").write_text("x = 1 / 0\n")
+        capsys.readouterr()
+        assert main(["build"]) == 2
+        captured = capsys.readouterr()
+        assert "models/broken.py:1: ZeroDivisionError" in captured.err
+        assert captured.out.startswith("crane")
+
+    def test_empty_models_folder(self, folder, capsys):
+        (folder / "models").mkdir()
+        assert "modelgen new" in mistake(capsys, "build")
+
+    def test_check_at_definition_stops_the_build(self, folder, capsys):
+        main(["new", "crane"])
+        path = folder / "models" / "crane.py"
+        path.write_text(path.read_text().replace("10 * trolley**2", "10 * trolley**3"))
+        capsys.readouterr()
+        assert "reward would be positive" in mistake(capsys, "build", "crane")
+        assert not (folder / "generated").exists()
+
+
+class TestCheck:
+    @pytest.mark.usefixtures("built")
+    def test_sound(self, capsys):
+        assert main(["check"]) == 0
+        assert capsys.readouterr().out.split() == ["crane", "ok"]
+
+    def test_model_changed(self, built, capsys):
+        path = built / "models" / "crane.py"
+        path.write_text(path.read_text().replace("0.6", "0.61"))
+        assert main(["check"]) == 1
+        assert "crane                FAILED" in capsys.readouterr().out
+
+    def test_comment_added(self, built):
+        path = built / "models" / "crane.py"
+        path.write_text(path.read_text() + "# no change\n")
+        assert main(["check"]) == 0
+
+    def test_artifact_edited(self, built, capsys):
+        source = next((built / "generated" / "crane").glob("*.py"))
+        source.write_text(source.read_text() + "#")
+        assert main(["check", "crane"]) == 1
+        assert source.name in capsys.readouterr().out
+
+    @pytest.mark.usefixtures("built")
+    def test_not_built(self, capsys):
+        main(["new", "other"])
+        assert main(["check"]) == 1
+        assert "modelgen build other" in capsys.readouterr().out
+
+    def test_artifact_without_its_model_file(self, built, capsys):
+        (built / "models" / "crane.py").unlink()
+        assert main(["check"]) == 0
+        assert "model file is not here" in capsys.readouterr().out
+
+    def test_nothing(self, folder, capsys):
+        (folder / "models").mkdir()
+        assert "nothing to check" in mistake(capsys, "check")
+
+
+class TestShow:
+    @pytest.mark.usefixtures("built")
+    def test_names_limits_task_operations_and_seconds(self, capsys):
+        assert main(["show", "crane"]) == 0
+        output = capsys.readouterr().out
+        for words in ("trolley_mass", "swing_rate", "turns", "log_cos (0.1)", "hamiltonian_gradient", " s,"):
+            assert words in output
+
+    def test_without_a_build_report(self, built, capsys):
+        (built / "generated" / "crane" / "build_report.json").unlink()
+        assert main(["show", "crane"]) == 0
+        assert "not known" in capsys.readouterr().out
+
+    @pytest.mark.usefixtures("built")
+    def test_unknown(self, capsys):
+        assert "crane" in mistake(capsys, "show", "crame")
+
+    def test_damaged_manifest(self, built, capsys):
+        manifest = built / "generated" / "crane" / "manifest.json"
+        manifest.write_text(manifest.read_text()[:100])
+        assert "modelgen build crane" in mistake(capsys, "show", "crane")
+
+
+class TestVerify:
+    def test_stale_artifact(self, built, capsys):
+        path = built / "models" / "crane.py"
+        path.write_text(path.read_text().replace("0.6", "0.61"))
+        assert "modelgen build crane" in mistake(capsys, "verify", "crane")
+
+    def test_failure_returns_one(self, built, capsys, monkeypatch):
+        from modelgen import verify
+        from modelgen.verify import Check
+
+        monkeypatch.setattr(verify, "verify", lambda *_: [Check("drift", "numba float64", 1.0, 1e-9)])
+        assert main(["verify", "crane"]) == 1
+        output = capsys.readouterr().out
+        assert "FAILED" in output
+        assert "0 checks passed, 1 failed" in output
+        assert built.is_dir()
+
+
+def test_one_coordinate_robot_from_file_to_proof(folder, capsys):
+    """The whole line with every backend, on the smallest robot so that compiling is short."""
+    model = (SHIPPED / "pendulum.py").read_text()
+    (folder / "models").mkdir()
+    (folder / "models" / "pendulum.py").write_text(model)
+    assert main(["build"]) == 0
+    assert main(["verify", "pendulum"]) == 0
+    output = capsys.readouterr().out
+    assert "FAILED" not in output
+    assert " 0 failed" in output
+    for backend in json.loads((folder / "generated" / "pendulum" / "manifest.json").read_text())["files"]:
+        assert f"{backend} float32" in output
+
+
+def test_help_and_mistakes_import_nothing_heavy():
+    command = (
+        "import sys; from modelgen.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'sympy', 'numpy', 'numba', 'casadi', 'torch'} & set(sys.modules)\n"
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", command], check=True, cwd=SHIPPED.parent, capture_output=True)
+
+
+def test_usage_mistake_exits_with_two():
+    with pytest.raises(SystemExit) as caught:
+        main(["biuld"])
+    assert caught.value.code == 2
