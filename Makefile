@@ -1,7 +1,8 @@
-# Two commands on a fresh machine: `make demo` and `make test`. Both first make .venv.
+# Two commands on a fresh machine: `make demo` and `make test`. Both make .venv first.
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+DEMO := runs/demo
 
 .PHONY: setup demo test lint clean
 
@@ -9,5 +10,24 @@ setup: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,engines]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,engines]'
 	touch $@
+
+demo: $(INSTALLED)
+	$(BIN)/modelgen build pendulum --force
+	$(BIN)/solver train pendulum --algorithm rfvi --out $(DEMO) --overwrite
+	$(BIN)/solver plot $(DEMO) --set mass=1.3x
+	@for change in mass=1x mass=0.5x mass=1.3x mass=1.5x; do $(BIN)/solver evaluate $(DEMO) --set $$change; done
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/modelgen check
+
+clean:
+	rm -rf .venv build *.egg-info

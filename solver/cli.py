@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -81,17 +82,15 @@ def main(argv: list[str] | None = None) -> int:
     }
     if not words or words[0] not in commands:
         asked = words and words[0] in ("-h", "--help")
-        print("usage: solver {train,evaluate,plot} ...    `solver COMMAND --help` explains each", file=sys.stderr)
+        print(
+            "usage: solver {train,evaluate,plot} ...    `solver COMMAND --help` explains each",
+            file=sys.stderr,
+        )
         return 0 if asked else USAGE
     kind, run = commands[words[0]]
+    parse = partial(tyro.cli, kind, prog=f"solver {words[0]}", args=words[1:], config=(FlagCreatePairsOff,))
     try:
-        default = _train_default(words[1:]) if kind is Train else None
-        options = {"default": default} if default is not None else {}
-        run(
-            tyro.cli(
-                kind, prog=f"solver {words[0]}", args=words[1:], config=(FlagCreatePairsOff,), **options
-            )
-        )
+        run(parse(default=_train_default(words[1:])) if kind is Train else parse())
     except (SolverError, ModelError) as error:
         print(f"error: {error}", file=sys.stderr)
         return USAGE

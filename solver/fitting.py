@@ -28,11 +28,11 @@ class Fit:
 
 @dataclass(frozen=True)
 class Samples:
-    """What a minibatch is drawn from: features z (N, n_z), their error spread over the rows of L (N, K), targets (N,)."""
+    """What a minibatch is drawn from."""
 
-    z: Tensor
-    factor: Tensor
-    target: Tensor
+    z: Tensor  # (N, n_z) features
+    factor: Tensor  # (N, K) the error z - z(target), spread over the rows of L
+    target: Tensor  # (N,)
 
     def rows(self, index: Tensor) -> Samples:
         """The samples at index (B,)."""
@@ -104,9 +104,7 @@ class LossGradient:
         torch.mm(z.T, gradient, out=self.weights[0].grad)
 
 
-def make_optimiser(
-    member: Factor, learning_rate: float, weight_decay: float, amsgrad: bool
-) -> torch.optim.Adam:
+def make_optimiser(member: Factor, learning_rate: float, weight_decay: float, amsgrad: bool) -> torch.optim.Adam:
     """Adam for one member."""
     return torch.optim.Adam(
         member.parameters(), lr=learning_rate, weight_decay=weight_decay, amsgrad=amsgrad, fused=True
@@ -122,7 +120,7 @@ def fit_member(
     for _ in range(fit.epochs):
         order = torch.randperm(len(samples.target), generator=generator, device=generator.device)
         last_epoch = []
-        for index in order.split(fit.minibatch):
+        for index in torch.split(order, fit.minibatch):
             last_epoch.append(loss_gradient(samples.rows(index), fit.power) * len(index))
             optimiser.step()
     return float(torch.stack(last_epoch).sum() / len(samples.target))
@@ -140,13 +138,11 @@ def fit_ensemble(
     """Fit every member to the targets (N,) at states x (N, n), members side by side; returns their mean loss."""
     features = ensemble.features
     z = features(x)
-    samples = Samples(z, (z - features.error_at_target)[:, ensemble.members[0].rows], target)
+    samples = Samples(z, (z - features.error_at_target)[:, ensemble.factors[0].rows], target)
 
     def work(i: int) -> float:
         generator = torch.Generator(device=x.device).manual_seed(seed + i)
-        member = ensemble.members[i]
-        assert isinstance(member, Factor)
-        return fit_member(member, optimisers[i], samples, fit, generator)
+        return fit_member(ensemble.factors[i], optimisers[i], samples, fit, generator)
 
-    losses = list(workers.map(work, range(len(ensemble.members))))
+    losses = list(workers.map(work, range(len(ensemble.factors))))
     return sum(losses) / len(losses)

@@ -28,11 +28,6 @@ class Radii:
     observation: float
     parameters: float
 
-    @property
-    def energy(self) -> bool:
-        """Whether any of the three energy-bounded adversaries plays."""
-        return max(self.state, self.action, self.observation) > 0.0
-
     def scaled(self, factor: float) -> Radii:
         """All four radii times a factor, as in the paper's ablation."""
         return Radii(*(factor * r for r in (self.state, self.action, self.observation, self.parameters)))
@@ -80,7 +75,8 @@ class Modulation:
         draw.mul_(math.sqrt(self.step) * alpha / 1.96)
         if name != "state":
             draw = self.walks[name] = draw + self.walks.get(name, 0.0)
-        return torch.linalg.vector_norm(draw, dim=1, keepdim=True)
+        norm: Tensor = torch.linalg.vector_norm(draw, dim=1, keepdim=True)
+        return norm
 
 
 class Game:
@@ -118,19 +114,18 @@ class Game:
     def move(self, x: Tensor, costate: Tensor, radius: Modulation) -> Move:
         """Both players' moves at x (N, n) for the costate dV/dx (N, n)."""
         u, cost, w = self.respond(x, costate)
-        z_x = z_theta = None
-        if self.radii.observation > 0.0 or self.radii.parameters > 0.0:
-            z_x, _, z_theta = self.robot.hamiltonian_gradient(x, u, costate)
-        against = {"state": costate, "action": w, "observation": z_x}
-        xi = {
-            name: None if getattr(self.radii, name) <= 0.0 else -radius(name) * direction(z)
-            for name, z in against.items()
-        }
+        z = {"state": costate, "action": w}
         theta = None
-        if self.radii.parameters > 0.0:
-            disturbed = self.theta - self.spread * torch.sign(z_theta)
-            theta = torch.clamp(disturbed, self.theta_bounds[:, 0], self.theta_bounds[:, 1])
-        return Move(u, cost, xi["state"], xi["action"], xi["observation"], theta)
+        if self.radii.observation > 0.0 or self.radii.parameters > 0.0:
+            z["observation"], _, z_theta = self.robot.hamiltonian_gradient(x, u, costate)
+            if self.radii.parameters > 0.0:
+                disturbed = self.theta - self.spread * torch.sign(z_theta)
+                theta = torch.clamp(disturbed, self.theta_bounds[:, 0], self.theta_bounds[:, 1])
+
+        def against(name: str) -> Tensor | None:
+            return None if getattr(self.radii, name) == 0.0 else -radius(name) * direction(z[name])
+
+        return Move(u, cost, against("state"), against("action"), against("observation"), theta)
 
     def hold(self, x: Tensor, u: Tensor, theta: Tensor | None, xi_observation: Tensor | None = None) -> Tensor:
         """One control period of explicit Euler substeps under a held input: (N, n), (N, m) -> (N, n)."""
@@ -175,4 +170,5 @@ class Game:
 
 def direction(z: Tensor) -> Tensor:
     """z/|z| row by row, zero where z is zero."""
-    return z / torch.linalg.vector_norm(z, dim=1, keepdim=True).clamp_min(1e-12)
+    unit: Tensor = z / torch.linalg.vector_norm(z, dim=1, keepdim=True).clamp_min(1e-12)
+    return unit

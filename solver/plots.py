@@ -67,7 +67,8 @@ def value_and_policy(solution: Solution, i: int, result: Rollouts, title: str) -
     coordinates = sum(state.kind == "position" for state in states)
     j = i + coordinates
     horizontal, vertical = np.meshgrid(
-        np.linspace(-states[i].limit, states[i].limit, GRID), np.linspace(-states[j].limit, states[j].limit, GRID)
+        np.linspace(-states[i].limit, states[i].limit, GRID),
+        np.linspace(-states[j].limit, states[j].limit, GRID),
     )
     x = torch.tensor(game.robot.metadata.task.target).repeat(GRID * GRID, 1)
     x[:, i] = torch.from_numpy(horizontal.ravel()).float()
@@ -77,10 +78,8 @@ def value_and_policy(solution: Solution, i: int, result: Rollouts, title: str) -
     inputs = game.robot.metadata.inputs
     figure = Figure(figsize=(5.2 * (1 + len(inputs)), 4.2), layout="constrained")
     axes = np.atleast_1d(figure.subplots(1, 1 + len(inputs), sharey=True))
-    maps = [("value V(x)", value, "viridis", None)]
-    maps += [
-        (f"policy: {entry.name} [{entry.unit}]", u[:, k], "RdBu", entry.limit) for k, entry in enumerate(inputs)
-    ]
+    maps: list[tuple[str, torch.Tensor, str, float | None]] = [("value V(x)", value, "viridis", None)]
+    maps += [(f"policy: {entry.name} [{entry.unit}]", u[:, k], "RdBu", entry.limit) for k, entry in enumerate(inputs)]
     for axis, (label, field, colours, limit) in zip(axes, maps, strict=True):
         mesh = axis.pcolormesh(
             horizontal,
@@ -145,9 +144,7 @@ def _label(axis: Axes, text: str) -> None:
     axis.grid(alpha=0.3)
 
 
-def _broken(
-    angle: torch.Tensor, wraps: bool, other: torch.Tensor
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _broken(angle: torch.Tensor, wraps: bool, other: torch.Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Two series with a gap wherever a wrapping angle jumps, so that no line crosses the figure."""
     first, second = angle.numpy().copy(), other.numpy().copy()
     if wraps:

@@ -16,7 +16,7 @@ from solver.training import Report
 def progress(done: int, iterations: int) -> Iterator[Report]:
     """A report function for `train`: iteration, seconds left, value error and the last evaluated return."""
     if not sys.stderr.isatty():
-        yield lambda row: None
+        yield _silent
         return
     columns = (
         TextColumn("iteration"),
@@ -36,3 +36,7 @@ def progress(done: int, iterations: int) -> Iterator[Report]:
             bar.update(task, advance=1, description=f"value error {row['value_error']:.3f}  {latest}")
 
         yield report
+
+
+def _silent(row: dict[str, float]) -> None:
+    """Report nothing."""

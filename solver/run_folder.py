@@ -6,7 +6,6 @@ import dataclasses
 import json
 import os
 import pickle
-import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,15 +35,15 @@ def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write a file beside `path`, flush it to disk, then move it into place. SolverError when that cannot be."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        name = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            with os.fdopen(descriptor, "wb") as stream:
+            with name.open("wb") as stream:
                 write(stream)
                 stream.flush()
                 os.fsync(stream.fileno())
             os.replace(name, path)
         except BaseException:
-            os.unlink(name)
+            name.unlink(missing_ok=True)
             raise
     except (OSError, RuntimeError) as error:
         raise SolverError(
@@ -63,9 +62,7 @@ def load_run(folder: Path) -> Run:
     """Read run.json; SolverError when the folder holds no readable run."""
     path = folder / RUN
     if not path.is_file():
-        raise SolverError(
-            f"{folder} is not a run folder: it has no {RUN}. Give the folder that `solver train` wrote."
-        )
+        raise SolverError(f"{folder} is not a run folder: it has no {RUN}. Give the folder that `solver train` wrote.")
     try:
         content = json.loads(path.read_text())
         settings = content.pop("settings")
@@ -113,7 +110,7 @@ class MetricsLog:
         text = "".join(json.dumps(row) + "\n" for row in kept)
         write_atomically(folder / METRICS, lambda stream: stream.write(text.encode()))
         self._file = (folder / METRICS).open("a")
-        self._board = SummaryWriter(str(folder), purge_step=first_iteration)  # type: ignore[no-untyped-call]
+        self._board = SummaryWriter(str(folder), purge_step=first_iteration)
 
     def write(self, row: dict[str, float]) -> None:
         """Append one iteration's metrics."""
@@ -121,12 +118,12 @@ class MetricsLog:
         self._file.flush()
         for name, number in row.items():
             if name != "iteration":
-                self._board.add_scalar(name, number, int(row["iteration"]))  # type: ignore[no-untyped-call]
+                self._board.add_scalar(name, number, int(row["iteration"]))
 
     def close(self) -> None:
         """Flush both."""
         self._file.close()
-        self._board.close()  # type: ignore[no-untyped-call]
+        self._board.close()
 
 
 def read_metrics(folder: Path) -> list[dict[str, float]]:

@@ -87,8 +87,8 @@ class Settings:
         """SolverError names the first setting out of its range."""
         least: dict[str, float] = {"iterations": 1, "states": 1, "epochs": 1, "minibatch": 1, "members": 1}
         least |= {"layers": 1, "width": 1, "evaluate_every": 1, "episodes": 1, "threads": 1, "chunk": 1}
-        least |= {name: 0.0 for name in ("weight_decay", "position_scale", "rate_scale", "alpha_state")}
-        least |= {name: 0.0 for name in ("alpha_action", "alpha_observation", "alpha_parameters", "seed")}
+        least |= dict.fromkeys(("weight_decay", "position_scale", "rate_scale", "alpha_state"), 0.0)
+        least |= dict.fromkeys(("alpha_action", "alpha_observation", "alpha_parameters", "seed"), 0.0)
         for name, bound in least.items():
             if not getattr(self, name) >= bound:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a value of at least {bound:g}")

@@ -98,10 +98,7 @@ class Trainer:
 
     def _fresh_optimisers(self) -> list[torch.optim.Adam]:
         s = self.settings
-        return [
-            make_optimiser(m, s.learning_rate, s.weight_decay, s.amsgrad)  # type: ignore[arg-type]
-            for m in self.ensemble.members
-        ]
+        return [make_optimiser(m, s.learning_rate, s.weight_decay, s.amsgrad) for m in self.ensemble.factors]
 
     def step(self, workers: ThreadPoolExecutor) -> dict[str, float]:
         """One iteration; returns its metrics. DivergenceError when targets or weights left all bounds."""
@@ -260,5 +257,3 @@ def train(trainer: Trainer, folder: Path, report: Report) -> None:
                 report(row)
     finally:
         log.close()
-
-

@@ -58,6 +58,10 @@ class Features:
 class Factor(nn.Module):
     """One member: a tanh network z -> the K = n_z (n_z + 1)/2 entries of L, rows first."""
 
+    rows: Tensor  # (K,) the row of every entry
+    diagonal: Tensor  # (K,) bool
+    column_sum: Tensor  # (K, n_z), sums entries into their column
+
     def __init__(self, size: int, layers: int, width: int, generator: torch.Generator) -> None:
         super().__init__()
         rows, columns = torch.tril_indices(size, size)
@@ -87,6 +91,11 @@ class Factor(nn.Module):
 class Ensemble(nn.Module):
     """E members that share nothing but their input."""
 
+    angles: Tensor
+    others: Tensor
+    scale: Tensor
+    target: Tensor
+
     def __init__(
         self,
         continuous: list[bool],
@@ -106,6 +115,11 @@ class Ensemble(nn.Module):
         self.register_buffer("target", torch.tensor(target))
         size = 2 * len(angles) + len(others)
         self.members = nn.ModuleList(Factor(size, layers, width, generator) for _ in range(members))
+
+    @property
+    def factors(self) -> list[Factor]:
+        """The members."""
+        return list(self.members)  # type: ignore[arg-type]
 
     @property
     def features(self) -> Features:
@@ -150,12 +164,12 @@ class FrozenValue:
 
     def __init__(self, ensemble: Ensemble) -> None:
         self.features = ensemble.features
-        first = ensemble.members[0]
+        first = ensemble.factors[0]
         self.rows, self.diagonal = first.rows, first.diagonal.nonzero()[:, 0]
         self.column_sum = first.column_sum
         self.column_spread = first.column_sum.T.contiguous()
         self.row_sum = torch.eye(self.features.size, device=first.rows.device)[first.rows]
-        self.members = [_folded(member) for member in ensemble.members]
+        self.members = [_folded(member) for member in ensemble.factors]
 
     def workspace(self, size: int) -> Workspace:
         """Buffers for batches of `size` states; one for each thread that evaluates."""

@@ -45,9 +45,7 @@ class Trace:
 
 
 @torch.no_grad()
-def chunk_targets(
-    x: Tensor, value: FrozenValue, game: Game, trace: Trace, modulation: str, seed: int
-) -> Tensor:
+def chunk_targets(x: Tensor, value: FrozenValue, game: Game, trace: Trace, modulation: str, seed: int) -> Tensor:
     """Targets (N,) of one chunk of states x (N, n)."""
     generator = torch.Generator(device=x.device).manual_seed(seed)
     shape = (len(x), x.shape[1], len(game.input_limits))
@@ -80,4 +78,4 @@ def value_targets(
     def work(part: tuple[int, Tensor]) -> Tensor:
         return chunk_targets(part[1], value, game, trace, modulation, seed + part[0])
 
-    return torch.cat(list(workers.map(work, enumerate(x.split(chunk)))))
+    return torch.cat(list(workers.map(work, enumerate(torch.split(x, chunk)))))
