@@ -84,9 +84,7 @@ def build_from_equations(
     return report
 
 
-def _manifest(
-    program: Program, metadata: Metadata, model_hash: str, emitted: dict[str, dict[str, bytes]]
-) -> Manifest:
+def _manifest(program: Program, metadata: Metadata, model_hash: str, emitted: dict[str, dict[str, bytes]]) -> Manifest:
     return Manifest(
         metadata=metadata,
         model_hash=model_hash,

@@ -14,20 +14,20 @@ from modelgen.program import Argument, Function, Mechanism, Output, Program
 
 #: d f(a) / da of the graph's functions of one argument; v is the node f(a) itself.
 _UNARY_RULES: dict[str, Callable[[Graph, Node, Node], Node]] = {
-    "negative": lambda g, a, v: g.constant(-1),
-    "sin": lambda g, a, v: g.call("cos", a),
-    "cos": lambda g, a, v: g.negative(g.call("sin", a)),
-    "asin": lambda g, a, v: g.div(g.one, g.call("sqrt", g.sub(g.one, g.mul(a, a)))),
-    "acos": lambda g, a, v: g.negative(g.div(g.one, g.call("sqrt", g.sub(g.one, g.mul(a, a))))),
-    "atan": lambda g, a, v: g.div(g.one, g.add(g.one, g.mul(a, a))),
-    "sinh": lambda g, a, v: g.call("cosh", a),
-    "cosh": lambda g, a, v: g.call("sinh", a),
-    "tanh": lambda g, a, v: g.sub(g.one, g.mul(v, v)),
-    "exp": lambda g, a, v: v,
-    "log": lambda g, a, v: g.div(g.one, a),
-    "sqrt": lambda g, a, v: g.div(g.constant(0.5), v),
-    "abs": lambda g, a, v: g.call("sign", a),
-    "sign": lambda g, a, v: g.zero,
+    "negative": lambda g, _a, _v: g.constant(-1),
+    "sin": lambda g, a, _v: g.call("cos", a),
+    "cos": lambda g, a, _v: g.negative(g.call("sin", a)),
+    "asin": lambda g, a, _v: g.div(g.one, g.call("sqrt", g.sub(g.one, g.mul(a, a)))),
+    "acos": lambda g, a, _v: g.negative(g.div(g.one, g.call("sqrt", g.sub(g.one, g.mul(a, a))))),
+    "atan": lambda g, a, _v: g.div(g.one, g.add(g.one, g.mul(a, a))),
+    "sinh": lambda g, a, _v: g.call("cosh", a),
+    "cosh": lambda g, a, _v: g.call("sinh", a),
+    "tanh": lambda g, _a, v: g.sub(g.one, g.mul(v, v)),
+    "exp": lambda _g, _a, v: v,
+    "log": lambda g, a, _v: g.div(g.one, a),
+    "sqrt": lambda g, _a, v: g.div(g.constant(0.5), v),
+    "abs": lambda g, a, _v: g.call("sign", a),
+    "sign": lambda g, _a, _v: g.zero,
 }
 
 

@@ -37,8 +37,43 @@ _CALLS = {
 
 #: Names with a meaning of their own in emitted code, which a model's symbols therefore do not get there.
 _RESERVED = frozenset(
-    "x u costate theta per_sample i row real half_pi a B xdot da_dx dB_dx da_dtheta dB_dtheta dH_dx dH_du "
-    "dH_dtheta q dq_dx abs range math np torch njit kernel sincos exp log tanh sign minimum maximum".split()
+    [
+        "x",
+        "u",
+        "costate",
+        "theta",
+        "per_sample",
+        "i",
+        "row",
+        "real",
+        "half_pi",
+        "a",
+        "B",
+        "xdot",
+        "da_dx",
+        "dB_dx",
+        "da_dtheta",
+        "dB_dtheta",
+        "dH_dx",
+        "dH_du",
+        "dH_dtheta",
+        "q",
+        "dq_dx",
+        "abs",
+        "range",
+        "math",
+        "np",
+        "torch",
+        "njit",
+        "kernel",
+        "sincos",
+        "exp",
+        "log",
+        "tanh",
+        "sign",
+        "minimum",
+        "maximum",
+    ]
 )
 _TEMPORARY = re.compile(r"[tc]\d+[sc]?")
 
@@ -102,7 +137,9 @@ def _share(
         [named, *outputs], symbols=sympy.numbered_symbols("shared", cls=sympy.Dummy), order="canonical"
     )
     reduced_named, rates, mass, force, input_matrix, cost = reduced
-    definitions = [(symbol, expression) for (symbol, _), expression in zip(equations.definitions, reduced_named, strict=True)]
+    definitions = [
+        (symbol, expression) for (symbol, _), expression in zip(equations.definitions, reduced_named, strict=True)
+    ]
     return _in_order(shared + definitions), (rates, mass, force, input_matrix, cost[0, 0])
 
 

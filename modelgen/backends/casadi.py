@@ -35,7 +35,21 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "pow": casadi.power,
     **{
         name: getattr(casadi, name)
-        for name in "sin cos asin acos atan atan2 sinh cosh tanh exp log sqrt sign".split()
+        for name in [
+            "sin",
+            "cos",
+            "asin",
+            "acos",
+            "atan",
+            "atan2",
+            "sinh",
+            "cosh",
+            "tanh",
+            "exp",
+            "log",
+            "sqrt",
+            "sign",
+        ]
     },
 }
 
@@ -93,7 +107,7 @@ def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> Casadi
             functions[name.rpartition("_")[0]] = casadi.Function.load(str(folder / name))
         except RuntimeError as error:
             raise ArtifactError(
-                f"{folder / name} cannot be read by CasADi {casadi.__version__}; it may have been written by a "
+                f"{folder / name} cannot be read by CasADi {casadi.CasadiMeta.version()}; it may have been written by a "
                 f"newer one. Run `modelgen build {folder.name}`."
             ) from error
     return CasadiKernels(functions, manifest, dtype, parallel)
@@ -125,16 +139,19 @@ class CasadiKernels(HostKernels):
             return
         signature = self._signatures[function]
         buffer, evaluate = self._mapped(function, samples).buffer()
-        kept = []
+        kept: list[Any] = []  # the buffer holds no reference to the arrays
         for index, name in enumerate(signature.arguments):
             rows = np.broadcast_to(arrays[name], (samples, self._sizes[name]))
             kept.append(np.ascontiguousarray(rows, dtype=np.float64))
-            buffer.set_arg(index, memoryview(kept[-1].reshape(-1)))
-        outputs = []
+            buffer.set_arg(index, _memory(kept[-1]))
+        outputs: list[Any] = []
         for index, (_, shape) in enumerate(signature.outputs):
-            rows, columns = _matrix_shape(shape)
-            outputs.append(np.empty((samples, columns, rows)))
-            buffer.set_res(index, memoryview(outputs[-1].reshape(-1)))
+            outputs.append(np.empty((samples, *_matrix_shape(shape)[::-1])))
+            buffer.set_res(index, _memory(outputs[-1]))
         evaluate()
         for result, output in zip(results, outputs, strict=True):
             result[...] = output.swapaxes(1, 2).reshape(result.shape)
+
+
+def _memory(array: Any) -> memoryview:
+    return memoryview(array.reshape(-1))

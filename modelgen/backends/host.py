@@ -64,9 +64,7 @@ class HostKernels:
             )
         return array
 
-    def _outputs(
-        self, signature: Signature, samples: int, out: Sequence[Any], arrays: dict[str, Array]
-    ) -> list[Array]:
+    def _outputs(self, signature: Signature, samples: int, out: Sequence[Any], arrays: dict[str, Array]) -> list[Array]:
         names = [name for name, _ in signature.outputs]
         if not isinstance(out, (tuple, list)) or len(out) != len(names):
             raise ModelError(f"`out` must be a tuple of {len(names)} arrays: {', '.join(names)}.")

@@ -1,3 +1,4 @@
+# mypy: disallow-untyped-defs=False, disallow-subclassing-any=False
 """What every emitted Numba module begins with; its text is copied into the module, which then stands alone.
 
 `sincos` has no branch, no table and no call, so that LLVM vectorises the sample loop around it.

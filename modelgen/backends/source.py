@@ -60,9 +60,7 @@ def listing(graph: Graph, function: Function, dialect: Dialect) -> Listing:
     return Listing(tuple(assignments), {root: texts[root][0] for root in function.roots})
 
 
-def _write(
-    graph: Graph, node: Node, texts: dict[Node, tuple[str, int, int]], dialect: Dialect
-) -> tuple[str, int, int]:
+def _write(graph: Graph, node: Node, texts: dict[Node, tuple[str, int, int]], dialect: Dialect) -> tuple[str, int, int]:
     operation = graph.operations[node]
     kind, arguments = operation.kind, operation.arguments
     if kind == "constant":
