@@ -252,8 +252,8 @@ def train(trainer: Trainer, folder: Path, report: Report) -> None:
                 last = trainer.iteration == settings.iterations
                 if last or trainer.iteration % settings.evaluate_every == 0:
                     row |= trainer.evaluate()
-                save_checkpoint(folder, trainer.checkpoint())
                 log.write(row)
+                save_checkpoint(folder, trainer.checkpoint())
                 report(row)
     finally:
         log.close()

@@ -168,7 +168,7 @@ class FrozenValue:
         self.rows, self.diagonal = first.rows, first.diagonal.nonzero()[:, 0]
         self.column_sum = first.column_sum
         self.column_spread = first.column_sum.T.contiguous()
-        self.row_sum = torch.eye(self.features.size, device=first.rows.device)[first.rows]
+        self.row_sum = torch.eye(self.features.size).to(first.column_sum)[first.rows]
         self.members = [_folded(member) for member in ensemble.factors]
 
     def workspace(self, size: int) -> Workspace:
