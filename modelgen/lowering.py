@@ -36,44 +36,9 @@ _CALLS = {
 
 
 #: Names with a meaning of their own in emitted code, which a model's symbols therefore do not get there.
-_RESERVED = frozenset(
-    [
-        "x",
-        "u",
-        "costate",
-        "theta",
-        "per_sample",
-        "i",
-        "row",
-        "real",
-        "half_pi",
-        "a",
-        "B",
-        "xdot",
-        "da_dx",
-        "dB_dx",
-        "da_dtheta",
-        "dB_dtheta",
-        "dH_dx",
-        "dH_du",
-        "dH_dtheta",
-        "q",
-        "dq_dx",
-        "abs",
-        "range",
-        "math",
-        "np",
-        "torch",
-        "njit",
-        "kernel",
-        "sincos",
-        "exp",
-        "log",
-        "tanh",
-        "sign",
-        "minimum",
-        "maximum",
-    ]
+_RESERVED = (
+    "x u costate theta per_sample i row real half_pi a B xdot da_dx dB_dx da_dtheta dB_dtheta dH_dx dH_du dH_dtheta "
+    "q dq_dx abs range math np torch njit warnings kernel sincos exp log tanh sign minimum maximum"
 )
 _TEMPORARY = re.compile(r"[tc]\d+[sc]?")
 
@@ -165,7 +130,7 @@ def _in_order(definitions: Sequence[tuple[Symbol, Expr]]) -> list[tuple[Symbol, 
 
 def unique_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
     """ASCII identifiers, mutually different and different from what emitted code uses itself; deterministic."""
-    used = {*_RESERVED, *taken}
+    used = {*_RESERVED.split(), *taken}
     result = []
     for name in names:
         identifier = re.sub(r"[^A-Za-z0-9_]", "_", name)

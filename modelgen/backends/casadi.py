@@ -18,7 +18,7 @@ import numpy as np
 from modelgen.backends.host import Array, HostKernels
 from modelgen.backends.threads import threads
 from modelgen.errors import ArtifactError, ModelError, suggestion
-from modelgen.graph import Graph, Node
+from modelgen.graph import UNARY, Graph, Node
 from modelgen.manifest import Manifest
 from modelgen.program import Function, Program
 
@@ -33,24 +33,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "minimum": casadi.fmin,
     "maximum": casadi.fmax,
     "pow": casadi.power,
-    **{
-        name: getattr(casadi, name)
-        for name in [
-            "sin",
-            "cos",
-            "asin",
-            "acos",
-            "atan",
-            "atan2",
-            "sinh",
-            "cosh",
-            "tanh",
-            "exp",
-            "log",
-            "sqrt",
-            "sign",
-        ]
-    },
+    **{name: getattr(casadi, name) for name in (*UNARY, "atan2") if name != "abs"},
 }
 
 
@@ -107,8 +90,8 @@ def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> Casadi
             functions[name.rpartition("_")[0]] = casadi.Function.load(str(folder / name))
         except RuntimeError as error:
             raise ArtifactError(
-                f"{folder / name} cannot be read by CasADi {casadi.CasadiMeta.version()}; it may have been written by a "
-                f"newer one. Run `modelgen build {folder.name}`."
+                f"{folder / name} cannot be read by CasADi {casadi.CasadiMeta.version()}; it may have been "
+                f"written by a newer one. Run `modelgen build {folder.name}`."
             ) from error
     return CasadiKernels(functions, manifest, dtype, parallel)
 

@@ -17,9 +17,10 @@ _pool: ThreadPoolExecutor | None = None
 
 def threads() -> int:
     """NUMBA_NUM_THREADS when set, else the cores this process may use."""
-    import numba
-
-    return int(numba.config.NUMBA_NUM_THREADS)
+    stated = os.environ.get("NUMBA_NUM_THREADS", "")
+    if stated.isdigit() and int(stated) > 0:
+        return int(stated)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run_chunks(chunk: Callable[[int, int], None], samples: int) -> None:
