@@ -62,8 +62,7 @@ class Reference:
         def hamiltonian(vector: Numbers) -> mpf:
             inputs = range(m)
             return mpmath.fsum(
-                costate[i] * (vector[i] + mpmath.fsum(vector[n + i * m + j] * u[j] for j in inputs))
-                for i in drift
+                costate[i] * (vector[i] + mpmath.fsum(vector[n + i * m + j] * u[j] for j in inputs)) for i in drift
             )
 
         return {
@@ -111,14 +110,14 @@ class Energies:
         self.arguments: list[Symbol] = [*q, *v, *u, *equations.parameters]
         kinetic = sum((energy.value for energy in robot.kinetic), S.Zero).xreplace(fixed)
         potential = sum((energy.value for energy in robot.potential), S.Zero).xreplace(fixed)
-        self.energy: Expr = kinetic + potential
-        self.size: Expr = kinetic + (potential**2) ** S.Half  # what an energy error is small beside
         self.momenta = [kinetic.diff(rate) for rate in v]
+        # The energy that forces change: with parts of T that are linear in the rates or free of them it is not T + U.
+        moving = sum((momentum * rate for momentum, rate in zip(self.momenta, v, strict=True)), S.Zero)
+        self.energy: Expr = moving - kinetic + potential
+        self.size: Expr = kinetic + (potential**2) ** S.Half  # what an energy error is small beside
         self.gradient = [(kinetic - potential).diff(coordinate) for coordinate in q]
         self.forces: list[Expr] = [
-            sum((load.force * load.displacement.diff(coordinate) for load in robot.loads), S.Zero).xreplace(
-                fixed
-            )
+            sum((load.force * load.displacement.diff(coordinate) for load in robot.loads), S.Zero).xreplace(fixed)
             for coordinate in q
         ]
         self.passive: list[Expr] = [force.xreplace(dict.fromkeys(u, S.Zero)) for force in self.forces]
@@ -146,6 +145,4 @@ def slope(function: Callable[[Numbers], Numbers], point: Numbers, column: int) -
     ahead, behind = list(point), list(point)
     ahead[column] += step
     behind[column] -= step
-    return [
-        (after - before) / (2 * step) for after, before in zip(function(ahead), function(behind), strict=True)
-    ]
+    return [(after - before) / (2 * step) for after, before in zip(function(ahead), function(behind), strict=True)]

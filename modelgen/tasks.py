@@ -46,14 +46,14 @@ def smooth_barrier(x: object, limit: object, height: object) -> Expr:
     is zero at the target stays zero there. Written with tanh, which cannot overflow in single precision.
     """
     place = calling_place()
-    at, top = (
-        expression(x, "coordinate of the barrier", place),
-        expression(height, "height of the barrier", place),
-    )
+    at = expression(x, "coordinate of the barrier", place)
     edge = expression(limit, "limit of the barrier", place)
+    rise = expression(height, "height of the barrier", place)
     if edge.is_number:
-        edge = Float(float(edge))
-    return top / 2 * (tanh(10 * (at - edge)) - tanh(10 * (at + edge)) + 2 * tanh(10 * edge))
+        edge = Float(positive(edge, "limit of the barrier", place))
+    if rise.is_number:
+        rise = Float(positive(rise, "height of the barrier", place))
+    return rise / 2 * (tanh(10 * (at - edge)) - tanh(10 * (at + edge)) + 2 * tanh(10 * edge))
 
 
 def numeric_task(
@@ -130,15 +130,11 @@ def _start(
     means, deviations = list(goal), [0.0] * len(names)
     for name, pair in start.items():
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ModelError(
-                f"the start of `{name}` is {pair!r}; write {name}=(mean, standard_deviation).", place
-            )
+            raise ModelError(f"the start of `{name}` is {pair!r}; write {name}=(mean, standard_deviation).", place)
         means[names.index(name)] = number(pair[0], f"start mean of `{name}`", place)
         deviation = number(pair[1], f"start standard deviation of `{name}`", place)
         if deviation < 0:
-            raise ModelError(
-                f"the start standard deviation of `{name}` is {deviation:g}; write a number >= 0.", place
-            )
+            raise ModelError(f"the start standard deviation of `{name}` is {deviation:g}; write a number >= 0.", place)
         deviations[names.index(name)] = deviation
     return tuple(means), tuple(deviations)
 
@@ -164,9 +160,7 @@ def _rates(control_rate: object, simulation_rate: object | None, place: Place) -
 def _action_cost(cost: object, inputs: int, place: Place) -> ActionCost:
     """The action cost with one positive weight per input."""
     if not isinstance(cost, LogCos | Quadratic | Tanh):
-        raise ModelError(
-            f"action_cost is {cost!r}; write LogCos(weight), Quadratic(weight) or Tanh(weight).", place
-        )
+        raise ModelError(f"action_cost is {cost!r}; write LogCos(weight), Quadratic(weight) or Tanh(weight).", place)
     kind = type(cost).__name__
     each = list(cost.weights) if isinstance(cost.weights, tuple | list) else [cost.weights] * inputs
     if len(each) != inputs:
