@@ -131,9 +131,7 @@ class TestKernelChecks:
     def test_not_a_number_fails(self, points, reference):
         wrong = reference["q"].copy()
         wrong[2] = np.nan
-        assert failed(kernel_checks(Kernels({**reference, "q": wrong}), "c", reference, points, 0.05)) == {
-            "q"
-        }
+        assert failed(kernel_checks(Kernels({**reference, "q": wrong}), "c", reference, points, 0.05)) == {"q"}
 
     def test_entries_without_a_scale_of_their_own(self):
         expected = np.array([[1.0, 1e-40], [2.0, -1e-40]])
@@ -178,6 +176,11 @@ class TestMechanics:
         assert "mass matrix positive definite" in found
 
 
+def stated(robot, cost):
+    robot.task(state_cost=cost, action_cost=LogCos(1), start={}, horizon=5, weight_at_horizon=0.5, control_rate=100)
+    return robot, equations_of_motion(robot)
+
+
 class TestEnergyBalance:
     @pytest.fixture
     def slider(self):
@@ -188,15 +191,7 @@ class TestEnergyBalance:
         robot.spring(s, 40)
         robot.damp(s, 0.5)
         robot.apply(s, robot.input("force", 3, "N"))
-        robot.task(
-            state_cost=s**2,
-            action_cost=LogCos(1),
-            start={},
-            horizon=5,
-            weight_at_horizon=0.5,
-            control_rate=100,
-        )
-        return robot, equations_of_motion(robot)
+        return stated(robot, s**2)
 
     def kernels(self, equations, change):
         acceleration = (equations.force + equations.input_matrix * Matrix(equations.inputs))[0]
@@ -209,6 +204,16 @@ class TestEnergyBalance:
                 return np.stack([x[:, 1], function(*x.T, *u.T, *theta.T)], axis=1)
 
         return Dynamics
+
+    def test_kinetic_energy_with_a_part_free_of_the_rates(self):
+        """A bead on a turning hoop: its energy T + U changes, and yet no force but the stated ones does work."""
+        robot = Robot("bead")
+        q = robot.revolute("q", continuous=True, rate_limit=3)
+        speed = robot.parameter("speed", 5, "rad/s", tolerance=0.5)
+        robot.kinetic_energy((q.rate**2 + speed**2 * sin(q) ** 2) / 2)
+        robot.apply(q, robot.input("torque", 1, "N m"))
+        bead = stated(robot, sin(q / 2) ** 2)
+        assert energy_balance(*bead, self.kernels(bead[1], lambda _: 0)).passed
 
     def test_right_kernel(self, slider):
         assert energy_balance(*slider, self.kernels(slider[1], lambda _: 0)).passed
