@@ -1,0 +1,42 @@
+"""Every backend, both number formats, beside 50-digit values from numerical inversion and differences."""
+
+import numpy as np
+import pytest
+import torch
+
+import modelgen
+
+LIMITS = {"float64": 1e-11, "float32": 2e-5}
+
+
+@pytest.mark.parametrize("dtype", LIMITS)
+@pytest.mark.parametrize("backend", ["numba", "casadi", "torch"])
+@pytest.mark.parametrize("name", ["pendulum", "dense"])
+def test_every_quantity(name, backend, dtype, artifacts, exact, calls, close):
+    robot = modelgen.load(name, backend=backend, dtype=dtype, directory=artifacts)
+
+    def convert(array):
+        array = array.astype(dtype)
+        return torch.from_numpy(array) if backend == "torch" else array
+
+    close(calls(robot, exact(name), convert), exact(name).values, LIMITS[dtype])
+
+
+@pytest.mark.parametrize("backend", ["numba", "casadi", "torch"])
+def test_theta_once_is_theta_for_every_sample(backend, artifacts, exact):
+    robot = modelgen.load("pendulum", backend=backend, directory=artifacts)
+    convert = torch.from_numpy if backend == "torch" else np.asarray
+    x, theta = convert(exact("pendulum").x), convert(np.array([1.0, 1.0]))
+    repeated = convert(np.ones((5, 2)))
+    for by_default, once, each in zip(
+        robot.jacobians(x), robot.jacobians(x, theta), robot.jacobians(x, repeated), strict=True
+    ):
+        np.testing.assert_array_equal(np.asarray(by_default), np.asarray(once))
+        np.testing.assert_allclose(np.asarray(each), np.asarray(once), rtol=1e-14, atol=1e-15)
+
+
+def test_pendulum_is_the_textbook_one(artifacts):
+    robot = modelgen.load("pendulum", directory=artifacts)
+    x, u = np.array([[0.3, -1.0]]), np.array([[0.7]])
+    xdot = robot.dynamics(x, u, np.array([2.0, 0.5]))
+    np.testing.assert_allclose(xdot, [[-1.0, 3 * 9.81 / (2 * 0.5) * np.sin(0.3) + 3 * 0.7 / (2 * 0.25)]], rtol=1e-14)
