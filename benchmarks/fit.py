@@ -1,0 +1,61 @@
+"""Cost of fitting the value function, per sample and gradient step of the whole ensemble.
+
+    python benchmarks/fit.py --robot pendulum --json
+    python benchmarks/fit.py --robot cartpole --json
+
+The `paper` preset's network and minibatch by default.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import torch
+from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb
+
+from solver.fitting import Fit, fit_ensemble, make_optimiser
+from solver.game import NO_ADVERSARY, Game
+from solver.settings import PRESETS, make_settings
+from solver.training import load_robot, make_ensemble, workers_of
+
+
+def main() -> None:
+    """Parse, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--robot", default="pendulum")
+    parser.add_argument("--preset", default="paper", choices=[*PRESETS])
+    parser.add_argument("--states", type=int, default=16_384)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    options = parser.parse_args()
+    robot = load_robot(options.robot, "cpu", None)
+    settings = make_settings(options.preset, robot.metadata, threads=options.threads)
+    ensemble = make_ensemble(robot, settings)
+    optimisers = [make_optimiser(m, 1e-5, settings.weight_decay, settings.amsgrad) for m in ensemble.factors]
+    x = Game(robot, NO_ADVERSARY).sample_domain(options.states, torch.Generator().manual_seed(0))
+    target, fit = -(x * x).sum(1), Fit(1, settings.minibatch, settings.loss_power)
+    with workers_of(settings) as workers:
+        seconds = median_seconds(lambda: fit_ensemble(ensemble, optimisers, x, target, fit, 0, workers), options.rounds)
+    report = {
+        "robot": options.robot,
+        "preset": options.preset,
+        "minibatch": settings.minibatch,
+        "threads": options.threads,
+        "us_per_sample_gradient": 1e6 * seconds / options.states,
+        "peak_rss_mb": peak_rss_mb(),
+        "gemm_gflops_fp32": gemm_gflops_fp32(),
+    }
+    print(json.dumps(report, indent=1) if options.json else _line(report))
+
+
+def _line(report: dict[str, object]) -> str:
+    return (
+        f"{report['robot']} ({report['preset']}): {report['us_per_sample_gradient']:.2f} us per sample and gradient "
+        f"step, {report['peak_rss_mb']:.0f} MB, {report['gemm_gflops_fp32']:.0f} GFLOP/s in fp32 products"
+    )
+
+
+if __name__ == "__main__":
+    main()
