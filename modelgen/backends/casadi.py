@@ -6,7 +6,6 @@ Columns in, one dense matrix an output: (n,) is n x 1, (n, m, k) is (n m) x k wi
 from __future__ import annotations
 
 import operator
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -38,14 +37,11 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 def emit(program: Program, robot: str) -> dict[str, bytes]:
-    """One file a function, as casadi.Function.load reads it."""
-    files = {}
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "function.casadi"
-        for function in program.functions:
-            _function(program.graph, function, robot).save(str(path))
-            files[f"{function.name}.casadi"] = path.read_bytes()
-    return files
+    """One file a function: its text is what casadi.Function.deserialize reads, in Python, C++ and MATLAB."""
+    return {
+        f"{function.name}.casadi": _function(program.graph, function, robot).serialize().encode()
+        for function in program.functions
+    }
 
 
 def _function(graph: Graph, function: Function, robot: str) -> Any:
@@ -87,7 +83,7 @@ def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> Casadi
     functions = {}
     for name in manifest.files["casadi"]:
         try:
-            functions[name.rpartition("_")[0]] = casadi.Function.load(str(folder / name))
+            functions[name.rpartition("_")[0]] = casadi.Function.deserialize((folder / name).read_text())
         except RuntimeError as error:
             raise ArtifactError(
                 f"{folder / name} cannot be read by CasADi {casadi.CasadiMeta.version()}; it may have been "

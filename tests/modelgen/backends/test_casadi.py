@@ -1,0 +1,60 @@
+"""The CasADi backend: functions for optimisation problems, and the batch over them."""
+
+import casadi
+import numpy as np
+import pytest
+import torch
+
+import modelgen
+from modelgen.errors import ModelError
+
+
+@pytest.fixture(scope="module")
+def robot(artifacts):
+    return modelgen.load("dense", backend="casadi", directory=artifacts)
+
+
+def test_functions_have_matrix_shapes(robot):
+    function = robot.casadi_function("jacobians")
+    assert function.name_in() == ["x", "theta"]
+    assert function.name_out() == ["a", "B", "da_dx", "dB_dx", "da_dtheta", "dB_dtheta"]
+    shapes = [function.size_out(index) for index in range(function.n_out())]
+    assert shapes == [(6, 1), (6, 2), (6, 6), (12, 6), (6, 2), (12, 2)]
+
+
+def test_rows_of_a_function_are_the_batch(robot, exact):
+    at = exact("dense")
+    outputs = robot.casadi_function("jacobians")(at.x[0], at.theta[0])
+    for output, batch in zip(outputs, robot.jacobians(at.x, at.theta), strict=True):
+        found = np.asarray(output).reshape(batch.shape[1:])
+        np.testing.assert_allclose(found, batch[0], rtol=1e-13)
+
+
+def test_symbolic_use_and_casadis_own_derivative(robot, exact):
+    at = exact("dense")
+    x, u = casadi.MX.sym("x", 6), casadi.MX.sym("u", 2)
+    xdot = robot.casadi_function("dynamics")(x, u, at.theta[0])
+    slope = casadi.Function("slope", [x, u], [casadi.jacobian(xdot, u)])(at.x[0], at.u[0])
+    np.testing.assert_allclose(np.asarray(slope), at.values["B"][0].reshape(6, 2), rtol=1e-11, atol=1e-13)
+
+
+def test_threads_give_what_one_gives(artifacts, robot):
+    x = np.random.default_rng(0).uniform(-1, 1, (101, 6))
+    serial = modelgen.load("dense", backend="casadi", directory=artifacts, parallel=False)
+    for together, alone in zip(robot.affine_dynamics(x), serial.affine_dynamics(x), strict=True):
+        np.testing.assert_array_equal(together, alone)
+
+
+def test_tensors_in_tensors_out_and_no_samples(robot):
+    assert torch.is_tensor(robot.state_cost(torch.ones(2, 6, dtype=torch.float64))[0])
+    assert robot.jacobians(np.zeros((0, 6)))[3].shape == (0, 6, 2, 6)
+
+
+def test_an_unknown_function_gets_a_suggestion(robot):
+    with pytest.raises(ModelError, match="Did you mean `jacobians`"):
+        robot.casadi_function("jacobian")
+
+
+def test_a_wrong_call_is_explained(robot):
+    with pytest.raises(ModelError, match=r"`x` has shape \(2, 5\)"):
+        robot.state_cost(np.zeros((2, 5)))

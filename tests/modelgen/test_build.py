@@ -1,0 +1,66 @@
+"""The pipeline: what it reports, and that its bytes depend on nothing but the model."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from modelgen import artifact
+from modelgen.build import build_artifact
+from modelgen.modelfile import SHIPPED, load
+
+ROBOTS = ["cartpole", "cartpole_quanser", "double_pendulum", "furuta", "pendulum"]
+
+
+def _content(folder: Path) -> dict[str, str]:
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.iterdir()
+        if path.is_file() and path.name != artifact.REPORT
+    }
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_shipped_artifacts_are_what_the_generator_makes(name, tmp_path):
+    """A change of what is generated needs a raised GENERATOR_VERSION and `modelgen build`."""
+    build_artifact(load(str(SHIPPED / f"{name}.py")), tmp_path)
+    assert _content(tmp_path / name) == _content(artifact.SHIPPED / name)
+
+
+BUILD = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import mechanisms
+from modelgen.build import build_artifact, build_from_equations
+from modelgen.modelfile import SHIPPED, load
+equations = mechanisms.dense()
+build_from_equations(equations, mechanisms.metadata("dense", equations), "0" * 64, Path(sys.argv[2]))
+build_artifact(load(str(SHIPPED / "double_pendulum.py")), Path(sys.argv[2]))
+"""
+
+
+def test_bytes_do_not_depend_on_the_hash_seed(tmp_path):
+    contents = []
+    for seed in ("1", "2", "77"):
+        directory = tmp_path / seed
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        arguments = [sys.executable, "-c", BUILD, str(Path(__file__).parent), str(directory)]
+        subprocess.run(arguments, env=environment, check=True)
+        contents.append({name: _content(directory / name) for name in ("dense", "double_pendulum")})
+    assert contents[0] == contents[1] == contents[2]
+
+
+def test_report(tmp_path):
+    report = build_artifact(load(str(SHIPPED / "pendulum.py")), tmp_path)
+    written = json.loads((tmp_path / "pendulum" / artifact.REPORT).read_text())
+    assert written["seconds"] == report.seconds
+    assert {"equations of motion", "program", "derivatives", "emit numba"} <= report.seconds.keys()
+    assert set(report.source_bytes) == {"numba", "casadi", "torch"}
+    assert report.operations["dynamics"] > 0
+    manifest = (tmp_path / "pendulum" / artifact.MANIFEST).read_text()
+    assert "seconds" not in manifest

@@ -1,0 +1,77 @@
+"""What `modelgen.load` offers, what it refuses, and what it must not import."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import modelgen
+from modelgen.errors import ModelError
+
+PURE = """
+import sys
+import modelgen
+assert not {"sympy", "casadi", "numba", "torch", "numpy"} & sys.modules.keys(), "import modelgen"
+import numpy as np
+robot = modelgen.load("pendulum", directory=sys.argv[1])
+robot.hamiltonian_gradient(np.zeros((3, 2)), np.zeros((3, 1)), np.zeros((3, 2)))
+assert not {"sympy", "casadi", "torch", "mpmath"} & sys.modules.keys(), "numba artifact"
+"""
+
+
+def test_importing_and_loading_needs_neither_sympy_nor_torch(artifacts):
+    subprocess.run([sys.executable, "-c", PURE, str(artifacts)], check=True)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("backend", ["numba", "casadi", "torch"])
+def test_names_and_constants(artifacts, backend, dtype):
+    robot = modelgen.load("pendulum", backend=backend, dtype=dtype, directory=artifacts)
+    assert robot.name == robot.metadata.name == "pendulum"
+    assert robot.state_names == ("angle", "rate")
+    assert robot.input_names == ("torque",)
+    assert robot.parameter_names == ("mass", "length")
+    shapes = {"nominal_parameters": (2,), "parameter_bounds": (2, 2), "state_limits": (2,), "input_limits": (1,)}
+    for name, shape in shapes.items():
+        constant = getattr(robot, name)
+        assert isinstance(constant, torch.Tensor if backend == "torch" else np.ndarray)
+        assert tuple(constant.shape) == shape
+        assert str(constant.dtype).endswith(dtype)
+    assert len(robot.hash) == 64
+    assert "pendulum" in repr(robot)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"name": "pendulu"}, "Did you mean `pendulum`"),
+        ({"name": "pendulum", "backend": "nunba"}, "Did you mean `numba`.*Backends: numba, casadi, torch"),
+        ({"name": "pendulum", "dtype": "float46"}, "Did you mean `float64`"),
+        ({"name": "pendulum", "dtype": np.float64}, "no dtype.*Use float64 or float32"),
+    ],
+)
+def test_unknown_names_get_a_suggestion(artifacts, arguments, words):
+    with pytest.raises(ModelError, match=words):
+        modelgen.load(**arguments, directory=artifacts)
+
+
+def test_own_folder_comes_before_the_shipped_one(artifacts, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shipped = modelgen.load("pendulum")
+    (tmp_path / "generated").symlink_to(artifacts)
+    assert modelgen.load("pendulum").hash != shipped.hash
+    assert modelgen.load("furuta").name == "furuta"
+
+
+def test_constants_of_a_robot_cannot_be_changed_for_others(artifacts):
+    first = modelgen.load("pendulum", directory=artifacts)
+    first.nominal_parameters[:] = 9.0
+    second = modelgen.load("pendulum", directory=artifacts)
+    assert (second.nominal_parameters == 1.0).all()
+
+
+def test_casadi_functions_are_the_casadi_backends(artifacts):
+    with pytest.raises(ModelError, match=r"Load it with modelgen.load\('pendulum', backend='casadi'\)"):
+        modelgen.load("pendulum", directory=artifacts).casadi_function("dynamics")
