@@ -67,13 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     verify.set_defaults(command=_verify)
 
     for command in (build, check):
-        command.add_argument(
-            "--directory", default=DIRECTORY, help=f"folder of artifacts (default: {DIRECTORY})"
-        )
+        command.add_argument("--directory", default=DIRECTORY, help=f"folder of artifacts (default: {DIRECTORY})")
     for command in (show, verify):
-        command.add_argument(
-            "--directory", help="folder of artifacts (default: generated, then the shipped one)"
-        )
+        command.add_argument("--directory", help="folder of artifacts (default: generated, then the shipped one)")
     return parser
 
 
@@ -126,18 +122,14 @@ def _check(options: argparse.Namespace) -> int:
     built = sorted(path.parent.name for path in directory.glob(f"*/{artifact.MANIFEST}"))
     models = options.models or sorted({*built, *modelfile.own()})
     if not models:
-        raise ModelError(
-            f"there is nothing to check: no artifact in {directory} and no model file in ./models."
-        )
+        raise ModelError(f"there is nothing to check: no artifact in {directory} and no model file in ./models.")
     failures = 0
     for model in models:
         known = model in modelfile.available() or model not in built
         robot = modelfile.load(model) if known else None
         name = robot.name if robot else model
         findings = artifact.check(name, directory, modelfile.content_hash(robot) if robot else None)
-        print(
-            f"{name:<20} {'FAILED' if findings else 'ok' if robot else 'ok, but its model file is not here'}"
-        )
+        print(f"{name:<20} {'FAILED' if findings else 'ok' if robot else 'ok, but its model file is not here'}")
         for finding in findings:
             print(f"  {finding}")
         failures += bool(findings)
@@ -152,9 +144,7 @@ def _show(options: argparse.Namespace) -> int:
     try:
         report = json.loads((folder / REPORT).read_text(encoding="utf-8"))
         seconds = ", ".join(f"{stage} {value:.2f} s" for stage, value in report["seconds"].items())
-        size = ", ".join(
-            f"{backend} {count / 1024:.0f} KiB" for backend, count in report["source_bytes"].items()
-        )
+        size = ", ".join(f"{backend} {count / 1024:.0f} KiB" for backend, count in report["source_bytes"].items())
         print(f"\nbuild: {seconds}\nsources: {size}")
     except (OSError, ValueError, KeyError, AttributeError):
         print(f"\nbuild: {folder / REPORT} is not there, so the seconds of each stage are not known")
@@ -240,8 +230,7 @@ def _show_text(manifest: Manifest) -> str:
         f"{task.weight_at_horizon:g} left, control {task.control_rate} Hz, simulation {task.simulation_rate} "
         "Hz",
         _operations(manifest).strip(),
-        f"model {manifest.model_hash[:12]}, artifact {manifest.hash[:12]}, backends "
-        f"{', '.join(manifest.files)}",
+        f"model {manifest.model_hash[:12]}, artifact {manifest.hash[:12]}, backends {', '.join(manifest.files)}",
     ]
     return "\n".join(lines)
 

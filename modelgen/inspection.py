@@ -50,9 +50,7 @@ def samples(robot: Robot, count: int = SAMPLES, seed: int = 0) -> tuple[Array, A
     theta = random.uniform(bounds[:, 0], bounds[:, 1], (count, len(bounds)))
     edge = count // 4
     x[:edge] = limits * random.choice((-1, 1), (edge, len(limits)))
-    theta[edge // 2 : edge + edge // 2] = bounds[
-        np.arange(len(bounds)), random.integers(0, 2, (edge, len(bounds)))
-    ]
+    theta[edge // 2 : edge + edge // 2] = bounds[np.arange(len(bounds)), random.integers(0, 2, (edge, len(bounds)))]
     return x, theta
 
 
@@ -84,9 +82,7 @@ class _Where:
         self.values = values
 
     def __call__(self, sample: int) -> str:
-        return ", ".join(
-            f"{name} = {value[sample]:.4g}" for name, value in zip(self.names, self.values, strict=True)
-        )
+        return ", ".join(f"{name} = {value[sample]:.4g}" for name, value in zip(self.names, self.values, strict=True))
 
 
 def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
@@ -112,9 +108,7 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
     declared += [stated.state_cost] if stated else []
     effective = [equations.mass_matrix, equations.force, equations.input_matrix, equations.state_cost]
     for constant in robot.constants:
-        if not any(
-            constant.symbol in term.free_symbols for term in (declared if constant.fixed else effective)
-        ):
+        if not any(constant.symbol in term.free_symbols for term in (declared if constant.fixed else effective)):
             raise ModelError(
                 f"the parameter `{constant.symbol}` has no effect on the equations of motion or the state "
                 "cost. Use it in an energy, a body or a force, or remove the line that declares it.",
@@ -150,9 +144,7 @@ def _check_positive_definite(mass_matrix: Array, joints: Sequence[Joint], where:
     asymmetry = np.abs(scaled - np.swapaxes(scaled, 1, 2)).max(axis=(1, 2))
     eigenvalues, vectors = np.linalg.eigh(scaled)
     if asymmetry.max() > ROUNDING:
-        raise ModelError(
-            f"the mass matrix is not symmetric at {where(int(asymmetry.argmax()))}.", joints[0].place
-        )
+        raise ModelError(f"the mass matrix is not symmetric at {where(int(asymmetry.argmax()))}.", joints[0].place)
     sample = int(eigenvalues[:, 0].argmin())
     if eigenvalues[sample, 0] < SINGULAR:
         moving = vectors[sample, :, 0]
@@ -169,8 +161,7 @@ def _check_periodic(joints: Sequence[Joint], equations: EquationsOfMotion, value
     """A continuous joint's equations repeat after a whole turn."""
     arguments = [*equations.state, *equations.parameters]
     functions = [
-        evaluator(arguments, matrix)
-        for matrix in (equations.mass_matrix, equations.force, equations.input_matrix)
+        evaluator(arguments, matrix) for matrix in (equations.mass_matrix, equations.force, equations.input_matrix)
     ]
     for row, joint in enumerate(joints):
         if not joint.continuous:
@@ -188,7 +179,7 @@ def _check_periodic(joints: Sequence[Joint], equations: EquationsOfMotion, value
 
 
 def _check_cost(robot: Robot, equations: EquationsOfMotion, x: Array, theta: Array, where: _Where) -> None:
-    """The state cost is finite, zero at the target and never negative."""
+    """The state cost is finite, never negative, without a jump and zero at the target."""
     assert robot.stated_task
     place = robot.stated_task.place
     function = evaluator([*equations.state, *equations.parameters], equations.state_cost)
@@ -196,8 +187,7 @@ def _check_cost(robot: Robot, equations: EquationsOfMotion, x: Array, theta: Arr
     if not np.isfinite(cost).all():
         sample = int(np.flatnonzero(~np.isfinite(cost))[0])
         raise ModelError(
-            f"the state cost is {cost[sample]} at {where(sample)}; write a cost that is finite on the whole "
-            "domain.",
+            f"the state cost is {cost[sample]} at {where(sample)}; write a cost that is finite on the whole domain.",
             place,
         )
     if cost.min() < -ROUNDING * np.abs(cost).max():
@@ -210,13 +200,20 @@ def _check_cost(robot: Robot, equations: EquationsOfMotion, x: Array, theta: Arr
         )
     if cost.max() <= 0:
         raise ModelError("the state cost is zero everywhere; write what the robot is to avoid.", place)
+    for row in (row for row, joint in enumerate(robot.joints) if joint.continuous):
+        ends = [function(*np.where(np.arange(x.shape[1]) == row, end, x).T, *theta.T) for end in (np.pi, -np.pi)]
+        if np.abs(ends[0] - ends[1]).max() > 1e-6 * cost.max():
+            name = robot.joints[row].symbol
+            raise ModelError(
+                f"the state cost jumps where the continuous joint `{name}` passes from pi to -pi. Write a cost that "
+                f"repeats after a whole turn, such as (pi * sin(({name} - target) / 2))**2.",
+                place,
+            )
     target = np.tile(robot.stated_task.numbers.target, (len(theta), 1))
     at_target = function(*target.T, *theta.T)
     sample = int(np.abs(at_target).argmax())
     if not abs(at_target[sample]) <= ROUNDING * cost.max():
-        named = ", ".join(
-            f"{symbol} = {value:g}" for symbol, value in zip(equations.state, target[0], strict=True)
-        )
+        named = ", ".join(f"{symbol} = {value:g}" for symbol, value in zip(equations.state, target[0], strict=True))
         raise ModelError(
             f"the state cost is {at_target[sample]:.4g} at the target ({named}), where it must be zero. "
             "Subtract that constant, or state the right target=dict(coordinate=value).",

@@ -123,8 +123,7 @@ def _christoffel(mass_matrix: Matrix, q: Sequence[Symbol], v: Sequence[Symbol]) 
     """c_i = sum_jk (dM_ij/dq_k - dM_jk/dq_i / 2) v_j v_k, one coefficient per product of rates."""
     size = len(q)
     slopes = [
-        [[mass_matrix[min(i, j), max(i, j)].diff(q[k]) for k in range(size)] for j in range(size)]
-        for i in range(size)
+        [[mass_matrix[min(i, j), max(i, j)].diff(q[k]) for k in range(size)] for j in range(size)] for i in range(size)
     ]
     result = []
     for i in range(size):

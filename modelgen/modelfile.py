@@ -67,9 +67,7 @@ def load(name_or_path: str) -> Robot:
         raise ModelError(f"cannot read {path}: {error.strerror}.") from error
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
-        raise ModelError(
-            f"this is not valid Python: {getattr(error, 'msg', error)}.", Place(name, line)
-        ) from error
+        raise ModelError(f"this is not valid Python: {getattr(error, 'msg', error)}.", Place(name, line)) from error
     robot = _only_robot(_executed(code, path.resolve()), name)
     if robot.name != path.stem:
         raise ModelError(
@@ -107,12 +105,8 @@ def _executed(code: object, path: Path) -> dict[str, object]:
     except ModelError:
         raise
     except (Exception, SystemExit) as error:
-        frames = [
-            f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parent == path.parent
-        ]
-        place = (
-            Place(shortened(Path(frames[-1].filename)), frames[-1].lineno or 1) if frames else Place(name, 1)
-        )
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parent == path.parent]
+        place = Place(shortened(Path(frames[-1].filename)), frames[-1].lineno or 1) if frames else Place(name, 1)
         words = " ".join(traceback.format_exception_only(error)[-1].split())
         line = f", in `{frames[-1].line}`" if frames and frames[-1].line else ""
         raise ModelError(f"{words}{line}", place) from error
@@ -129,9 +123,7 @@ def _only_robot(namespace: dict[str, object], name: str) -> Robot:
         )
     if len(robots) > 1:
         names = ", ".join(f"`{robot.name}`" for robot in robots.values())
-        raise ModelError(
-            f"this file states {len(robots)} robots, {names}; write one file for each.", Place(name, 1)
-        )
+        raise ModelError(f"this file states {len(robots)} robots, {names}; write one file for each.", Place(name, 1))
     return next(iter(robots.values()))
 
 

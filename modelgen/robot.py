@@ -75,13 +75,10 @@ class Robot:
         place = calling_place()
         if continuous == (limit is not None):
             raise ModelError(
-                f"the angle `{name}` needs either continuous=True (it turns without end) or a limit=... in "
-                "rad.",
+                f"the angle `{name}` needs either continuous=True (it turns without end) or a limit=... in rad.",
                 place,
             )
-        return self._joint(
-            name, "revolute", pi if limit is None else limit, rate_limit, continuous, meaning, place
-        )
+        return self._joint(name, "revolute", pi if limit is None else limit, rate_limit, continuous, meaning, place)
 
     def prismatic(self, name: str, *, limit: float, rate_limit: float, meaning: str = "") -> Coordinate:
         """Declare a displacement (m)."""
@@ -126,9 +123,7 @@ class Robot:
         """Set the gravitational acceleration (m/s^2, downward; 9.81 unless set), before any body."""
         place = calling_place()
         if self.kinetic or self.potential:
-            raise ModelError(
-                "gravity is set after a body or an energy; move this line above the first of them.", place
-            )
+            raise ModelError("gravity is set after a body or an energy; move this line above the first of them.", place)
         self.downward_acceleration = self._term(acceleration, "gravity", "q", place)
 
     def point_mass(self, mass: object, position: Sequence[object]) -> None:
@@ -140,9 +135,7 @@ class Robot:
         place = calling_place()
         self._mass(mass, position, place)
         spin = self._velocity(self._term(angle, "angle of the body", "q", place))
-        self.kinetic.append(
-            Energy(self._term(inertia, "inertia of the body", "q", place) * spin**2 / 2, place)
-        )
+        self.kinetic.append(Energy(self._term(inertia, "inertia of the body", "q", place) * spin**2 / 2, place))
 
     def kinetic_energy(self, energy: object) -> None:
         """Add a kinetic energy (J), quadratic in the rates."""
@@ -180,9 +173,7 @@ class Robot:
     def spring(self, displacement: object, stiffness: object, rest: object = 0) -> None:
         """Add a linear spring along a coordinate (N/m or N m), relaxed at `rest`."""
         place = calling_place()
-        stretch = self._term(displacement, "displacement", "q", place) - self._term(
-            rest, "rest position", "q", place
-        )
+        stretch = self._term(displacement, "displacement", "q", place) - self._term(rest, "rest position", "q", place)
         self.potential.append(Energy(self._term(stiffness, "stiffness", "q", place) * stretch**2 / 2, place))
 
     def dc_motor(
@@ -297,14 +288,12 @@ class Robot:
         """Enter a symbol under a name of its own."""
         if self.stated_task:
             raise ModelError(
-                f"the {what} `{name}` is declared after robot.task(...); move the task to the end of the "
-                "file.",
+                f"the {what} `{name}` is declared after robot.task(...); move the task to the end of the file.",
                 place,
             )
         if name in self.symbols:
             raise ModelError(
-                f"the name `{name}` is used twice in robot `{self.name}`; give the second, a {what}, another "
-                "name.",
+                f"the name `{name}` is used twice in robot `{self.name}`; give the second, a {what}, another name.",
                 place,
             )
         self.symbols[name] = symbol

@@ -15,15 +15,11 @@ def collapsed(expression: Expr) -> Expr:
 
     Only equal coefficients are joined, so that no term is added; the shorter of the two is returned.
     """
-    if not expression.has(sin, cos):
-        return factor_terms(expression)
     angles = {function.args[0] for function in expression.atoms(sin, cos)}
     terms = list(Add.make_args(expression.expand()))
     for angle in sorted(angles, key=default_sort_key):
         terms = list(Add.make_args(_squares_joined(terms, angle)))
-    return min(
-        (expression, factor_terms(_products_joined(terms))), key=lambda candidate: candidate.count_ops()
-    )
+    return min((expression, factor_terms(_products_joined(terms))), key=lambda candidate: candidate.count_ops())
 
 
 def _squares_joined(terms: Iterable[Expr], angle: Expr) -> Expr:
@@ -32,9 +28,7 @@ def _squares_joined(terms: Iterable[Expr], angle: Expr) -> Expr:
     squares: dict[Expr, list[Expr]] = defaultdict(lambda: [S.Zero, S.Zero])
     for term in terms:
         coefficient, factors = term.as_coeff_mul()
-        kind = next(
-            (n for n, square in enumerate((cos(angle) ** 2, sin(angle) ** 2)) if square in factors), None
-        )
+        kind = next((n for n, square in enumerate((cos(angle) ** 2, sin(angle) ** 2)) if square in factors), None)
         if kind is None:
             others.append(term)
         else:

@@ -65,8 +65,7 @@ def parameter_range(
         )
     if lower > upper:
         raise ModelError(
-            f"bounds of `{name}` are ({lower:g}, {upper:g}), the larger first; write bounds=({upper:g}, "
-            f"{lower:g}).",
+            f"bounds of `{name}` are ({lower:g}, {upper:g}), the larger first; write bounds=({upper:g}, {lower:g}).",
             place,
         )
     if not lower <= nominal <= upper:
@@ -77,8 +76,7 @@ def parameter_range(
         )
     if lower == upper and not fixed:
         raise ModelError(
-            f"the bounds of `{name}` leave no room: both are {lower:g}. Write bounds=(lower, upper) or "
-            "fixed=True.",
+            f"the bounds of `{name}` leave no room: both are {lower:g}. Write bounds=(lower, upper) or fixed=True.",
             place,
         )
     return lower, upper

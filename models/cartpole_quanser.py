@@ -15,13 +15,9 @@ pole_half_length = robot.parameter(
     "pole_half_length", 0.16825, "m", tolerance=0.5, meaning="hinge to the pole's centre"
 )
 cart_damping = robot.parameter("cart_damping", 5.4, "N s/m", tolerance=0.5, meaning="friction of the cart")
-pole_damping = robot.parameter(
-    "pole_damping", 0.0024, "N m s", tolerance=0.5, meaning="friction of its hinge"
-)
+pole_damping = robot.parameter("pole_damping", 0.0024, "N m s", tolerance=0.5, meaning="friction of its hinge")
 resistance = robot.parameter("resistance", 2.6, "Ohm", tolerance=0.5, meaning="resistance of the motor")
-motor_constant = robot.parameter(
-    "motor_constant", 7.67e-3, "N m/A", tolerance=0.5, meaning="of torque and back-EMF"
-)
+motor_constant = robot.parameter("motor_constant", 7.67e-3, "N m/A", tolerance=0.5, meaning="of torque and back-EMF")
 motor_efficiency = robot.parameter("motor_efficiency", 0.9, "1", fixed=True)
 gear_efficiency = robot.parameter("gear_efficiency", 0.9, "1", fixed=True)
 gear_ratio = robot.parameter("gear_ratio", 3.71, "1", fixed=True)

@@ -11,22 +11,16 @@ from modelgen import LogCos, Robot
 robot = Robot("furuta", "Rotary pendulum of the Qube-Servo 2, driven by a voltage")
 
 arm = robot.revolute("arm", limit=2, rate_limit=30, meaning="angle of the arm, 0 in the middle")
-pendulum = robot.revolute(
-    "pendulum", continuous=True, rate_limit=40, meaning="angle of the pendulum, 0 upright"
-)
+pendulum = robot.revolute("pendulum", continuous=True, rate_limit=40, meaning="angle of the pendulum, 0 upright")
 
 arm_mass = robot.parameter("arm_mass", 0.095, "kg", tolerance=0.5, meaning="mass of the arm")
 arm_length = robot.parameter("arm_length", 0.085, "m", tolerance=0.5, meaning="length of the arm")
 pendulum_mass = robot.parameter("pendulum_mass", 0.024, "kg", tolerance=0.5, meaning="mass of the pendulum")
 pendulum_length = robot.parameter("pendulum_length", 0.129, "m", tolerance=0.5, meaning="its length")
 arm_damping = robot.parameter("arm_damping", 5e-6, "N m s", tolerance=0.5, meaning="friction of its hinge")
-pendulum_damping = robot.parameter(
-    "pendulum_damping", 1e-6, "N m s", tolerance=0.5, meaning="friction of its hinge"
-)
+pendulum_damping = robot.parameter("pendulum_damping", 1e-6, "N m s", tolerance=0.5, meaning="friction of its hinge")
 resistance = robot.parameter("resistance", 8.4, "Ohm", tolerance=0.5, meaning="resistance of the motor")
-torque_constant = robot.parameter(
-    "torque_constant", 0.042, "N m/A", tolerance=0.5, meaning="also of the back-EMF"
-)
+torque_constant = robot.parameter("torque_constant", 0.042, "N m/A", tolerance=0.5, meaning="also of the back-EMF")
 
 voltage = robot.input("voltage", 8, "V", meaning="motor voltage")
 

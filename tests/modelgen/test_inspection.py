@@ -26,14 +26,14 @@ class Draft:
         self.robot.apply(self.s, self.force)
 
     def check(self, **task):
-        statement = dict(
-            state_cost=self.cost,
-            action_cost=LogCos(1),
-            start={},
-            horizon=5,
-            weight_at_horizon=0.5,
-            control_rate=100,
-        )
+        statement = {
+            "state_cost": self.cost,
+            "action_cost": LogCos(1),
+            "start": {},
+            "horizon": 5,
+            "weight_at_horizon": 0.5,
+            "control_rate": 100,
+        }
         self.robot.task(**{**statement, **task})
         inspect(self.robot, equations_of_motion(self.robot))
 
@@ -145,6 +145,11 @@ def test_right_target(draft):
 def test_negative_cost(draft):
     draft.bodies()
     draft.rejected("reward would be positive", "squares", state_cost=draft.s**3)
+
+
+def test_cost_that_jumps_where_an_angle_wraps(draft):
+    draft.bodies()
+    draft.rejected("jumps", "`turn`", "(pi * sin((turn", state_cost=(draft.q - 1) ** 2, target={"turn": 1})
 
 
 def test_no_cost(draft):

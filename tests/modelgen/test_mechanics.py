@@ -137,9 +137,7 @@ def test_kinetic_energy_with_parts_linear_in_the_rates_and_free_of_them():
 def test_input_that_is_not_affine():
     robot, s, force = block()
     robot.apply(s, sin(force))
-    with pytest.raises(
-        ModelError, match=r"test_mechanics\.py:\d+: .*sin\(force\).*not affine in the input `force`"
-    ):
+    with pytest.raises(ModelError, match=r"test_mechanics\.py:\d+: .*sin\(force\).*not affine in the input `force`"):
         stated(robot, s**2)
 
 
@@ -174,9 +172,7 @@ def test_metadata_orders_positions_before_rates():
     robot.revolute("a", continuous=True, rate_limit=3, meaning="first")
     robot.prismatic("b", limit=1, rate_limit=2)
     robot.input("u", 1, "N")
-    robot.task(
-        state_cost=0, action_cost=LogCos(1), start={}, horizon=1, weight_at_horizon=0.5, control_rate=100
-    )
+    robot.task(state_cost=0, action_cost=LogCos(1), start={}, horizon=1, weight_at_horizon=0.5, control_rate=100)
     states = metadata(robot).states
     assert [state.name for state in states] == ["a", "b", "a_rate", "b_rate"]
     assert [state.unit for state in states] == ["rad", "m", "rad/s", "m/s"]

@@ -175,9 +175,9 @@ class TestHash:
     def test_content_matters(self, folder, old, new):
         assert old in MODEL
         if "gravity" in new:
-            new = new.replace(
-                "robot.point_mass", "robot.potential_energy(mass * s)\nrobot.point_mass"
-            ).replace("robot.gravity(1.62)\n", "")
+            new = new.replace("robot.point_mass", "robot.potential_energy(mass * s)\nrobot.point_mass").replace(
+                "robot.gravity(1.62)\n", ""
+            )
         assert self.hashed(folder, MODEL) != self.hashed(folder, MODEL.replace(old, new))
 
     def test_an_edited_helper_matters(self, folder):

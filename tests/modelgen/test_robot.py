@@ -13,9 +13,9 @@ from modelgen import LogCos, ModelError, Quadratic, Robot, Tanh
 from modelgen.declarations import Coordinate
 from modelgen.mechanics import metadata
 
-TASK = dict(
-    state_cost=0, action_cost=LogCos(1), start={}, horizon=5, weight_at_horizon=0.5, control_rate=125
-)  # fmt: skip
+TASK = {
+    "state_cost": 0, "action_cost": LogCos(1), "start": {}, "horizon": 5, "weight_at_horizon": 0.5, "control_rate": 125
+}  # fmt: skip
 
 
 def cart():

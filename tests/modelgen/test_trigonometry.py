@@ -1,6 +1,6 @@
 """Joined sums of sines and cosines keep their value and lose their length."""
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sympy import Add, cos, pi, prod, sin, symbols
 
@@ -26,13 +26,12 @@ def test_unequal_coefficients_stay():
 
 
 factors = st.sampled_from([sin(a), cos(a), sin(b), cos(b), cos(a + b), sin(a + b), cos(c), m, k])
-products = st.builds(
-    lambda number, parts: number * prod(parts), st.integers(-3, 3), st.lists(factors, max_size=4)
-)
+products = st.builds(lambda number, parts: number * prod(parts), st.integers(-3, 3), st.lists(factors, max_size=4))
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(products, max_size=8))
+@example([2, m, 3 * m])
 def test_value_is_kept(terms):
     expression = Add(*terms)
     result = collapsed(expression)
