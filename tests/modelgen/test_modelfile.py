@@ -1,13 +1,19 @@
 """Finding, executing and naming model files: no user's mistake ends in a traceback."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+import modelgen
 from modelgen import ModelError, modelfile
-from modelgen.mechanics import metadata
+from modelgen.inspection import inspect
+from modelgen.mechanics import equations_of_motion, metadata
 
 MODEL = """
 from modelgen import LogCos, Robot
@@ -203,3 +209,37 @@ class TestHash:
             for seed in ("1", "2")
         }
         assert len(outputs) == 1
+
+
+class TestDamagedFiles:
+    """Whatever is done to a sound file, it is taken or refused with one paragraph, never with a traceback."""
+
+    TEMPLATE = (Path(modelgen.__file__).parent / "template.py.txt").read_text().replace("NAME", "slider")
+    WORDS = tuple(dict.fromkeys(re.findall(r"[a-z_]+|[0-9.]+|[*/()+=,-]|\"[^\"]*\"", TEMPLATE.split('"""')[2])))
+
+    def outcome(self, folder, text):
+        written(folder, text)
+        try:
+            robot = modelfile.load("slider")
+            inspect(robot, equations_of_motion(robot))
+        except ModelError as error:
+            return str(error)
+        return ""
+
+    def test_without_any_one_line(self, folder):
+        lines = self.TEMPLATE.splitlines(keepends=True)
+        assert not self.outcome(folder, self.TEMPLATE)
+        for missing in range(len(lines)):
+            message = self.outcome(folder, "".join(lines[:missing] + lines[missing + 1 :]))
+            assert "\n" not in message
+            if lines[missing].startswith(("robot", "trolley", "swing", "load", "force", "    horizon")):
+                assert message, lines[missing]
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(data=st.data())
+    def test_with_words_exchanged(self, folder, data):
+        old, new = data.draw(st.sampled_from(self.WORDS)), data.draw(st.sampled_from(self.WORDS))
+        parts = self.TEMPLATE.split(old)
+        place = data.draw(st.integers(1, len(parts) - 1))
+        text = old.join(parts[:place]) + new + old.join(parts[place:])
+        assert "\n" not in self.outcome(folder, text)

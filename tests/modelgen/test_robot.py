@@ -264,6 +264,10 @@ class TestTask:
         task = metadata(self.changed()).task
         assert (task.target, task.start_mean, task.start_deviation) == ((0, 0), (0, 0), (0, 0))
 
+    def test_a_state_that_is_not_named_starts_at_its_target(self):
+        task = metadata(self.changed(target={"s": 0.5}, start={"s_rate": (0.1, 0.2)})).task
+        assert (task.start_mean, task.start_deviation) == ((0.5, 0.1), (0, 0.2))
+
     @pytest.mark.parametrize(
         ("control", "simulation"), [(125, 500), (500, 500), (1000, 1000), (60, 480), (333, 666), (50, 500)]
     )
