@@ -252,3 +252,15 @@ def test_a_folder_that_cannot_be_written_keeps_its_machine_code_in_the_users_cac
     (hits, _), errors = _run_with(folder, tmp_path / "none")
     assert hits == "0"
     assert "NUMBA_CACHE_DIR" in errors
+
+
+def test_nan_of_a_state_that_nothing_depends_on_is_kept():
+    """The arm's angle turns up nowhere in furuta's dynamics, so its gradient is an exact zero elsewhere."""
+    robot = modelgen.load("furuta")
+    x = np.random.default_rng(0).uniform(-1, 1, (3, 4))
+    u, costate = np.zeros((3, 1)), np.ones((3, 4))
+    assert (robot.hamiltonian_gradient(x, u, costate)[0][:, 0] == 0).all()
+    x[1, 0] = np.nan
+    slope = robot.hamiltonian_gradient(x, u, costate)[0]
+    assert np.isnan(slope[1, 0])
+    assert np.isfinite(slope[[0, 2]]).all()

@@ -356,6 +356,7 @@ def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dthe
     c7 = real(425.9196850393701)
     for i in range(x.size // 4):
         row = 0 if per_sample is None else 7 * i
+        cart = x[4 * i + 0]
         pole = x[4 * i + 1]
         cart_rate = x[4 * i + 2]
         pole_rate = x[4 * i + 3]
@@ -400,7 +401,7 @@ def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dthe
         t27 = pole_half_length * (t7 * t21)
         t28 = t2s * t24 - t2c * t22
         t29 = pole_rate * (t10 * t19)
-        dH_dx[4 * i + 0] = c1
+        dH_dx[4 * i + 0] = cart - cart
         dH_dx[4 * i + 1] = t2s * (t4 * t22) + t2c * (t4 * t24)
         dH_dx[4 * i + 2] = costate_cart - t1 * t25 - cart_damping * t19
         dH_dx[4 * i + 3] = t29 + (costate_pole - pole_damping * t18 + t29)

@@ -298,6 +298,7 @@ def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dthe
     c3 = real(9.81)
     for i in range(x.size // 4):
         row = 0 if per_sample is None else 5 * i
+        cart = x[4 * i + 0]
         pole = x[4 * i + 1]
         cart_rate = x[4 * i + 2]
         pole_rate = x[4 * i + 3]
@@ -332,7 +333,7 @@ def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dthe
         t19 = pole_half_length * (pole_mass * t16)
         t20 = t1s * t18 - t1c * t17
         t21 = pole_rate * (t6 * t14)
-        dH_dx[4 * i + 0] = c1
+        dH_dx[4 * i + 0] = cart - cart
         dH_dx[4 * i + 1] = t1s * (t3 * t17) + t1c * (t3 * t18)
         dH_dx[4 * i + 2] = costate_cart - cart_damping * t14
         dH_dx[4 * i + 3] = t21 + (costate_pole - pole_damping * t13 + t21)

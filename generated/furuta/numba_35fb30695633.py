@@ -409,6 +409,7 @@ def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dthe
     c7 = real(4.905)
     for i in range(x.size // 4):
         row = 0 if per_sample is None else 8 * i
+        arm = x[4 * i + 0]
         pendulum = x[4 * i + 1]
         arm_rate = x[4 * i + 2]
         pendulum_rate = x[4 * i + 3]
@@ -477,7 +478,7 @@ def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dthe
         t50 = pendulum_length * (pendulum_mass * t49)
         t51 = t2c * (t2c * t36 - (t45 + t45) + t6 * t41) - t2s * (t6 * t43 + t2s * t36)
         t52 = arm_length * (pendulum_mass * t31 + arm_mass * t44)
-        dH_dx[4 * i + 0] = c1
+        dH_dx[4 * i + 0] = arm - arm
         dH_dx[4 * i + 1] = t51
         dH_dx[4 * i + 2] = t46 + (costate_arm - pendulum_rate * t38 - t8 * t39 - arm_damping * t30 + t46)
         dH_dx[4 * i + 3] = costate_pendulum - pendulum_damping * t29 - arm_rate * t38 - t48 - t48
