@@ -90,7 +90,10 @@ def main(argv: list[str] | None = None) -> int:
     kind, run = commands[words[0]]
     parse = partial(tyro.cli, kind, prog=f"solver {words[0]}", args=words[1:], config=(FlagCreatePairsOff,))
     try:
-        run(parse(default=_train_default(words[1:])) if kind is Train else parse())
+        options = parse()
+        if isinstance(options, Train) and options.robot:
+            options = parse(default=_with_preset(options))
+        run(options)
     except (SolverError, ModelError) as error:
         print(f"error: {error}", file=sys.stderr)
         return USAGE
@@ -100,17 +103,12 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _train_default(words: list[str]) -> Train:
-    """The preset's settings for the robot, which tyro then lets the command line change."""
-    preset = next((words[i + 1] for i, w in enumerate(words[:-1]) if w == "--preset"), "fast")
-    robot = next((w for w in words[:1] if not w.startswith("-")), None)
-    if robot is None:
-        return Train()
-    generated = next((words[i + 1] for i, w in enumerate(words[:-1]) if w == "--generated"), None)
+def _with_preset(options: Train) -> Train:
+    """The preset's settings for the robot, as the default that the command line then changes."""
     from modelgen.artifact import find, read
 
-    metadata = read(find(robot, generated)).metadata
-    return Train(robot=robot, preset=preset, settings=make_settings(preset, metadata))
+    metadata = read(find(options.robot, options.generated)).metadata
+    return Train(settings=make_settings(options.preset, metadata))
 
 
 def _train(options: Train) -> None:
