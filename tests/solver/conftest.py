@@ -1,0 +1,99 @@
+"""Shared by the solver's tests: compiled robots, tiny settings, and one tiny trained run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import modelgen
+from modelgen.loader import CompiledRobot
+from solver.settings import Settings
+from solver.training import start
+
+TINY: dict[str, Any] = {
+    "iterations": 5,
+    "states": 192,
+    "epochs": 2,
+    "minibatch": 50,
+    "trace_decay": 0.8,
+    "trace_floor": 0.1,
+    "holds": (2, 1),
+    "members": 2,
+    "layers": 2,
+    "width": 8,
+    "evaluate_every": 2,
+    "episodes": 3,
+    "threads": 1,
+    "chunk": 80,
+}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """The suite shares its machine; subprocesses inherit the limit."""
+    os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    torch.set_num_threads(1)
+
+
+@cache
+def _load(name: str, dtype: str) -> CompiledRobot:
+    return modelgen.load(name, backend="numba", dtype=dtype, parallel=False)
+
+
+@pytest.fixture(scope="session")
+def load() -> Callable[[str], CompiledRobot]:
+    """Serial float32 Numba kernels, as the solver uses them."""
+    return lambda name: _load(name, "float32")
+
+
+@pytest.fixture(scope="session")
+def load64() -> Callable[[str], CompiledRobot]:
+    """Serial float64 Numba kernels, for references."""
+    return lambda name: _load(name, "float64")
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Callable[..., Settings]:
+    """Settings of a run that takes well under a second."""
+    return lambda **changes: Settings(**{**TINY, **changes})
+
+
+@pytest.fixture(scope="session")
+def tiny_options() -> list[str]:
+    """The same settings as words on the command line."""
+    words = []
+    for name, value in TINY.items():
+        values = value if isinstance(value, tuple) else (value,)
+        words += ["--" + name.replace("_", "-"), *map(str, values)]
+    return words
+
+
+@pytest.fixture(scope="session")
+def train_tiny(tiny: Callable[..., Settings]) -> Callable[..., None]:
+    """Train a tiny pendulum run in a folder."""
+
+    def train(folder: Path, report: Callable[[dict[str, float]], None] = lambda _: None, **changes: Any) -> None:
+        start("pendulum", "fast", tiny(**changes), folder, None, report)
+
+    return train
+
+
+@pytest.fixture(scope="session")
+def finished_run(train_tiny: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished tiny pendulum run; tests must not change it."""
+    folder = tmp_path_factory.mktemp("runs") / "finished"
+    train_tiny(folder)
+    return folder
+
+
+@pytest.fixture
+def run_copy(finished_run: Path, tmp_path: Path) -> Path:
+    """A copy of the tiny run that a test may damage."""
+    return Path(shutil.copytree(finished_run, tmp_path / "run"))
