@@ -65,12 +65,11 @@ def tanh(weights: Tensor, limits: Tensor) -> ActionCost:
     """
     scale = 2.0 * weights * limits
 
-    def log_cosh(y: Tensor) -> Tensor:
-        return y.abs() + torch.log1p(torch.exp(-2.0 * y.abs())) - math.log(2.0)
-
     def cost_of_policy(w: Tensor) -> Tensor:
-        y = w / scale
-        return (scale * limits * (y * torch.tanh(y) - log_cosh(y))).sum(-1)
+        y = (w / scale).abs()  # y tanh(y) - log cosh(y), without the two terms that both grow as y
+        return (
+            scale * limits * (math.log(2.0) - 2.0 * y * torch.sigmoid(-2.0 * y) - torch.log1p(torch.exp(-2.0 * y)))
+        ).sum(-1)
 
     return ActionCost(
         policy=lambda w: limits * torch.tanh(w / scale),
