@@ -262,8 +262,8 @@ def _imbalance(
         state = state + step / 6 * (rates[0] + 2 * rates[1] + 2 * rates[2] + rates[3])
         work = work + step / 6 * (powers[0] + 2 * powers[1] + 2 * powers[2] + powers[3])
         largest = np.maximum(largest, size(state) + np.abs(work))
-    if not np.isfinite(state).all():
-        return math.inf
+        if not np.isfinite(state).all():
+            return math.inf
     return float((np.abs(energy(state) - energy(start) - work) / largest).max())
 
 

@@ -218,6 +218,11 @@ class TestEnergyBalance:
     def test_right_kernel(self, slider):
         assert energy_balance(*slider, self.kernels(slider[1], lambda _: 0)).passed
 
+    def test_kernel_whose_input_is_too_strong(self, slider):
+        robot, equations = slider
+        stronger = replace(equations, input_matrix=equations.input_matrix * 1.000001)
+        assert not energy_balance(robot, equations, self.kernels(stronger, lambda _: 0)).passed
+
     def test_kernel_that_makes_energy(self, slider):
         check = energy_balance(*slider, self.kernels(slider[1], lambda rate: rate * 1e-6))
         assert not check.passed
