@@ -119,10 +119,13 @@ class Trainer:
         fit = Fit(s.epochs, s.minibatch, s.loss_power)
         seed = stream(s.seed, k, Purpose.MINIBATCHES)
         loss = fit_ensemble(self.ensemble, self.optimisers, x, target, fit, seed, workers)
-        if not math.isfinite(loss):
+        fitted = float(FrozenValue(self.ensemble)(x)[0].mean())
+        if not math.isfinite(loss + fitted) or fitted < 3.0 * self.worst_value:
             raise DivergenceError(
-                f"iteration {k}: the fit produced NaN. The learning rate {rate:.2g} is the likely cause; train again "
-                "with a smaller --learning-rate. The checkpoint of the iteration before is kept."
+                f"iteration {k}: the fit left a mean value of {fitted:.3g} and a loss of {loss:.3g}, while the "
+                f"costliest behaviour in the state domain is worth {self.worst_value:.3g}. The learning rate "
+                f"{rate:.2g} is the likely cause; train again with a smaller --learning-rate. The checkpoint of the "
+                "iteration before is kept."
             )
         self.iteration += 1
         return {
