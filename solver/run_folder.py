@@ -85,9 +85,21 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:
     if not path.is_file():
         raise SolverError(f"{folder} holds no {CHECKPOINT}: training has not finished its first iteration.")
     try:
+        with zipfile.ZipFile(path) as archive:  # torch.load does not compare the checksums
+            edited = archive.testzip()
+        if edited is not None:
+            raise ValueError(f"the checksum of its part {edited} is wrong")
         content = torch.load(path, map_location=device, weights_only=True)
         missing = {"iteration", "ensemble", "optimisers", "artifact_hash"} - set(content)
-    except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
+    except (
+        OSError,
+        RuntimeError,
+        EOFError,
+        ValueError,
+        TypeError,
+        pickle.UnpicklingError,
+        zipfile.BadZipFile,
+    ) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SolverError(
             f"{path} is damaged ({reason}). It was edited or copied in part; copy it again or train again."
