@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from modelgen.errors import suggestion
 from modelgen.metadata import Metadata
 from solver.errors import SolverError
 from solver.game import NO_ADVERSARY, Radii
@@ -14,6 +16,8 @@ from solver.value_target import Trace
 
 Algorithm = Literal["rfvi", "cfvi"]
 Device = Literal["cpu", "cuda"]
+Modulation = Literal["wiener", "stationary"]
+CHOICES = {"algorithm": get_args(Algorithm), "device": get_args(Device), "modulation": get_args(Modulation)}
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ class Settings:
     """Radius of the observation adversary, in units of the state."""
     alpha_parameters: float = 0.15
     """The model adversary's share of every nominal parameter."""
-    modulation: Literal["wiener", "stationary"] = "wiener"
+    modulation: Modulation = "wiener"
     """Radii of the first three adversaries: modulated by a Wiener process (the authors') or fixed."""
     evaluate_every: int = 5
     """Iterations between evaluations by rollouts; the last iteration is always evaluated."""
@@ -84,7 +88,9 @@ class Settings:
     stream, so results depend on it."""
 
     def __post_init__(self) -> None:
-        """SolverError names the first setting out of its range."""
+        """SolverError names the first setting of another type or out of its range."""
+        for setting in dataclasses.fields(self):
+            _require_type(setting.name, str(setting.type), getattr(self, setting.name))
         least: dict[str, float] = {"iterations": 1, "states": 1, "epochs": 1, "minibatch": 1, "members": 1}
         least |= {"layers": 1, "width": 1, "evaluate_every": 1, "episodes": 1, "threads": 1, "chunk": 1}
         least |= dict.fromkeys(("weight_decay", "position_scale", "rate_scale", "alpha_state"), 0.0)
@@ -102,7 +108,7 @@ class Settings:
             raise SolverError("setting trace_floor is 0, a target without end; give for example 1e-4")
         if self.alpha_parameters >= 1.0:
             raise SolverError("setting alpha_parameters is a share of the nominal value; give less than 1")
-        if not self.holds or min(self.holds) < 1:
+        if not self.holds or not all(type(hold) is int and hold >= 1 for hold in self.holds):
             raise SolverError(f"setting holds is {self.holds}; give whole control periods, for example 4 2 1")
 
     @property
@@ -116,6 +122,18 @@ class Settings:
         """The look-ahead of an iteration."""
         stage = iteration * len(self.holds) // self.iterations
         return Trace(self.trace_decay, self.trace_floor, self.holds[stage])
+
+
+def _require_type(name: str, kind: str, value: object) -> None:
+    """SolverError unless a setting from Python or run.json is of the annotated kind."""
+    if name in CHOICES and value not in CHOICES[name]:
+        raise SolverError(f"setting {name} is {value!r}; choices are {', '.join(CHOICES[name])}")
+    if kind == "int" and type(value) is not int:
+        raise SolverError(f"setting {name} is {value!r}; give a whole number")
+    if kind == "float" and (type(value) not in (int, float) or not math.isfinite(value)):  # type: ignore[arg-type]
+        raise SolverError(f"setting {name} is {value!r}; give a finite number")
+    if kind == "bool" and type(value) is not bool:
+        raise SolverError(f"setting {name} is {value!r}; give True or False")
 
 
 def fast(metadata: Metadata) -> dict[str, Any]:
@@ -154,9 +172,10 @@ PRESETS = {"fast": fast, "paper": paper}
 def make_settings(preset: str, metadata: Metadata, **changes: Any) -> Settings:
     """A preset for a robot with some settings changed; SolverError for an unknown preset or setting."""
     if preset not in PRESETS:
-        raise SolverError(f"unknown preset '{preset}'; presets are {', '.join(PRESETS)}")
+        raise SolverError(f"unknown preset '{preset}'.{suggestion(preset, PRESETS)} Presets: {', '.join(PRESETS)}")
     known = {f.name for f in dataclasses.fields(Settings)}
     for name in changes:
         if name not in known:
-            raise SolverError(f"unknown setting '{name}'; settings are {', '.join(sorted(known))}")
+            hint = suggestion(name, known)
+            raise SolverError(f"unknown setting '{name}'.{hint} Settings: {', '.join(sorted(known))}")
     return Settings(**{**PRESETS[preset](metadata), **changes})
