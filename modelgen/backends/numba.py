@@ -5,7 +5,6 @@ The loop is serial and releases the GIL; with `parallel` the samples are cut int
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -13,7 +12,7 @@ from types import ModuleType
 from modelgen.backends.host import Array, HostKernels
 from modelgen.backends.modules import emitted_module
 from modelgen.backends.source import Dialect, listing
-from modelgen.backends.threads import run_chunks
+from modelgen.backends.threads import chunk_count, run_chunks
 from modelgen.graph import Graph, Node
 from modelgen.manifest import Manifest
 from modelgen.program import Function, Program
@@ -48,9 +47,9 @@ def _kernel(program: Program, function: Function) -> str:
     used = {*graph.reachable(function.roots), *unused.values()}
     body = []
     for argument in function.arguments:
-        row = "row" if argument.name == "theta" else f"{len(argument.entries)} * i"
+        row = "row" if argument.name == "theta" else "i"
         body += [
-            f"{graph.operations[node].name} = {argument.name}[{row} + {j}]"
+            f"{graph.operations[node].name} = load({argument.name}, {row}, {len(argument.entries)}, {j})"
             for j, node in enumerate(argument.entries)
             if node in used
         ]
@@ -62,16 +61,16 @@ def _kernel(program: Program, function: Function) -> str:
             if (output.name, j) in unused:
                 name = graph.operations[unused[output.name, j]].name
                 value = f"{name} - {name}"
-            body.append(f"{output.name}[{count} * i + {j}] = {value}")
+            body.append(f"store({output.name}, i, {count}, {j}, {value})")
     names = [argument.name for argument in function.arguments]
-    theta = next(argument for argument in function.arguments if argument.name == "theta")
     head = [
-        f"def {function.name}({', '.join([*names, 'per_sample', *(output.name for output in function.outputs)])}):",
+        f"def {function.name}({', '.join([*names, *(output.name for output in function.outputs)])}):",
         "    real = x.dtype.type",
         "    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64",
         *(f"    {name} = real({value!r})" for value, name in literals.items()),
-        f"    for i in range(x.size // {len(function.arguments[0].entries)}):",
-        f"        row = 0 if per_sample is None else {len(theta.entries)} * i",
+        "    step = 0 if theta.ndim == 1 else 1",
+        "    for i in range(x.shape[0]):",
+        "        row = step * i",
     ]
     return "\n".join(["@kernel", *head, *(f"        {line}" for line in body)]) + "\n"
 
@@ -109,25 +108,15 @@ class NumbaKernels(HostKernels):
 
     def _run(self, function: str, arrays: dict[str, Array], results: Sequence[Array], samples: int) -> None:
         kernel = getattr(self._module, function)
-        signature = self._signatures[function]
-        # Kernels index flat arrays by constant strides, which LLVM needs to know to vectorise the loop.
-        columns = [(arrays[name].reshape(-1), self._sizes[name]) for name in signature.arguments]
-        columns += [
-            (result.reshape(-1), math.prod(shape))
-            for result, (_, shape) in zip(results, signature.outputs, strict=True)
-        ]
-        names = [*signature.arguments, *(name for name, _ in signature.outputs)]
-        position = len(signature.arguments)
-        per_sample = 1 if arrays["theta"].ndim == 2 else None
+        inputs = [arrays[name] for name in self._signatures[function].arguments]
 
         def chunk(start: int, stop: int) -> None:
-            rows = [
-                flat if name == "theta" and per_sample is None else flat[width * start : width * stop]
-                for name, (flat, width) in zip(names, columns, strict=True)
-            ]
-            kernel(*rows[:position], per_sample, *rows[position:])
+            rows = [array if array is theta else array[start:stop] for array in inputs]
+            kernel(*rows, *(result[start:stop] for result in results))
 
-        if self._parallel:
-            run_chunks(chunk, samples)
+        theta = arrays["theta"] if arrays["theta"].ndim == 1 else None
+        count = chunk_count(samples) if self._parallel else 1
+        if count > 1:
+            run_chunks(chunk, samples, count)
         elif samples:
-            chunk(0, samples)
+            kernel(*inputs, *results)

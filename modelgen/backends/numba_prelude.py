@@ -1,4 +1,4 @@
-# mypy: disallow-untyped-defs=False, disallow-subclassing-any=False
+# mypy: disallow-untyped-defs=False, disallow-subclassing-any=False, disallow-untyped-calls=False
 """What every emitted Numba module begins with; its text is copied into the module, which then stands alone.
 
 `sincos` has no branch, no table and no call, so that LLVM vectorises the sample loop around it.
@@ -9,7 +9,10 @@ import warnings
 
 import numpy as np
 from numba import njit
+from numba.core import types
 from numba.core.compiler import Compiler
+from numba.core.typing import signature
+from numba.extending import intrinsic
 
 # Fused multiply-add and the freedom to ignore the sign of zero; NaN and infinity keep their meaning.
 FAST = {"contract", "nsz"}
@@ -24,6 +27,39 @@ class DistinctArrays(Compiler):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.state.flags.noalias = True
+
+
+def _address(context, builder, array_type, array, row, width, column):
+    """Where an entry lies, as an address that LLVM knows not to overflow.
+
+    It would otherwise check every strided store for overflow before it vectorises a loop, and it gives up
+    beyond sixteen of them. Rows are `width` wide, known when the kernel is compiled.
+    """
+    sure = ("nsw", "nuw")
+    start = builder.mul(row, row.type(width.literal_value), flags=sure)
+    position = builder.add(start, row.type(column.literal_value), flags=sure)
+    return builder.gep(context.make_array(array_type)(context, builder, array).data, [position], inbounds=True)
+
+
+@intrinsic(prefer_literal=True)
+def load(_context, array, _row, width, column):
+    """Entry `column` of a row of a contiguous array."""
+
+    def generate(context, builder, call, values):
+        return builder.load(_address(context, builder, call.args[0], values[0], values[1], width, column))
+
+    return signature(array.dtype, array, types.intp, width, column), generate
+
+
+@intrinsic(prefer_literal=True)
+def store(_context, array, _row, width, column, _value):
+    """Set entry `column` of a row of a contiguous array."""
+
+    def generate(context, builder, call, values):
+        builder.store(values[4], _address(context, builder, call.args[0], values[0], values[1], width, column))
+        return context.get_dummy_value()
+
+    return signature(types.none, array, types.intp, width, column, array.dtype), generate
 
 
 def kernel(function):

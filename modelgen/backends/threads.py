@@ -23,13 +23,13 @@ def threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_chunks(chunk: Callable[[int, int], None], samples: int) -> None:
-    """Call chunk(start, stop) so that the ranges cover all samples, on as many threads as pay."""
-    count = max(1, min(threads(), samples // _FEWEST))
-    if count == 1:
-        if samples:
-            chunk(0, samples)
-        return
+def chunk_count(samples: int) -> int:
+    """How many threads pay for this many samples."""
+    return max(1, min(threads(), samples // _FEWEST))
+
+
+def run_chunks(chunk: Callable[[int, int], None], samples: int, count: int) -> None:
+    """Call chunk(start, stop) `count` times at once, so that the ranges cover all samples."""
     bounds = [samples * k // count for k in range(count + 1)]
     jobs = [_workers().submit(chunk, bounds[k], bounds[k + 1]) for k in range(1, count)]
     chunk(bounds[0], bounds[1])

@@ -76,9 +76,9 @@ def _llvm(kernel, dtype):
     from numba import njit
 
     fresh = njit(fastmath=prelude.FAST, error_model="numpy", pipeline_class=prelude.DistinctArrays)(kernel.py_func)
-    arrays = [np.ones(size * 64, dtype) for size in (2, 1, 2)]
-    out = [np.ones(size * 64, dtype) for size in (2, 1, 2)]
-    fresh(*arrays, np.ones(2, dtype), None, *out)
+    arrays = [np.ones((64, size), dtype) for size in (2, 1, 2)]
+    out = [np.ones((64, size), dtype) for size in (2, 1, 2)]
+    fresh(*arrays, np.ones(2, dtype), *out)
     return fresh.inspect_llvm(fresh.signatures[0])
 
 

@@ -5,7 +5,10 @@ import warnings
 
 import numpy as np
 from numba import njit
+from numba.core import types
 from numba.core.compiler import Compiler
+from numba.core.typing import signature
+from numba.extending import intrinsic
 
 # Fused multiply-add and the freedom to ignore the sign of zero; NaN and infinity keep their meaning.
 FAST = {"contract", "nsz"}
@@ -20,6 +23,39 @@ class DistinctArrays(Compiler):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.state.flags.noalias = True
+
+
+def _address(context, builder, array_type, array, row, width, column):
+    """Where an entry lies, as an address that LLVM knows not to overflow.
+
+    It would otherwise check every strided store for overflow before it vectorises a loop, and it gives up
+    beyond sixteen of them. Rows are `width` wide, known when the kernel is compiled.
+    """
+    sure = ("nsw", "nuw")
+    start = builder.mul(row, row.type(width.literal_value), flags=sure)
+    position = builder.add(start, row.type(column.literal_value), flags=sure)
+    return builder.gep(context.make_array(array_type)(context, builder, array).data, [position], inbounds=True)
+
+
+@intrinsic(prefer_literal=True)
+def load(_context, array, _row, width, column):
+    """Entry `column` of a row of a contiguous array."""
+
+    def generate(context, builder, call, values):
+        return builder.load(_address(context, builder, call.args[0], values[0], values[1], width, column))
+
+    return signature(array.dtype, array, types.intp, width, column), generate
+
+
+@intrinsic(prefer_literal=True)
+def store(_context, array, _row, width, column, _value):
+    """Set entry `column` of a row of a contiguous array."""
+
+    def generate(context, builder, call, values):
+        builder.store(values[4], _address(context, builder, call.args[0], values[0], values[1], width, column))
+        return context.get_dummy_value()
+
+    return signature(types.none, array, types.intp, width, column, array.dtype), generate
 
 
 def kernel(function):
@@ -84,7 +120,7 @@ def maximum(a, b):
 
 
 @kernel
-def affine_dynamics(x, theta, per_sample, a, B):
+def affine_dynamics(x, theta, a, B):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(0.0)
@@ -95,18 +131,19 @@ def affine_dynamics(x, theta, per_sample, a, B):
     c6 = real(3.0)
     c7 = real(2.0)
     c8 = real(4.905)
-    for i in range(x.size // 4):
-        row = 0 if per_sample is None else 6 * i
-        shoulder = x[4 * i + 0]
-        elbow = x[4 * i + 1]
-        shoulder_rate = x[4 * i + 2]
-        elbow_rate = x[4 * i + 3]
-        upper_mass = theta[row + 0]
-        upper_length = theta[row + 1]
-        lower_mass = theta[row + 2]
-        lower_length = theta[row + 3]
-        shoulder_damping = theta[row + 4]
-        elbow_damping = theta[row + 5]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        shoulder = load(x, i, 4, 0)
+        elbow = load(x, i, 4, 1)
+        shoulder_rate = load(x, i, 4, 2)
+        elbow_rate = load(x, i, 4, 3)
+        upper_mass = load(theta, row, 6, 0)
+        upper_length = load(theta, row, 6, 1)
+        lower_mass = load(theta, row, 6, 2)
+        lower_length = load(theta, row, 6, 3)
+        shoulder_damping = load(theta, row, 6, 4)
+        elbow_damping = load(theta, row, 6, 5)
         t1 = upper_length * upper_length
         t2 = lower_length * lower_length * (lower_mass * c3)
         t3s, t3c = sincos(elbow, real, half_pi)
@@ -126,22 +163,22 @@ def affine_dynamics(x, theta, per_sample, a, B):
         t17 = t15 * t16
         t18 = t14 * t15
         t19 = -t18
-        a[4 * i + 0] = shoulder_rate
-        a[4 * i + 1] = elbow_rate
-        a[4 * i + 2] = t12 * t13 - t14 * t17
-        a[4 * i + 3] = t17
-        B[8 * i + 0] = c1
-        B[8 * i + 1] = c1
-        B[8 * i + 2] = c1
-        B[8 * i + 3] = c1
-        B[8 * i + 4] = t13 + t14 * t18
-        B[8 * i + 5] = t19
-        B[8 * i + 6] = t19
-        B[8 * i + 7] = t15
+        store(a, i, 4, 0, shoulder_rate)
+        store(a, i, 4, 1, elbow_rate)
+        store(a, i, 4, 2, t12 * t13 - t14 * t17)
+        store(a, i, 4, 3, t17)
+        store(B, i, 8, 0, c1)
+        store(B, i, 8, 1, c1)
+        store(B, i, 8, 2, c1)
+        store(B, i, 8, 3, c1)
+        store(B, i, 8, 4, t13 + t14 * t18)
+        store(B, i, 8, 5, t19)
+        store(B, i, 8, 6, t19)
+        store(B, i, 8, 7, t15)
 
 
 @kernel
-def dynamics(x, u, theta, per_sample, xdot):
+def dynamics(x, u, theta, xdot):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(1.0)
@@ -151,20 +188,21 @@ def dynamics(x, u, theta, per_sample, xdot):
     c5 = real(3.0)
     c6 = real(2.0)
     c7 = real(4.905)
-    for i in range(x.size // 4):
-        row = 0 if per_sample is None else 6 * i
-        shoulder = x[4 * i + 0]
-        elbow = x[4 * i + 1]
-        shoulder_rate = x[4 * i + 2]
-        elbow_rate = x[4 * i + 3]
-        shoulder_torque = u[2 * i + 0]
-        elbow_torque = u[2 * i + 1]
-        upper_mass = theta[row + 0]
-        upper_length = theta[row + 1]
-        lower_mass = theta[row + 2]
-        lower_length = theta[row + 3]
-        shoulder_damping = theta[row + 4]
-        elbow_damping = theta[row + 5]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        shoulder = load(x, i, 4, 0)
+        elbow = load(x, i, 4, 1)
+        shoulder_rate = load(x, i, 4, 2)
+        elbow_rate = load(x, i, 4, 3)
+        shoulder_torque = load(u, i, 2, 0)
+        elbow_torque = load(u, i, 2, 1)
+        upper_mass = load(theta, row, 6, 0)
+        upper_length = load(theta, row, 6, 1)
+        lower_mass = load(theta, row, 6, 2)
+        lower_length = load(theta, row, 6, 3)
+        shoulder_damping = load(theta, row, 6, 4)
+        elbow_damping = load(theta, row, 6, 5)
         t1 = upper_length * upper_length
         t2 = lower_length * lower_length * (lower_mass * c2)
         t3s, t3c = sincos(elbow, real, half_pi)
@@ -181,14 +219,14 @@ def dynamics(x, u, theta, per_sample, xdot):
         t14 = shoulder_torque + (t6 * (shoulder_rate * elbow_rate) + t11 - shoulder_damping * shoulder_rate)
         t15 = elbow_torque + (c7 * (t5 * t9) - t7 * (shoulder_rate * shoulder_rate) - elbow_damping * elbow_rate) - t13 * t14
         t16 = c1 / (t2 - t10 * t13) * t15
-        xdot[4 * i + 0] = shoulder_rate
-        xdot[4 * i + 1] = elbow_rate
-        xdot[4 * i + 2] = t12 * t14 - t13 * t16
-        xdot[4 * i + 3] = t16
+        store(xdot, i, 4, 0, shoulder_rate)
+        store(xdot, i, 4, 1, elbow_rate)
+        store(xdot, i, 4, 2, t12 * t14 - t13 * t16)
+        store(xdot, i, 4, 3, t16)
 
 
 @kernel
-def jacobians(x, theta, per_sample, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
+def jacobians(x, theta, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(0.0)
@@ -199,18 +237,19 @@ def jacobians(x, theta, per_sample, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
     c6 = real(3.0)
     c7 = real(2.0)
     c8 = real(4.905)
-    for i in range(x.size // 4):
-        row = 0 if per_sample is None else 6 * i
-        shoulder = x[4 * i + 0]
-        elbow = x[4 * i + 1]
-        shoulder_rate = x[4 * i + 2]
-        elbow_rate = x[4 * i + 3]
-        upper_mass = theta[row + 0]
-        upper_length = theta[row + 1]
-        lower_mass = theta[row + 2]
-        lower_length = theta[row + 3]
-        shoulder_damping = theta[row + 4]
-        elbow_damping = theta[row + 5]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        shoulder = load(x, i, 4, 0)
+        elbow = load(x, i, 4, 1)
+        shoulder_rate = load(x, i, 4, 2)
+        elbow_rate = load(x, i, 4, 3)
+        upper_mass = load(theta, row, 6, 0)
+        upper_length = load(theta, row, 6, 1)
+        lower_mass = load(theta, row, 6, 2)
+        lower_length = load(theta, row, 6, 3)
+        shoulder_damping = load(theta, row, 6, 4)
+        elbow_damping = load(theta, row, 6, 5)
         t1 = upper_length * upper_length
         t2 = lower_length * lower_length
         t3 = lower_mass * c3
@@ -308,142 +347,142 @@ def jacobians(x, theta, per_sample, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
         t95 = t27 * (t26 * t94 - (t32 * t76 + t31 * t72))
         t96 = t31 * t75 + t27 * t76
         t97 = t27 * (t26 * t96 - (t31 * t76 + t27 * t72))
-        a[4 * i + 0] = shoulder_rate
-        a[4 * i + 1] = elbow_rate
-        a[4 * i + 2] = t29
-        a[4 * i + 3] = t28
-        B[8 * i + 0] = c1
-        B[8 * i + 1] = c1
-        B[8 * i + 2] = c1
-        B[8 * i + 3] = c1
-        B[8 * i + 4] = t32
-        B[8 * i + 5] = t31
-        B[8 * i + 6] = t31
-        B[8 * i + 7] = t27
-        da_dx[16 * i + 0] = c1
-        da_dx[16 * i + 1] = c1
-        da_dx[16 * i + 2] = c2
-        da_dx[16 * i + 3] = c1
-        da_dx[16 * i + 4] = c1
-        da_dx[16 * i + 5] = c1
-        da_dx[16 * i + 6] = c1
-        da_dx[16 * i + 7] = c2
-        da_dx[16 * i + 8] = t25 * t35 - t26 * t37
-        da_dx[16 * i + 9] = t25 * t43 - t26 * t44
-        da_dx[16 * i + 10] = t25 * t45 + t26 * t46
-        da_dx[16 * i + 11] = t25 * t47 + t26 * t48
-        da_dx[16 * i + 12] = t37
-        da_dx[16 * i + 13] = t44
-        da_dx[16 * i + 14] = -t46
-        da_dx[16 * i + 15] = -t48
-        dB_dx[32 * i + 0] = c1
-        dB_dx[32 * i + 1] = c1
-        dB_dx[32 * i + 2] = c1
-        dB_dx[32 * i + 3] = c1
-        dB_dx[32 * i + 4] = c1
-        dB_dx[32 * i + 5] = c1
-        dB_dx[32 * i + 6] = c1
-        dB_dx[32 * i + 7] = c1
-        dB_dx[32 * i + 8] = c1
-        dB_dx[32 * i + 9] = c1
-        dB_dx[32 * i + 10] = c1
-        dB_dx[32 * i + 11] = c1
-        dB_dx[32 * i + 12] = c1
-        dB_dx[32 * i + 13] = c1
-        dB_dx[32 * i + 14] = c1
-        dB_dx[32 * i + 15] = c1
-        dB_dx[32 * i + 16] = c1
-        dB_dx[32 * i + 17] = t25 * t49 - t26 * t50
-        dB_dx[32 * i + 18] = c1
-        dB_dx[32 * i + 19] = c1
-        dB_dx[32 * i + 20] = c1
-        dB_dx[32 * i + 21] = t25 * t51 - t26 * t52
-        dB_dx[32 * i + 22] = c1
-        dB_dx[32 * i + 23] = c1
-        dB_dx[32 * i + 24] = c1
-        dB_dx[32 * i + 25] = t50
-        dB_dx[32 * i + 26] = c1
-        dB_dx[32 * i + 27] = c1
-        dB_dx[32 * i + 28] = c1
-        dB_dx[32 * i + 29] = t52
-        dB_dx[32 * i + 30] = c1
-        dB_dx[32 * i + 31] = c1
-        da_dtheta[24 * i + 0] = c1
-        da_dtheta[24 * i + 1] = c1
-        da_dtheta[24 * i + 2] = c1
-        da_dtheta[24 * i + 3] = c1
-        da_dtheta[24 * i + 4] = c1
-        da_dtheta[24 * i + 5] = c1
-        da_dtheta[24 * i + 6] = c1
-        da_dtheta[24 * i + 7] = c1
-        da_dtheta[24 * i + 8] = c1
-        da_dtheta[24 * i + 9] = c1
-        da_dtheta[24 * i + 10] = c1
-        da_dtheta[24 * i + 11] = c1
-        da_dtheta[24 * i + 12] = t25 * t54 + t26 * t55
-        da_dtheta[24 * i + 13] = t25 * t62 + t26 * t63
-        da_dtheta[24 * i + 14] = t25 * t69 - t26 * t71
-        da_dtheta[24 * i + 15] = t25 * t77 - t26 * t79
-        da_dtheta[24 * i + 16] = -(shoulder_rate * t25 + t26 * t80)
-        da_dtheta[24 * i + 17] = t26 * t81
-        da_dtheta[24 * i + 18] = -t55
-        da_dtheta[24 * i + 19] = -t63
-        da_dtheta[24 * i + 20] = t71
-        da_dtheta[24 * i + 21] = t79
-        da_dtheta[24 * i + 22] = t80
-        da_dtheta[24 * i + 23] = -t81
-        dB_dtheta[48 * i + 0] = c1
-        dB_dtheta[48 * i + 1] = c1
-        dB_dtheta[48 * i + 2] = c1
-        dB_dtheta[48 * i + 3] = c1
-        dB_dtheta[48 * i + 4] = c1
-        dB_dtheta[48 * i + 5] = c1
-        dB_dtheta[48 * i + 6] = c1
-        dB_dtheta[48 * i + 7] = c1
-        dB_dtheta[48 * i + 8] = c1
-        dB_dtheta[48 * i + 9] = c1
-        dB_dtheta[48 * i + 10] = c1
-        dB_dtheta[48 * i + 11] = c1
-        dB_dtheta[48 * i + 12] = c1
-        dB_dtheta[48 * i + 13] = c1
-        dB_dtheta[48 * i + 14] = c1
-        dB_dtheta[48 * i + 15] = c1
-        dB_dtheta[48 * i + 16] = c1
-        dB_dtheta[48 * i + 17] = c1
-        dB_dtheta[48 * i + 18] = c1
-        dB_dtheta[48 * i + 19] = c1
-        dB_dtheta[48 * i + 20] = c1
-        dB_dtheta[48 * i + 21] = c1
-        dB_dtheta[48 * i + 22] = c1
-        dB_dtheta[48 * i + 23] = c1
-        dB_dtheta[48 * i + 24] = -(t25 * t82 + t26 * t83)
-        dB_dtheta[48 * i + 25] = -(t25 * t86 + t26 * t87)
-        dB_dtheta[48 * i + 26] = -(t25 * t90 + t26 * t91)
-        dB_dtheta[48 * i + 27] = -(t25 * t94 + t26 * t95)
-        dB_dtheta[48 * i + 28] = c1
-        dB_dtheta[48 * i + 29] = c1
-        dB_dtheta[48 * i + 30] = -(t25 * t84 + t26 * t85)
-        dB_dtheta[48 * i + 31] = -(t25 * t88 + t26 * t89)
-        dB_dtheta[48 * i + 32] = -(t25 * t92 + t26 * t93)
-        dB_dtheta[48 * i + 33] = -(t25 * t96 + t26 * t97)
-        dB_dtheta[48 * i + 34] = c1
-        dB_dtheta[48 * i + 35] = c1
-        dB_dtheta[48 * i + 36] = t83
-        dB_dtheta[48 * i + 37] = t87
-        dB_dtheta[48 * i + 38] = t91
-        dB_dtheta[48 * i + 39] = t95
-        dB_dtheta[48 * i + 40] = c1
-        dB_dtheta[48 * i + 41] = c1
-        dB_dtheta[48 * i + 42] = t85
-        dB_dtheta[48 * i + 43] = t89
-        dB_dtheta[48 * i + 44] = t93
-        dB_dtheta[48 * i + 45] = t97
-        dB_dtheta[48 * i + 46] = c1
-        dB_dtheta[48 * i + 47] = c1
+        store(a, i, 4, 0, shoulder_rate)
+        store(a, i, 4, 1, elbow_rate)
+        store(a, i, 4, 2, t29)
+        store(a, i, 4, 3, t28)
+        store(B, i, 8, 0, c1)
+        store(B, i, 8, 1, c1)
+        store(B, i, 8, 2, c1)
+        store(B, i, 8, 3, c1)
+        store(B, i, 8, 4, t32)
+        store(B, i, 8, 5, t31)
+        store(B, i, 8, 6, t31)
+        store(B, i, 8, 7, t27)
+        store(da_dx, i, 16, 0, c1)
+        store(da_dx, i, 16, 1, c1)
+        store(da_dx, i, 16, 2, c2)
+        store(da_dx, i, 16, 3, c1)
+        store(da_dx, i, 16, 4, c1)
+        store(da_dx, i, 16, 5, c1)
+        store(da_dx, i, 16, 6, c1)
+        store(da_dx, i, 16, 7, c2)
+        store(da_dx, i, 16, 8, t25 * t35 - t26 * t37)
+        store(da_dx, i, 16, 9, t25 * t43 - t26 * t44)
+        store(da_dx, i, 16, 10, t25 * t45 + t26 * t46)
+        store(da_dx, i, 16, 11, t25 * t47 + t26 * t48)
+        store(da_dx, i, 16, 12, t37)
+        store(da_dx, i, 16, 13, t44)
+        store(da_dx, i, 16, 14, -t46)
+        store(da_dx, i, 16, 15, -t48)
+        store(dB_dx, i, 32, 0, c1)
+        store(dB_dx, i, 32, 1, c1)
+        store(dB_dx, i, 32, 2, c1)
+        store(dB_dx, i, 32, 3, c1)
+        store(dB_dx, i, 32, 4, c1)
+        store(dB_dx, i, 32, 5, c1)
+        store(dB_dx, i, 32, 6, c1)
+        store(dB_dx, i, 32, 7, c1)
+        store(dB_dx, i, 32, 8, c1)
+        store(dB_dx, i, 32, 9, c1)
+        store(dB_dx, i, 32, 10, c1)
+        store(dB_dx, i, 32, 11, c1)
+        store(dB_dx, i, 32, 12, c1)
+        store(dB_dx, i, 32, 13, c1)
+        store(dB_dx, i, 32, 14, c1)
+        store(dB_dx, i, 32, 15, c1)
+        store(dB_dx, i, 32, 16, c1)
+        store(dB_dx, i, 32, 17, t25 * t49 - t26 * t50)
+        store(dB_dx, i, 32, 18, c1)
+        store(dB_dx, i, 32, 19, c1)
+        store(dB_dx, i, 32, 20, c1)
+        store(dB_dx, i, 32, 21, t25 * t51 - t26 * t52)
+        store(dB_dx, i, 32, 22, c1)
+        store(dB_dx, i, 32, 23, c1)
+        store(dB_dx, i, 32, 24, c1)
+        store(dB_dx, i, 32, 25, t50)
+        store(dB_dx, i, 32, 26, c1)
+        store(dB_dx, i, 32, 27, c1)
+        store(dB_dx, i, 32, 28, c1)
+        store(dB_dx, i, 32, 29, t52)
+        store(dB_dx, i, 32, 30, c1)
+        store(dB_dx, i, 32, 31, c1)
+        store(da_dtheta, i, 24, 0, c1)
+        store(da_dtheta, i, 24, 1, c1)
+        store(da_dtheta, i, 24, 2, c1)
+        store(da_dtheta, i, 24, 3, c1)
+        store(da_dtheta, i, 24, 4, c1)
+        store(da_dtheta, i, 24, 5, c1)
+        store(da_dtheta, i, 24, 6, c1)
+        store(da_dtheta, i, 24, 7, c1)
+        store(da_dtheta, i, 24, 8, c1)
+        store(da_dtheta, i, 24, 9, c1)
+        store(da_dtheta, i, 24, 10, c1)
+        store(da_dtheta, i, 24, 11, c1)
+        store(da_dtheta, i, 24, 12, t25 * t54 + t26 * t55)
+        store(da_dtheta, i, 24, 13, t25 * t62 + t26 * t63)
+        store(da_dtheta, i, 24, 14, t25 * t69 - t26 * t71)
+        store(da_dtheta, i, 24, 15, t25 * t77 - t26 * t79)
+        store(da_dtheta, i, 24, 16, -(shoulder_rate * t25 + t26 * t80))
+        store(da_dtheta, i, 24, 17, t26 * t81)
+        store(da_dtheta, i, 24, 18, -t55)
+        store(da_dtheta, i, 24, 19, -t63)
+        store(da_dtheta, i, 24, 20, t71)
+        store(da_dtheta, i, 24, 21, t79)
+        store(da_dtheta, i, 24, 22, t80)
+        store(da_dtheta, i, 24, 23, -t81)
+        store(dB_dtheta, i, 48, 0, c1)
+        store(dB_dtheta, i, 48, 1, c1)
+        store(dB_dtheta, i, 48, 2, c1)
+        store(dB_dtheta, i, 48, 3, c1)
+        store(dB_dtheta, i, 48, 4, c1)
+        store(dB_dtheta, i, 48, 5, c1)
+        store(dB_dtheta, i, 48, 6, c1)
+        store(dB_dtheta, i, 48, 7, c1)
+        store(dB_dtheta, i, 48, 8, c1)
+        store(dB_dtheta, i, 48, 9, c1)
+        store(dB_dtheta, i, 48, 10, c1)
+        store(dB_dtheta, i, 48, 11, c1)
+        store(dB_dtheta, i, 48, 12, c1)
+        store(dB_dtheta, i, 48, 13, c1)
+        store(dB_dtheta, i, 48, 14, c1)
+        store(dB_dtheta, i, 48, 15, c1)
+        store(dB_dtheta, i, 48, 16, c1)
+        store(dB_dtheta, i, 48, 17, c1)
+        store(dB_dtheta, i, 48, 18, c1)
+        store(dB_dtheta, i, 48, 19, c1)
+        store(dB_dtheta, i, 48, 20, c1)
+        store(dB_dtheta, i, 48, 21, c1)
+        store(dB_dtheta, i, 48, 22, c1)
+        store(dB_dtheta, i, 48, 23, c1)
+        store(dB_dtheta, i, 48, 24, -(t25 * t82 + t26 * t83))
+        store(dB_dtheta, i, 48, 25, -(t25 * t86 + t26 * t87))
+        store(dB_dtheta, i, 48, 26, -(t25 * t90 + t26 * t91))
+        store(dB_dtheta, i, 48, 27, -(t25 * t94 + t26 * t95))
+        store(dB_dtheta, i, 48, 28, c1)
+        store(dB_dtheta, i, 48, 29, c1)
+        store(dB_dtheta, i, 48, 30, -(t25 * t84 + t26 * t85))
+        store(dB_dtheta, i, 48, 31, -(t25 * t88 + t26 * t89))
+        store(dB_dtheta, i, 48, 32, -(t25 * t92 + t26 * t93))
+        store(dB_dtheta, i, 48, 33, -(t25 * t96 + t26 * t97))
+        store(dB_dtheta, i, 48, 34, c1)
+        store(dB_dtheta, i, 48, 35, c1)
+        store(dB_dtheta, i, 48, 36, t83)
+        store(dB_dtheta, i, 48, 37, t87)
+        store(dB_dtheta, i, 48, 38, t91)
+        store(dB_dtheta, i, 48, 39, t95)
+        store(dB_dtheta, i, 48, 40, c1)
+        store(dB_dtheta, i, 48, 41, c1)
+        store(dB_dtheta, i, 48, 42, t85)
+        store(dB_dtheta, i, 48, 43, t89)
+        store(dB_dtheta, i, 48, 44, t93)
+        store(dB_dtheta, i, 48, 45, t97)
+        store(dB_dtheta, i, 48, 46, c1)
+        store(dB_dtheta, i, 48, 47, c1)
 
 
 @kernel
-def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dtheta):
+def hamiltonian_gradient(x, u, costate, theta, dH_dx, dH_du, dH_dtheta):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(1.0)
@@ -453,24 +492,25 @@ def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dthe
     c5 = real(3.0)
     c6 = real(2.0)
     c7 = real(4.905)
-    for i in range(x.size // 4):
-        row = 0 if per_sample is None else 6 * i
-        shoulder = x[4 * i + 0]
-        elbow = x[4 * i + 1]
-        shoulder_rate = x[4 * i + 2]
-        elbow_rate = x[4 * i + 3]
-        shoulder_torque = u[2 * i + 0]
-        elbow_torque = u[2 * i + 1]
-        costate_shoulder = costate[4 * i + 0]
-        costate_elbow = costate[4 * i + 1]
-        costate_shoulder_rate = costate[4 * i + 2]
-        costate_elbow_rate = costate[4 * i + 3]
-        upper_mass = theta[row + 0]
-        upper_length = theta[row + 1]
-        lower_mass = theta[row + 2]
-        lower_length = theta[row + 3]
-        shoulder_damping = theta[row + 4]
-        elbow_damping = theta[row + 5]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        shoulder = load(x, i, 4, 0)
+        elbow = load(x, i, 4, 1)
+        shoulder_rate = load(x, i, 4, 2)
+        elbow_rate = load(x, i, 4, 3)
+        shoulder_torque = load(u, i, 2, 0)
+        elbow_torque = load(u, i, 2, 1)
+        costate_shoulder = load(costate, i, 4, 0)
+        costate_elbow = load(costate, i, 4, 1)
+        costate_shoulder_rate = load(costate, i, 4, 2)
+        costate_elbow_rate = load(costate, i, 4, 3)
+        upper_mass = load(theta, row, 6, 0)
+        upper_length = load(theta, row, 6, 1)
+        lower_mass = load(theta, row, 6, 2)
+        lower_length = load(theta, row, 6, 3)
+        shoulder_damping = load(theta, row, 6, 4)
+        elbow_damping = load(theta, row, 6, 5)
         t1 = upper_length * upper_length
         t2 = lower_length * lower_length
         t3 = lower_mass * c2
@@ -523,33 +563,34 @@ def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dthe
         t50 = c7 * (t20 * t32) - t1 * t33 + lower_length * t49 - c2 * (t2 * t41)
         t51 = lower_length * (t3 * t41)
         t52 = upper_length * (upper_mass * t43 + lower_mass * t33)
-        dH_dx[4 * i + 0] = t45 + t12c * (upper_length * t39)
-        dH_dx[4 * i + 1] = t45 + t5c * (t8 * t46) + t5s * (upper_length * t42)
-        dH_dx[4 * i + 2] = costate_shoulder + elbow_rate * t36 - shoulder_damping * t32 - t44 - t44
-        dH_dx[4 * i + 3] = t47 + (costate_elbow - elbow_damping * t31 + shoulder_rate * t36 + t47)
-        dH_du[2 * i + 0] = t32
-        dH_du[2 * i + 1] = t31
-        dH_dtheta[6 * i + 0] = t13 * t38 - t1 * t43
-        dH_dtheta[6 * i + 1] = t12s * t39 + t7 * t48 - t5c * t42 - t52 - t52
-        dH_dtheta[6 * i + 2] = t50
-        dH_dtheta[6 * i + 3] = t15s * t37 - c6 * t40 + lower_mass * t49 - t51 - t51
-        dH_dtheta[6 * i + 4] = -(shoulder_rate * t32)
-        dH_dtheta[6 * i + 5] = -(elbow_rate * t31)
+        store(dH_dx, i, 4, 0, t45 + t12c * (upper_length * t39))
+        store(dH_dx, i, 4, 1, t45 + t5c * (t8 * t46) + t5s * (upper_length * t42))
+        store(dH_dx, i, 4, 2, costate_shoulder + elbow_rate * t36 - shoulder_damping * t32 - t44 - t44)
+        store(dH_dx, i, 4, 3, t47 + (costate_elbow - elbow_damping * t31 + shoulder_rate * t36 + t47))
+        store(dH_du, i, 2, 0, t32)
+        store(dH_du, i, 2, 1, t31)
+        store(dH_dtheta, i, 6, 0, t13 * t38 - t1 * t43)
+        store(dH_dtheta, i, 6, 1, t12s * t39 + t7 * t48 - t5c * t42 - t52 - t52)
+        store(dH_dtheta, i, 6, 2, t50)
+        store(dH_dtheta, i, 6, 3, t15s * t37 - c6 * t40 + lower_mass * t49 - t51 - t51)
+        store(dH_dtheta, i, 6, 4, -(shoulder_rate * t32))
+        store(dH_dtheta, i, 6, 5, -(elbow_rate * t31))
 
 
 @kernel
-def state_cost(x, theta, per_sample, q, dq_dx):
+def state_cost(x, theta, q, dq_dx):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(0.5)
     c2 = real(9.869604401089358)
     c3 = real(0.1)
-    for i in range(x.size // 4):
-        row = 0 if per_sample is None else 6 * i
-        shoulder = x[4 * i + 0]
-        elbow = x[4 * i + 1]
-        shoulder_rate = x[4 * i + 2]
-        elbow_rate = x[4 * i + 3]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        shoulder = load(x, i, 4, 0)
+        elbow = load(x, i, 4, 1)
+        shoulder_rate = load(x, i, 4, 2)
+        elbow_rate = load(x, i, 4, 3)
         t1 = elbow * c1
         t2s, t2c = sincos(t1, real, half_pi)
         t3 = shoulder * c1
@@ -559,8 +600,8 @@ def state_cost(x, theta, per_sample, q, dq_dx):
         t7 = c2 * t2s
         t8 = shoulder_rate * c3
         t9 = elbow_rate * c3
-        q[1 * i + 0] = t5
-        dq_dx[4 * i + 0] = c1 * ((t6 + t6) * t4c)
-        dq_dx[4 * i + 1] = c1 * ((t7 + t7) * t2c)
-        dq_dx[4 * i + 2] = t8 + t8
-        dq_dx[4 * i + 3] = t9 + t9
+        store(q, i, 1, 0, t5)
+        store(dq_dx, i, 4, 0, c1 * ((t6 + t6) * t4c))
+        store(dq_dx, i, 4, 1, c1 * ((t7 + t7) * t2c))
+        store(dq_dx, i, 4, 2, t8 + t8)
+        store(dq_dx, i, 4, 3, t9 + t9)

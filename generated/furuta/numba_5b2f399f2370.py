@@ -5,7 +5,10 @@ import warnings
 
 import numpy as np
 from numba import njit
+from numba.core import types
 from numba.core.compiler import Compiler
+from numba.core.typing import signature
+from numba.extending import intrinsic
 
 # Fused multiply-add and the freedom to ignore the sign of zero; NaN and infinity keep their meaning.
 FAST = {"contract", "nsz"}
@@ -20,6 +23,39 @@ class DistinctArrays(Compiler):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.state.flags.noalias = True
+
+
+def _address(context, builder, array_type, array, row, width, column):
+    """Where an entry lies, as an address that LLVM knows not to overflow.
+
+    It would otherwise check every strided store for overflow before it vectorises a loop, and it gives up
+    beyond sixteen of them. Rows are `width` wide, known when the kernel is compiled.
+    """
+    sure = ("nsw", "nuw")
+    start = builder.mul(row, row.type(width.literal_value), flags=sure)
+    position = builder.add(start, row.type(column.literal_value), flags=sure)
+    return builder.gep(context.make_array(array_type)(context, builder, array).data, [position], inbounds=True)
+
+
+@intrinsic(prefer_literal=True)
+def load(_context, array, _row, width, column):
+    """Entry `column` of a row of a contiguous array."""
+
+    def generate(context, builder, call, values):
+        return builder.load(_address(context, builder, call.args[0], values[0], values[1], width, column))
+
+    return signature(array.dtype, array, types.intp, width, column), generate
+
+
+@intrinsic(prefer_literal=True)
+def store(_context, array, _row, width, column, _value):
+    """Set entry `column` of a row of a contiguous array."""
+
+    def generate(context, builder, call, values):
+        builder.store(values[4], _address(context, builder, call.args[0], values[0], values[1], width, column))
+        return context.get_dummy_value()
+
+    return signature(types.none, array, types.intp, width, column, array.dtype), generate
 
 
 def kernel(function):
@@ -84,7 +120,7 @@ def maximum(a, b):
 
 
 @kernel
-def affine_dynamics(x, theta, per_sample, a, B):
+def affine_dynamics(x, theta, a, B):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(0.0)
@@ -94,19 +130,20 @@ def affine_dynamics(x, theta, per_sample, a, B):
     c5 = real(0.08333333333333333)
     c6 = real(0.3333333333333333)
     c7 = real(4.905)
-    for i in range(x.size // 4):
-        row = 0 if per_sample is None else 8 * i
-        pendulum = x[4 * i + 1]
-        arm_rate = x[4 * i + 2]
-        pendulum_rate = x[4 * i + 3]
-        arm_mass = theta[row + 0]
-        arm_length = theta[row + 1]
-        pendulum_mass = theta[row + 2]
-        pendulum_length = theta[row + 3]
-        arm_damping = theta[row + 4]
-        pendulum_damping = theta[row + 5]
-        resistance = theta[row + 6]
-        torque_constant = theta[row + 7]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        pendulum = load(x, i, 4, 1)
+        arm_rate = load(x, i, 4, 2)
+        pendulum_rate = load(x, i, 4, 3)
+        arm_mass = load(theta, row, 8, 0)
+        arm_length = load(theta, row, 8, 1)
+        pendulum_mass = load(theta, row, 8, 2)
+        pendulum_length = load(theta, row, 8, 3)
+        arm_damping = load(theta, row, 8, 4)
+        pendulum_damping = load(theta, row, 8, 5)
+        resistance = load(theta, row, 8, 6)
+        torque_constant = load(theta, row, 8, 7)
         t1 = arm_length * arm_length
         t2s, t2c = sincos(pendulum, real, half_pi)
         t3 = pendulum_mass * (pendulum_length * pendulum_length)
@@ -126,18 +163,18 @@ def affine_dynamics(x, theta, per_sample, a, B):
         t17 = t8 * c7 + arm_rate * arm_rate * (t4 * t9) - pendulum_damping * pendulum_rate - t12 * t15
         t18 = t16 * t17
         t19 = t16 * (t13 * t15)
-        a[4 * i + 0] = arm_rate
-        a[4 * i + 1] = pendulum_rate
-        a[4 * i + 2] = t15 * t18 - t12 * t14
-        a[4 * i + 3] = t18
-        B[4 * i + 0] = c1
-        B[4 * i + 1] = c1
-        B[4 * i + 2] = t13 * t14 + t15 * t19
-        B[4 * i + 3] = t19
+        store(a, i, 4, 0, arm_rate)
+        store(a, i, 4, 1, pendulum_rate)
+        store(a, i, 4, 2, t15 * t18 - t12 * t14)
+        store(a, i, 4, 3, t18)
+        store(B, i, 4, 0, c1)
+        store(B, i, 4, 1, c1)
+        store(B, i, 4, 2, t13 * t14 + t15 * t19)
+        store(B, i, 4, 3, t19)
 
 
 @kernel
-def dynamics(x, u, theta, per_sample, xdot):
+def dynamics(x, u, theta, xdot):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(1.0)
@@ -146,20 +183,21 @@ def dynamics(x, u, theta, per_sample, xdot):
     c4 = real(0.08333333333333333)
     c5 = real(0.3333333333333333)
     c6 = real(4.905)
-    for i in range(x.size // 4):
-        row = 0 if per_sample is None else 8 * i
-        pendulum = x[4 * i + 1]
-        arm_rate = x[4 * i + 2]
-        pendulum_rate = x[4 * i + 3]
-        voltage = u[1 * i + 0]
-        arm_mass = theta[row + 0]
-        arm_length = theta[row + 1]
-        pendulum_mass = theta[row + 2]
-        pendulum_length = theta[row + 3]
-        arm_damping = theta[row + 4]
-        pendulum_damping = theta[row + 5]
-        resistance = theta[row + 6]
-        torque_constant = theta[row + 7]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        pendulum = load(x, i, 4, 1)
+        arm_rate = load(x, i, 4, 2)
+        pendulum_rate = load(x, i, 4, 3)
+        voltage = load(u, i, 1, 0)
+        arm_mass = load(theta, row, 8, 0)
+        arm_length = load(theta, row, 8, 1)
+        pendulum_mass = load(theta, row, 8, 2)
+        pendulum_length = load(theta, row, 8, 3)
+        arm_damping = load(theta, row, 8, 4)
+        pendulum_damping = load(theta, row, 8, 5)
+        resistance = load(theta, row, 8, 6)
+        torque_constant = load(theta, row, 8, 7)
         t1 = arm_length * arm_length
         t2s, t2c = sincos(pendulum, real, half_pi)
         t3 = pendulum_mass * (pendulum_length * pendulum_length)
@@ -176,14 +214,14 @@ def dynamics(x, u, theta, per_sample, xdot):
         t14 = voltage * (torque_constant * t7) - (c3 * (t9 * (t3 * (arm_rate * pendulum_rate))) + t11)
         t15 = t8 * c6 + arm_rate * arm_rate * (t4 * t9) - pendulum_damping * pendulum_rate + t13 * t14
         t16 = c1 / (t3 * c5 - t10 * t13) * t15
-        xdot[4 * i + 0] = arm_rate
-        xdot[4 * i + 1] = pendulum_rate
-        xdot[4 * i + 2] = t12 * t14 + t13 * t16
-        xdot[4 * i + 3] = t16
+        store(xdot, i, 4, 0, arm_rate)
+        store(xdot, i, 4, 1, pendulum_rate)
+        store(xdot, i, 4, 2, t12 * t14 + t13 * t16)
+        store(xdot, i, 4, 3, t16)
 
 
 @kernel
-def jacobians(x, theta, per_sample, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
+def jacobians(x, theta, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(0.0)
@@ -193,19 +231,20 @@ def jacobians(x, theta, per_sample, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
     c5 = real(0.08333333333333333)
     c6 = real(0.3333333333333333)
     c7 = real(4.905)
-    for i in range(x.size // 4):
-        row = 0 if per_sample is None else 8 * i
-        pendulum = x[4 * i + 1]
-        arm_rate = x[4 * i + 2]
-        pendulum_rate = x[4 * i + 3]
-        arm_mass = theta[row + 0]
-        arm_length = theta[row + 1]
-        pendulum_mass = theta[row + 2]
-        pendulum_length = theta[row + 3]
-        arm_damping = theta[row + 4]
-        pendulum_damping = theta[row + 5]
-        resistance = theta[row + 6]
-        torque_constant = theta[row + 7]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        pendulum = load(x, i, 4, 1)
+        arm_rate = load(x, i, 4, 2)
+        pendulum_rate = load(x, i, 4, 3)
+        arm_mass = load(theta, row, 8, 0)
+        arm_length = load(theta, row, 8, 1)
+        pendulum_mass = load(theta, row, 8, 2)
+        pendulum_length = load(theta, row, 8, 3)
+        arm_damping = load(theta, row, 8, 4)
+        pendulum_damping = load(theta, row, 8, 5)
+        resistance = load(theta, row, 8, 6)
+        torque_constant = load(theta, row, 8, 7)
         t1 = arm_length * arm_length
         t2s, t2c = sincos(pendulum, real, half_pi)
         t3 = pendulum_length * pendulum_length
@@ -290,114 +329,114 @@ def jacobians(x, theta, per_sample, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
         t82 = torque_constant * t69
         t83 = t26 * (t25 * t82)
         t84 = t26 * (t8 * t25)
-        a[4 * i + 0] = arm_rate
-        a[4 * i + 1] = pendulum_rate
-        a[4 * i + 2] = t28
-        a[4 * i + 3] = t27
-        B[4 * i + 0] = c1
-        B[4 * i + 1] = c1
-        B[4 * i + 2] = t30
-        B[4 * i + 3] = t29
-        da_dx[16 * i + 0] = c1
-        da_dx[16 * i + 1] = c1
-        da_dx[16 * i + 2] = c2
-        da_dx[16 * i + 3] = c1
-        da_dx[16 * i + 4] = c1
-        da_dx[16 * i + 5] = c1
-        da_dx[16 * i + 6] = c1
-        da_dx[16 * i + 7] = c2
-        da_dx[16 * i + 8] = c1
-        da_dx[16 * i + 9] = t25 * t35 - t24 * t34
-        da_dx[16 * i + 10] = t25 * t37 - t24 * t36
-        da_dx[16 * i + 11] = -(t24 * t38 + t25 * t39)
-        da_dx[16 * i + 12] = c1
-        da_dx[16 * i + 13] = t35
-        da_dx[16 * i + 14] = t37
-        da_dx[16 * i + 15] = -t39
-        dB_dx[16 * i + 0] = c1
-        dB_dx[16 * i + 1] = c1
-        dB_dx[16 * i + 2] = c1
-        dB_dx[16 * i + 3] = c1
-        dB_dx[16 * i + 4] = c1
-        dB_dx[16 * i + 5] = c1
-        dB_dx[16 * i + 6] = c1
-        dB_dx[16 * i + 7] = c1
-        dB_dx[16 * i + 8] = c1
-        dB_dx[16 * i + 9] = -(t24 * t40 + t25 * t41)
-        dB_dx[16 * i + 10] = c1
-        dB_dx[16 * i + 11] = c1
-        dB_dx[16 * i + 12] = c1
-        dB_dx[16 * i + 13] = -t41
-        dB_dx[16 * i + 14] = c1
-        dB_dx[16 * i + 15] = c1
-        da_dtheta[32 * i + 0] = c1
-        da_dtheta[32 * i + 1] = c1
-        da_dtheta[32 * i + 2] = c1
-        da_dtheta[32 * i + 3] = c1
-        da_dtheta[32 * i + 4] = c1
-        da_dtheta[32 * i + 5] = c1
-        da_dtheta[32 * i + 6] = c1
-        da_dtheta[32 * i + 7] = c1
-        da_dtheta[32 * i + 8] = c1
-        da_dtheta[32 * i + 9] = c1
-        da_dtheta[32 * i + 10] = c1
-        da_dtheta[32 * i + 11] = c1
-        da_dtheta[32 * i + 12] = c1
-        da_dtheta[32 * i + 13] = c1
-        da_dtheta[32 * i + 14] = c1
-        da_dtheta[32 * i + 15] = c1
-        da_dtheta[32 * i + 16] = -(t24 * t43 + t25 * t44)
-        da_dtheta[32 * i + 17] = t25 * t49 - t24 * t48
-        da_dtheta[32 * i + 18] = t25 * t57 - t24 * t55
-        da_dtheta[32 * i + 19] = t25 * t66 - t24 * t64
-        da_dtheta[32 * i + 20] = -(arm_rate * t24 + t25 * t67)
-        da_dtheta[32 * i + 21] = -(t25 * t68)
-        da_dtheta[32 * i + 22] = t24 * t70 + t25 * t71
-        da_dtheta[32 * i + 23] = -(t24 * t72 + t25 * t73)
-        da_dtheta[32 * i + 24] = -t44
-        da_dtheta[32 * i + 25] = t49
-        da_dtheta[32 * i + 26] = t57
-        da_dtheta[32 * i + 27] = t66
-        da_dtheta[32 * i + 28] = -t67
-        da_dtheta[32 * i + 29] = -t68
-        da_dtheta[32 * i + 30] = t71
-        da_dtheta[32 * i + 31] = -t73
-        dB_dtheta[32 * i + 0] = c1
-        dB_dtheta[32 * i + 1] = c1
-        dB_dtheta[32 * i + 2] = c1
-        dB_dtheta[32 * i + 3] = c1
-        dB_dtheta[32 * i + 4] = c1
-        dB_dtheta[32 * i + 5] = c1
-        dB_dtheta[32 * i + 6] = c1
-        dB_dtheta[32 * i + 7] = c1
-        dB_dtheta[32 * i + 8] = c1
-        dB_dtheta[32 * i + 9] = c1
-        dB_dtheta[32 * i + 10] = c1
-        dB_dtheta[32 * i + 11] = c1
-        dB_dtheta[32 * i + 12] = c1
-        dB_dtheta[32 * i + 13] = c1
-        dB_dtheta[32 * i + 14] = c1
-        dB_dtheta[32 * i + 15] = c1
-        dB_dtheta[32 * i + 16] = -(t24 * t74 + t25 * t75)
-        dB_dtheta[32 * i + 17] = t24 * t76 + t25 * t77
-        dB_dtheta[32 * i + 18] = t24 * t78 + t25 * t79
-        dB_dtheta[32 * i + 19] = t24 * t80 + t25 * t81
-        dB_dtheta[32 * i + 20] = c1
-        dB_dtheta[32 * i + 21] = c1
-        dB_dtheta[32 * i + 22] = -(t24 * t82 + t25 * t83)
-        dB_dtheta[32 * i + 23] = t8 * t24 + t25 * t84
-        dB_dtheta[32 * i + 24] = -t75
-        dB_dtheta[32 * i + 25] = t77
-        dB_dtheta[32 * i + 26] = t79
-        dB_dtheta[32 * i + 27] = t81
-        dB_dtheta[32 * i + 28] = c1
-        dB_dtheta[32 * i + 29] = c1
-        dB_dtheta[32 * i + 30] = -t83
-        dB_dtheta[32 * i + 31] = t84
+        store(a, i, 4, 0, arm_rate)
+        store(a, i, 4, 1, pendulum_rate)
+        store(a, i, 4, 2, t28)
+        store(a, i, 4, 3, t27)
+        store(B, i, 4, 0, c1)
+        store(B, i, 4, 1, c1)
+        store(B, i, 4, 2, t30)
+        store(B, i, 4, 3, t29)
+        store(da_dx, i, 16, 0, c1)
+        store(da_dx, i, 16, 1, c1)
+        store(da_dx, i, 16, 2, c2)
+        store(da_dx, i, 16, 3, c1)
+        store(da_dx, i, 16, 4, c1)
+        store(da_dx, i, 16, 5, c1)
+        store(da_dx, i, 16, 6, c1)
+        store(da_dx, i, 16, 7, c2)
+        store(da_dx, i, 16, 8, c1)
+        store(da_dx, i, 16, 9, t25 * t35 - t24 * t34)
+        store(da_dx, i, 16, 10, t25 * t37 - t24 * t36)
+        store(da_dx, i, 16, 11, -(t24 * t38 + t25 * t39))
+        store(da_dx, i, 16, 12, c1)
+        store(da_dx, i, 16, 13, t35)
+        store(da_dx, i, 16, 14, t37)
+        store(da_dx, i, 16, 15, -t39)
+        store(dB_dx, i, 16, 0, c1)
+        store(dB_dx, i, 16, 1, c1)
+        store(dB_dx, i, 16, 2, c1)
+        store(dB_dx, i, 16, 3, c1)
+        store(dB_dx, i, 16, 4, c1)
+        store(dB_dx, i, 16, 5, c1)
+        store(dB_dx, i, 16, 6, c1)
+        store(dB_dx, i, 16, 7, c1)
+        store(dB_dx, i, 16, 8, c1)
+        store(dB_dx, i, 16, 9, -(t24 * t40 + t25 * t41))
+        store(dB_dx, i, 16, 10, c1)
+        store(dB_dx, i, 16, 11, c1)
+        store(dB_dx, i, 16, 12, c1)
+        store(dB_dx, i, 16, 13, -t41)
+        store(dB_dx, i, 16, 14, c1)
+        store(dB_dx, i, 16, 15, c1)
+        store(da_dtheta, i, 32, 0, c1)
+        store(da_dtheta, i, 32, 1, c1)
+        store(da_dtheta, i, 32, 2, c1)
+        store(da_dtheta, i, 32, 3, c1)
+        store(da_dtheta, i, 32, 4, c1)
+        store(da_dtheta, i, 32, 5, c1)
+        store(da_dtheta, i, 32, 6, c1)
+        store(da_dtheta, i, 32, 7, c1)
+        store(da_dtheta, i, 32, 8, c1)
+        store(da_dtheta, i, 32, 9, c1)
+        store(da_dtheta, i, 32, 10, c1)
+        store(da_dtheta, i, 32, 11, c1)
+        store(da_dtheta, i, 32, 12, c1)
+        store(da_dtheta, i, 32, 13, c1)
+        store(da_dtheta, i, 32, 14, c1)
+        store(da_dtheta, i, 32, 15, c1)
+        store(da_dtheta, i, 32, 16, -(t24 * t43 + t25 * t44))
+        store(da_dtheta, i, 32, 17, t25 * t49 - t24 * t48)
+        store(da_dtheta, i, 32, 18, t25 * t57 - t24 * t55)
+        store(da_dtheta, i, 32, 19, t25 * t66 - t24 * t64)
+        store(da_dtheta, i, 32, 20, -(arm_rate * t24 + t25 * t67))
+        store(da_dtheta, i, 32, 21, -(t25 * t68))
+        store(da_dtheta, i, 32, 22, t24 * t70 + t25 * t71)
+        store(da_dtheta, i, 32, 23, -(t24 * t72 + t25 * t73))
+        store(da_dtheta, i, 32, 24, -t44)
+        store(da_dtheta, i, 32, 25, t49)
+        store(da_dtheta, i, 32, 26, t57)
+        store(da_dtheta, i, 32, 27, t66)
+        store(da_dtheta, i, 32, 28, -t67)
+        store(da_dtheta, i, 32, 29, -t68)
+        store(da_dtheta, i, 32, 30, t71)
+        store(da_dtheta, i, 32, 31, -t73)
+        store(dB_dtheta, i, 32, 0, c1)
+        store(dB_dtheta, i, 32, 1, c1)
+        store(dB_dtheta, i, 32, 2, c1)
+        store(dB_dtheta, i, 32, 3, c1)
+        store(dB_dtheta, i, 32, 4, c1)
+        store(dB_dtheta, i, 32, 5, c1)
+        store(dB_dtheta, i, 32, 6, c1)
+        store(dB_dtheta, i, 32, 7, c1)
+        store(dB_dtheta, i, 32, 8, c1)
+        store(dB_dtheta, i, 32, 9, c1)
+        store(dB_dtheta, i, 32, 10, c1)
+        store(dB_dtheta, i, 32, 11, c1)
+        store(dB_dtheta, i, 32, 12, c1)
+        store(dB_dtheta, i, 32, 13, c1)
+        store(dB_dtheta, i, 32, 14, c1)
+        store(dB_dtheta, i, 32, 15, c1)
+        store(dB_dtheta, i, 32, 16, -(t24 * t74 + t25 * t75))
+        store(dB_dtheta, i, 32, 17, t24 * t76 + t25 * t77)
+        store(dB_dtheta, i, 32, 18, t24 * t78 + t25 * t79)
+        store(dB_dtheta, i, 32, 19, t24 * t80 + t25 * t81)
+        store(dB_dtheta, i, 32, 20, c1)
+        store(dB_dtheta, i, 32, 21, c1)
+        store(dB_dtheta, i, 32, 22, -(t24 * t82 + t25 * t83))
+        store(dB_dtheta, i, 32, 23, t8 * t24 + t25 * t84)
+        store(dB_dtheta, i, 32, 24, -t75)
+        store(dB_dtheta, i, 32, 25, t77)
+        store(dB_dtheta, i, 32, 26, t79)
+        store(dB_dtheta, i, 32, 27, t81)
+        store(dB_dtheta, i, 32, 28, c1)
+        store(dB_dtheta, i, 32, 29, c1)
+        store(dB_dtheta, i, 32, 30, -t83)
+        store(dB_dtheta, i, 32, 31, t84)
 
 
 @kernel
-def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dtheta):
+def hamiltonian_gradient(x, u, costate, theta, dH_dx, dH_du, dH_dtheta):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(0.0)
@@ -407,25 +446,26 @@ def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dthe
     c5 = real(0.08333333333333333)
     c6 = real(0.3333333333333333)
     c7 = real(4.905)
-    for i in range(x.size // 4):
-        row = 0 if per_sample is None else 8 * i
-        arm = x[4 * i + 0]
-        pendulum = x[4 * i + 1]
-        arm_rate = x[4 * i + 2]
-        pendulum_rate = x[4 * i + 3]
-        voltage = u[1 * i + 0]
-        costate_arm = costate[4 * i + 0]
-        costate_pendulum = costate[4 * i + 1]
-        costate_arm_rate = costate[4 * i + 2]
-        costate_pendulum_rate = costate[4 * i + 3]
-        arm_mass = theta[row + 0]
-        arm_length = theta[row + 1]
-        pendulum_mass = theta[row + 2]
-        pendulum_length = theta[row + 3]
-        arm_damping = theta[row + 4]
-        pendulum_damping = theta[row + 5]
-        resistance = theta[row + 6]
-        torque_constant = theta[row + 7]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        arm = load(x, i, 4, 0)
+        pendulum = load(x, i, 4, 1)
+        arm_rate = load(x, i, 4, 2)
+        pendulum_rate = load(x, i, 4, 3)
+        voltage = load(u, i, 1, 0)
+        costate_arm = load(costate, i, 4, 0)
+        costate_pendulum = load(costate, i, 4, 1)
+        costate_arm_rate = load(costate, i, 4, 2)
+        costate_pendulum_rate = load(costate, i, 4, 3)
+        arm_mass = load(theta, row, 8, 0)
+        arm_length = load(theta, row, 8, 1)
+        pendulum_mass = load(theta, row, 8, 2)
+        pendulum_length = load(theta, row, 8, 3)
+        arm_damping = load(theta, row, 8, 4)
+        pendulum_damping = load(theta, row, 8, 5)
+        resistance = load(theta, row, 8, 6)
+        torque_constant = load(theta, row, 8, 7)
         t1 = arm_length * arm_length
         t2s, t2c = sincos(pendulum, real, half_pi)
         t3 = pendulum_length * pendulum_length
@@ -478,42 +518,43 @@ def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dthe
         t50 = pendulum_length * (pendulum_mass * t49)
         t51 = t2c * (t2c * t36 - (t45 + t45) + t6 * t41) - t2s * (t6 * t43 + t2s * t36)
         t52 = arm_length * (pendulum_mass * t31 + arm_mass * t44)
-        dH_dx[4 * i + 0] = arm - arm
-        dH_dx[4 * i + 1] = t51
-        dH_dx[4 * i + 2] = t46 + (costate_arm - pendulum_rate * t38 - t8 * t39 - arm_damping * t30 + t46)
-        dH_dx[4 * i + 3] = costate_pendulum - pendulum_damping * t29 - arm_rate * t38 - t48 - t48
-        dH_du[1 * i + 0] = t22 * t30
-        dH_dtheta[8 * i + 0] = -(t1 * t44)
-        dH_dtheta[8 * i + 1] = c4 * (t14 * t32 - t9 * t42) - t52 - t52
-        dH_dtheta[8 * i + 2] = pendulum_length * t47 - t1 * t31 + t3 * t49
-        dH_dtheta[8 * i + 3] = t50 + (pendulum_mass * t47 + t50)
-        dH_dtheta[8 * i + 4] = -(arm_rate * t30)
-        dH_dtheta[8 * i + 5] = -(pendulum_rate * t29)
-        dH_dtheta[8 * i + 6] = -(t8 * t8 * (torque_constant * t33 - arm_rate * t39))
-        dH_dtheta[8 * i + 7] = t8 * t33 - t40 - t40
+        store(dH_dx, i, 4, 0, arm - arm)
+        store(dH_dx, i, 4, 1, t51)
+        store(dH_dx, i, 4, 2, t46 + (costate_arm - pendulum_rate * t38 - t8 * t39 - arm_damping * t30 + t46))
+        store(dH_dx, i, 4, 3, costate_pendulum - pendulum_damping * t29 - arm_rate * t38 - t48 - t48)
+        store(dH_du, i, 1, 0, t22 * t30)
+        store(dH_dtheta, i, 8, 0, -(t1 * t44))
+        store(dH_dtheta, i, 8, 1, c4 * (t14 * t32 - t9 * t42) - t52 - t52)
+        store(dH_dtheta, i, 8, 2, pendulum_length * t47 - t1 * t31 + t3 * t49)
+        store(dH_dtheta, i, 8, 3, t50 + (pendulum_mass * t47 + t50))
+        store(dH_dtheta, i, 8, 4, -(arm_rate * t30))
+        store(dH_dtheta, i, 8, 5, -(pendulum_rate * t29))
+        store(dH_dtheta, i, 8, 6, -(t8 * t8 * (torque_constant * t33 - arm_rate * t39)))
+        store(dH_dtheta, i, 8, 7, t8 * t33 - t40 - t40)
 
 
 @kernel
-def state_cost(x, theta, per_sample, q, dq_dx):
+def state_cost(x, theta, q, dq_dx):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(0.5)
     c2 = real(0.1)
     c3 = real(49.34802200544679)
-    for i in range(x.size // 4):
-        row = 0 if per_sample is None else 8 * i
-        arm = x[4 * i + 0]
-        pendulum = x[4 * i + 1]
-        arm_rate = x[4 * i + 2]
-        pendulum_rate = x[4 * i + 3]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        arm = load(x, i, 4, 0)
+        pendulum = load(x, i, 4, 1)
+        arm_rate = load(x, i, 4, 2)
+        pendulum_rate = load(x, i, 4, 3)
         t1 = pendulum * c1
         t2s, t2c = sincos(t1, real, half_pi)
         t3 = t2s * t2s * c3 + (pendulum_rate * pendulum_rate * c2 + (arm * arm + arm_rate * arm_rate * c2))
         t4 = t2s * c3
         t5 = arm_rate * c2
         t6 = pendulum_rate * c2
-        q[1 * i + 0] = t3
-        dq_dx[4 * i + 0] = arm + arm
-        dq_dx[4 * i + 1] = c1 * ((t4 + t4) * t2c)
-        dq_dx[4 * i + 2] = t5 + t5
-        dq_dx[4 * i + 3] = t6 + t6
+        store(q, i, 1, 0, t3)
+        store(dq_dx, i, 4, 0, arm + arm)
+        store(dq_dx, i, 4, 1, c1 * ((t4 + t4) * t2c))
+        store(dq_dx, i, 4, 2, t5 + t5)
+        store(dq_dx, i, 4, 3, t6 + t6)

@@ -5,7 +5,10 @@ import warnings
 
 import numpy as np
 from numba import njit
+from numba.core import types
 from numba.core.compiler import Compiler
+from numba.core.typing import signature
+from numba.extending import intrinsic
 
 # Fused multiply-add and the freedom to ignore the sign of zero; NaN and infinity keep their meaning.
 FAST = {"contract", "nsz"}
@@ -20,6 +23,39 @@ class DistinctArrays(Compiler):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.state.flags.noalias = True
+
+
+def _address(context, builder, array_type, array, row, width, column):
+    """Where an entry lies, as an address that LLVM knows not to overflow.
+
+    It would otherwise check every strided store for overflow before it vectorises a loop, and it gives up
+    beyond sixteen of them. Rows are `width` wide, known when the kernel is compiled.
+    """
+    sure = ("nsw", "nuw")
+    start = builder.mul(row, row.type(width.literal_value), flags=sure)
+    position = builder.add(start, row.type(column.literal_value), flags=sure)
+    return builder.gep(context.make_array(array_type)(context, builder, array).data, [position], inbounds=True)
+
+
+@intrinsic(prefer_literal=True)
+def load(_context, array, _row, width, column):
+    """Entry `column` of a row of a contiguous array."""
+
+    def generate(context, builder, call, values):
+        return builder.load(_address(context, builder, call.args[0], values[0], values[1], width, column))
+
+    return signature(array.dtype, array, types.intp, width, column), generate
+
+
+@intrinsic(prefer_literal=True)
+def store(_context, array, _row, width, column, _value):
+    """Set entry `column` of a row of a contiguous array."""
+
+    def generate(context, builder, call, values):
+        builder.store(values[4], _address(context, builder, call.args[0], values[0], values[1], width, column))
+        return context.get_dummy_value()
+
+    return signature(types.none, array, types.intp, width, column, array.dtype), generate
 
 
 def kernel(function):
@@ -84,22 +120,23 @@ def maximum(a, b):
 
 
 @kernel
-def affine_dynamics(x, theta, per_sample, a, B):
+def affine_dynamics(x, theta, a, B):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(0.0)
     c2 = real(1.0)
     c3 = real(9.81)
-    for i in range(x.size // 4):
-        row = 0 if per_sample is None else 5 * i
-        pole = x[4 * i + 1]
-        cart_rate = x[4 * i + 2]
-        pole_rate = x[4 * i + 3]
-        cart_mass = theta[row + 0]
-        pole_mass = theta[row + 1]
-        pole_half_length = theta[row + 2]
-        cart_damping = theta[row + 3]
-        pole_damping = theta[row + 4]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        pole = load(x, i, 4, 1)
+        cart_rate = load(x, i, 4, 2)
+        pole_rate = load(x, i, 4, 3)
+        cart_mass = load(theta, row, 5, 0)
+        pole_mass = load(theta, row, 5, 1)
+        pole_half_length = load(theta, row, 5, 2)
+        cart_damping = load(theta, row, 5, 3)
+        pole_damping = load(theta, row, 5, 4)
         t1s, t1c = sincos(pole, real, half_pi)
         t2 = pole_mass * pole_half_length
         t3 = t1c * t2
@@ -110,33 +147,34 @@ def affine_dynamics(x, theta, per_sample, a, B):
         t8 = c2 / (pole_mass * (pole_half_length * pole_half_length) - t3 * t7)
         t9 = t8 * (t4 * c3 - pole_damping * pole_rate - t5 * t7)
         t10 = t7 * t8
-        a[4 * i + 0] = cart_rate
-        a[4 * i + 1] = pole_rate
-        a[4 * i + 2] = t5 * t6 - t7 * t9
-        a[4 * i + 3] = t9
-        B[4 * i + 0] = c1
-        B[4 * i + 1] = c1
-        B[4 * i + 2] = t6 + t7 * t10
-        B[4 * i + 3] = -t10
+        store(a, i, 4, 0, cart_rate)
+        store(a, i, 4, 1, pole_rate)
+        store(a, i, 4, 2, t5 * t6 - t7 * t9)
+        store(a, i, 4, 3, t9)
+        store(B, i, 4, 0, c1)
+        store(B, i, 4, 1, c1)
+        store(B, i, 4, 2, t6 + t7 * t10)
+        store(B, i, 4, 3, -t10)
 
 
 @kernel
-def dynamics(x, u, theta, per_sample, xdot):
+def dynamics(x, u, theta, xdot):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(1.0)
     c2 = real(9.81)
-    for i in range(x.size // 4):
-        row = 0 if per_sample is None else 5 * i
-        pole = x[4 * i + 1]
-        cart_rate = x[4 * i + 2]
-        pole_rate = x[4 * i + 3]
-        force = u[1 * i + 0]
-        cart_mass = theta[row + 0]
-        pole_mass = theta[row + 1]
-        pole_half_length = theta[row + 2]
-        cart_damping = theta[row + 3]
-        pole_damping = theta[row + 4]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        pole = load(x, i, 4, 1)
+        cart_rate = load(x, i, 4, 2)
+        pole_rate = load(x, i, 4, 3)
+        force = load(u, i, 1, 0)
+        cart_mass = load(theta, row, 5, 0)
+        pole_mass = load(theta, row, 5, 1)
+        pole_half_length = load(theta, row, 5, 2)
+        cart_damping = load(theta, row, 5, 3)
+        pole_damping = load(theta, row, 5, 4)
         t1s, t1c = sincos(pole, real, half_pi)
         t2 = pole_mass * pole_half_length
         t3 = t1c * t2
@@ -145,29 +183,30 @@ def dynamics(x, u, theta, per_sample, xdot):
         t6 = t3 * t5
         t7 = force + (pole_rate * pole_rate * t4 - cart_damping * cart_rate)
         t8 = c1 / (pole_mass * (pole_half_length * pole_half_length) - t3 * t6) * (t4 * c2 - pole_damping * pole_rate - t6 * t7)
-        xdot[4 * i + 0] = cart_rate
-        xdot[4 * i + 1] = pole_rate
-        xdot[4 * i + 2] = t5 * t7 - t6 * t8
-        xdot[4 * i + 3] = t8
+        store(xdot, i, 4, 0, cart_rate)
+        store(xdot, i, 4, 1, pole_rate)
+        store(xdot, i, 4, 2, t5 * t7 - t6 * t8)
+        store(xdot, i, 4, 3, t8)
 
 
 @kernel
-def jacobians(x, theta, per_sample, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
+def jacobians(x, theta, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(0.0)
     c2 = real(1.0)
     c3 = real(9.81)
-    for i in range(x.size // 4):
-        row = 0 if per_sample is None else 5 * i
-        pole = x[4 * i + 1]
-        cart_rate = x[4 * i + 2]
-        pole_rate = x[4 * i + 3]
-        cart_mass = theta[row + 0]
-        pole_mass = theta[row + 1]
-        pole_half_length = theta[row + 2]
-        cart_damping = theta[row + 3]
-        pole_damping = theta[row + 4]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        pole = load(x, i, 4, 1)
+        cart_rate = load(x, i, 4, 2)
+        pole_rate = load(x, i, 4, 3)
+        cart_mass = load(theta, row, 5, 0)
+        pole_mass = load(theta, row, 5, 1)
+        pole_half_length = load(theta, row, 5, 2)
+        cart_damping = load(theta, row, 5, 3)
+        pole_damping = load(theta, row, 5, 4)
         t1s, t1c = sincos(pole, real, half_pi)
         t2 = pole_rate * pole_rate
         t3 = pole_mass * pole_half_length
@@ -207,111 +246,112 @@ def jacobians(x, theta, per_sample, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
         t37 = t10 * (t9 * t36 - (t14 * t24 + t5 * t15))
         t38 = t15 * t28
         t39 = t10 * (t9 * t38 - (t14 * t28 + t15 * t29))
-        a[4 * i + 0] = cart_rate
-        a[4 * i + 1] = pole_rate
-        a[4 * i + 2] = t12
-        a[4 * i + 3] = t11
-        B[4 * i + 0] = c1
-        B[4 * i + 1] = c1
-        B[4 * i + 2] = t14
-        B[4 * i + 3] = t15
-        da_dx[16 * i + 0] = c1
-        da_dx[16 * i + 1] = c1
-        da_dx[16 * i + 2] = c2
-        da_dx[16 * i + 3] = c1
-        da_dx[16 * i + 4] = c1
-        da_dx[16 * i + 5] = c1
-        da_dx[16 * i + 6] = c1
-        da_dx[16 * i + 7] = c2
-        da_dx[16 * i + 8] = c1
-        da_dx[16 * i + 9] = t8 * t16 - t9 * t17
-        da_dx[16 * i + 10] = -(cart_damping * t8 + t9 * t18)
-        da_dx[16 * i + 11] = t8 * t19 + t9 * t20
-        da_dx[16 * i + 12] = c1
-        da_dx[16 * i + 13] = t17
-        da_dx[16 * i + 14] = t18
-        da_dx[16 * i + 15] = -t20
-        dB_dx[16 * i + 0] = c1
-        dB_dx[16 * i + 1] = c1
-        dB_dx[16 * i + 2] = c1
-        dB_dx[16 * i + 3] = c1
-        dB_dx[16 * i + 4] = c1
-        dB_dx[16 * i + 5] = c1
-        dB_dx[16 * i + 6] = c1
-        dB_dx[16 * i + 7] = c1
-        dB_dx[16 * i + 8] = c1
-        dB_dx[16 * i + 9] = t8 * t21 - t9 * t22
-        dB_dx[16 * i + 10] = c1
-        dB_dx[16 * i + 11] = c1
-        dB_dx[16 * i + 12] = c1
-        dB_dx[16 * i + 13] = t22
-        dB_dx[16 * i + 14] = c1
-        dB_dx[16 * i + 15] = c1
-        da_dtheta[20 * i + 0] = c1
-        da_dtheta[20 * i + 1] = c1
-        da_dtheta[20 * i + 2] = c1
-        da_dtheta[20 * i + 3] = c1
-        da_dtheta[20 * i + 4] = c1
-        da_dtheta[20 * i + 5] = c1
-        da_dtheta[20 * i + 6] = c1
-        da_dtheta[20 * i + 7] = c1
-        da_dtheta[20 * i + 8] = c1
-        da_dtheta[20 * i + 9] = c1
-        da_dtheta[20 * i + 10] = -(t8 * t12 + t9 * t23)
-        da_dtheta[20 * i + 11] = t8 * t26 - t9 * t27
-        da_dtheta[20 * i + 12] = t8 * t31 - t9 * t32
-        da_dtheta[20 * i + 13] = -(cart_rate * t8 + t9 * t33)
-        da_dtheta[20 * i + 14] = t9 * t34
-        da_dtheta[20 * i + 15] = t23
-        da_dtheta[20 * i + 16] = t27
-        da_dtheta[20 * i + 17] = t32
-        da_dtheta[20 * i + 18] = t33
-        da_dtheta[20 * i + 19] = -t34
-        dB_dtheta[20 * i + 0] = c1
-        dB_dtheta[20 * i + 1] = c1
-        dB_dtheta[20 * i + 2] = c1
-        dB_dtheta[20 * i + 3] = c1
-        dB_dtheta[20 * i + 4] = c1
-        dB_dtheta[20 * i + 5] = c1
-        dB_dtheta[20 * i + 6] = c1
-        dB_dtheta[20 * i + 7] = c1
-        dB_dtheta[20 * i + 8] = c1
-        dB_dtheta[20 * i + 9] = c1
-        dB_dtheta[20 * i + 10] = -(t8 * t14 + t9 * t35)
-        dB_dtheta[20 * i + 11] = -(t8 * t36 + t9 * t37)
-        dB_dtheta[20 * i + 12] = -(t8 * t38 + t9 * t39)
-        dB_dtheta[20 * i + 13] = c1
-        dB_dtheta[20 * i + 14] = c1
-        dB_dtheta[20 * i + 15] = t35
-        dB_dtheta[20 * i + 16] = t37
-        dB_dtheta[20 * i + 17] = t39
-        dB_dtheta[20 * i + 18] = c1
-        dB_dtheta[20 * i + 19] = c1
+        store(a, i, 4, 0, cart_rate)
+        store(a, i, 4, 1, pole_rate)
+        store(a, i, 4, 2, t12)
+        store(a, i, 4, 3, t11)
+        store(B, i, 4, 0, c1)
+        store(B, i, 4, 1, c1)
+        store(B, i, 4, 2, t14)
+        store(B, i, 4, 3, t15)
+        store(da_dx, i, 16, 0, c1)
+        store(da_dx, i, 16, 1, c1)
+        store(da_dx, i, 16, 2, c2)
+        store(da_dx, i, 16, 3, c1)
+        store(da_dx, i, 16, 4, c1)
+        store(da_dx, i, 16, 5, c1)
+        store(da_dx, i, 16, 6, c1)
+        store(da_dx, i, 16, 7, c2)
+        store(da_dx, i, 16, 8, c1)
+        store(da_dx, i, 16, 9, t8 * t16 - t9 * t17)
+        store(da_dx, i, 16, 10, -(cart_damping * t8 + t9 * t18))
+        store(da_dx, i, 16, 11, t8 * t19 + t9 * t20)
+        store(da_dx, i, 16, 12, c1)
+        store(da_dx, i, 16, 13, t17)
+        store(da_dx, i, 16, 14, t18)
+        store(da_dx, i, 16, 15, -t20)
+        store(dB_dx, i, 16, 0, c1)
+        store(dB_dx, i, 16, 1, c1)
+        store(dB_dx, i, 16, 2, c1)
+        store(dB_dx, i, 16, 3, c1)
+        store(dB_dx, i, 16, 4, c1)
+        store(dB_dx, i, 16, 5, c1)
+        store(dB_dx, i, 16, 6, c1)
+        store(dB_dx, i, 16, 7, c1)
+        store(dB_dx, i, 16, 8, c1)
+        store(dB_dx, i, 16, 9, t8 * t21 - t9 * t22)
+        store(dB_dx, i, 16, 10, c1)
+        store(dB_dx, i, 16, 11, c1)
+        store(dB_dx, i, 16, 12, c1)
+        store(dB_dx, i, 16, 13, t22)
+        store(dB_dx, i, 16, 14, c1)
+        store(dB_dx, i, 16, 15, c1)
+        store(da_dtheta, i, 20, 0, c1)
+        store(da_dtheta, i, 20, 1, c1)
+        store(da_dtheta, i, 20, 2, c1)
+        store(da_dtheta, i, 20, 3, c1)
+        store(da_dtheta, i, 20, 4, c1)
+        store(da_dtheta, i, 20, 5, c1)
+        store(da_dtheta, i, 20, 6, c1)
+        store(da_dtheta, i, 20, 7, c1)
+        store(da_dtheta, i, 20, 8, c1)
+        store(da_dtheta, i, 20, 9, c1)
+        store(da_dtheta, i, 20, 10, -(t8 * t12 + t9 * t23))
+        store(da_dtheta, i, 20, 11, t8 * t26 - t9 * t27)
+        store(da_dtheta, i, 20, 12, t8 * t31 - t9 * t32)
+        store(da_dtheta, i, 20, 13, -(cart_rate * t8 + t9 * t33))
+        store(da_dtheta, i, 20, 14, t9 * t34)
+        store(da_dtheta, i, 20, 15, t23)
+        store(da_dtheta, i, 20, 16, t27)
+        store(da_dtheta, i, 20, 17, t32)
+        store(da_dtheta, i, 20, 18, t33)
+        store(da_dtheta, i, 20, 19, -t34)
+        store(dB_dtheta, i, 20, 0, c1)
+        store(dB_dtheta, i, 20, 1, c1)
+        store(dB_dtheta, i, 20, 2, c1)
+        store(dB_dtheta, i, 20, 3, c1)
+        store(dB_dtheta, i, 20, 4, c1)
+        store(dB_dtheta, i, 20, 5, c1)
+        store(dB_dtheta, i, 20, 6, c1)
+        store(dB_dtheta, i, 20, 7, c1)
+        store(dB_dtheta, i, 20, 8, c1)
+        store(dB_dtheta, i, 20, 9, c1)
+        store(dB_dtheta, i, 20, 10, -(t8 * t14 + t9 * t35))
+        store(dB_dtheta, i, 20, 11, -(t8 * t36 + t9 * t37))
+        store(dB_dtheta, i, 20, 12, -(t8 * t38 + t9 * t39))
+        store(dB_dtheta, i, 20, 13, c1)
+        store(dB_dtheta, i, 20, 14, c1)
+        store(dB_dtheta, i, 20, 15, t35)
+        store(dB_dtheta, i, 20, 16, t37)
+        store(dB_dtheta, i, 20, 17, t39)
+        store(dB_dtheta, i, 20, 18, c1)
+        store(dB_dtheta, i, 20, 19, c1)
 
 
 @kernel
-def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dtheta):
+def hamiltonian_gradient(x, u, costate, theta, dH_dx, dH_du, dH_dtheta):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(0.0)
     c2 = real(1.0)
     c3 = real(9.81)
-    for i in range(x.size // 4):
-        row = 0 if per_sample is None else 5 * i
-        cart = x[4 * i + 0]
-        pole = x[4 * i + 1]
-        cart_rate = x[4 * i + 2]
-        pole_rate = x[4 * i + 3]
-        force = u[1 * i + 0]
-        costate_cart = costate[4 * i + 0]
-        costate_pole = costate[4 * i + 1]
-        costate_cart_rate = costate[4 * i + 2]
-        costate_pole_rate = costate[4 * i + 3]
-        cart_mass = theta[row + 0]
-        pole_mass = theta[row + 1]
-        pole_half_length = theta[row + 2]
-        cart_damping = theta[row + 3]
-        pole_damping = theta[row + 4]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        cart = load(x, i, 4, 0)
+        pole = load(x, i, 4, 1)
+        cart_rate = load(x, i, 4, 2)
+        pole_rate = load(x, i, 4, 3)
+        force = load(u, i, 1, 0)
+        costate_cart = load(costate, i, 4, 0)
+        costate_pole = load(costate, i, 4, 1)
+        costate_cart_rate = load(costate, i, 4, 2)
+        costate_pole_rate = load(costate, i, 4, 3)
+        cart_mass = load(theta, row, 5, 0)
+        pole_mass = load(theta, row, 5, 1)
+        pole_half_length = load(theta, row, 5, 2)
+        cart_damping = load(theta, row, 5, 3)
+        pole_damping = load(theta, row, 5, 4)
         t1s, t1c = sincos(pole, real, half_pi)
         t2 = pole_rate * pole_rate
         t3 = pole_mass * pole_half_length
@@ -333,20 +373,20 @@ def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dthe
         t19 = pole_half_length * (pole_mass * t16)
         t20 = t1s * t18 - t1c * t17
         t21 = pole_rate * (t6 * t14)
-        dH_dx[4 * i + 0] = cart - cart
-        dH_dx[4 * i + 1] = t1s * (t3 * t17) + t1c * (t3 * t18)
-        dH_dx[4 * i + 2] = costate_cart - cart_damping * t14
-        dH_dx[4 * i + 3] = t21 + (costate_pole - pole_damping * t13 + t21)
-        dH_du[1 * i + 0] = t14
-        dH_dtheta[5 * i + 0] = -t15
-        dH_dtheta[5 * i + 1] = pole_half_length * t20 - t5 * t16 - t15
-        dH_dtheta[5 * i + 2] = pole_mass * t20 - (t19 + t19)
-        dH_dtheta[5 * i + 3] = -(cart_rate * t14)
-        dH_dtheta[5 * i + 4] = -(pole_rate * t13)
+        store(dH_dx, i, 4, 0, cart - cart)
+        store(dH_dx, i, 4, 1, t1s * (t3 * t17) + t1c * (t3 * t18))
+        store(dH_dx, i, 4, 2, costate_cart - cart_damping * t14)
+        store(dH_dx, i, 4, 3, t21 + (costate_pole - pole_damping * t13 + t21))
+        store(dH_du, i, 1, 0, t14)
+        store(dH_dtheta, i, 5, 0, -t15)
+        store(dH_dtheta, i, 5, 1, pole_half_length * t20 - t5 * t16 - t15)
+        store(dH_dtheta, i, 5, 2, pole_mass * t20 - (t19 + t19))
+        store(dH_dtheta, i, 5, 3, -(cart_rate * t14))
+        store(dH_dtheta, i, 5, 4, -(pole_rate * t13))
 
 
 @kernel
-def state_cost(x, theta, per_sample, q, dq_dx):
+def state_cost(x, theta, q, dq_dx):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(1.0)
@@ -364,12 +404,13 @@ def state_cost(x, theta, per_sample, q, dq_dx):
     c13 = real(55.0)
     c14 = real(121.00000000000001)
     c15 = real(220.0)
-    for i in range(x.size // 4):
-        row = 0 if per_sample is None else 5 * i
-        cart = x[4 * i + 0]
-        pole = x[4 * i + 1]
-        cart_rate = x[4 * i + 2]
-        pole_rate = x[4 * i + 3]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        cart = load(x, i, 4, 0)
+        pole = load(x, i, 4, 1)
+        cart_rate = load(x, i, 4, 2)
+        pole_rate = load(x, i, 4, 3)
         t1 = cart * c2
         t2 = pole * c2
         t3 = cart_rate * c2
@@ -395,8 +436,8 @@ def state_cost(x, theta, per_sample, q, dq_dx):
         t23 = t20 + t20 + c2 * (c8 * (c1 - t7 * t7) - c8 * (c1 - t8 * t8))
         t24 = pole_rate * c5
         t25 = c2 * (c14 * (c1 - t13 * t13) - c14 * (c1 - t14 * t14)) + t24
-        q[1 * i + 0] = t17
-        dq_dx[4 * i + 0] = t23
-        dq_dx[4 * i + 1] = t22
-        dq_dx[4 * i + 2] = t21
-        dq_dx[4 * i + 3] = t24 + t25
+        store(q, i, 1, 0, t17)
+        store(dq_dx, i, 4, 0, t23)
+        store(dq_dx, i, 4, 1, t22)
+        store(dq_dx, i, 4, 2, t21)
+        store(dq_dx, i, 4, 3, t24 + t25)

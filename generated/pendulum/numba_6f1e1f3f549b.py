@@ -5,7 +5,10 @@ import warnings
 
 import numpy as np
 from numba import njit
+from numba.core import types
 from numba.core.compiler import Compiler
+from numba.core.typing import signature
+from numba.extending import intrinsic
 
 # Fused multiply-add and the freedom to ignore the sign of zero; NaN and infinity keep their meaning.
 FAST = {"contract", "nsz"}
@@ -20,6 +23,39 @@ class DistinctArrays(Compiler):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.state.flags.noalias = True
+
+
+def _address(context, builder, array_type, array, row, width, column):
+    """Where an entry lies, as an address that LLVM knows not to overflow.
+
+    It would otherwise check every strided store for overflow before it vectorises a loop, and it gives up
+    beyond sixteen of them. Rows are `width` wide, known when the kernel is compiled.
+    """
+    sure = ("nsw", "nuw")
+    start = builder.mul(row, row.type(width.literal_value), flags=sure)
+    position = builder.add(start, row.type(column.literal_value), flags=sure)
+    return builder.gep(context.make_array(array_type)(context, builder, array).data, [position], inbounds=True)
+
+
+@intrinsic(prefer_literal=True)
+def load(_context, array, _row, width, column):
+    """Entry `column` of a row of a contiguous array."""
+
+    def generate(context, builder, call, values):
+        return builder.load(_address(context, builder, call.args[0], values[0], values[1], width, column))
+
+    return signature(array.dtype, array, types.intp, width, column), generate
+
+
+@intrinsic(prefer_literal=True)
+def store(_context, array, _row, width, column, _value):
+    """Set entry `column` of a row of a contiguous array."""
+
+    def generate(context, builder, call, values):
+        builder.store(values[4], _address(context, builder, call.args[0], values[0], values[1], width, column))
+        return context.get_dummy_value()
+
+    return signature(types.none, array, types.intp, width, column, array.dtype), generate
 
 
 def kernel(function):
@@ -84,59 +120,62 @@ def maximum(a, b):
 
 
 @kernel
-def affine_dynamics(x, theta, per_sample, a, B):
+def affine_dynamics(x, theta, a, B):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(0.0)
     c2 = real(1.0)
     c3 = real(0.3333333333333333)
     c4 = real(4.905)
-    for i in range(x.size // 2):
-        row = 0 if per_sample is None else 2 * i
-        angle = x[2 * i + 0]
-        angle_rate = x[2 * i + 1]
-        mass = theta[row + 0]
-        length = theta[row + 1]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        angle = load(x, i, 2, 0)
+        angle_rate = load(x, i, 2, 1)
+        mass = load(theta, row, 2, 0)
+        length = load(theta, row, 2, 1)
         t1 = c2 / (length * length * (mass * c3))
-        a[2 * i + 0] = angle_rate
-        a[2 * i + 1] = sincos(angle, real, half_pi)[0] * (c4 * (mass * length)) * t1
-        B[2 * i + 0] = c1
-        B[2 * i + 1] = t1
+        store(a, i, 2, 0, angle_rate)
+        store(a, i, 2, 1, sincos(angle, real, half_pi)[0] * (c4 * (mass * length)) * t1)
+        store(B, i, 2, 0, c1)
+        store(B, i, 2, 1, t1)
 
 
 @kernel
-def dynamics(x, u, theta, per_sample, xdot):
+def dynamics(x, u, theta, xdot):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(1.0)
     c2 = real(0.3333333333333333)
     c3 = real(4.905)
-    for i in range(x.size // 2):
-        row = 0 if per_sample is None else 2 * i
-        angle = x[2 * i + 0]
-        angle_rate = x[2 * i + 1]
-        torque = u[1 * i + 0]
-        mass = theta[row + 0]
-        length = theta[row + 1]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        angle = load(x, i, 2, 0)
+        angle_rate = load(x, i, 2, 1)
+        torque = load(u, i, 1, 0)
+        mass = load(theta, row, 2, 0)
+        length = load(theta, row, 2, 1)
         t1 = c1 / (length * length * (mass * c2)) * (torque + sincos(angle, real, half_pi)[0] * (c3 * (mass * length)))
-        xdot[2 * i + 0] = angle_rate
-        xdot[2 * i + 1] = t1
+        store(xdot, i, 2, 0, angle_rate)
+        store(xdot, i, 2, 1, t1)
 
 
 @kernel
-def jacobians(x, theta, per_sample, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
+def jacobians(x, theta, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(0.0)
     c2 = real(1.0)
     c3 = real(0.3333333333333333)
     c4 = real(4.905)
-    for i in range(x.size // 2):
-        row = 0 if per_sample is None else 2 * i
-        angle = x[2 * i + 0]
-        angle_rate = x[2 * i + 1]
-        mass = theta[row + 0]
-        length = theta[row + 1]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        angle = load(x, i, 2, 0)
+        angle_rate = load(x, i, 2, 1)
+        mass = load(theta, row, 2, 0)
+        length = load(theta, row, 2, 1)
         t1 = length * length
         t2 = mass * c3
         t3s, t3c = sincos(angle, real, half_pi)
@@ -145,43 +184,44 @@ def jacobians(x, theta, per_sample, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
         t6 = t3s * t4 * t5
         t7 = c3 * t1
         t8 = t2 * (length + length)
-        a[2 * i + 0] = angle_rate
-        a[2 * i + 1] = t6
-        B[2 * i + 0] = c1
-        B[2 * i + 1] = t5
-        da_dx[4 * i + 0] = c1
-        da_dx[4 * i + 1] = c2
-        da_dx[4 * i + 2] = t5 * (t4 * t3c)
-        da_dx[4 * i + 3] = c1
-        dB_dx[4 * i + 0] = c1
-        dB_dx[4 * i + 1] = c1
-        dB_dx[4 * i + 2] = c1
-        dB_dx[4 * i + 3] = c1
-        da_dtheta[4 * i + 0] = c1
-        da_dtheta[4 * i + 1] = c1
-        da_dtheta[4 * i + 2] = t5 * (t3s * (length * c4) - t6 * t7)
-        da_dtheta[4 * i + 3] = t5 * (t3s * (mass * c4) - t6 * t8)
-        dB_dtheta[4 * i + 0] = c1
-        dB_dtheta[4 * i + 1] = c1
-        dB_dtheta[4 * i + 2] = -(t5 * (t5 * t7))
-        dB_dtheta[4 * i + 3] = -(t5 * (t5 * t8))
+        store(a, i, 2, 0, angle_rate)
+        store(a, i, 2, 1, t6)
+        store(B, i, 2, 0, c1)
+        store(B, i, 2, 1, t5)
+        store(da_dx, i, 4, 0, c1)
+        store(da_dx, i, 4, 1, c2)
+        store(da_dx, i, 4, 2, t5 * (t4 * t3c))
+        store(da_dx, i, 4, 3, c1)
+        store(dB_dx, i, 4, 0, c1)
+        store(dB_dx, i, 4, 1, c1)
+        store(dB_dx, i, 4, 2, c1)
+        store(dB_dx, i, 4, 3, c1)
+        store(da_dtheta, i, 4, 0, c1)
+        store(da_dtheta, i, 4, 1, c1)
+        store(da_dtheta, i, 4, 2, t5 * (t3s * (length * c4) - t6 * t7))
+        store(da_dtheta, i, 4, 3, t5 * (t3s * (mass * c4) - t6 * t8))
+        store(dB_dtheta, i, 4, 0, c1)
+        store(dB_dtheta, i, 4, 1, c1)
+        store(dB_dtheta, i, 4, 2, -(t5 * (t5 * t7)))
+        store(dB_dtheta, i, 4, 3, -(t5 * (t5 * t8)))
 
 
 @kernel
-def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dtheta):
+def hamiltonian_gradient(x, u, costate, theta, dH_dx, dH_du, dH_dtheta):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(1.0)
     c2 = real(0.3333333333333333)
     c3 = real(4.905)
-    for i in range(x.size // 2):
-        row = 0 if per_sample is None else 2 * i
-        angle = x[2 * i + 0]
-        torque = u[1 * i + 0]
-        costate_angle = costate[2 * i + 0]
-        costate_angle_rate = costate[2 * i + 1]
-        mass = theta[row + 0]
-        length = theta[row + 1]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        angle = load(x, i, 2, 0)
+        torque = load(u, i, 1, 0)
+        costate_angle = load(costate, i, 2, 0)
+        costate_angle_rate = load(costate, i, 2, 1)
+        mass = load(theta, row, 2, 0)
+        length = load(theta, row, 2, 1)
         t1 = length * length
         t2 = mass * c2
         t3s, t3c = sincos(angle, real, half_pi)
@@ -191,28 +231,29 @@ def hamiltonian_gradient(x, u, costate, theta, per_sample, dH_dx, dH_du, dH_dthe
         t7 = t5 * (torque + t3s * t4) * t6
         t8 = c3 * (t3s * t6)
         t9 = length * (t2 * t7)
-        dH_dx[2 * i + 0] = t3c * (t4 * t6)
-        dH_dx[2 * i + 1] = costate_angle
-        dH_du[1 * i + 0] = t6
-        dH_dtheta[2 * i + 0] = length * t8 - c2 * (t1 * t7)
-        dH_dtheta[2 * i + 1] = mass * t8 - t9 - t9
+        store(dH_dx, i, 2, 0, t3c * (t4 * t6))
+        store(dH_dx, i, 2, 1, costate_angle)
+        store(dH_du, i, 1, 0, t6)
+        store(dH_dtheta, i, 2, 0, length * t8 - c2 * (t1 * t7))
+        store(dH_dtheta, i, 2, 1, mass * t8 - t9 - t9)
 
 
 @kernel
-def state_cost(x, theta, per_sample, q, dq_dx):
+def state_cost(x, theta, q, dq_dx):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
     c1 = real(0.1)
     c2 = real(9.869604401089358)
     c3 = real(0.5)
-    for i in range(x.size // 2):
-        row = 0 if per_sample is None else 2 * i
-        angle = x[2 * i + 0]
-        angle_rate = x[2 * i + 1]
+    step = 0 if theta.ndim == 1 else 1
+    for i in range(x.shape[0]):
+        row = step * i
+        angle = load(x, i, 2, 0)
+        angle_rate = load(x, i, 2, 1)
         t1 = angle * c3
         t2s, t2c = sincos(t1, real, half_pi)
         t3 = c2 * t2s
         t4 = angle_rate * c1
-        q[1 * i + 0] = c1 * (angle_rate * angle_rate) + c2 * (t2s * t2s)
-        dq_dx[2 * i + 0] = c3 * ((t3 + t3) * t2c)
-        dq_dx[2 * i + 1] = t4 + t4
+        store(q, i, 1, 0, c1 * (angle_rate * angle_rate) + c2 * (t2s * t2s))
+        store(dq_dx, i, 2, 0, c3 * ((t3 + t3) * t2c))
+        store(dq_dx, i, 2, 1, t4 + t4)
