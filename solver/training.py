@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -156,10 +156,16 @@ class Trainer:
         }
 
     def restore(self, checkpoint: dict[str, Any]) -> None:
-        """The inverse of `checkpoint`."""
-        self.ensemble.load_state_dict(checkpoint["ensemble"])
-        for optimiser, state in zip(self.optimisers, checkpoint["optimisers"], strict=True):
-            optimiser.load_state_dict(state)
+        """The inverse of `checkpoint`; SolverError when it was made with other settings."""
+        try:
+            self.ensemble.load_state_dict(checkpoint["ensemble"])
+            for optimiser, state in zip(self.optimisers, checkpoint["optimisers"], strict=True):
+                optimiser.load_state_dict(state)
+        except (RuntimeError, ValueError, TypeError, KeyError) as error:
+            raise SolverError(
+                "the checkpoint does not fit the settings in run.json, which was edited; put the old settings back "
+                f"or train again ({' '.join(str(error).split())})"
+            ) from error
         self.iteration = checkpoint["iteration"]
 
     def _learning_rate(self) -> float:
@@ -247,9 +253,8 @@ def require_same_artifact(folder: Path, run: Run, robot: CompiledRobot) -> None:
 def train(trainer: Trainer, folder: Path, report: Report) -> None:
     """Iterate to the end, checkpoint after every iteration, log metrics and report each row."""
     settings = trainer.settings
-    log = MetricsLog(folder, trainer.iteration)
     try:
-        with workers_of(settings) as workers:
+        with closing(MetricsLog(folder, trainer.iteration)) as log, workers_of(settings) as workers:
             while trainer.iteration < settings.iterations:
                 row = trainer.step(workers)
                 last = trainer.iteration == settings.iterations
@@ -258,5 +263,8 @@ def train(trainer: Trainer, folder: Path, report: Report) -> None:
                 log.write(row)
                 save_checkpoint(folder, trainer.checkpoint())
                 report(row)
-    finally:
-        log.close()
+    except OSError as error:
+        raise SolverError(
+            f"cannot write metrics to {folder}: {error}. The last checkpoint is whole: free some space and go on "
+            f"with `solver train --resume {folder}`."
+        ) from error
