@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -90,6 +89,10 @@ def main(argv: list[str] | None = None) -> int:
     kind, run = commands[words[0]]
     parse = partial(tyro.cli, kind, prog=f"solver {words[0]}", args=words[1:], config=(FlagCreatePairsOff,))
     try:
+        if words.count("--set") > 1:
+            raise SolverError(
+                "--set stands twice; write every change behind one, for example --set mass=1.3x length=1.1"
+            )
         options = parse()
         if isinstance(options, Train) and options.robot:
             options = parse(default=_with_preset(options))
@@ -100,6 +103,8 @@ def main(argv: list[str] | None = None) -> int:
     except DivergenceError as error:
         print(f"error: {error}", file=sys.stderr)
         return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
     return 0
 
 
@@ -113,10 +118,12 @@ def _with_preset(options: Train) -> Train:
 
 def _train(options: Train) -> None:
     from solver.progress import progress
-    from solver.run_folder import CHECKPOINT, load_checkpoint, load_run
+    from solver.run_folder import CHECKPOINT, load_checkpoint, load_run, remove_run
     from solver.training import resume, start
 
     if options.resume is not None:
+        if options != Train(resume=options.resume):
+            raise SolverError("a resumed run keeps its own robot and settings; give --resume DIR and nothing else")
         folder, settings = options.resume, load_run(options.resume).settings
         done = load_checkpoint(folder)["iteration"]
     elif options.robot:
@@ -124,7 +131,7 @@ def _train(options: Train) -> None:
         name = f"{options.robot}-{s.algorithm}-{options.preset}-seed{s.seed}"
         folder, done = options.out or Path("runs") / name, 0
         if options.overwrite and (folder / CHECKPOINT).exists():
-            shutil.rmtree(folder)
+            remove_run(folder)
     else:
         raise SolverError("name a robot to train, for example `solver train pendulum`, or a run with --resume DIR")
     with progress(done, settings.iterations) as report:

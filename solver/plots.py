@@ -16,7 +16,7 @@ from solver.errors import SolverError
 from solver.evaluation import Rollouts, changed_parameters, controller, rollouts, sample_starts
 from solver.game import Game
 from solver.policy import Solution, load_solution
-from solver.run_folder import read_metrics
+from solver.run_folder import FIGURES, read_metrics
 from solver.training import EVALUATION_SEED
 
 GRID = 161
@@ -38,7 +38,7 @@ def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str
         "rollouts": over_time(game, result, title),
         "learning_curve": learning_curve(read_metrics(folder), title),
     }
-    target = folder / "figures"
+    target = folder / FIGURES
     try:
         target.mkdir(exist_ok=True)
         for name, figure in figures.items():

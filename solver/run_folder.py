@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import pickle
+import shutil
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import torch
 from solver.errors import SolverError
 from solver.settings import Settings
 
-CHECKPOINT, RUN, METRICS = "checkpoint.pt", "run.json", "metrics.jsonl"
+CHECKPOINT, RUN, METRICS, FIGURES = "checkpoint.pt", "run.json", "metrics.jsonl", "figures"
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,17 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:
     return dict(content)
 
 
+def remove_run(folder: Path) -> None:
+    """Delete what a run wrote to its folder, and nothing else that may lie there."""
+    try:
+        for path in [folder / CHECKPOINT, folder / METRICS, folder / RUN, *folder.glob("events.out.tfevents.*")]:
+            path.unlink(missing_ok=True)
+        if (folder / FIGURES).exists():
+            shutil.rmtree(folder / FIGURES)
+    except OSError as error:
+        raise SolverError(f"cannot remove the run in {folder}: {error}. Give another folder with --out.") from error
+
+
 class MetricsLog:
     """metrics.jsonl, one line an iteration, and the same numbers for TensorBoard.
 
@@ -144,7 +156,9 @@ def read_metrics(folder: Path) -> list[dict[str, float]]:
     rows = []
     for line in path.read_text().splitlines() if path.is_file() else []:
         try:
-            rows.append(json.loads(line))
+            row = json.loads(line)
         except json.JSONDecodeError:
             continue
+        if isinstance(row, dict) and {"iteration", "value_error"} <= row.keys():
+            rows.append(row)
     return rows
