@@ -108,7 +108,7 @@ def changed_parameters(game: Game, changes: list[str]) -> Tensor:
     names = game.robot.parameter_names
     theta = game.theta.clone()
     for change in changes:
-        name, separator, text = change.partition("=")
+        name, separator, text = (part.strip() for part in change.partition("="))
         if name not in names:
             near = difflib.get_close_matches(name, names, 1)
             hint = f"; did you mean '{near[0]}'?" if near else f"; parameters are {', '.join(names)}"
@@ -118,7 +118,7 @@ def changed_parameters(game: Game, changes: list[str]) -> Tensor:
             number = float(text.removesuffix("x"))
         except ValueError:
             number = math.nan
-        if not separator or not math.isfinite(number):
+        if not separator or not abs(number) < torch.finfo(theta.dtype).max:
             raise SolverError(f"cannot read '{change}'; write {name}=1.3x, {name}=+0.05 or {name}=1.1")
         if text.endswith("x"):
             theta[i] = game.theta[i] * number
@@ -126,4 +126,6 @@ def changed_parameters(game: Game, changes: list[str]) -> Tensor:
             theta[i] = game.theta[i] + number
         else:
             theta[i] = number
+    if not bool(torch.isfinite(theta).all()):
+        raise SolverError(f"the changes {' '.join(changes)} leave no finite parameters: {theta.tolist()}")
     return theta
