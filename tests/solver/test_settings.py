@@ -1,0 +1,131 @@
+"""Settings: presets, ranges, kinds, and the way through the command line and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+import tyro
+from hypothesis import given
+from hypothesis import strategies as st
+
+import modelgen
+from solver.cli import Train
+from solver.errors import SolverError
+from solver.game import NO_ADVERSARY, Radii
+from solver.settings import PRESETS, Settings, make_settings
+
+NAMES = [f.name for f in dataclasses.fields(Settings)]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "double_pendulum"])
+def test_presets_are_valid_for_every_robot(preset: str, name: str) -> None:
+    metadata = modelgen.load(name, dtype="float32", parallel=False).metadata
+    settings = make_settings(preset, metadata, seed=4)
+    assert settings.seed == 4
+    assert settings.radii == Radii(0.025, 0.1, 0.025, 0.15)
+
+
+def test_paper_preset_has_the_authors_numbers() -> None:
+    pendulum = make_settings("paper", modelgen.load("pendulum", parallel=False).metadata)
+    cartpole = make_settings("paper", modelgen.load("cartpole", parallel=False).metadata)
+    columns = [
+        (s.trace_decay, s.layers, s.width, s.members, s.iterations, s.epochs, s.states, s.minibatch, s.learning_rate)
+        for s in (pendulum, cartpole)
+    ]
+    assert columns == [
+        (0.85, 3, 96, 4, 150, 20, 51200, 256, 3e-5),
+        (0.90, 4, 64, 4, 250, 20, 51200, 512, 1e-4),
+    ]
+    for settings in (pendulum, cartpole):
+        assert (settings.amsgrad, settings.keep_optimiser, settings.weight_decay) == (True, False, 1e-6)
+        assert (settings.loss_power, settings.holds, settings.final_learning_rate) == (
+            1.0,
+            (1,),
+            settings.learning_rate,
+        )
+
+
+def test_unknown_names_get_a_suggestion() -> None:
+    metadata = modelgen.load("pendulum", parallel=False).metadata
+    with pytest.raises(SolverError, match=r"unknown preset 'papr'.*`paper`"):
+        make_settings("papr", metadata)
+    with pytest.raises(SolverError, match=r"unknown setting 'learnin_rate'.*`learning_rate`"):
+        make_settings("fast", metadata, learnin_rate=1.0)
+
+
+def test_cfvi_has_no_adversary_whatever_the_radii() -> None:
+    assert Settings(algorithm="cfvi", alpha_action=3.0).radii == NO_ADVERSARY
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("iterations", 0),
+        ("width", 0),
+        ("seed", -1),
+        ("learning_rate", 0.0),
+        ("learning_rate", math.nan),
+        ("final_learning_rate", math.inf),
+        ("trace_decay", 1.0),
+        ("trace_floor", 0.0),
+        ("alpha_parameters", 1.0),
+        ("alpha_state", -0.1),
+        ("holds", ()),
+        ("holds", (2, 0)),
+        ("holds", (1.5,)),
+        ("algorithm", "rvfi"),
+        ("modulation", "none"),
+        ("device", "gpu"),
+        ("width", 64.0),
+        ("width", "64"),
+        ("amsgrad", 1),
+    ],
+)
+def test_values_out_of_range_are_named(name: str, value: Any) -> None:
+    with pytest.raises(SolverError, match=rf"setting {name} is "):
+        Settings(**{name: value})
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers()).map(tuple)
+
+
+@given(st.sampled_from(NAMES), VALUES)
+def test_any_value_gives_settings_or_a_solver_error(name: str, value: object) -> None:
+    try:
+        settings = Settings(**{name: value})  # type: ignore[arg-type]
+    except SolverError:
+        return
+    assert getattr(settings, name) == value
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "algorithm": st.sampled_from(["rfvi", "cfvi"]),
+            "seed": st.integers(0, 2**40),
+            "width": st.integers(1, 512),
+            "learning_rate": st.floats(1e-6, 1.0),
+            "trace_decay": st.floats(0.0, 0.99),
+            "holds": st.lists(st.integers(1, 8), min_size=1, max_size=4).map(tuple),
+            "modulation": st.sampled_from(["wiener", "stationary"]),
+            "alpha_parameters": st.floats(0.0, 0.9),
+        },
+    )
+)
+def test_settings_survive_the_command_line(changes: dict[str, Any]) -> None:
+    words = []
+    for name, value in changes.items():
+        words += ["--" + name.replace("_", "-"), *map(str, value if isinstance(value, tuple) else [value])]
+    assert tyro.cli(Train, args=["pendulum", *words]).settings == Settings(**changes)
+
+
+def test_holds_take_equal_shares_of_the_iterations() -> None:
+    settings = Settings(iterations=10, holds=(4, 2))
+    assert [settings.trace(k).periods for k in range(10)] == [4] * 5 + [2] * 5
+    short = Settings(iterations=1, holds=(4, 2, 1))
+    assert short.trace(0).periods == 4
