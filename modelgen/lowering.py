@@ -37,8 +37,9 @@ _CALLS = {
 
 #: Names with a meaning of their own in emitted code, which a model's symbols therefore do not get there.
 _RESERVED = (
-    "x u costate theta step i row real load store half_pi a B xdot da_dx dB_dx da_dtheta dB_dtheta dH_dx dH_du "
-    "dH_dtheta q dq_dx abs range math np torch njit warnings kernel sincos exp log tanh sign minimum maximum"
+    "x u costate theta step i row first last block real load store half_pi a B xdot da_dx dB_dx da_dtheta "
+    "dB_dtheta dH_dx dH_du dH_dtheta q dq_dx abs min range math np ir types signature torch njit warnings kernel "
+    "sincos exp log tanh sign minimum maximum"
 )
 _TEMPORARY = re.compile(r"[tc]\d+[sc]?")
 

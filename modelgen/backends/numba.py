@@ -17,7 +17,12 @@ from modelgen.graph import Graph, Node
 from modelgen.manifest import Manifest
 from modelgen.program import Function, Program
 
-_CALLS = {"abs": "abs", "minimum": "minimum", "maximum": "maximum", "sign": "sign"}
+#: Functions that are not in `math`: built in, or in the prelude.
+_HELPERS = ("abs", "minimum", "maximum", "sign")
+#: Results at least this wide go through a block of columns: to set one column of a wide array for many samples
+#: at once is a scatter, which costs more than all the arithmetic, and much more when the array is not in cache.
+_WIDE = 8
+_BLOCK = 64  # samples
 
 
 def emit(program: Program, robot: str) -> dict[str, bytes]:
@@ -36,43 +41,63 @@ def _kernel(program: Program, function: Function) -> str:
     def literal(value: float) -> str:
         return literals.setdefault(value, f"c{len(literals) + 1}")
 
-    def call(name: str, arguments: list[str]) -> str:
-        if name in ("sin", "cos"):
-            return f"sincos({arguments[0]}, real, half_pi)[{int(name == 'cos')}]"
-        return f"{_CALLS.get(name, f'math.{name}')}({', '.join(arguments)})"
-
-    dialect = Dialect(literal, call, sincos=lambda argument: f"sincos({argument}, real, half_pi)")
-    lines = listing(graph, function, dialect)
+    lines = listing(graph, function, Dialect(literal, _call, sincos=lambda a: f"sincos({a}, real, half_pi)"))
     unused = _unused(graph, function)
     used = {*graph.reachable(function.roots), *unused.values()}
-    body = []
-    for argument in function.arguments:
-        row = "row" if argument.name == "theta" else "i"
-        body += [
-            f"{graph.operations[node].name} = load({argument.name}, {row}, {len(argument.entries)}, {j})"
-            for j, node in enumerate(argument.entries)
-            if node in used
-        ]
+    body = [
+        f"{graph.operations[node].name} = "
+        f"load({argument.name}, {'row' if argument.name == 'theta' else 'i'}, {len(argument.entries)}, {j})"
+        for argument in function.arguments
+        for j, node in enumerate(argument.entries)
+        if node in used
+    ]
     body += [f"{name} = {text}" for name, text in lines.assignments]
+    copies: list[str] = []
+    columns = 0
     for output in function.outputs:
-        count = len(output.entries)
+        width = len(output.entries)
         for j, node in enumerate(output.entries):
             value = lines.roots[node]
             if (output.name, j) in unused:
                 name = graph.operations[unused[output.name, j]].name
                 value = f"{name} - {name}"
-            body.append(f"store({output.name}, i, {count}, {j}, {value})")
-    names = [argument.name for argument in function.arguments]
+            if width >= _WIDE and graph.operations[node].kind != "constant":
+                body.append(f"store(block, i - first, 1, {columns * _BLOCK}, {value})")
+                value = f"load(block, i - first, 1, {columns * _BLOCK})"
+                columns += 1
+            (copies if width >= _WIDE else body).append(f"store({output.name}, i, {width}, {j}, {value})")
+    names = [argument.name for argument in function.arguments] + [output.name for output in function.outputs]
     head = [
-        f"def {function.name}({', '.join([*names, *(output.name for output in function.outputs)])}):",
+        f"def {function.name}({', '.join(names)}):",
         "    real = x.dtype.type",
         "    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64",
-        *(f"    {name} = real({value!r})" for value, name in literals.items()),
         "    step = 0 if theta.ndim == 1 else 1",
-        "    for i in range(x.shape[0]):",
-        "        row = step * i",
+        *(f"    {name} = real({value!r})" for value, name in literals.items()),
     ]
-    return "\n".join(["@kernel", *head, *(f"        {line}" for line in body)]) + "\n"
+    return "\n".join(["@kernel", *head, *_loops(body, copies, columns)]) + "\n"
+
+
+def _loops(body: list[str], copies: list[str], columns: int) -> list[str]:
+    """The loop over samples, or over blocks of samples whose wide results are copied row by row at the end."""
+    if not copies:
+        return ["    for i in range(x.shape[0]):", "        row = step * i", *(f"        {line}" for line in body)]
+    return [
+        f"    block = np.empty({columns * _BLOCK}, x.dtype)",
+        f"    for first in range(0, x.shape[0], {_BLOCK}):",
+        f"        last = min(first + {_BLOCK}, x.shape[0])",
+        "        for i in range(first, last):",
+        "            row = step * i",
+        *(f"            {line}" for line in body),
+        "        for i in range(first, last):",
+        "            one_by_one()",
+        *(f"            {line}" for line in copies),
+    ]
+
+
+def _call(name: str, arguments: list[str]) -> str:
+    if name in ("sin", "cos"):
+        return f"sincos({arguments[0]}, real, half_pi)[{int(name == 'cos')}]"
+    return f"{name if name in _HELPERS else f'math.{name}'}({', '.join(arguments)})"
 
 
 def _unused(graph: Graph, function: Function) -> dict[tuple[str, int], Node]:

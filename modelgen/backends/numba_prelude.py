@@ -1,4 +1,5 @@
 # mypy: disallow-untyped-defs=False, disallow-subclassing-any=False, disallow-untyped-calls=False
+# mypy: disable-error-code="import-untyped"
 """What every emitted Numba module begins with; its text is copied into the module, which then stands alone.
 
 `sincos` has no branch, no table and no call, so that LLVM vectorises the sample loop around it.
@@ -8,6 +9,7 @@ import math  # noqa: F401  (the emitted kernels use it)
 import warnings
 
 import numpy as np
+from llvmlite import ir
 from numba import njit
 from numba.core import types
 from numba.core.compiler import Compiler
@@ -60,6 +62,18 @@ def store(_context, array, _row, width, column, _value):
         return context.get_dummy_value()
 
     return signature(types.none, array, types.intp, width, column, array.dtype), generate
+
+
+@intrinsic
+def one_by_one(_context):
+    """Nothing, but LLVM does not vectorise a loop that holds it: copies then write rows, not columns."""
+
+    def generate(context, builder, _call, _values):
+        nothing = ir.FunctionType(ir.VoidType(), [])
+        builder.asm(nothing, "", "", [], side_effect=True)
+        return context.get_dummy_value()
+
+    return signature(types.none), generate
 
 
 def kernel(function):

@@ -71,25 +71,40 @@ def test_sine_of_nan_and_infinity_is_nan(sincos):
     assert np.isnan(sincos(np.array([np.nan, np.inf, -np.inf]))).all()
 
 
-def _llvm(kernel, dtype):
-    """Fresh LLVM code of the pendulum's Hamiltonian gradient, for a cached kernel keeps none."""
+def _llvm(kernel, *arguments):
+    """Fresh LLVM code, for a kernel from the cache keeps none."""
     from numba import njit
 
     fresh = njit(fastmath=prelude.FAST, error_model="numpy", pipeline_class=prelude.DistinctArrays)(kernel.py_func)
-    arrays = [np.ones((64, size), dtype) for size in (2, 1, 2)]
-    out = [np.ones((64, size), dtype) for size in (2, 1, 2)]
-    fresh(*arrays, np.ones(2, dtype), *out)
+    fresh(*arguments)
     return fresh.inspect_llvm(fresh.signatures[0])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_loop_is_vectorised_and_keeps_its_number_format(robot, dtype):
-    code = _llvm(robot._kernels._module.hamiltonian_gradient, dtype)
+    arrays = [np.ones((64, size), dtype) for size in (2, 1, 2)]
+    code = _llvm(robot._kernels._module.hamiltonian_gradient, *arrays, np.ones(2, dtype), *arrays)
     kind = {"float32": "float", "float64": "double"}[dtype]
     assert re.search(rf"f(mul|add|sub).*<\d+ x {kind}>", code), "LLVM did not vectorise the sample loop"
     if dtype == "float32":
         assert not re.search(r"f(mul|add|sub|div)[ \w]* (<\d+ x )?double", code), "float32 was promoted"
     assert "NRT_Allocate" not in code
+
+
+def test_many_wide_results_are_vectorised_without_scatter():
+    furuta = modelgen.load("furuta")
+    results = furuta.jacobians(np.ones((64, 4)))
+    code = _llvm(furuta._kernels._module.jacobians, np.ones((64, 4)), furuta.nominal_parameters, *results)
+    assert re.search(r"fmul.*<\d+ x double>", code), "LLVM did not vectorise the sample loop"
+    assert "masked.scatter" not in code
+
+
+@pytest.mark.parametrize("samples", [1, 63, 64, 65, 200])
+def test_blocks_cover_all_samples(samples):
+    furuta = modelgen.load("furuta", parallel=False)
+    x = np.random.default_rng(0).uniform(-1, 1, (200, 4))
+    for some, all_of_them in zip(furuta.jacobians(x[:samples]), furuta.jacobians(x), strict=True):
+        np.testing.assert_allclose(some, all_of_them[:samples], rtol=1e-13, atol=1e-13)
 
 
 def test_threads_give_what_one_gives(artifacts, robot, monkeypatch):

@@ -4,6 +4,7 @@ import math  # noqa: F401  (the emitted kernels use it)
 import warnings
 
 import numpy as np
+from llvmlite import ir
 from numba import njit
 from numba.core import types
 from numba.core.compiler import Compiler
@@ -56,6 +57,18 @@ def store(_context, array, _row, width, column, _value):
         return context.get_dummy_value()
 
     return signature(types.none, array, types.intp, width, column, array.dtype), generate
+
+
+@intrinsic
+def one_by_one(_context):
+    """Nothing, but LLVM does not vectorise a loop that holds it: copies then write rows, not columns."""
+
+    def generate(context, builder, _call, _values):
+        nothing = ir.FunctionType(ir.VoidType(), [])
+        builder.asm(nothing, "", "", [], side_effect=True)
+        return context.get_dummy_value()
+
+    return signature(types.none), generate
 
 
 def kernel(function):
@@ -123,10 +136,10 @@ def maximum(a, b):
 def affine_dynamics(x, theta, a, B):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    step = 0 if theta.ndim == 1 else 1
     c1 = real(0.0)
     c2 = real(1.0)
     c3 = real(9.81)
-    step = 0 if theta.ndim == 1 else 1
     for i in range(x.shape[0]):
         row = step * i
         pole = load(x, i, 4, 1)
@@ -161,9 +174,9 @@ def affine_dynamics(x, theta, a, B):
 def dynamics(x, u, theta, xdot):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    step = 0 if theta.ndim == 1 else 1
     c1 = real(1.0)
     c2 = real(9.81)
-    step = 0 if theta.ndim == 1 else 1
     for i in range(x.shape[0]):
         row = step * i
         pole = load(x, i, 4, 1)
@@ -193,149 +206,178 @@ def dynamics(x, u, theta, xdot):
 def jacobians(x, theta, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    step = 0 if theta.ndim == 1 else 1
     c1 = real(0.0)
     c2 = real(1.0)
     c3 = real(9.81)
-    step = 0 if theta.ndim == 1 else 1
-    for i in range(x.shape[0]):
-        row = step * i
-        pole = load(x, i, 4, 1)
-        cart_rate = load(x, i, 4, 2)
-        pole_rate = load(x, i, 4, 3)
-        cart_mass = load(theta, row, 5, 0)
-        pole_mass = load(theta, row, 5, 1)
-        pole_half_length = load(theta, row, 5, 2)
-        cart_damping = load(theta, row, 5, 3)
-        pole_damping = load(theta, row, 5, 4)
-        t1s, t1c = sincos(pole, real, half_pi)
-        t2 = pole_rate * pole_rate
-        t3 = pole_mass * pole_half_length
-        t4 = t1c * t3
-        t5 = pole_half_length * pole_half_length
-        t6 = t1s * t3
-        t7 = t2 * t6 - cart_damping * cart_rate
-        t8 = c2 / (cart_mass + pole_mass)
-        t9 = t4 * t8
-        t10 = c2 / (pole_mass * t5 - t4 * t9)
-        t11 = t10 * (t6 * c3 - pole_damping * pole_rate - t7 * t9)
-        t12 = t7 * t8 - t9 * t11
-        t13 = t9 * t10
-        t14 = t8 + t9 * t13
-        t15 = -t13
-        t16 = t2 * t4 + t6 * t11
-        t17 = t10 * (t4 * c3 + t6 * t12 - t9 * t16)
-        t18 = t10 * (cart_damping * t9)
-        t19 = t6 * (pole_rate + pole_rate)
-        t20 = t10 * (pole_damping + t9 * t19)
-        t21 = t6 * t15
-        t22 = t10 * (t6 * t14 - t9 * t21)
-        t23 = t10 * (t9 * t12)
-        t24 = pole_half_length * t1c
-        t25 = pole_half_length * t1s
-        t26 = t2 * t25 - (t12 + t11 * t24)
-        t27 = t10 * (c3 * t25 - (t12 * t24 + t5 * t11) - t9 * t26)
-        t28 = pole_mass * t1c
-        t29 = pole_mass * (pole_half_length + pole_half_length)
-        t30 = pole_mass * t1s
-        t31 = t2 * t30 - t11 * t28
-        t32 = t10 * (c3 * t30 - (t12 * t28 + t11 * t29) - t9 * t31)
-        t33 = t10 * (cart_rate * t9)
-        t34 = pole_rate * t10
-        t35 = t10 * (t9 * t14)
-        t36 = t14 + t15 * t24
-        t37 = t10 * (t9 * t36 - (t14 * t24 + t5 * t15))
-        t38 = t15 * t28
-        t39 = t10 * (t9 * t38 - (t14 * t28 + t15 * t29))
-        store(a, i, 4, 0, cart_rate)
-        store(a, i, 4, 1, pole_rate)
-        store(a, i, 4, 2, t12)
-        store(a, i, 4, 3, t11)
-        store(B, i, 4, 0, c1)
-        store(B, i, 4, 1, c1)
-        store(B, i, 4, 2, t14)
-        store(B, i, 4, 3, t15)
-        store(da_dx, i, 16, 0, c1)
-        store(da_dx, i, 16, 1, c1)
-        store(da_dx, i, 16, 2, c2)
-        store(da_dx, i, 16, 3, c1)
-        store(da_dx, i, 16, 4, c1)
-        store(da_dx, i, 16, 5, c1)
-        store(da_dx, i, 16, 6, c1)
-        store(da_dx, i, 16, 7, c2)
-        store(da_dx, i, 16, 8, c1)
-        store(da_dx, i, 16, 9, t8 * t16 - t9 * t17)
-        store(da_dx, i, 16, 10, -(cart_damping * t8 + t9 * t18))
-        store(da_dx, i, 16, 11, t8 * t19 + t9 * t20)
-        store(da_dx, i, 16, 12, c1)
-        store(da_dx, i, 16, 13, t17)
-        store(da_dx, i, 16, 14, t18)
-        store(da_dx, i, 16, 15, -t20)
-        store(dB_dx, i, 16, 0, c1)
-        store(dB_dx, i, 16, 1, c1)
-        store(dB_dx, i, 16, 2, c1)
-        store(dB_dx, i, 16, 3, c1)
-        store(dB_dx, i, 16, 4, c1)
-        store(dB_dx, i, 16, 5, c1)
-        store(dB_dx, i, 16, 6, c1)
-        store(dB_dx, i, 16, 7, c1)
-        store(dB_dx, i, 16, 8, c1)
-        store(dB_dx, i, 16, 9, t8 * t21 - t9 * t22)
-        store(dB_dx, i, 16, 10, c1)
-        store(dB_dx, i, 16, 11, c1)
-        store(dB_dx, i, 16, 12, c1)
-        store(dB_dx, i, 16, 13, t22)
-        store(dB_dx, i, 16, 14, c1)
-        store(dB_dx, i, 16, 15, c1)
-        store(da_dtheta, i, 20, 0, c1)
-        store(da_dtheta, i, 20, 1, c1)
-        store(da_dtheta, i, 20, 2, c1)
-        store(da_dtheta, i, 20, 3, c1)
-        store(da_dtheta, i, 20, 4, c1)
-        store(da_dtheta, i, 20, 5, c1)
-        store(da_dtheta, i, 20, 6, c1)
-        store(da_dtheta, i, 20, 7, c1)
-        store(da_dtheta, i, 20, 8, c1)
-        store(da_dtheta, i, 20, 9, c1)
-        store(da_dtheta, i, 20, 10, -(t8 * t12 + t9 * t23))
-        store(da_dtheta, i, 20, 11, t8 * t26 - t9 * t27)
-        store(da_dtheta, i, 20, 12, t8 * t31 - t9 * t32)
-        store(da_dtheta, i, 20, 13, -(cart_rate * t8 + t9 * t33))
-        store(da_dtheta, i, 20, 14, t9 * t34)
-        store(da_dtheta, i, 20, 15, t23)
-        store(da_dtheta, i, 20, 16, t27)
-        store(da_dtheta, i, 20, 17, t32)
-        store(da_dtheta, i, 20, 18, t33)
-        store(da_dtheta, i, 20, 19, -t34)
-        store(dB_dtheta, i, 20, 0, c1)
-        store(dB_dtheta, i, 20, 1, c1)
-        store(dB_dtheta, i, 20, 2, c1)
-        store(dB_dtheta, i, 20, 3, c1)
-        store(dB_dtheta, i, 20, 4, c1)
-        store(dB_dtheta, i, 20, 5, c1)
-        store(dB_dtheta, i, 20, 6, c1)
-        store(dB_dtheta, i, 20, 7, c1)
-        store(dB_dtheta, i, 20, 8, c1)
-        store(dB_dtheta, i, 20, 9, c1)
-        store(dB_dtheta, i, 20, 10, -(t8 * t14 + t9 * t35))
-        store(dB_dtheta, i, 20, 11, -(t8 * t36 + t9 * t37))
-        store(dB_dtheta, i, 20, 12, -(t8 * t38 + t9 * t39))
-        store(dB_dtheta, i, 20, 13, c1)
-        store(dB_dtheta, i, 20, 14, c1)
-        store(dB_dtheta, i, 20, 15, t35)
-        store(dB_dtheta, i, 20, 16, t37)
-        store(dB_dtheta, i, 20, 17, t39)
-        store(dB_dtheta, i, 20, 18, c1)
-        store(dB_dtheta, i, 20, 19, c1)
+    block = np.empty(1536, x.dtype)
+    for first in range(0, x.shape[0], 64):
+        last = min(first + 64, x.shape[0])
+        for i in range(first, last):
+            row = step * i
+            pole = load(x, i, 4, 1)
+            cart_rate = load(x, i, 4, 2)
+            pole_rate = load(x, i, 4, 3)
+            cart_mass = load(theta, row, 5, 0)
+            pole_mass = load(theta, row, 5, 1)
+            pole_half_length = load(theta, row, 5, 2)
+            cart_damping = load(theta, row, 5, 3)
+            pole_damping = load(theta, row, 5, 4)
+            t1s, t1c = sincos(pole, real, half_pi)
+            t2 = pole_rate * pole_rate
+            t3 = pole_mass * pole_half_length
+            t4 = t1c * t3
+            t5 = pole_half_length * pole_half_length
+            t6 = t1s * t3
+            t7 = t2 * t6 - cart_damping * cart_rate
+            t8 = c2 / (cart_mass + pole_mass)
+            t9 = t4 * t8
+            t10 = c2 / (pole_mass * t5 - t4 * t9)
+            t11 = t10 * (t6 * c3 - pole_damping * pole_rate - t7 * t9)
+            t12 = t7 * t8 - t9 * t11
+            t13 = t9 * t10
+            t14 = t8 + t9 * t13
+            t15 = -t13
+            t16 = t2 * t4 + t6 * t11
+            t17 = t10 * (t4 * c3 + t6 * t12 - t9 * t16)
+            t18 = t10 * (cart_damping * t9)
+            t19 = t6 * (pole_rate + pole_rate)
+            t20 = t10 * (pole_damping + t9 * t19)
+            t21 = t6 * t15
+            t22 = t10 * (t6 * t14 - t9 * t21)
+            t23 = t10 * (t9 * t12)
+            t24 = pole_half_length * t1c
+            t25 = pole_half_length * t1s
+            t26 = t2 * t25 - (t12 + t11 * t24)
+            t27 = t10 * (c3 * t25 - (t12 * t24 + t5 * t11) - t9 * t26)
+            t28 = pole_mass * t1c
+            t29 = pole_mass * (pole_half_length + pole_half_length)
+            t30 = pole_mass * t1s
+            t31 = t2 * t30 - t11 * t28
+            t32 = t10 * (c3 * t30 - (t12 * t28 + t11 * t29) - t9 * t31)
+            t33 = t10 * (cart_rate * t9)
+            t34 = pole_rate * t10
+            t35 = t10 * (t9 * t14)
+            t36 = t14 + t15 * t24
+            t37 = t10 * (t9 * t36 - (t14 * t24 + t5 * t15))
+            t38 = t15 * t28
+            t39 = t10 * (t9 * t38 - (t14 * t28 + t15 * t29))
+            store(a, i, 4, 0, cart_rate)
+            store(a, i, 4, 1, pole_rate)
+            store(a, i, 4, 2, t12)
+            store(a, i, 4, 3, t11)
+            store(B, i, 4, 0, c1)
+            store(B, i, 4, 1, c1)
+            store(B, i, 4, 2, t14)
+            store(B, i, 4, 3, t15)
+            store(block, i - first, 1, 0, t8 * t16 - t9 * t17)
+            store(block, i - first, 1, 64, -(cart_damping * t8 + t9 * t18))
+            store(block, i - first, 1, 128, t8 * t19 + t9 * t20)
+            store(block, i - first, 1, 192, t17)
+            store(block, i - first, 1, 256, t18)
+            store(block, i - first, 1, 320, -t20)
+            store(block, i - first, 1, 384, t8 * t21 - t9 * t22)
+            store(block, i - first, 1, 448, t22)
+            store(block, i - first, 1, 512, -(t8 * t12 + t9 * t23))
+            store(block, i - first, 1, 576, t8 * t26 - t9 * t27)
+            store(block, i - first, 1, 640, t8 * t31 - t9 * t32)
+            store(block, i - first, 1, 704, -(cart_rate * t8 + t9 * t33))
+            store(block, i - first, 1, 768, t9 * t34)
+            store(block, i - first, 1, 832, t23)
+            store(block, i - first, 1, 896, t27)
+            store(block, i - first, 1, 960, t32)
+            store(block, i - first, 1, 1024, t33)
+            store(block, i - first, 1, 1088, -t34)
+            store(block, i - first, 1, 1152, -(t8 * t14 + t9 * t35))
+            store(block, i - first, 1, 1216, -(t8 * t36 + t9 * t37))
+            store(block, i - first, 1, 1280, -(t8 * t38 + t9 * t39))
+            store(block, i - first, 1, 1344, t35)
+            store(block, i - first, 1, 1408, t37)
+            store(block, i - first, 1, 1472, t39)
+        for i in range(first, last):
+            one_by_one()
+            store(da_dx, i, 16, 0, c1)
+            store(da_dx, i, 16, 1, c1)
+            store(da_dx, i, 16, 2, c2)
+            store(da_dx, i, 16, 3, c1)
+            store(da_dx, i, 16, 4, c1)
+            store(da_dx, i, 16, 5, c1)
+            store(da_dx, i, 16, 6, c1)
+            store(da_dx, i, 16, 7, c2)
+            store(da_dx, i, 16, 8, c1)
+            store(da_dx, i, 16, 9, load(block, i - first, 1, 0))
+            store(da_dx, i, 16, 10, load(block, i - first, 1, 64))
+            store(da_dx, i, 16, 11, load(block, i - first, 1, 128))
+            store(da_dx, i, 16, 12, c1)
+            store(da_dx, i, 16, 13, load(block, i - first, 1, 192))
+            store(da_dx, i, 16, 14, load(block, i - first, 1, 256))
+            store(da_dx, i, 16, 15, load(block, i - first, 1, 320))
+            store(dB_dx, i, 16, 0, c1)
+            store(dB_dx, i, 16, 1, c1)
+            store(dB_dx, i, 16, 2, c1)
+            store(dB_dx, i, 16, 3, c1)
+            store(dB_dx, i, 16, 4, c1)
+            store(dB_dx, i, 16, 5, c1)
+            store(dB_dx, i, 16, 6, c1)
+            store(dB_dx, i, 16, 7, c1)
+            store(dB_dx, i, 16, 8, c1)
+            store(dB_dx, i, 16, 9, load(block, i - first, 1, 384))
+            store(dB_dx, i, 16, 10, c1)
+            store(dB_dx, i, 16, 11, c1)
+            store(dB_dx, i, 16, 12, c1)
+            store(dB_dx, i, 16, 13, load(block, i - first, 1, 448))
+            store(dB_dx, i, 16, 14, c1)
+            store(dB_dx, i, 16, 15, c1)
+            store(da_dtheta, i, 20, 0, c1)
+            store(da_dtheta, i, 20, 1, c1)
+            store(da_dtheta, i, 20, 2, c1)
+            store(da_dtheta, i, 20, 3, c1)
+            store(da_dtheta, i, 20, 4, c1)
+            store(da_dtheta, i, 20, 5, c1)
+            store(da_dtheta, i, 20, 6, c1)
+            store(da_dtheta, i, 20, 7, c1)
+            store(da_dtheta, i, 20, 8, c1)
+            store(da_dtheta, i, 20, 9, c1)
+            store(da_dtheta, i, 20, 10, load(block, i - first, 1, 512))
+            store(da_dtheta, i, 20, 11, load(block, i - first, 1, 576))
+            store(da_dtheta, i, 20, 12, load(block, i - first, 1, 640))
+            store(da_dtheta, i, 20, 13, load(block, i - first, 1, 704))
+            store(da_dtheta, i, 20, 14, load(block, i - first, 1, 768))
+            store(da_dtheta, i, 20, 15, load(block, i - first, 1, 832))
+            store(da_dtheta, i, 20, 16, load(block, i - first, 1, 896))
+            store(da_dtheta, i, 20, 17, load(block, i - first, 1, 960))
+            store(da_dtheta, i, 20, 18, load(block, i - first, 1, 1024))
+            store(da_dtheta, i, 20, 19, load(block, i - first, 1, 1088))
+            store(dB_dtheta, i, 20, 0, c1)
+            store(dB_dtheta, i, 20, 1, c1)
+            store(dB_dtheta, i, 20, 2, c1)
+            store(dB_dtheta, i, 20, 3, c1)
+            store(dB_dtheta, i, 20, 4, c1)
+            store(dB_dtheta, i, 20, 5, c1)
+            store(dB_dtheta, i, 20, 6, c1)
+            store(dB_dtheta, i, 20, 7, c1)
+            store(dB_dtheta, i, 20, 8, c1)
+            store(dB_dtheta, i, 20, 9, c1)
+            store(dB_dtheta, i, 20, 10, load(block, i - first, 1, 1152))
+            store(dB_dtheta, i, 20, 11, load(block, i - first, 1, 1216))
+            store(dB_dtheta, i, 20, 12, load(block, i - first, 1, 1280))
+            store(dB_dtheta, i, 20, 13, c1)
+            store(dB_dtheta, i, 20, 14, c1)
+            store(dB_dtheta, i, 20, 15, load(block, i - first, 1, 1344))
+            store(dB_dtheta, i, 20, 16, load(block, i - first, 1, 1408))
+            store(dB_dtheta, i, 20, 17, load(block, i - first, 1, 1472))
+            store(dB_dtheta, i, 20, 18, c1)
+            store(dB_dtheta, i, 20, 19, c1)
 
 
 @kernel
 def hamiltonian_gradient(x, u, costate, theta, dH_dx, dH_du, dH_dtheta):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    step = 0 if theta.ndim == 1 else 1
     c1 = real(0.0)
     c2 = real(1.0)
     c3 = real(9.81)
-    step = 0 if theta.ndim == 1 else 1
     for i in range(x.shape[0]):
         row = step * i
         cart = load(x, i, 4, 0)
@@ -389,6 +431,7 @@ def hamiltonian_gradient(x, u, costate, theta, dH_dx, dH_du, dH_dtheta):
 def state_cost(x, theta, q, dq_dx):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    step = 0 if theta.ndim == 1 else 1
     c1 = real(1.0)
     c2 = real(10.0)
     c3 = real(385.75197594478317)
@@ -404,7 +447,6 @@ def state_cost(x, theta, q, dq_dx):
     c13 = real(55.0)
     c14 = real(121.00000000000001)
     c15 = real(220.0)
-    step = 0 if theta.ndim == 1 else 1
     for i in range(x.shape[0]):
         row = step * i
         cart = load(x, i, 4, 0)

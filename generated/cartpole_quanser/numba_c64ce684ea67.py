@@ -4,6 +4,7 @@ import math  # noqa: F401  (the emitted kernels use it)
 import warnings
 
 import numpy as np
+from llvmlite import ir
 from numba import njit
 from numba.core import types
 from numba.core.compiler import Compiler
@@ -56,6 +57,18 @@ def store(_context, array, _row, width, column, _value):
         return context.get_dummy_value()
 
     return signature(types.none, array, types.intp, width, column, array.dtype), generate
+
+
+@intrinsic
+def one_by_one(_context):
+    """Nothing, but LLVM does not vectorise a loop that holds it: copies then write rows, not columns."""
+
+    def generate(context, builder, _call, _values):
+        nothing = ir.FunctionType(ir.VoidType(), [])
+        builder.asm(nothing, "", "", [], side_effect=True)
+        return context.get_dummy_value()
+
+    return signature(types.none), generate
 
 
 def kernel(function):
@@ -123,6 +136,7 @@ def maximum(a, b):
 def affine_dynamics(x, theta, a, B):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    step = 0 if theta.ndim == 1 else 1
     c1 = real(0.0)
     c2 = real(1.0)
     c3 = real(0.11981397730795464)
@@ -130,7 +144,6 @@ def affine_dynamics(x, theta, a, B):
     c5 = real(276493.7937875876)
     c6 = real(9.81)
     c7 = real(425.9196850393701)
-    step = 0 if theta.ndim == 1 else 1
     for i in range(x.shape[0]):
         row = step * i
         pole = load(x, i, 4, 1)
@@ -169,13 +182,13 @@ def affine_dynamics(x, theta, a, B):
 def dynamics(x, u, theta, xdot):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    step = 0 if theta.ndim == 1 else 1
     c1 = real(1.0)
     c2 = real(0.11981397730795464)
     c3 = real(1.3333333333333333)
     c4 = real(276493.7937875876)
     c5 = real(9.81)
     c6 = real(425.9196850393701)
-    step = 0 if theta.ndim == 1 else 1
     for i in range(x.shape[0]):
         row = step * i
         pole = load(x, i, 4, 1)
@@ -209,6 +222,7 @@ def dynamics(x, u, theta, xdot):
 def jacobians(x, theta, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    step = 0 if theta.ndim == 1 else 1
     c1 = real(0.0)
     c2 = real(1.0)
     c3 = real(0.11981397730795464)
@@ -216,176 +230,213 @@ def jacobians(x, theta, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
     c5 = real(276493.7937875876)
     c6 = real(9.81)
     c7 = real(425.9196850393701)
-    step = 0 if theta.ndim == 1 else 1
-    for i in range(x.shape[0]):
-        row = step * i
-        pole = load(x, i, 4, 1)
-        cart_rate = load(x, i, 4, 2)
-        pole_rate = load(x, i, 4, 3)
-        cart_mass = load(theta, row, 7, 0)
-        pole_mass = load(theta, row, 7, 1)
-        pole_half_length = load(theta, row, 7, 2)
-        cart_damping = load(theta, row, 7, 3)
-        pole_damping = load(theta, row, 7, 4)
-        resistance = load(theta, row, 7, 5)
-        motor_constant = load(theta, row, 7, 6)
-        t1 = c2 / resistance
-        t2s, t2c = sincos(pole, real, half_pi)
-        t3 = pole_rate * pole_rate
-        t4 = pole_mass * pole_half_length
-        t5 = t2c * t4
-        t6 = pole_half_length * pole_half_length
-        t7 = pole_mass * c4
-        t8 = motor_constant * motor_constant
-        t9 = cart_rate * t1 * c5
-        t10 = t2s * t4
-        t11 = t3 * t10 - cart_damping * cart_rate - t8 * t9
-        t12 = c7 * (motor_constant * t1)
-        t13 = c2 / (c3 + (cart_mass + pole_mass))
-        t14 = t5 * t13
-        t15 = c2 / (t6 * t7 - t5 * t14)
-        t16 = t15 * (t10 * c6 - pole_damping * pole_rate - t11 * t14)
-        t17 = t11 * t13 - t14 * t16
-        t18 = t15 * (t12 * t14)
-        t19 = t12 * t13 + t14 * t18
-        t20 = -t18
-        t21 = t3 * t5 + t10 * t16
-        t22 = t15 * (t5 * c6 + t10 * t17 - t14 * t21)
-        t23 = cart_damping + t8 * (t1 * c5)
-        t24 = t15 * (t14 * t23)
-        t25 = t10 * (pole_rate + pole_rate)
-        t26 = t15 * (pole_damping + t14 * t25)
-        t27 = t10 * t20
-        t28 = t15 * (t10 * t19 - t14 * t27)
-        t29 = t15 * (t14 * t17)
-        t30 = pole_half_length * t2c
-        t31 = c4 * t6
-        t32 = pole_half_length * t2s
-        t33 = t3 * t32 - (t17 + t16 * t30)
-        t34 = t15 * (c6 * t32 - (t17 * t30 + t16 * t31) - t14 * t33)
-        t35 = pole_mass * t2c
-        t36 = t7 * (pole_half_length + pole_half_length)
-        t37 = pole_mass * t2s
-        t38 = t3 * t37 - t16 * t35
-        t39 = t15 * (c6 * t37 - (t17 * t35 + t16 * t36) - t14 * t38)
-        t40 = t15 * (cart_rate * t14)
-        t41 = pole_rate * t15
-        t42 = t1 * t1
-        t43 = t8 * (c5 * (cart_rate * t42))
-        t44 = t15 * (t14 * t43)
-        t45 = t9 * (motor_constant + motor_constant)
-        t46 = t15 * (t14 * t45)
-        t47 = t15 * (t14 * t19)
-        t48 = t19 + t20 * t30
-        t49 = t15 * (t14 * t48 - (t19 * t30 + t20 * t31))
-        t50 = t20 * t35
-        t51 = t15 * (t14 * t50 - (t19 * t35 + t20 * t36))
-        t52 = c7 * (motor_constant * t42)
-        t53 = t15 * (t14 * t52)
-        t54 = t1 * c7
-        t55 = t15 * (t14 * t54)
-        store(a, i, 4, 0, cart_rate)
-        store(a, i, 4, 1, pole_rate)
-        store(a, i, 4, 2, t17)
-        store(a, i, 4, 3, t16)
-        store(B, i, 4, 0, c1)
-        store(B, i, 4, 1, c1)
-        store(B, i, 4, 2, t19)
-        store(B, i, 4, 3, t20)
-        store(da_dx, i, 16, 0, c1)
-        store(da_dx, i, 16, 1, c1)
-        store(da_dx, i, 16, 2, c2)
-        store(da_dx, i, 16, 3, c1)
-        store(da_dx, i, 16, 4, c1)
-        store(da_dx, i, 16, 5, c1)
-        store(da_dx, i, 16, 6, c1)
-        store(da_dx, i, 16, 7, c2)
-        store(da_dx, i, 16, 8, c1)
-        store(da_dx, i, 16, 9, t13 * t21 - t14 * t22)
-        store(da_dx, i, 16, 10, -(t13 * t23 + t14 * t24))
-        store(da_dx, i, 16, 11, t13 * t25 + t14 * t26)
-        store(da_dx, i, 16, 12, c1)
-        store(da_dx, i, 16, 13, t22)
-        store(da_dx, i, 16, 14, t24)
-        store(da_dx, i, 16, 15, -t26)
-        store(dB_dx, i, 16, 0, c1)
-        store(dB_dx, i, 16, 1, c1)
-        store(dB_dx, i, 16, 2, c1)
-        store(dB_dx, i, 16, 3, c1)
-        store(dB_dx, i, 16, 4, c1)
-        store(dB_dx, i, 16, 5, c1)
-        store(dB_dx, i, 16, 6, c1)
-        store(dB_dx, i, 16, 7, c1)
-        store(dB_dx, i, 16, 8, c1)
-        store(dB_dx, i, 16, 9, t13 * t27 - t14 * t28)
-        store(dB_dx, i, 16, 10, c1)
-        store(dB_dx, i, 16, 11, c1)
-        store(dB_dx, i, 16, 12, c1)
-        store(dB_dx, i, 16, 13, t28)
-        store(dB_dx, i, 16, 14, c1)
-        store(dB_dx, i, 16, 15, c1)
-        store(da_dtheta, i, 28, 0, c1)
-        store(da_dtheta, i, 28, 1, c1)
-        store(da_dtheta, i, 28, 2, c1)
-        store(da_dtheta, i, 28, 3, c1)
-        store(da_dtheta, i, 28, 4, c1)
-        store(da_dtheta, i, 28, 5, c1)
-        store(da_dtheta, i, 28, 6, c1)
-        store(da_dtheta, i, 28, 7, c1)
-        store(da_dtheta, i, 28, 8, c1)
-        store(da_dtheta, i, 28, 9, c1)
-        store(da_dtheta, i, 28, 10, c1)
-        store(da_dtheta, i, 28, 11, c1)
-        store(da_dtheta, i, 28, 12, c1)
-        store(da_dtheta, i, 28, 13, c1)
-        store(da_dtheta, i, 28, 14, -(t13 * t17 + t14 * t29))
-        store(da_dtheta, i, 28, 15, t13 * t33 - t14 * t34)
-        store(da_dtheta, i, 28, 16, t13 * t38 - t14 * t39)
-        store(da_dtheta, i, 28, 17, -(cart_rate * t13 + t14 * t40))
-        store(da_dtheta, i, 28, 18, t14 * t41)
-        store(da_dtheta, i, 28, 19, t13 * t43 + t14 * t44)
-        store(da_dtheta, i, 28, 20, -(t13 * t45 + t14 * t46))
-        store(da_dtheta, i, 28, 21, t29)
-        store(da_dtheta, i, 28, 22, t34)
-        store(da_dtheta, i, 28, 23, t39)
-        store(da_dtheta, i, 28, 24, t40)
-        store(da_dtheta, i, 28, 25, -t41)
-        store(da_dtheta, i, 28, 26, -t44)
-        store(da_dtheta, i, 28, 27, t46)
-        store(dB_dtheta, i, 28, 0, c1)
-        store(dB_dtheta, i, 28, 1, c1)
-        store(dB_dtheta, i, 28, 2, c1)
-        store(dB_dtheta, i, 28, 3, c1)
-        store(dB_dtheta, i, 28, 4, c1)
-        store(dB_dtheta, i, 28, 5, c1)
-        store(dB_dtheta, i, 28, 6, c1)
-        store(dB_dtheta, i, 28, 7, c1)
-        store(dB_dtheta, i, 28, 8, c1)
-        store(dB_dtheta, i, 28, 9, c1)
-        store(dB_dtheta, i, 28, 10, c1)
-        store(dB_dtheta, i, 28, 11, c1)
-        store(dB_dtheta, i, 28, 12, c1)
-        store(dB_dtheta, i, 28, 13, c1)
-        store(dB_dtheta, i, 28, 14, -(t13 * t19 + t14 * t47))
-        store(dB_dtheta, i, 28, 15, -(t13 * t48 + t14 * t49))
-        store(dB_dtheta, i, 28, 16, -(t13 * t50 + t14 * t51))
-        store(dB_dtheta, i, 28, 17, c1)
-        store(dB_dtheta, i, 28, 18, c1)
-        store(dB_dtheta, i, 28, 19, -(t13 * t52 + t14 * t53))
-        store(dB_dtheta, i, 28, 20, t13 * t54 + t14 * t55)
-        store(dB_dtheta, i, 28, 21, t47)
-        store(dB_dtheta, i, 28, 22, t49)
-        store(dB_dtheta, i, 28, 23, t51)
-        store(dB_dtheta, i, 28, 24, c1)
-        store(dB_dtheta, i, 28, 25, c1)
-        store(dB_dtheta, i, 28, 26, t53)
-        store(dB_dtheta, i, 28, 27, -t55)
+    block = np.empty(2048, x.dtype)
+    for first in range(0, x.shape[0], 64):
+        last = min(first + 64, x.shape[0])
+        for i in range(first, last):
+            row = step * i
+            pole = load(x, i, 4, 1)
+            cart_rate = load(x, i, 4, 2)
+            pole_rate = load(x, i, 4, 3)
+            cart_mass = load(theta, row, 7, 0)
+            pole_mass = load(theta, row, 7, 1)
+            pole_half_length = load(theta, row, 7, 2)
+            cart_damping = load(theta, row, 7, 3)
+            pole_damping = load(theta, row, 7, 4)
+            resistance = load(theta, row, 7, 5)
+            motor_constant = load(theta, row, 7, 6)
+            t1 = c2 / resistance
+            t2s, t2c = sincos(pole, real, half_pi)
+            t3 = pole_rate * pole_rate
+            t4 = pole_mass * pole_half_length
+            t5 = t2c * t4
+            t6 = pole_half_length * pole_half_length
+            t7 = pole_mass * c4
+            t8 = motor_constant * motor_constant
+            t9 = cart_rate * t1 * c5
+            t10 = t2s * t4
+            t11 = t3 * t10 - cart_damping * cart_rate - t8 * t9
+            t12 = c7 * (motor_constant * t1)
+            t13 = c2 / (c3 + (cart_mass + pole_mass))
+            t14 = t5 * t13
+            t15 = c2 / (t6 * t7 - t5 * t14)
+            t16 = t15 * (t10 * c6 - pole_damping * pole_rate - t11 * t14)
+            t17 = t11 * t13 - t14 * t16
+            t18 = t15 * (t12 * t14)
+            t19 = t12 * t13 + t14 * t18
+            t20 = -t18
+            t21 = t3 * t5 + t10 * t16
+            t22 = t15 * (t5 * c6 + t10 * t17 - t14 * t21)
+            t23 = cart_damping + t8 * (t1 * c5)
+            t24 = t15 * (t14 * t23)
+            t25 = t10 * (pole_rate + pole_rate)
+            t26 = t15 * (pole_damping + t14 * t25)
+            t27 = t10 * t20
+            t28 = t15 * (t10 * t19 - t14 * t27)
+            t29 = t15 * (t14 * t17)
+            t30 = pole_half_length * t2c
+            t31 = c4 * t6
+            t32 = pole_half_length * t2s
+            t33 = t3 * t32 - (t17 + t16 * t30)
+            t34 = t15 * (c6 * t32 - (t17 * t30 + t16 * t31) - t14 * t33)
+            t35 = pole_mass * t2c
+            t36 = t7 * (pole_half_length + pole_half_length)
+            t37 = pole_mass * t2s
+            t38 = t3 * t37 - t16 * t35
+            t39 = t15 * (c6 * t37 - (t17 * t35 + t16 * t36) - t14 * t38)
+            t40 = t15 * (cart_rate * t14)
+            t41 = pole_rate * t15
+            t42 = t1 * t1
+            t43 = t8 * (c5 * (cart_rate * t42))
+            t44 = t15 * (t14 * t43)
+            t45 = t9 * (motor_constant + motor_constant)
+            t46 = t15 * (t14 * t45)
+            t47 = t15 * (t14 * t19)
+            t48 = t19 + t20 * t30
+            t49 = t15 * (t14 * t48 - (t19 * t30 + t20 * t31))
+            t50 = t20 * t35
+            t51 = t15 * (t14 * t50 - (t19 * t35 + t20 * t36))
+            t52 = c7 * (motor_constant * t42)
+            t53 = t15 * (t14 * t52)
+            t54 = t1 * c7
+            t55 = t15 * (t14 * t54)
+            store(a, i, 4, 0, cart_rate)
+            store(a, i, 4, 1, pole_rate)
+            store(a, i, 4, 2, t17)
+            store(a, i, 4, 3, t16)
+            store(B, i, 4, 0, c1)
+            store(B, i, 4, 1, c1)
+            store(B, i, 4, 2, t19)
+            store(B, i, 4, 3, t20)
+            store(block, i - first, 1, 0, t13 * t21 - t14 * t22)
+            store(block, i - first, 1, 64, -(t13 * t23 + t14 * t24))
+            store(block, i - first, 1, 128, t13 * t25 + t14 * t26)
+            store(block, i - first, 1, 192, t22)
+            store(block, i - first, 1, 256, t24)
+            store(block, i - first, 1, 320, -t26)
+            store(block, i - first, 1, 384, t13 * t27 - t14 * t28)
+            store(block, i - first, 1, 448, t28)
+            store(block, i - first, 1, 512, -(t13 * t17 + t14 * t29))
+            store(block, i - first, 1, 576, t13 * t33 - t14 * t34)
+            store(block, i - first, 1, 640, t13 * t38 - t14 * t39)
+            store(block, i - first, 1, 704, -(cart_rate * t13 + t14 * t40))
+            store(block, i - first, 1, 768, t14 * t41)
+            store(block, i - first, 1, 832, t13 * t43 + t14 * t44)
+            store(block, i - first, 1, 896, -(t13 * t45 + t14 * t46))
+            store(block, i - first, 1, 960, t29)
+            store(block, i - first, 1, 1024, t34)
+            store(block, i - first, 1, 1088, t39)
+            store(block, i - first, 1, 1152, t40)
+            store(block, i - first, 1, 1216, -t41)
+            store(block, i - first, 1, 1280, -t44)
+            store(block, i - first, 1, 1344, t46)
+            store(block, i - first, 1, 1408, -(t13 * t19 + t14 * t47))
+            store(block, i - first, 1, 1472, -(t13 * t48 + t14 * t49))
+            store(block, i - first, 1, 1536, -(t13 * t50 + t14 * t51))
+            store(block, i - first, 1, 1600, -(t13 * t52 + t14 * t53))
+            store(block, i - first, 1, 1664, t13 * t54 + t14 * t55)
+            store(block, i - first, 1, 1728, t47)
+            store(block, i - first, 1, 1792, t49)
+            store(block, i - first, 1, 1856, t51)
+            store(block, i - first, 1, 1920, t53)
+            store(block, i - first, 1, 1984, -t55)
+        for i in range(first, last):
+            one_by_one()
+            store(da_dx, i, 16, 0, c1)
+            store(da_dx, i, 16, 1, c1)
+            store(da_dx, i, 16, 2, c2)
+            store(da_dx, i, 16, 3, c1)
+            store(da_dx, i, 16, 4, c1)
+            store(da_dx, i, 16, 5, c1)
+            store(da_dx, i, 16, 6, c1)
+            store(da_dx, i, 16, 7, c2)
+            store(da_dx, i, 16, 8, c1)
+            store(da_dx, i, 16, 9, load(block, i - first, 1, 0))
+            store(da_dx, i, 16, 10, load(block, i - first, 1, 64))
+            store(da_dx, i, 16, 11, load(block, i - first, 1, 128))
+            store(da_dx, i, 16, 12, c1)
+            store(da_dx, i, 16, 13, load(block, i - first, 1, 192))
+            store(da_dx, i, 16, 14, load(block, i - first, 1, 256))
+            store(da_dx, i, 16, 15, load(block, i - first, 1, 320))
+            store(dB_dx, i, 16, 0, c1)
+            store(dB_dx, i, 16, 1, c1)
+            store(dB_dx, i, 16, 2, c1)
+            store(dB_dx, i, 16, 3, c1)
+            store(dB_dx, i, 16, 4, c1)
+            store(dB_dx, i, 16, 5, c1)
+            store(dB_dx, i, 16, 6, c1)
+            store(dB_dx, i, 16, 7, c1)
+            store(dB_dx, i, 16, 8, c1)
+            store(dB_dx, i, 16, 9, load(block, i - first, 1, 384))
+            store(dB_dx, i, 16, 10, c1)
+            store(dB_dx, i, 16, 11, c1)
+            store(dB_dx, i, 16, 12, c1)
+            store(dB_dx, i, 16, 13, load(block, i - first, 1, 448))
+            store(dB_dx, i, 16, 14, c1)
+            store(dB_dx, i, 16, 15, c1)
+            store(da_dtheta, i, 28, 0, c1)
+            store(da_dtheta, i, 28, 1, c1)
+            store(da_dtheta, i, 28, 2, c1)
+            store(da_dtheta, i, 28, 3, c1)
+            store(da_dtheta, i, 28, 4, c1)
+            store(da_dtheta, i, 28, 5, c1)
+            store(da_dtheta, i, 28, 6, c1)
+            store(da_dtheta, i, 28, 7, c1)
+            store(da_dtheta, i, 28, 8, c1)
+            store(da_dtheta, i, 28, 9, c1)
+            store(da_dtheta, i, 28, 10, c1)
+            store(da_dtheta, i, 28, 11, c1)
+            store(da_dtheta, i, 28, 12, c1)
+            store(da_dtheta, i, 28, 13, c1)
+            store(da_dtheta, i, 28, 14, load(block, i - first, 1, 512))
+            store(da_dtheta, i, 28, 15, load(block, i - first, 1, 576))
+            store(da_dtheta, i, 28, 16, load(block, i - first, 1, 640))
+            store(da_dtheta, i, 28, 17, load(block, i - first, 1, 704))
+            store(da_dtheta, i, 28, 18, load(block, i - first, 1, 768))
+            store(da_dtheta, i, 28, 19, load(block, i - first, 1, 832))
+            store(da_dtheta, i, 28, 20, load(block, i - first, 1, 896))
+            store(da_dtheta, i, 28, 21, load(block, i - first, 1, 960))
+            store(da_dtheta, i, 28, 22, load(block, i - first, 1, 1024))
+            store(da_dtheta, i, 28, 23, load(block, i - first, 1, 1088))
+            store(da_dtheta, i, 28, 24, load(block, i - first, 1, 1152))
+            store(da_dtheta, i, 28, 25, load(block, i - first, 1, 1216))
+            store(da_dtheta, i, 28, 26, load(block, i - first, 1, 1280))
+            store(da_dtheta, i, 28, 27, load(block, i - first, 1, 1344))
+            store(dB_dtheta, i, 28, 0, c1)
+            store(dB_dtheta, i, 28, 1, c1)
+            store(dB_dtheta, i, 28, 2, c1)
+            store(dB_dtheta, i, 28, 3, c1)
+            store(dB_dtheta, i, 28, 4, c1)
+            store(dB_dtheta, i, 28, 5, c1)
+            store(dB_dtheta, i, 28, 6, c1)
+            store(dB_dtheta, i, 28, 7, c1)
+            store(dB_dtheta, i, 28, 8, c1)
+            store(dB_dtheta, i, 28, 9, c1)
+            store(dB_dtheta, i, 28, 10, c1)
+            store(dB_dtheta, i, 28, 11, c1)
+            store(dB_dtheta, i, 28, 12, c1)
+            store(dB_dtheta, i, 28, 13, c1)
+            store(dB_dtheta, i, 28, 14, load(block, i - first, 1, 1408))
+            store(dB_dtheta, i, 28, 15, load(block, i - first, 1, 1472))
+            store(dB_dtheta, i, 28, 16, load(block, i - first, 1, 1536))
+            store(dB_dtheta, i, 28, 17, c1)
+            store(dB_dtheta, i, 28, 18, c1)
+            store(dB_dtheta, i, 28, 19, load(block, i - first, 1, 1600))
+            store(dB_dtheta, i, 28, 20, load(block, i - first, 1, 1664))
+            store(dB_dtheta, i, 28, 21, load(block, i - first, 1, 1728))
+            store(dB_dtheta, i, 28, 22, load(block, i - first, 1, 1792))
+            store(dB_dtheta, i, 28, 23, load(block, i - first, 1, 1856))
+            store(dB_dtheta, i, 28, 24, c1)
+            store(dB_dtheta, i, 28, 25, c1)
+            store(dB_dtheta, i, 28, 26, load(block, i - first, 1, 1920))
+            store(dB_dtheta, i, 28, 27, load(block, i - first, 1, 1984))
 
 
 @kernel
 def hamiltonian_gradient(x, u, costate, theta, dH_dx, dH_du, dH_dtheta):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    step = 0 if theta.ndim == 1 else 1
     c1 = real(0.0)
     c2 = real(1.0)
     c3 = real(0.11981397730795464)
@@ -393,7 +444,6 @@ def hamiltonian_gradient(x, u, costate, theta, dH_dx, dH_du, dH_dtheta):
     c5 = real(276493.7937875876)
     c6 = real(9.81)
     c7 = real(425.9196850393701)
-    step = 0 if theta.ndim == 1 else 1
     for i in range(x.shape[0]):
         row = step * i
         cart = load(x, i, 4, 0)
@@ -459,11 +509,11 @@ def hamiltonian_gradient(x, u, costate, theta, dH_dx, dH_du, dH_dtheta):
 def state_cost(x, theta, q, dq_dx):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    step = 0 if theta.ndim == 1 else 1
     c1 = real(25.0)
     c2 = real(0.1)
     c3 = real(0.5)
     c4 = real(9.869604401089358)
-    step = 0 if theta.ndim == 1 else 1
     for i in range(x.shape[0]):
         row = step * i
         cart = load(x, i, 4, 0)

@@ -4,6 +4,7 @@ import math  # noqa: F401  (the emitted kernels use it)
 import warnings
 
 import numpy as np
+from llvmlite import ir
 from numba import njit
 from numba.core import types
 from numba.core.compiler import Compiler
@@ -56,6 +57,18 @@ def store(_context, array, _row, width, column, _value):
         return context.get_dummy_value()
 
     return signature(types.none, array, types.intp, width, column, array.dtype), generate
+
+
+@intrinsic
+def one_by_one(_context):
+    """Nothing, but LLVM does not vectorise a loop that holds it: copies then write rows, not columns."""
+
+    def generate(context, builder, _call, _values):
+        nothing = ir.FunctionType(ir.VoidType(), [])
+        builder.asm(nothing, "", "", [], side_effect=True)
+        return context.get_dummy_value()
+
+    return signature(types.none), generate
 
 
 def kernel(function):
@@ -123,11 +136,11 @@ def maximum(a, b):
 def affine_dynamics(x, theta, a, B):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    step = 0 if theta.ndim == 1 else 1
     c1 = real(0.0)
     c2 = real(1.0)
     c3 = real(0.3333333333333333)
     c4 = real(4.905)
-    step = 0 if theta.ndim == 1 else 1
     for i in range(x.shape[0]):
         row = step * i
         angle = load(x, i, 2, 0)
@@ -145,10 +158,10 @@ def affine_dynamics(x, theta, a, B):
 def dynamics(x, u, theta, xdot):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    step = 0 if theta.ndim == 1 else 1
     c1 = real(1.0)
     c2 = real(0.3333333333333333)
     c3 = real(4.905)
-    step = 0 if theta.ndim == 1 else 1
     for i in range(x.shape[0]):
         row = step * i
         angle = load(x, i, 2, 0)
@@ -165,11 +178,11 @@ def dynamics(x, u, theta, xdot):
 def jacobians(x, theta, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    step = 0 if theta.ndim == 1 else 1
     c1 = real(0.0)
     c2 = real(1.0)
     c3 = real(0.3333333333333333)
     c4 = real(4.905)
-    step = 0 if theta.ndim == 1 else 1
     for i in range(x.shape[0]):
         row = step * i
         angle = load(x, i, 2, 0)
@@ -210,10 +223,10 @@ def jacobians(x, theta, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
 def hamiltonian_gradient(x, u, costate, theta, dH_dx, dH_du, dH_dtheta):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    step = 0 if theta.ndim == 1 else 1
     c1 = real(1.0)
     c2 = real(0.3333333333333333)
     c3 = real(4.905)
-    step = 0 if theta.ndim == 1 else 1
     for i in range(x.shape[0]):
         row = step * i
         angle = load(x, i, 2, 0)
@@ -242,10 +255,10 @@ def hamiltonian_gradient(x, u, costate, theta, dH_dx, dH_du, dH_dtheta):
 def state_cost(x, theta, q, dq_dx):
     real = x.dtype.type
     half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64
+    step = 0 if theta.ndim == 1 else 1
     c1 = real(0.1)
     c2 = real(9.869604401089358)
     c3 = real(0.5)
-    step = 0 if theta.ndim == 1 else 1
     for i in range(x.shape[0]):
         row = step * i
         angle = load(x, i, 2, 0)
