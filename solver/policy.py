@@ -74,7 +74,7 @@ class Value:
 
 
 def _states(x: ArrayLike, names: tuple[str, ...]) -> torch.Tensor:
-    array = np.ascontiguousarray(x, dtype=np.float32)
+    array = np.array(x, dtype=np.float32, order="C")  # a copy: Torch takes no read-only array
     if array.ndim != 2 or array.shape[1] != len(names):
         raise SolverError(
             f"x has shape {array.shape}; give (N, {len(names)}), one row a sample, columns {', '.join(names)}"
