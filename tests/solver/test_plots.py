@@ -1,0 +1,69 @@
+"""Figures: they are written, they show something, and they survive runs with little to show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+import pytest
+import torch
+
+from solver.errors import SolverError
+from solver.plots import _broken, coordinate, plot_run
+from solver.policy import load_solution
+from solver.run_folder import METRICS
+from solver.settings import Settings
+from solver.training import start
+
+
+def assert_shows_something(path: Path, colours: int) -> None:
+    """A picture of some size with at least so many colours that is not mostly one of them."""
+    image = matplotlib.image.imread(path)
+    assert min(image.shape[:2]) > 300
+    quantised = (image[:, :, :3] * 15).astype(int) @ np.array([256, 16, 1])
+    _, counts = np.unique(quantised, return_counts=True)
+    assert len(counts) >= colours
+    assert counts.max() < 0.98 * counts.sum()
+
+
+def test_three_figures_of_the_pendulum(run_copy: Path) -> None:
+    paths = plot_run(run_copy, None, ["mass=1.3x"], None)
+    assert [path.name for path in paths] == ["value_and_policy.png", "rollouts.png", "learning_curve.png"]
+    for path, colours in zip(paths, (200, 20, 15), strict=True):
+        assert path.parent == run_copy / "figures"
+        assert_shows_something(path, colours)
+
+
+def test_two_inputs_and_two_joints(tiny: Callable[..., Settings], tmp_path: Path) -> None:
+    start("double_pendulum", "fast", tiny(iterations=1), tmp_path, None, lambda _: None)
+    for path in plot_run(tmp_path, "elbow", [], None):
+        assert_shows_something(path, 15)
+
+
+def test_coordinates_by_name(finished_run: Path) -> None:
+    game = load_solution(finished_run).game
+    assert coordinate(game, None) == coordinate(game, "angle") == 0
+    with pytest.raises(SolverError, match="did you mean 'angle'"):
+        coordinate(game, "angel")
+
+
+def test_a_run_without_metrics_yet(run_copy: Path) -> None:
+    (run_copy / METRICS).unlink()
+    assert all(path.stat().st_size > 5000 for path in plot_run(run_copy, None, [], None))
+
+
+def test_figures_that_cannot_be_written(run_copy: Path) -> None:
+    (run_copy / "figures").write_text("in the way")
+    with pytest.raises(SolverError, match="cannot write figures"):
+        plot_run(run_copy, None, [], None)
+
+
+def test_lines_break_where_an_angle_wraps() -> None:
+    angle = torch.tensor([3.0, 3.1, -3.1, -3.0])
+    first, second = _broken(angle, True, torch.arange(4.0))
+    assert [math.isnan(v) for v in first] == [False, False, True, False, False]
+    assert [math.isnan(v) for v in second] == [False, False, True, False, False]
+    assert len(_broken(angle, False, angle)[0]) == 4

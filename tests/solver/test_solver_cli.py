@@ -1,0 +1,182 @@
+"""The command: exit codes, messages, JSON. (tests/modelgen has a test_cli of its own.)"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from solver.cli import main
+from solver.run_folder import CHECKPOINT, load_checkpoint, load_run
+
+Capture = pytest.CaptureFixture[str]
+
+
+def fails(words: list[str], capsys: Capture, code: int = 2) -> str:
+    """The one-paragraph message of a command that exits with `code`."""
+    assert main(words) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def test_train_evaluate_and_plot(tmp_path: Path, tiny_options: list[str], capsys: Capture) -> None:
+    folder = tmp_path / "run"
+    assert main(["train", "pendulum", "--algorithm", "cfvi", *tiny_options, "--out", str(folder)]) == 0
+    out, err = capsys.readouterr()
+    assert f"solver evaluate {folder}" in out
+    assert err == ""  # quiet when it is not a terminal
+    assert load_run(folder).settings.algorithm == "cfvi"
+    assert main(["evaluate", str(folder), "--episodes", "3"]) == 0
+    assert "pendulum cfvi, nominal, 3 rollouts:  return -" in capsys.readouterr().out
+    assert main(["plot", str(folder)]) == 0
+    paths = capsys.readouterr().out.split()
+    assert len(paths) == 3
+    assert all(Path(path).is_file() for path in paths)
+
+
+def test_default_folder_names_the_run(
+    tmp_path: Path, tiny_options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "pendulum", *tiny_options, "--seed", "3", "--iterations", "1"]) == 0
+    assert (tmp_path / "runs" / "pendulum-rfvi-fast-seed3" / CHECKPOINT).is_file()
+    assert "seed3" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["train", "cartpole", "--preset", "paper"],
+        ["train", "--preset", "paper", "cartpole"],
+        ["train", "--preset=paper", "--seed", "0", "cartpole"],
+    ],
+)
+def test_the_preset_applies_wherever_it_stands(words: list[str], tmp_path: Path, capsys: Capture) -> None:
+    small = ["--iterations", "1", "--states", "32", "--epochs", "1", "--episodes", "1", "--threads", "1"]
+    small += ["--trace-decay", "0.1", "--width", "4"]
+        "--iterations",
+        "1",
+        "--states",
+        "32",
+        "--epochs",
+        "1",
+        "--trace-decay",
+        "0.1",
+        "--width",
+        "4",
+        "--episodes",
+        "1",
+        "--threads",
+        "1",
+    ]
+    assert main([*words, *small, "--out", str(tmp_path)]) == 0
+    run = load_run(tmp_path)
+    assert (run.preset, run.robot) == ("paper", "cartpole")
+    assert (run.settings.layers, run.settings.width, run.settings.rate_scale) == (4, 4, 0.0)
+    capsys.readouterr()
+
+
+def test_evaluation_as_json(finished_run: Path, capsys: Capture) -> None:
+    words = ["evaluate", str(finished_run), "--episodes", "4", "--set", "mass=1.3x", "length=+0.1", "--json"]
+    assert main(words) == 0
+
+    def no_constant(name: str) -> None:
+        raise AssertionError(f"{name} is not JSON")
+
+    content = json.loads(capsys.readouterr().out, parse_constant=no_constant)
+    assert content["parameters"] == pytest.approx({"mass": 1.3, "length": 1.1})
+    assert (content["robot"], content["episodes"], content["iteration"]) == ("pendulum", 4, 5)
+    assert content["return_mean"] == pytest.approx(content["state_reward"] + content["action_reward"], rel=1e-5)
+    assert 0.0 <= content["success_rate"] <= 1.0
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out) == content
+    assert main([*words, "--seed", "1"]) == 0
+    assert json.loads(capsys.readouterr().out)["return_mean"] != content["return_mean"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train"], "name a robot to train"),
+        (["train", "pendulm"], "Did you mean `pendulum`"),
+        (["train", "pendulum", "--preset", "fats"], "Did you mean `fast`"),
+        (["train", "--resume", "nowhere"], "not a run folder"),
+        (["evaluate", "nowhere"], "not a run folder"),
+        (["plot", "nowhere"], "not a run folder"),
+    ],
+)
+def test_mistakes_exit_2_with_a_message(words: list[str], message: str, capsys: Capture) -> None:
+    assert message in fails(words, capsys)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["train", "pendulum", "--algorithm", "sac"],
+        ["train", "pendulum", "--learning-rat", "1"],
+        ["train", "pendulum", "--iterations", "0"],
+        ["train", "pendulum", "--width", "wide"],
+        ["evaluate"],
+        ["evaluate", "x", "--episodes", "many"],
+    ],
+)
+def test_mistakes_the_parser_finds_exit_2(words: list[str], capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2
+    out, err = capsys.readouterr()
+    assert "Traceback" not in out + err
+
+
+def test_mistakes_about_a_run(finished_run: Path, capsys: Capture) -> None:
+    run = str(finished_run)
+    assert "did you mean 'mass'" in fails(["evaluate", run, "--set", "mas=1.3x"], capsys)
+    assert "give at least 1" in fails(["evaluate", run, "--episodes", "0"], capsys)
+    assert "--set stands twice" in fails(["evaluate", run, "--set", "mass=2", "--set", "length=1"], capsys)
+    assert "did you mean 'angle'" in fails(["plot", run, "--joint", "angel"], capsys)
+    assert "already holds a run" in fails(["train", "pendulum", "--out", run], capsys)
+    assert "keeps its own" in fails(["train", "--resume", run, "--iterations", "9"], capsys)
+
+
+def test_commands_and_their_help(capsys: Capture) -> None:
+    assert main([]) == 2
+    assert main(["trian"]) == 2
+    assert main(["--help"]) == 0
+    assert "{train,evaluate,plot}" in capsys.readouterr().err
+    for command in ("train", "evaluate", "plot"):
+        with pytest.raises(SystemExit) as stop:
+            main([command, "--help"])
+        assert stop.value.code == 0
+        assert f"solver {command}" in capsys.readouterr().out
+
+
+def test_divergence_exits_1(tmp_path: Path, tiny_options: list[str], capsys: Capture) -> None:
+    words = ["train", "pendulum", *tiny_options, "--learning-rate", "1e30", "--out", str(tmp_path)]
+    assert "iteration 0" in fails(words, capsys, code=1)
+
+
+def test_overwrite_starts_anew_and_spares_other_files(run_copy: Path, tiny_options: list[str], capsys: Capture) -> None:
+    (run_copy / "notes.txt").write_text("mine")
+    words = ["train", "pendulum", *tiny_options, "--iterations", "1", "--out", str(run_copy), "--overwrite"]
+    assert main(words) == 0
+    assert load_checkpoint(run_copy)["iteration"] == 1
+    assert (run_copy / "notes.txt").read_text() == "mine"
+    capsys.readouterr()
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path, tiny_options: list[str], capsys: Capture) -> None:
+    (tmp_path / "file").write_text("")
+    words = ["train", "pendulum", *tiny_options, "--out", str(tmp_path / "file" / "run")]
+    assert "cannot write" in fails(words, capsys)
+
+
+def test_ctrl_c_during_an_evaluation_exits_130(finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("solver.evaluation.rollouts", interrupted)
+    assert main(["evaluate", str(finished_run)]) == 130
