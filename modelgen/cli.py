@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from modelgen.engines import ENGINES
 from modelgen.errors import ModelError
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def _parser() -> argparse.ArgumentParser:
 
     verify = commands.add_parser("verify", help="prove an artifact against its model with 50 digits")
     verify.add_argument("models", nargs="+", metavar="NAME or PATH")
+    verify.add_argument("--against", choices=sorted(ENGINES), help="compare with another engine instead")
+    verify.add_argument("--mjcf", metavar="PATH", help="the robot as MuJoCo reads it (default: NAME.xml, see the docs)")
     verify.set_defaults(command=_verify)
 
     for command in (build, check):
@@ -152,12 +155,15 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from modelgen import artifact, modelfile
+    from modelgen import artifact, engines, modelfile
+    from modelgen.engines.comparison import compare, description
     from modelgen.inspection import inspect
     from modelgen.loader import load
     from modelgen.mechanics import equations_of_motion
     from modelgen.verify import table, verify
 
+    if options.mjcf and (options.against != "mujoco" or len(options.models) > 1):
+        raise ModelError("--mjcf belongs to one robot and MuJoCo: modelgen verify NAME --against mujoco --mjcf PATH.")
     failures = 0
     for model in options.models:
         start = time.perf_counter()
@@ -170,7 +176,13 @@ def _verify(options: argparse.Namespace) -> int:
             )
         equations = equations_of_motion(robot)
         inspect(robot, equations)
-        checks = verify(robot, equations, load, options.directory)
+        if options.against:
+            file = Path(options.mjcf) if options.mjcf else description(robot, modelfile.find(model))
+            engine = engines.load(options.against, file, manifest.metadata)
+            kernels = load(robot.name, backend="casadi", directory=options.directory)
+            checks = compare(robot, equations, kernels, engine)
+        else:
+            checks = verify(robot, equations, load, options.directory)
         wrong = [check for check in checks if not check.passed]
         skipped = sum(check.error is None for check in checks)
         print(f"{robot.name}\n{table(checks)}")

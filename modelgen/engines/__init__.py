@@ -1,0 +1,38 @@
+"""Other engines to hold an artifact against, one file each behind `Engine` and one line in `ENGINES`.
+
+An engine's file has `load(path, metadata) -> Engine`: it reads the robot's description in the engine's own format,
+finds the coordinates and inputs in it by name, and refuses with a ModelError what cannot be compared.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+from modelgen.metadata import Metadata
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+ENGINES = {"mujoco": "modelgen.engines.mujoco"}
+
+
+class Engine(Protocol):
+    """A robot in another engine, its coordinates and inputs in the order of the model file."""
+
+    label: str  # name and version
+
+    def mass_matrix(self, q: Array) -> Array:
+        """M (N, n_q, n_q) at the positions q (N, n_q)."""
+
+    def acceleration(self, x: Array, u: Array) -> Array:
+        """vdot (N, n_q) at the states x = (q, v) (N, 2 n_q) and inputs u (N, m)."""
+
+
+def load(engine: str, path: Path, metadata: Metadata) -> Engine:
+    """The robot as `engine` reads it from `path`; raises ModelError where the two cannot be compared."""
+    return cast(Engine, import_module(ENGINES[engine]).load(path, metadata))
