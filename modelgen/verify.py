@@ -288,6 +288,8 @@ def table(checks: Sequence[Check]) -> str:
             lines.append(f"  {check.what:<46} {check.case:<15} {_cell(check):>18}  {check.note}".rstrip())
     if not by_quantity:
         return "\n".join(lines)
+    if not by_quantity:
+        return "\n".join(lines)
     lines += ["", f"  {'kernels, limits 1e-9 and 5e-2':<46}" + "".join(f"{case:>17}" for case in columns)]
     for what, cells in by_quantity.items():
         shown = (_cell(cells.get(case)) for case in columns)
