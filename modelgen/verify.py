@@ -148,8 +148,7 @@ def mechanics_checks(robot: Robot, equations: EquationsOfMotion, points: Points)
     with mpmath.workdps(DIGITS):
         residual = max(_lagrange_residual(energies, equations, few))
         skew = max(_skew_residual(energies, equations, few))
-    arguments = [*equations.state, *equations.parameters]
-    matrix = evaluator(arguments, equations.mass_matrix, equations.definitions)(*points.x.T, *points.theta.T)
+    matrix = evaluator([*equations.state, *equations.parameters], equations.mass_matrix)(*points.x.T, *points.theta.T)
     scale = 1 / np.sqrt(np.einsum("nii->ni", matrix))
     scaled = matrix * scale[:, :, None] * scale[:, None, :]
     smallest = float(np.linalg.eigvalsh(scaled).min())
@@ -171,8 +170,8 @@ def _lagrange_residual(energies: Energies, equations: EquationsOfMotion, few: Se
     """|d/dt dT/dv - d(T - U)/dq - Q| beside its largest term, with vdot from the derived equations."""
     n, m, rows = len(equations.state), len(equations.inputs), len(equations.velocities)
     reference = Reference(equations)
-    momenta = exact(energies.arguments, energies.momenta, energies.definitions)
-    others = exact(energies.arguments, [*energies.gradient, *energies.forces], energies.definitions)
+    momenta = exact(energies.arguments, energies.momenta)
+    others = exact(energies.arguments, [*energies.gradient, *energies.forces])
     result = []
     for point in few:
         a, B = reference.affine([*point[:n], *point[n + m :]])
@@ -196,11 +195,10 @@ def _skew_residual(energies: Energies, equations: EquationsOfMotion, few: Sequen
     For Christoffel terms c = C v the derivative dc/dv is 2C, so that N is the matrix Mdot - 2C.
     """
     q, rows = len(equations.coordinates), len(equations.velocities)
-    matrix = exact(energies.arguments, list(equations.mass_matrix), equations.definitions)
+    matrix = exact(energies.arguments, list(equations.mass_matrix))
     inertial = exact(
         energies.arguments,
         [passive - force for passive, force in zip(energies.passive, equations.force, strict=True)],
-        equations.definitions,
     )
     result = []
     for point in few:
@@ -231,7 +229,7 @@ def energy_balance(robot: Robot, equations: EquationsOfMotion, kernels: Any) -> 
     rest = [*u.T, *points.theta.T]
 
     def measure(what: Any) -> Callable[[Array], Array]:
-        function = evaluator(energies.arguments, what, energies.definitions)
+        function = evaluator(energies.arguments, what)
         return lambda state: function(*state.T, *rest)
 
     energy, size, power = measure(energies.energy), measure(energies.size), measure(energies.power)
@@ -286,8 +284,6 @@ def table(checks: Sequence[Check]) -> str:
             by_quantity.setdefault(check.what, {})[check.case] = check
         else:
             lines.append(f"  {check.what:<46} {check.case:<15} {_cell(check):>18}  {check.note}".rstrip())
-    if not by_quantity:
-        return "\n".join(lines)
     if not by_quantity:
         return "\n".join(lines)
     lines += ["", f"  {'kernels, limits 1e-9 and 5e-2':<46}" + "".join(f"{case:>17}" for case in columns)]
