@@ -58,21 +58,6 @@ def test_default_folder_names_the_run(
 def test_the_preset_applies_wherever_it_stands(words: list[str], tmp_path: Path, capsys: Capture) -> None:
     small = ["--iterations", "1", "--states", "32", "--epochs", "1", "--episodes", "1", "--threads", "1"]
     small += ["--trace-decay", "0.1", "--width", "4"]
-        "--iterations",
-        "1",
-        "--states",
-        "32",
-        "--epochs",
-        "1",
-        "--trace-decay",
-        "0.1",
-        "--width",
-        "4",
-        "--episodes",
-        "1",
-        "--threads",
-        "1",
-    ]
     assert main([*words, *small, "--out", str(tmp_path)]) == 0
     run = load_run(tmp_path)
     assert (run.preset, run.robot) == ("paper", "cartpole")
