@@ -14,7 +14,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 demo: $(INSTALLED)
-	$(BIN)/modelgen build pendulum --force
+	$(BIN)/modelgen build pendulum
 	$(BIN)/solver train pendulum --algorithm rfvi --out $(DEMO) --overwrite
 	$(BIN)/solver plot $(DEMO) --set mass=1.3x
 	@for change in mass=1x mass=0.5x mass=1.3x mass=1.5x; do $(BIN)/solver evaluate $(DEMO) --set $$change; done
