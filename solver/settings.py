@@ -108,7 +108,8 @@ class Settings:
             raise SolverError("setting trace_floor is 0, a target without end; give for example 1e-4")
         if self.alpha_parameters >= 1.0:
             raise SolverError("setting alpha_parameters is a share of the nominal value; give less than 1")
-        if not self.holds or not all(type(hold) is int and hold >= 1 for hold in self.holds):
+        whole = isinstance(self.holds, tuple) and all(type(hold) is int and hold >= 1 for hold in self.holds)
+        if not whole or not self.holds:
             raise SolverError(f"setting holds is {self.holds}; give whole control periods, for example 4 2 1")
 
     @property
