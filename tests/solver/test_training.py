@@ -303,5 +303,5 @@ def test_a_short_training_swings_the_pendulum_up(tmp_path: Path) -> None:
     start("pendulum", "fast", settings, tmp_path / "run", None, lambda _: None)
     last = read_metrics(tmp_path / "run")[-1]
     assert last["success_rate"] >= 0.9
-    assert last["return_mean"] > -36.0
+    assert last["return_mean"] > -40.0
     shutil.rmtree(tmp_path / "run")
