@@ -110,7 +110,7 @@ def reverse(graph: Graph, seeds: dict[Node, Node], variables: Sequence[Node]) ->
         if node in graph.systems:
             system, _ = graph.systems[node]
             size = len(system.right)
-            right = [adjoint.pop(free, graph.zero) for free in system.solution]
+            right = [adjoint.pop(free, graph.zero) if free in graph.systems else graph.zero for free in system.solution]
             multiplier = graph.solve(system.matrix, right)
             c = system.solution
             for i in range(size):

@@ -207,7 +207,9 @@ class Graph:
                 for row, value in enumerate(values)
             )
             system = LinearSystem(full, tuple(right), free)
-            self.systems.update({node: (system, row) for row, node in enumerate(free) if node not in self.systems})
+            for row, node in enumerate(free):
+                if self._value(node) is None:  # a constant is older than M and r, and has no derivative
+                    self.systems.setdefault(node, (system, row))
             self._solved[key] = free
         return self._solved[key]
 

@@ -83,6 +83,22 @@ def test_forward_and_reverse_agree_through_random_systems(seed, size):
     np.testing.assert_allclose(values[:3], values[3:], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("constant", [0.0, 2.0])
+def test_system_whose_solution_has_a_constant_row(constant):
+    """M = diag(x, 2x), r = (sin y, 2 constant x): the second row is a constant, the first sin y / x is not."""
+    graph = Graph()
+    x, y = graph.input("x"), graph.input("y")
+    right = [graph.call("sin", y), graph.zero if constant == 0 else graph.mul(graph.constant(2 * constant), x)]
+    diagonal = [x, graph.mul(graph.constant(2), x)]
+    solution = graph.solve([[diagonal[0], graph.zero], [graph.zero, diagonal[1]]], right)
+    weights = [graph.input("w0"), graph.input("w1")]
+    gradient = reverse(graph, dict(zip(solution, weights, strict=True)), [x, y])
+    columns = [graph.dot(forward(graph, solution, variable), weights) for variable in (x, y)]
+    found = evaluate(graph, [*gradient, *columns], {"x": 0.7, "y": 0.4, "w0": 1.5, "w1": -0.3})
+    expected = [-1.5 * np.sin(0.4) / 0.7**2, 1.5 * np.cos(0.4) / 0.7]
+    np.testing.assert_allclose([float(value) for value in found], expected * 2, rtol=1e-12)
+
+
 def test_a_constant_has_no_derivative_node(dense):
     graph = dense.graph
     jacobians = {output.name: output for output in dense.function("jacobians").outputs}
