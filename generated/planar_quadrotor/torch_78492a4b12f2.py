@@ -1,0 +1,136 @@
+"""planar_quadrotor: functions for Torch, made by modelgen; not to be edited.
+
+x (N, n), u (N, m), costate (N, n), theta (p,) or (N, p); the last axis of a derivative is its variable.
+"""
+
+import torch
+
+
+def _rows(x, shape, *entries):
+    """The entries, columns (N,) or numbers, as one tensor (N, *shape)."""
+    like = x[:, 0]
+    columns = [entry.expand_as(like) if torch.is_tensor(entry) else torch.full_like(like, entry) for entry in entries]
+    return torch.stack(columns, -1).reshape(-1, *shape) if columns else x.new_empty((x.shape[0], *shape))
+
+
+def affine_dynamics(x, theta):
+    pitch = x[..., 2]
+    across_rate = x[..., 3]
+    height_rate = x[..., 4]
+    pitch_rate = x[..., 5]
+    mass = theta[..., 0]
+    inertia = theta[..., 1]
+    arm = theta[..., 2]
+    drag = theta[..., 3]
+    t1s, t1c = torch.sin(pitch), torch.cos(pitch)
+    t2 = 1.0 / mass
+    t3 = arm * (1.0 / inertia)
+    t4 = t1s * t2
+    t5 = t1c * t2
+    a = _rows(x, (6,), across_rate, height_rate, pitch_rate, (t1s * 4.76766 - drag * across_rate) * t2, (t1c * 4.76766 - mass * 9.81 - drag * height_rate) * t2, 0.0)
+    B = _rows(x, (6, 2), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, t4, t4, t5, t5, -t3, t3)
+    return a, B,
+
+
+def dynamics(x, u, theta):
+    pitch = x[..., 2]
+    across_rate = x[..., 3]
+    height_rate = x[..., 4]
+    pitch_rate = x[..., 5]
+    right = u[..., 0]
+    left = u[..., 1]
+    mass = theta[..., 0]
+    inertia = theta[..., 1]
+    arm = theta[..., 2]
+    drag = theta[..., 3]
+    t1s, t1c = torch.sin(pitch), torch.cos(pitch)
+    t2 = 1.0 / mass
+    t3 = t1c * 4.76766 - mass * 9.81 - drag * height_rate + (right * t1c + left * t1c)
+    xdot = _rows(x, (6,), across_rate, height_rate, pitch_rate, t2 * (t1s * 4.76766 - drag * across_rate + (right * t1s + left * t1s)), t2 * t3, 1.0 / inertia * (arm * left - arm * right))
+    return xdot,
+
+
+def jacobians(x, theta):
+    pitch = x[..., 2]
+    across_rate = x[..., 3]
+    height_rate = x[..., 4]
+    pitch_rate = x[..., 5]
+    mass = theta[..., 0]
+    inertia = theta[..., 1]
+    arm = theta[..., 2]
+    drag = theta[..., 3]
+    t1s, t1c = torch.sin(pitch), torch.cos(pitch)
+    t2 = t1s * 4.76766
+    t3 = t1c * 4.76766
+    t4 = 1.0 / mass
+    t5 = 1.0 / inertia
+    t6 = (t2 - drag * across_rate) * t4
+    t7 = (t3 - mass * 9.81 - drag * height_rate) * t4
+    t8 = t1s * t4
+    t9 = t1c * t4
+    t10 = arm * t5
+    t11 = -t10
+    t12 = -(drag * t4)
+    t13 = -t8
+    t14 = -(t4 * t8)
+    t15 = -(t4 * t9)
+    a = _rows(x, (6,), across_rate, height_rate, pitch_rate, t6, t7, 0.0)
+    B = _rows(x, (6, 2), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, t8, t8, t9, t9, t11, t10)
+    da_dx = _rows(x, (6, 6), 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, t3 * t4, t12, 0.0, 0.0, 0.0, 0.0, -(t2 * t4), 0.0, t12, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    dB_dx = _rows(x, (6, 2, 6), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, t9, 0.0, 0.0, 0.0, 0.0, 0.0, t9, 0.0, 0.0, 0.0, 0.0, 0.0, t13, 0.0, 0.0, 0.0, 0.0, 0.0, t13, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    da_dtheta = _rows(x, (6, 4), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -(t4 * t6), 0.0, 0.0, -(across_rate * t4), -(t4 * (9.81 + t7)), 0.0, 0.0, -(height_rate * t4), 0.0, 0.0, 0.0, 0.0)
+    dB_dtheta = _rows(x, (6, 2, 4), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, t14, 0.0, 0.0, 0.0, t14, 0.0, 0.0, 0.0, t15, 0.0, 0.0, 0.0, t15, 0.0, 0.0, 0.0, 0.0, -(t5 * t11), -t5, 0.0, 0.0, -(t5 * t10), t5, 0.0)
+    return a, B, da_dx, dB_dx, da_dtheta, dB_dtheta,
+
+
+def hamiltonian_gradient(x, u, costate, theta):
+    pitch = x[..., 2]
+    across_rate = x[..., 3]
+    height_rate = x[..., 4]
+    right = u[..., 0]
+    left = u[..., 1]
+    costate_across = costate[..., 0]
+    costate_height = costate[..., 1]
+    costate_pitch = costate[..., 2]
+    costate_across_rate = costate[..., 3]
+    costate_height_rate = costate[..., 4]
+    costate_pitch_rate = costate[..., 5]
+    mass = theta[..., 0]
+    inertia = theta[..., 1]
+    arm = theta[..., 2]
+    drag = theta[..., 3]
+    t1s, t1c = torch.sin(pitch), torch.cos(pitch)
+    t2 = 1.0 / mass
+    t3 = 1.0 / inertia
+    t4 = t1c * 4.76766 - mass * 9.81 - drag * height_rate + (right * t1c + left * t1c)
+    t5 = costate_across_rate * t2
+    t6 = costate_height_rate * t2
+    t7 = costate_pitch_rate * t3
+    t8 = t2 * (t1s * 4.76766 - drag * across_rate + (right * t1s + left * t1s)) * t5
+    t9 = arm * t7
+    t10 = t1c * t6
+    t11 = t1s * t5
+    t12 = t1c * (left * t5 + right * t5 + 4.76766 * t5) - t1s * (left * t6 + right * t6 + 4.76766 * t6)
+    dH_dx = _rows(x, (6,), 0.0, 0.0, t12, costate_across - drag * t5, costate_height - drag * t6, costate_pitch)
+    dH_du = _rows(x, (2,), t10 - t9 + t11, t9 + t10 + t11)
+    dH_dtheta = _rows(x, (4,), -(t8 + t2 * t4 * t6 + 9.81 * t6), -(t3 * (arm * left - arm * right) * t7), left * t7 - right * t7, -(height_rate * t6 + across_rate * t5))
+    return dH_dx, dH_du, dH_dtheta,
+
+
+def state_cost(x, theta):
+    across = x[..., 0]
+    height = x[..., 1]
+    pitch = x[..., 2]
+    across_rate = x[..., 3]
+    height_rate = x[..., 4]
+    pitch_rate = x[..., 5]
+    t1 = pitch * 0.5
+    t2s, t2c = torch.sin(t1), torch.cos(t1)
+    t3 = 0.1 * (height_rate * height_rate) + (0.1 * (across_rate * across_rate) + (across * across + height * height))
+    t4 = t2s * 4.934802200544679
+    t5 = pitch_rate * 0.02
+    t6 = height_rate * 0.1
+    t7 = across_rate * 0.1
+    q = _rows(x, (), t2s * t2s * 4.934802200544679 + (0.02 * (pitch_rate * pitch_rate) + t3))
+    dq_dx = _rows(x, (6,), across + across, height + height, 0.5 * ((t4 + t4) * t2c), t7 + t7, t6 + t6, t5 + t5)
+    return q, dq_dx,

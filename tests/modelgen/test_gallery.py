@@ -1,0 +1,158 @@
+"""The gallery against the equations its textbooks print, written out again here in NumPy.
+
+`test_engines.py` holds the same robots against MuJoCo, except for planar_arm2, whose rotor on the elbow no MJCF joint
+can state.
+"""
+
+import numpy as np
+import pytest
+
+from modelgen import artifact, load
+from modelgen.inspection import inspect, samples
+from modelgen.mechanics import equations_of_motion
+from modelgen.modelfile import SHIPPED, content_hash
+from modelgen.modelfile import load as model
+
+GALLERY = (
+    "acrobot",
+    "ball_on_beam",
+    "cart_double_pendulum",
+    "planar_arm2",
+    "planar_arm3",
+    "planar_quadrotor",
+    "reaction_wheel",
+)
+g = 9.81
+
+
+@pytest.fixture(scope="module")
+def sampled():
+    """sampled(name): x, u, theta by column, and the accelerations of the artifact."""
+
+    def of(name):
+        robot = model(str(SHIPPED / f"{name}.py"))
+        kernels = load(name, backend="casadi", directory=artifact.SHIPPED)
+        x, theta = samples(robot, 40, seed=5)
+        limits = np.array([drive.limit for drive in robot.drives])
+        u = np.random.default_rng(5).uniform(-limits, limits, (len(x), len(limits)))
+        return x.T, u.T, theta.T, np.asarray(kernels.dynamics(x, u, theta))[:, x.shape[1] // 2 :]
+
+    return of
+
+
+def solved(M, right):
+    """Accelerations (N, n_q) from M and right sides given entry by entry."""
+    size = len(right)
+    rows = [[np.broadcast_to(M[max(i, j)][min(i, j)], right[0].shape) for j in range(size)] for i in range(size)]
+    return np.linalg.solve(np.moveaxis(np.array(rows), 2, 0), np.stack(right, axis=1)[..., None])[..., 0]
+
+
+def close(found, printed):
+    np.testing.assert_allclose(found, printed, rtol=1e-9, atol=1e-9 * np.abs(printed).max())
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_checks_at_definition_and_fresh_artifact(name):
+    robot = model(str(SHIPPED / f"{name}.py"))
+    inspect(robot, equations_of_motion(robot))
+    assert artifact.check(name, artifact.SHIPPED, content_hash(robot)) == []
+
+
+def test_acrobot(sampled):
+    """Spong, 1995: angles from the horizontal there, from the vertical here."""
+    (q1, q2, v1, v2), (torque,), (m1, l1, lc1, I1, m2, lc2, I2), found = sampled("acrobot")
+    d11 = m1 * lc1**2 + m2 * (l1**2 + lc2**2 + 2 * l1 * lc2 * np.cos(q2)) + I1 + I2
+    d12 = m2 * (lc2**2 + l1 * lc2 * np.cos(q2)) + I2
+    d22 = m2 * lc2**2 + I2
+    h1 = -m2 * l1 * lc2 * np.sin(q2) * (v2**2 + 2 * v2 * v1)
+    h2 = m2 * l1 * lc2 * np.sin(q2) * v1**2
+    phi1 = -(m1 * lc1 + m2 * l1) * g * np.sin(q1) - m2 * lc2 * g * np.sin(q1 + q2)
+    phi2 = -m2 * lc2 * g * np.sin(q1 + q2)
+    close(found, solved([[d11], [d12, d22]], [-h1 - phi1, torque - h2 - phi2]))
+
+
+def test_ball_on_beam(sampled):
+    """Hauser, Sastry and Kokotovic, 1992, eq. 2."""
+    (r, beam, r_rate, rate), (torque,), (m, R, Jb, J), found = sampled("ball_on_beam")
+    ball = m * (r * rate**2 - g * np.sin(beam)) / (Jb / R**2 + m)
+    tilt = (torque - 2 * m * r * r_rate * rate - m * g * r * np.cos(beam)) / (m * r**2 + J + Jb)
+    close(found, np.stack([ball, tilt], axis=1))
+
+
+def test_cart_double_pendulum(sampled):
+    """The usual equations in absolute angles, carried over to the angle between the rods."""
+    (_, q1, q2, v, v1, v2), (force,), (m0, m1, l1, m2, l2, d0, d), found = sampled("cart_double_pendulum")
+    a1, a2, w1, w2 = q1, q1 + q2, v1, v1 + v2
+    P1, P2 = (m1 / 2 + m2) * l1, m2 * l2 / 2
+    M = [
+        [m0 + m1 + m2],
+        [P1 * np.cos(a1), (m1 / 3 + m2) * l1**2],
+        [P2 * np.cos(a2), P2 * l1 * np.cos(a1 - a2), m2 * l2**2 / 3],
+    ]
+    between = d * v2  # the upper hinge's friction
+    right = [
+        force + P1 * np.sin(a1) * w1**2 + P2 * np.sin(a2) * w2**2 - d0 * v,
+        -P2 * l1 * np.sin(a1 - a2) * w2**2 + P1 * g * np.sin(a1) - d * v1 + between,
+        P2 * l1 * np.sin(a1 - a2) * w1**2 + P2 * g * np.sin(a2) - between,
+    ]
+    absolute = solved(M, right)
+    close(found, np.stack([absolute[:, 0], absolute[:, 1], absolute[:, 2] - absolute[:, 1]], axis=1))
+
+
+def test_planar_arm2(sampled):
+    """Siciliano, Sciavicco, Villani and Oriolo, 2009, section 7.3.2, with the text's names."""
+    (q1, q2, v1, v2), (t1, t2), (ml1, ml2, Il1, Il2, l1, l2), found = sampled("planar_arm2")
+    a1, mm2, Im1, Im2, kr1, kr2 = 1.0, 5.0, 0.01, 0.01, 100.0, 100.0
+    s2, c2 = np.sin(q2), np.cos(q2)
+    b11 = Il1 + ml1 * l1**2 + kr1**2 * Im1 + Il2 + ml2 * (a1**2 + l2**2 + 2 * a1 * l2 * c2) + Im2 + mm2 * a1**2
+    b12 = Il2 + ml2 * (l2**2 + a1 * l2 * c2) + kr2 * Im2
+    b22 = Il2 + ml2 * l2**2 + kr2**2 * Im2
+    h = -ml2 * a1 * l2 * s2
+    g2 = ml2 * l2 * g * np.cos(q1 + q2)
+    g1 = (ml1 * l1 + mm2 * a1 + ml2 * a1) * g * np.cos(q1) + g2
+    right = [t1 - h * v2 * v1 - h * (v1 + v2) * v2 - g1, t2 + h * v1 * v1 - g2]
+    close(found, solved([[b11], [b12, b22]], right))
+
+
+def test_planar_arm3(sampled):
+    """Newton's second law and Euler's for each link, in absolute angles: 9 unknowns, no energy anywhere."""
+    x, torques, theta, found = sampled("planar_arm3")
+    q, v, masses, lengths, damping = x[:3], x[3:], theta[:3], theta[3:6], theta[6]
+    for sample in range(found.shape[0]):
+        angles, rates = np.cumsum(q[:, sample]), np.cumsum(v[:, sample])
+        accelerations = np.cumsum(found[sample])
+        joint, links = np.zeros(2), []
+        forces = []
+        for k in range(3):
+            l, c, s = lengths[k, sample], np.cos(angles[k]), np.sin(angles[k])
+            along, across = np.array([s, c]), np.array([c, -s])
+            bend = accelerations[k] * across - rates[k] ** 2 * along
+            forces.append(masses[k, sample] * (joint + l / 2 * bend + [0, g]))
+            links.append((l * along, masses[k, sample] * l**2 / 12 * accelerations[k]))
+            joint = joint + l * bend
+        moment, pull = 0.0, np.zeros(2)  # what the next link does to this one at their joint
+        for k in reversed(range(3)):
+            link, inertial = links[k]
+            pull = pull + forces[k]
+            # Moments about the joint below, clockwise positive as the angles are: (x, z) gives z F_x - x F_z.
+            beyond = pull - forces[k]
+            moment += inertial + (link[1] * forces[k][0] - link[0] * forces[k][1]) / 2
+            moment += link[1] * beyond[0] - link[0] * beyond[1]
+            expected = torques[k, sample] - damping[sample] * v[k, sample]
+            assert moment == pytest.approx(expected, rel=1e-9, abs=1e-8)
+
+
+def test_planar_quadrotor(sampled):
+    (_, _, pitch, across_rate, height_rate, _), (right, left), (m, J, arm, drag), found = sampled("planar_quadrotor")
+    lift = right + left + 0.486 * g
+    across = (lift * np.sin(pitch) - drag * across_rate) / m
+    height = (lift * np.cos(pitch) - drag * height_rate) / m - g
+    close(found, np.stack([across, height, arm * (left - right) / J], axis=1))
+
+
+def test_reaction_wheel(sampled):
+    """Spong, Corke and Lozano, 2001: in absolute angles the inertias do not couple."""
+    (q, _, _, spin), (torque,), (m1, m2, l1, lc1, J1, J2, d), found = sampled("reaction_wheel")
+    push = torque - d * spin
+    pendulum = ((m1 * lc1 + m2 * l1) * g * np.sin(q) - push) / (m1 * lc1**2 + m2 * l1**2 + J1)
+    close(found, np.stack([pendulum, push / J2 - pendulum], axis=1))
