@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import tyro
 from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional, arg
 
-from modelgen.errors import ModelError
+from modelgen.errors import ModelError, suggestion
 from solver.errors import DivergenceError, SolverError
 from solver.settings import Settings, make_settings
 
@@ -80,11 +80,10 @@ def main(argv: list[str] | None = None) -> int:
         "plot": (Plot, _plot),
     }
     if not words or words[0] not in commands:
-        asked = words and words[0] in ("-h", "--help")
-        print(
-            "usage: solver {train,evaluate,plot} ...    `solver COMMAND --help` explains each",
-            file=sys.stderr,
-        )
+        asked = words[:1] in (["-h"], ["--help"])
+        if words and not asked:
+            print(f"error: unknown command '{words[0]}'.{suggestion(words[0], commands)}", file=sys.stderr)
+        print("usage: solver {train,evaluate,plot} ...    `solver COMMAND --help` explains each", file=sys.stderr)
         return 0 if asked else USAGE
     kind, run = commands[words[0]]
     parse = partial(tyro.cli, kind, prog=f"solver {words[0]}", args=words[1:], config=(FlagCreatePairsOff,))

@@ -15,6 +15,7 @@ from typing import IO, Any
 
 import torch
 
+from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.settings import Settings
 
@@ -63,7 +64,11 @@ def load_run(folder: Path) -> Run:
     """Read run.json; SolverError when the folder holds no readable run."""
     path = folder / RUN
     if not path.is_file():
-        raise SolverError(f"{folder} is not a run folder: it has no {RUN}. Give the folder that `solver train` wrote.")
+        runs = [str(entry.parent) for entry in folder.parent.glob(f"*/{RUN}")]
+        raise SolverError(
+            f"{folder} is not a run folder: it has no {RUN}.{suggestion(str(folder), runs)} Give the folder that "
+            "`solver train` wrote."
+        )
     try:
         content = json.loads(path.read_text())
         settings = content.pop("settings")

@@ -246,7 +246,7 @@ def require_same_artifact(folder: Path, run: Run, robot: CompiledRobot) -> None:
     if run.artifact_hash != robot.hash:
         raise SolverError(
             f"{folder} was trained on artifact {run.artifact_hash[:12]} of {run.robot}, but generated/{run.robot} is "
-            f"now {robot.hash[:12]}: the model changed since. Build the old model again or train anew."
+            f"now {robot.hash[:12]}: the model or modelgen changed since. Go back to the old ones or train anew."
         )
 
 
