@@ -122,6 +122,11 @@ def test_folder_without_a_run(tmp_path: Path) -> None:
         load_run(tmp_path / "nowhere")
 
 
+def test_misspelt_folder_gets_a_suggestion(run_copy: Path) -> None:
+    with pytest.raises(SolverError, match=f"Did you mean `{run_copy}`"):
+        load_run(run_copy.with_name("rum"))
+
+
 def test_full_disk_keeps_the_old_checkpoint(run_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = (run_copy / CHECKPOINT).read_bytes()
     checkpoint = load_checkpoint(run_copy)

@@ -129,7 +129,9 @@ def test_mistakes_about_a_run(finished_run: Path, capsys: Capture) -> None:
 
 def test_commands_and_their_help(capsys: Capture) -> None:
     assert main([]) == 2
+    capsys.readouterr()
     assert main(["trian"]) == 2
+    assert "Did you mean `train`?" in capsys.readouterr().err
     assert main(["--help"]) == 0
     assert "{train,evaluate,plot}" in capsys.readouterr().err
     for command in ("train", "evaluate", "plot"):
