@@ -61,6 +61,8 @@ def _parser() -> argparse.ArgumentParser:
 
     show = commands.add_parser("show", help="print what an artifact holds")
     show.add_argument("name", metavar="NAME")
+    show.add_argument("--linearize", action="store_true", help="A, B, controllability and an LQR gain at rest")
+    show.add_argument("--at", nargs="+", metavar="COORDINATE=VALUE", help="where; the rest is solved for")
     show.set_defaults(command=_show)
 
     verify = commands.add_parser("verify", help="prove an artifact against its model with 50 digits")
@@ -142,6 +144,10 @@ def _check(options: argparse.Namespace) -> int:
 def _show(options: argparse.Namespace) -> int:
     from modelgen.artifact import REPORT, find, read
 
+    if options.at and not options.linearize:
+        raise ModelError("--at says where to linearize; write modelgen show NAME --linearize --at COORDINATE=VALUE.")
+    if options.linearize:
+        return _linearize(options)
     folder = find(options.name, options.directory)
     print(_show_text(read(folder)))
     try:
@@ -151,6 +157,15 @@ def _show(options: argparse.Namespace) -> int:
         print(f"\nbuild: {seconds}\nsources: {size}")
     except (OSError, ValueError, KeyError, AttributeError):
         print(f"\nbuild: {folder / REPORT} is not there, so the seconds of each stage are not known")
+    return 0
+
+
+def _linearize(options: argparse.Namespace) -> int:
+    from modelgen.linearization import linearize, stated, text
+    from modelgen.loader import load
+
+    robot = load(options.name, backend="casadi", directory=options.directory)
+    print(text(robot, linearize(robot, stated(options.at or [], robot))))
     return 0
 
 
