@@ -1,7 +1,7 @@
 """Action costs g_c(u) and their convex conjugates, for any number of inputs.
 
 Each cost is separable, strictly convex and zero at u = 0. The optimal input of the Hamiltonian
-dV/dx . (a + B u) - g_c(u) is u = grad g~(w) with w = B^T dV/dx (paper, eq. 7). The cost of that input is
+dV/dx . (a + B u) - g_c(u) is u = grad g~(w) with w = B^T dV/dx (paper, eq. 10). The cost of that input is
 evaluated from w and not from u: the barriers lose all digits in float32 as soon as u saturates.
 """
 

@@ -1,4 +1,4 @@
-"""Fitting the value function to its targets: mean |V - V_tar|^p per ensemble member (paper, eq. 11).
+"""Fitting the value function to its targets: mean |V - V_tar|^p per ensemble member (paper, eq. 13).
 
 The members are independent, so they are fitted side by side on threads. `LossGradient` writes the gradient of one
 minibatch by hand-ordered matrix products into reused buffers: half the time of autograd, whose many small operations

@@ -155,7 +155,6 @@ def paper(metadata: Metadata) -> dict[str, Any]:
     common = {
         "states": 51200,
         "epochs": 20,
-        "final_learning_rate": 0.0,
         "weight_decay": 1e-6,
         "amsgrad": True,
         "keep_optimiser": False,

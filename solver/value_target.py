@@ -34,7 +34,7 @@ class Trace:
 
     @property
     def steps(self) -> int:
-        """N, so that the last weight lambda^(N-1) is at most `floor`."""
+        """N, so that the next weight lambda^N would be at most `floor`."""
         return max(1, math.ceil(math.log(self.floor) / math.log(self.step_decay))) if self.decay > 0.0 else 1
 
     def weights(self) -> Iterator[float]:
