@@ -107,11 +107,15 @@ def test_many_wide_results_are_vectorised_without_scatter():
 
 
 @pytest.mark.parametrize("samples", [1, 63, 64, 65, 200])
-def test_blocks_cover_all_samples(samples):
+def test_blocks_cover_all_samples_and_no_more(samples):
     furuta = modelgen.load("furuta", parallel=False)
-    x = np.random.default_rng(0).uniform(-1, 1, (200, 4))
-    for some, all_of_them in zip(furuta.jacobians(x[:samples]), furuta.jacobians(x), strict=True):
-        np.testing.assert_allclose(some, all_of_them[:samples], rtol=1e-13, atol=1e-13)
+    x = np.random.default_rng(0).uniform(-1, 1, (300, 4))
+    expected = furuta.jacobians(x)
+    guarded = [np.full_like(array, 7.0) for array in expected]
+    furuta.jacobians(x[:samples], out=tuple(array[:samples] for array in guarded))
+    for found, right in zip(guarded, expected, strict=True):
+        np.testing.assert_allclose(found[:samples], right[:samples], rtol=1e-13, atol=1e-13)
+        assert (found[samples:] == 7.0).all()
 
 
 def test_threads_give_what_one_gives(artifacts, robot, monkeypatch):
