@@ -62,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     show = commands.add_parser("show", help="print what an artifact holds")
     show.add_argument("name", metavar="NAME")
     show.add_argument("--linearize", action="store_true", help="A, B, controllability and an LQR gain at rest")
+    show.add_argument("--latex", action="store_true", help="the model file as a LaTeX document")
     show.add_argument("--at", nargs="+", metavar="COORDINATE=VALUE", help="where; the rest is solved for")
     show.set_defaults(command=_show)
 
@@ -146,8 +147,12 @@ def _show(options: argparse.Namespace) -> int:
 
     if options.at and not options.linearize:
         raise ModelError("--at says where to linearize; write modelgen show NAME --linearize --at COORDINATE=VALUE.")
+    if options.linearize and options.latex:
+        raise ModelError("--linearize prints an artifact and --latex a model file; write one of them.")
     if options.linearize:
         return _linearize(options)
+    if options.latex:
+        return _latex(options)
     folder = find(options.name, options.directory)
     print(_show_text(read(folder)))
     try:
@@ -166,6 +171,17 @@ def _linearize(options: argparse.Namespace) -> int:
 
     robot = load(options.name, backend="casadi", directory=options.directory)
     print(text(robot, linearize(robot, stated(options.at or [], robot))))
+    return 0
+
+
+def _latex(options: argparse.Namespace) -> int:
+    """The model file rather than the artifact, which holds no formulas."""
+    from modelgen import modelfile
+    from modelgen.latex import document
+    from modelgen.mechanics import equations_of_motion, metadata
+
+    robot = modelfile.load(options.name)
+    print(document(metadata(robot), equations_of_motion(robot)))
     return 0
 
 
