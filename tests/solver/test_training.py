@@ -23,7 +23,7 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import DivergenceError, SolverError
 from solver.policy import load_policy
-from solver.run_folder import METRICS, RUN, load_checkpoint, read_metrics
+from solver.run_folder import METRICS, RUN, load_checkpoint, load_run, read_metrics
 from solver.settings import Settings
 from solver.training import Purpose, Trainer, resume, start, stream, workers_of, worst_value
 
@@ -163,14 +163,14 @@ def started(folder: Path, words: list[str], rows: int) -> subprocess.Popen[str]:
 LONG = ["--iterations", "40", "--evaluate-every", "20"]
 
 
-def test_killed_and_resumed_is_uninterrupted(train_tiny: TrainTiny, tiny_options: list[str], tmp_path: Path) -> None:
+def test_killed_and_resumed_is_uninterrupted(tiny_options: list[str], tmp_path: Path) -> None:
     process = started(tmp_path / "killed", [*tiny_options, *LONG], rows=2)
     process.kill()
     process.communicate()
     assert process.returncode == -signal.SIGKILL
     assert 1 <= load_checkpoint(tmp_path / "killed")["iteration"] < 40
     assert main(["train", "--resume", str(tmp_path / "killed")]) == 0
-    train_tiny(tmp_path / "whole", iterations=40, evaluate_every=20)
+    start("pendulum", "fast", load_run(tmp_path / "killed").settings, tmp_path / "whole", None, lambda _: None)
     assert identical(tmp_path / "whole", tmp_path / "killed")
 
 
