@@ -13,7 +13,7 @@ from modelgen import artifact
 from modelgen.build import build_artifact
 from modelgen.modelfile import SHIPPED, load
 
-ROBOTS = ["cartpole", "cartpole_quanser", "double_pendulum", "furuta", "pendulum"]
+ROBOTS = sorted(path.parent.name for path in artifact.SHIPPED.glob(f"*/{artifact.MANIFEST}"))
 
 
 def _content(folder: Path) -> dict[str, str]:

@@ -151,9 +151,9 @@ def test_a_forked_child_has_threads_of_its_own(robot, monkeypatch):
     expected = robot.dynamics(x, x[:, :1].copy()).sum()
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
-    child = context.Process(target=_in_child, args=(robot, x, queue))
+    child = context.Process(target=_in_child, args=(robot, x, queue), daemon=True)
     child.start()
-    assert queue.get(timeout=20) == expected
+    assert queue.get(timeout=60) == expected
     child.join()
 
 
