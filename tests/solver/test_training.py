@@ -151,7 +151,13 @@ def started(folder: Path, words: list[str], rows: int) -> subprocess.Popen[str]:
     """`solver train` in another process, once it has logged so many iterations."""
     command = [sys.executable, "-c", "import sys; from solver.cli import main; sys.exit(main())"]
     command += ["train", "pendulum", *words, "--out", str(folder)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def heed_ctrl_c() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # shells make background jobs, such as a CI's, ignore it
+
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=heed_ctrl_c
+    )
     deadline = time.monotonic() + 120
     while len(read_metrics(folder)) < rows:
         assert process.poll() is None, process.communicate()[1]
