@@ -47,11 +47,7 @@ def controller(game: Game, value: FrozenValue) -> Controller:
 
 def sample_starts(game: Game, episodes: int, seed: int) -> Tensor:
     """Starts (N, n) from the task's Gaussian distribution, confined to the state domain."""
-    task = game.robot.metadata.task
-    generator = torch.Generator().manual_seed(seed)
-    draw = torch.randn(episodes, len(task.start_mean), generator=generator)
-    x = torch.tensor(task.start_mean) + draw * torch.tensor(task.start_deviation)
-    return game.confine(x.to(game.state_limits.device))
+    return game.sample_starts(episodes, torch.Generator(device=game.state_limits.device).manual_seed(seed))
 
 
 @torch.no_grad()

@@ -162,6 +162,13 @@ class Game:
             angle.add_(math.pi).remainder_(2.0 * math.pi).sub_(math.pi)
         return x
 
+    def sample_starts(self, size: int, generator: torch.Generator) -> Tensor:
+        """States (size, n) from the task's Gaussian start distribution, confined to the state domain."""
+        task, device = self.robot.metadata.task, generator.device
+        draw = torch.randn(size, len(task.start_mean), generator=generator, device=device)
+        mean, deviation = torch.tensor([task.start_mean, task.start_deviation], device=device)
+        return self.confine(mean + draw * deviation)
+
     def sample_domain(self, size: int, generator: torch.Generator) -> Tensor:
         """States (size, n) uniform in the compact domain |x_i| <= limit_i."""
         unit = torch.rand(size, len(self.state_limits), generator=generator, device=generator.device)

@@ -105,7 +105,9 @@ class Trainer:
         s, k = self.settings, self.iteration
         started = time.perf_counter()
         generator = torch.Generator(device=s.device).manual_seed(stream(s.seed, k, Purpose.STATES))
-        x = self.game.sample_domain(s.states, generator)
+        at_start = round(s.start_share * s.states)
+        uniform = self.game.sample_domain(s.states - at_start, generator)
+        x = torch.cat([uniform, self.game.sample_starts(at_start, generator)])
         value, trace = FrozenValue(self.ensemble), s.trace(k)
         seed = stream(s.seed, k, Purpose.ADVERSARY)
         target = value_targets(x, value, self.game, trace, s.modulation, seed, s.chunk, workers)
