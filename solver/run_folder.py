@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import pickle
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -97,15 +96,7 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:
             raise ValueError(f"the checksum of its part {edited} is wrong")
         content = torch.load(path, map_location=device, weights_only=True)
         missing = {"iteration", "ensemble", "optimisers", "artifact_hash"} - set(content)
-    except (
-        OSError,
-        RuntimeError,
-        EOFError,
-        ValueError,
-        TypeError,
-        pickle.UnpicklingError,
-        zipfile.BadZipFile,
-    ) as error:
+    except Exception as error:  # zip, zlib, pickle and Torch each have their own for bytes they cannot read
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SolverError(
             f"{path} is damaged ({reason}). It was edited or copied in part; copy it again or train again."
