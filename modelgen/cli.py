@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     verify = commands.add_parser("verify", help="prove an artifact against its model with 50 digits")
     verify.add_argument("models", nargs="+", metavar="NAME or PATH")
     verify.add_argument("--against", choices=sorted(ENGINES), help="compare with another engine instead")
-    verify.add_argument("--mjcf", metavar="PATH", help="the robot as MuJoCo reads it (default: NAME.xml, see the docs)")
+    verify.add_argument("--mjcf", metavar="PATH", help="the robot as the engine reads it (default: NAME.xml)")
     verify.set_defaults(command=_verify)
 
     for command in (build, check):
@@ -193,8 +193,8 @@ def _verify(options: argparse.Namespace) -> int:
     from modelgen.mechanics import equations_of_motion
     from modelgen.verify import table, verify
 
-    if options.mjcf and (options.against != "mujoco" or len(options.models) > 1):
-        raise ModelError("--mjcf belongs to one robot and MuJoCo: modelgen verify NAME --against mujoco --mjcf PATH.")
+    if options.mjcf and (not options.against or len(options.models) > 1):
+        raise ModelError("--mjcf belongs to one robot and engine: modelgen verify NAME --against mujoco --mjcf PATH.")
     failures = 0
     for model in options.models:
         start = time.perf_counter()

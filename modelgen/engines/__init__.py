@@ -6,10 +6,12 @@ finds the coordinates and inputs in it by name, and refuses with a ModelError wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
+from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-ENGINES = {"mujoco": "modelgen.engines.mujoco"}
+ENGINES = {"mujoco": "modelgen.engines.mujoco", "pinocchio": "modelgen.engines.pinocchio"}
 
 
 class Engine(Protocol):
@@ -36,3 +38,15 @@ class Engine(Protocol):
 def load(engine: str, path: Path, metadata: Metadata) -> Engine:
     """The robot as `engine` reads it from `path`; raises ModelError where the two cannot be compared."""
     return cast(Engine, import_module(ENGINES[engine]).load(path, metadata))
+
+
+def matched(wanted: Sequence[str], present: Sequence[str], what: str, path: Path) -> list[int]:
+    """Where each wanted name stands among those of a description; both lists must hold the same names."""
+    if sorted(wanted) != sorted(present):
+        theirs = ", ".join(f"`{name}`" for name in present) or "none"
+        ours = ", ".join(f"`{name}`" for name in wanted)
+        raise ModelError(
+            f"the {what}s of {path} are {theirs}; the model file has {ours}. Give every {what} the name it has in "
+            "the model file (order does not matter), and remove the others."
+        )
+    return [present.index(name) for name in wanted]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from modelgen.engines import matched
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 
@@ -80,20 +81,8 @@ def load(path: Path, metadata: Metadata) -> MuJoCo:
         )
     coordinates = [state.name for state in metadata.states if state.kind == "position"]
     inputs = [each.name for each in metadata.inputs]
-    joints = _numbers(coordinates, [model.joint(i).name for i in range(model.njnt)], "joint", path)
-    actuators = _numbers(inputs, [model.actuator(i).name for i in range(model.nu)], "actuator", path)
+    joints = matched(coordinates, [model.joint(i).name for i in range(model.njnt)], "joint", path)
+    actuators = matched(inputs, [model.actuator(i).name for i in range(model.nu)], "actuator", path)
     flags = mujoco.mjtDisableBit
     model.opt.disableflags |= int(flags.mjDSBL_CONSTRAINT) | int(flags.mjDSBL_CLAMPCTRL)
     return MuJoCo(mujoco, model, joints, actuators)
-
-
-def _numbers(wanted: Sequence[str], present: Sequence[str], what: str, path: Path) -> list[int]:
-    """Where each wanted name stands; both lists must hold the same names."""
-    if sorted(wanted) != sorted(present):
-        theirs = ", ".join(f"`{name}`" for name in present) or "none"
-        ours = ", ".join(f"`{name}`" for name in wanted)
-        raise ModelError(
-            f"the {what}s of {path} are {theirs}; the model file has {ours}. Give every {what} the name it has in "
-            "the model file (order does not matter), and remove the others."
-        )
-    return [present.index(name) for name in wanted]

@@ -1,4 +1,4 @@
-"""Shipped robots against MuJoCo, which reads them from MJCF files written by hand."""
+"""Shipped robots against MuJoCo and Pinocchio, which read them from MJCF files written by hand."""
 
 import sys
 
@@ -28,10 +28,14 @@ def mjcf(tmp_path):
     return write
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_shipped_robot_agrees(name, capsys):
-    pytest.importorskip("mujoco")
-    code = main(["verify", name, "--against", "mujoco", "--directory", str(artifact.SHIPPED)])
+@pytest.mark.parametrize(
+    ("engine", "name"),
+    # Pinocchio takes one joint a body and, by our own reading, actuators on joints: not the quadrotor's rotors.
+    [("mujoco", name) for name in NAMES] + [("pinocchio", name) for name in NAMES if name != "planar_quadrotor"],
+)
+def test_shipped_robot_agrees(engine, name, capsys):
+    pytest.importorskip(engine)
+    code = main(["verify", name, "--against", engine, "--directory", str(artifact.SHIPPED)])
     output = capsys.readouterr().out
     assert code == 0, output
     assert "4 checks passed, 0 failed, 0 skipped" in output
@@ -72,10 +76,31 @@ def test_what_cannot_be_compared_is_refused(mjcf, before, after, words):
         engines.load("mujoco", path, metadata)
 
 
-def test_without_mujoco(mjcf, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "mujoco", None)
-    assert main(["verify", "pendulum", "--against", "mujoco", "--mjcf", str(mjcf())]) == 2
-    assert "pip install mujoco" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ('"angle"', '"hinge"', "the joints of .* are `hinge`; the model file has `angle`"),
+        ('name="torque"', 'name="drive"', "the actuators of .* are `drive`; the model file has `torque`"),
+        ("</mujoco>", "", "Pinocchio cannot read"),
+        ('type="hinge" axis="0 1 0"', 'type="ball"', "neither a hinge nor a slide"),
+        ('<joint name="angle"', '<joint name="other"/><joint name="angle"', "several joints"),
+        ("<motor", "<position", "not one that is understood here"),
+        ('joint="angle"/>', 'joint="angle" gear="up"/>', "gear of actuator `torque` is no row of numbers"),
+        ("<worldbody>", '<default><motor gear="2"/></default><worldbody>', "<include> or <default>"),
+    ],
+)
+def test_what_pinocchio_cannot_compare_is_refused(mjcf, before, after, words):
+    pytest.importorskip("pinocchio")
+    metadata = artifact.read(artifact.find("pendulum", artifact.SHIPPED)).metadata
+    with pytest.raises(ModelError, match=words):
+        engines.load("pinocchio", mjcf(before, after), metadata)
+
+
+@pytest.mark.parametrize(("engine", "package"), [("mujoco", "mujoco"), ("pinocchio", "pin")])
+def test_without_the_engine(mjcf, monkeypatch, capsys, engine, package):
+    monkeypatch.setitem(sys.modules, engine, None)
+    assert main(["verify", "pendulum", "--against", engine, "--mjcf", str(mjcf())]) == 2
+    assert f"pip install {package}`" in capsys.readouterr().err
 
 
 def test_without_a_description(tmp_path, monkeypatch, capsys):
