@@ -158,7 +158,7 @@ def started(folder: Path, words: list[str], rows: int) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=heed_ctrl_c
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while len(read_metrics(folder)) < rows:
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < deadline
@@ -184,7 +184,7 @@ def test_ctrl_c_says_how_to_go_on(tiny_options: list[str], tmp_path: Path) -> No
     folder = tmp_path / "run"
     process = started(folder, [*tiny_options, *LONG, "--iterations", "2000"], rows=2)
     os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert f"solver train --resume {folder}" in err
     assert "Traceback" not in out + err
