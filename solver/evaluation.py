@@ -124,4 +124,10 @@ def changed_parameters(game: Game, changes: list[str]) -> Tensor:
             theta[i] = number
     if not bool(torch.isfinite(theta).all()):
         raise SolverError(f"the changes {' '.join(changes)} leave no finite parameters: {theta.tolist()}")
+    for name, number, lower in zip(names, theta.tolist(), game.theta_bounds[:, 0].tolist(), strict=True):
+        if lower > 0.0 >= number:
+            raise SolverError(
+                f"the changes {' '.join(changes)} make {name} {number:g}, positive by its bounds in the model; "
+                f"write {name}=0.5x, or {name}=-0.05 to take 0.05 off the nominal value"
+            )
     return theta

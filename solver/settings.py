@@ -169,7 +169,6 @@ def paper(metadata: Metadata) -> dict[str, Any]:
         "weight_decay": 1e-6,
         "amsgrad": True,
         "keep_optimiser": False,
-        "trace_floor": 1e-4,
         "holds": (1,),
         "position_scale": 0.0,
         "rate_scale": 0.0,
@@ -180,6 +179,8 @@ def paper(metadata: Metadata) -> dict[str, Any]:
     else:
         own = {"iterations": 250, "trace_decay": 0.90, "layers": 4, "width": 64, "minibatch": 512}
         rate = 1e-4
+    # The authors' N, 45 and 66, follows from (1 - lambda) lambda^N = 1e-4.
+    own["trace_floor"] = 1e-4 / (1.0 - own["trace_decay"])
     return {**common, **own, "learning_rate": rate, "final_learning_rate": rate}
 
 
