@@ -30,13 +30,12 @@ def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str
     theta = changed_parameters(game, changes)
     starts = sample_starts(game, DRAWN, EVALUATION_SEED)
     result = rollouts(game, controller(game, solution.value), starts, theta)
-    title = f"{solution.run.robot}, {solution.run.settings.algorithm}"
-    if changes:
-        title += ", rollouts with " + " ".join(changes)
+    trained = f"{solution.run.robot}, {solution.run.settings.algorithm}"
+    title = f"{trained}, rollouts with {' '.join(changes)}" if changes else trained
     figures = {
         "value_and_policy": value_and_policy(solution, coordinate(game, joint), result, title),
         "rollouts": over_time(game, result, title),
-        "learning_curve": learning_curve(read_metrics(folder), title),
+        "learning_curve": learning_curve(read_metrics(folder), trained),
     }
     target = folder / FIGURES
     try:
