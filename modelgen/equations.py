@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from sympy import Expr, Matrix, Symbol
+
+Definition = tuple[Symbol, Expr]
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,7 @@ class EquationsOfMotion:
     velocities: tuple[Symbol, ...]  # v (n_v); x = (q, v)
     inputs: tuple[Symbol, ...]  # u (m)
     parameters: tuple[Symbol, ...]  # theta (p)
-    definitions: tuple[tuple[Symbol, Expr], ...]
+    definitions: tuple[Definition, ...]
     coordinate_rates: Matrix  # (n_q, 1)
     mass_matrix: Matrix  # (n_v, n_v)
     force: Matrix  # (n_v, 1), all that is not inertia times acceleration, at u = 0
@@ -31,3 +34,19 @@ class EquationsOfMotion:
     def state(self) -> tuple[Symbol, ...]:
         """x = (q, v)."""
         return self.coordinates + self.velocities
+
+
+def used(definitions: Sequence[Definition], expressions: Iterable[Expr]) -> tuple[Definition, ...]:
+    """The definitions that the expressions need, in order."""
+    wanted = {symbol for expression in expressions for symbol in expression.free_symbols}
+    kept = []
+    for symbol, value in reversed(definitions):
+        if symbol in wanted:
+            kept.append((symbol, value))
+            wanted |= value.free_symbols
+    return tuple(reversed(kept))
+
+
+def shared(definitions: Sequence[Definition]) -> Callable[[Sequence[Expr]], tuple[object, object]] | bool:
+    """For lambdify's `cse`: the named intermediates if there are any, else SymPy's own search."""
+    return (lambda expressions: (used(definitions, expressions), expressions)) if definitions else True

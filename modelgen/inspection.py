@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sympy import Expr, Matrix, Symbol, lambdify
 
 from modelgen.declarations import Joint
-from modelgen.equations import EquationsOfMotion
+from modelgen.equations import Definition, EquationsOfMotion, shared
 from modelgen.errors import ModelError, Place
 from modelgen.robot import Robot
 
@@ -27,9 +27,10 @@ def inspect(robot: Robot, equations: EquationsOfMotion) -> None:
     values = [*x.T, *theta.T]
     arguments = [*equations.state, *equations.parameters]
     where = _Where([str(symbol) for symbol in arguments], values)
-    mass_matrix = _evaluated(arguments, equations.mass_matrix, values)
-    force = _evaluated(arguments, equations.force, values)
-    input_matrix = _evaluated(arguments, equations.input_matrix, values)
+    mass_matrix, force, input_matrix = (
+        evaluator(arguments, each, equations.definitions)(*values)
+        for each in (equations.mass_matrix, equations.force, equations.input_matrix)
+    )
     for what, batch, symbols in (
         ("the mass matrix", mass_matrix, equations.coordinates),
         ("the force", force, equations.coordinates),
@@ -54,12 +55,14 @@ def samples(robot: Robot, count: int = SAMPLES, seed: int = 0) -> tuple[Array, A
     return x, theta
 
 
-def evaluator(arguments: Sequence[Symbol], what: Expr | Matrix) -> Callable[..., Array]:
+def evaluator(
+    arguments: Sequence[Symbol], what: Expr | Matrix, definitions: Sequence[Definition] = ()
+) -> Callable[..., Array]:
     """A NumPy function of one array per symbol, returning (..., rows, columns), or (...) for a scalar."""
     entries = list(what) if isinstance(what, Matrix) else [what]
     shape = what.shape if isinstance(what, Matrix) else ()
     # dummify: a parameter may well be called `exp` or `pi`.
-    raw = lambdify(list(arguments), entries, modules="numpy", cse=True, dummify=True)
+    raw = lambdify(list(arguments), entries, modules="numpy", cse=shared(definitions), dummify=True)
 
     def evaluate(*values: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -68,10 +71,6 @@ def evaluator(arguments: Sequence[Symbol], what: Expr | Matrix) -> Callable[...,
         return np.asarray(stacked, np.float64).reshape(*values[0].shape, *shape)
 
     return evaluate
-
-
-def _evaluated(arguments: Sequence[Symbol], what: Expr | Matrix, values: Sequence[Array]) -> Array:
-    return evaluator(arguments, what)(*values)
 
 
 class _Where:
@@ -92,7 +91,7 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
             raise ModelError(
                 f"nothing has inertia along `{joint.symbol}`: no kinetic energy contains "
                 f"`{joint.symbol}.rate`. Add a body that moves with it: robot.point_mass(mass, position), "
-                "robot.body(...) or robot.kinetic_energy(...).",
+                "robot.body(...), robot.link(...) or robot.kinetic_energy(...).",
                 joint.place,
             )
     for column, drive in enumerate(robot.drives):
@@ -106,7 +105,9 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
     declared = [energy.value for energy in (*robot.kinetic, *robot.potential)]
     declared += [load.force for load in robot.loads] + [load.displacement for load in robot.loads]
     declared += [stated.state_cost] if stated else []
+    declared += [term for link in robot.links for term in link.terms]
     effective = [equations.mass_matrix, equations.force, equations.input_matrix, equations.state_cost]
+    effective += [value for _, value in equations.definitions]
     for constant in robot.constants:
         if not any(constant.symbol in term.free_symbols for term in (declared if constant.fixed else effective)):
             raise ModelError(
@@ -161,7 +162,8 @@ def _check_periodic(joints: Sequence[Joint], equations: EquationsOfMotion, value
     """A continuous joint's equations repeat after a whole turn."""
     arguments = [*equations.state, *equations.parameters]
     functions = [
-        evaluator(arguments, matrix) for matrix in (equations.mass_matrix, equations.force, equations.input_matrix)
+        evaluator(arguments, matrix, equations.definitions)
+        for matrix in (equations.mass_matrix, equations.force, equations.input_matrix)
     ]
     for row, joint in enumerate(joints):
         if not joint.continuous:

@@ -1,4 +1,4 @@
-"""From a robot's energies and forces to its equations of motion, by Lagrange's equations."""
+"""From a robot's energies and forces to its equations of motion, by Lagrange's equations; links by `tree`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from modelgen.equations import EquationsOfMotion
 from modelgen.errors import ModelError
 from modelgen.metadata import Input, Metadata, Parameter, State
 from modelgen.robot import Robot
+from modelgen.tree import recursion
 from modelgen.trigonometry import collapsed
 
 RATE_UNITS = {"revolute": ("rad", "rad/s"), "prismatic": ("m", "m/s")}
@@ -32,6 +33,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
             "control_rate=...).",
             robot.place,
         )
+    tree = recursion(robot.links, q, robot.downward_acceleration, robot.symbols)
     mass_matrix = _mass_matrix(robot.kinetic, v)
     forces, input_matrix = _applied(robot.loads, q, u)
     total = (
@@ -39,6 +41,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         - _christoffel(mass_matrix, q, v)
         + _remainder(robot.kinetic, q, v)
         - _gradient([energy.value for energy in robot.potential], q)
+        - tree.bias
     )
     fixed = {constant.symbol: Float(constant.value) for constant in robot.constants if constant.fixed}
     return EquationsOfMotion(
@@ -46,9 +49,9 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         velocities=tuple(v),
         inputs=tuple(u),
         parameters=tuple(constant.symbol for constant in robot.constants if not constant.fixed),
-        definitions=(),
+        definitions=tuple((symbol, value.xreplace(fixed)) for symbol, value in tree.definitions),
         coordinate_rates=Matrix(v),
-        mass_matrix=mass_matrix.xreplace(fixed),
+        mass_matrix=(mass_matrix + tree.mass_matrix).xreplace(fixed),
         force=total.xreplace(fixed),
         input_matrix=input_matrix.xreplace(fixed),
         state_cost=robot.stated_task.state_cost.xreplace(fixed),

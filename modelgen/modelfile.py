@@ -92,6 +92,9 @@ def content_hash(robot: Robot) -> str:
         "fixed": [[constant.symbol.name, constant.value] for constant in robot.constants if constant.fixed],
         "state_cost": srepr(robot.stated_task.state_cost) if robot.stated_task else None,
     }
+    if robot.links:
+        statement["links"] = [link.statement() for link in robot.links]
+        statement["gravity"] = srepr(robot.downward_acceleration)
     return hashlib.sha256(json.dumps(statement, sort_keys=True).encode()).hexdigest()
 
 

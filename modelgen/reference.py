@@ -14,8 +14,9 @@ from mpmath import mpf
 from numpy.typing import NDArray
 from sympy import Expr, Float, S, Symbol, lambdify
 
-from modelgen.equations import EquationsOfMotion
+from modelgen.equations import Definition, EquationsOfMotion, shared
 from modelgen.robot import Robot
+from modelgen.tree import energies
 
 Array = NDArray[np.float64]
 Numbers = list[mpf]
@@ -108,14 +109,17 @@ class Energies:
         fixed = {constant.symbol: Float(constant.value) for constant in robot.constants if constant.fixed}
         q, v, u = equations.coordinates, equations.velocities, equations.inputs
         self.arguments: list[Symbol] = [*q, *v, *u, *equations.parameters]
-        kinetic = sum((energy.value for energy in robot.kinetic), S.Zero).xreplace(fixed)
-        potential = sum((energy.value for energy in robot.potential), S.Zero).xreplace(fixed)
-        self.momenta = [kinetic.diff(rate) for rate in v]
+        definitions, tree_kinetic, tree_potential = energies(robot.links, robot.downward_acceleration, robot.symbols)
+        self.definitions = [(symbol, value.xreplace(fixed)) for symbol, value in definitions]
+        kinetic = (sum((energy.value for energy in robot.kinetic), S.Zero) + tree_kinetic).xreplace(fixed)
+        potential = (sum((energy.value for energy in robot.potential), S.Zero) + tree_potential).xreplace(fixed)
+        slopes = self._slopes([*q, *v], [kinetic, potential])
+        self.momenta = [slopes[rate][0] for rate in v]
         # The energy that forces change: with parts of T that are linear in the rates or free of them it is not T + U.
         moving = sum((momentum * rate for momentum, rate in zip(self.momenta, v, strict=True)), S.Zero)
         self.energy: Expr = moving - kinetic + potential
         self.size: Expr = kinetic + (potential**2) ** S.Half  # what an energy error is small beside
-        self.gradient = [(kinetic - potential).diff(coordinate) for coordinate in q]
+        self.gradient = [slopes[coordinate][0] - slopes[coordinate][1] for coordinate in q]
         self.forces: list[Expr] = [
             sum((load.force * load.displacement.diff(coordinate) for load in robot.loads), S.Zero).xreplace(fixed)
             for coordinate in q
@@ -123,18 +127,32 @@ class Energies:
         self.passive: list[Expr] = [force.xreplace(dict.fromkeys(u, S.Zero)) for force in self.forces]
         self.power: Expr = sum((force * rate for force, rate in zip(self.forces, v, strict=True)), S.Zero)
 
+    def _slopes(self, variables: Sequence[Symbol], entries: Sequence[Expr]) -> dict[Symbol, list[Expr]]:
+        """Derivatives of the entries by the chain rule through the definitions, to which it adds those it needs."""
+        result = {}
+        for variable in variables:
+            known: dict[Symbol, Expr] = {variable: S.One}
+
+            def along(expression: Expr, known: dict[Symbol, Expr] = known) -> Expr:
+                named = sorted(expression.free_symbols & known.keys(), key=str)
+                return sum((expression.diff(symbol) * known[symbol] for symbol in named), S.Zero)
+
+            for symbol, value in list(self.definitions):
+                derivative = along(value)
+                if derivative != 0:
+                    known[symbol] = Symbol(f"{symbol}_along_{variable}", real=True)
+                    self.definitions.append((known[symbol], derivative))
+            result[variable] = [along(entry) for entry in entries]
+        return result
+
 
 def exact(
-    arguments: Sequence[Symbol], entries: Sequence[Expr], definitions: Sequence[tuple[Symbol, Expr]] = ()
+    arguments: Sequence[Symbol], entries: Sequence[Expr], definitions: Sequence[Definition] = ()
 ) -> Callable[..., Numbers]:
     """An mpmath function from numbers to the list of the entries' values, at the ambient precision."""
 
-    def named(expressions: Sequence[Expr]) -> tuple[list[tuple[Symbol, Expr]], Sequence[Expr]]:
-        return list(definitions), expressions
-
-    share = named if definitions else True
     function: Callable[..., Numbers] = lambdify(
-        list(arguments), list(entries), modules="mpmath", cse=share, dummify=True
+        list(arguments), list(entries), modules="mpmath", cse=shared(definitions), dummify=True
     )
     return function
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import pi
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 from sympy import Expr, Float, Matrix, S, Symbol
 
 from modelgen.declarations import RATE, Constant, Coordinate, Drive, Energy, Joint, Load, StatedTask
 from modelgen.errors import ModelError, Place, calling_place, suggestion
+from modelgen.links import Kind, Link, make_link
 from modelgen.tasks import LogCos, Quadratic, Tanh, numeric_task
 from modelgen.values import check_symbols, expression, identifier, number, parameter_range, positive, text
 
@@ -28,6 +29,7 @@ class Robot:
         "drives",
         "joints",
         "kinetic",
+        "links",
         "loads",
         "name",
         "place",
@@ -43,6 +45,7 @@ class Robot:
         self.joints: list[Joint] = []
         self.constants: list[Constant] = []
         self.drives: list[Drive] = []
+        self.links: list[Link] = []
         self.kinetic: list[Energy] = []
         self.potential: list[Energy] = []
         self.loads: list[Load] = []
@@ -63,13 +66,7 @@ class Robot:
         raise AttributeError(f"a Robot has no `{name}`.{suggestion(name, known)}")
 
     def revolute(
-        self,
-        name: str,
-        *,
-        rate_limit: float,
-        limit: float | None = None,
-        continuous: bool = False,
-        meaning: str = "",
+        self, name: str, *, rate_limit: float, limit: float | None = None, continuous: bool = False, meaning: str = ""
     ) -> Coordinate:
         """Declare an angle (rad). A continuous one turns without end and has the limit pi."""
         place = calling_place()
@@ -122,9 +119,36 @@ class Robot:
     def gravity(self, acceleration: object) -> None:
         """Set the gravitational acceleration (m/s^2, downward; 9.81 unless set), before any body."""
         place = calling_place()
-        if self.kinetic or self.potential:
+        if self.kinetic or self.potential or self.links:
             raise ModelError("gravity is set after a body or an energy; move this line above the first of them.", place)
         self.downward_acceleration = self._term(acceleration, "gravity", "q", place)
+
+    def link(
+        self,
+        name: str,
+        joint: object = (),
+        *,
+        on: Link | None = None,
+        at: object = (0, 0, 0),
+        turned: object = (0, 0, 0),
+        axis: object = "y",
+        mass: object = 0,
+        centre: object = (0, 0, 0),
+        inertia: object = 0,
+    ) -> Link:
+        """Add a rigid link of a kinematic tree, with its weight; z is up, and `on` None is the ground.
+
+        joint: the coordinate that moves it, (x, height, angle) for one that floats in a plane, () if fixed.
+        at: the joint in the frame of `on`; turned: roll, pitch, yaw of the link's frame there at coordinate 0.
+        axis: of the joint, in the link's frame; centre: of mass, in the link's frame.
+        inertia: about the centre, (xx, yy, zz) or (xx, yy, zz, xy, xz, yz), or one number for all axes.
+        """
+        place = calling_place()
+        stated = dict(name=name, joint=joint, on=on, at=at, turned=turned, axis=axis)
+        stated |= dict(mass=mass, centre=centre, inertia=inertia)
+        link = make_link(self.links, self.joints, lambda value, what: self._term(value, what, "", place), place, stated)
+        self.links.append(link)
+        return link
 
     def point_mass(self, mass: object, position: Sequence[object]) -> None:
         """Add a mass (kg) at a position (m), (x, height) or (x, y, height), with its weight."""
@@ -258,14 +282,7 @@ class Robot:
         self.stated_task = StatedTask(cost, numbers, place)
 
     def _joint(
-        self,
-        name: str,
-        kind: Literal["revolute", "prismatic"],
-        limit: float,
-        rate_limit: float,
-        continuous: bool,
-        meaning: str,
-        place: Place,
+        self, name: str, kind: Kind, limit: float, rate_limit: float, continuous: bool, meaning: str, place: Place
     ) -> Coordinate:
         """Declare a coordinate and its rate."""
         coordinate = Coordinate(identifier(name, "coordinate", place), real=True)
@@ -309,6 +326,7 @@ class Robot:
         if "u" in may_contain:
             allowed |= {drive.symbol for drive in self.drives}
         why = {
+            "": "it may depend on parameters only.",
             "q": "it may depend on coordinates and parameters only. Forces that depend on rates or inputs go "
             "into robot.apply(coordinate, force).",
             "qv": "it may depend on coordinates, rates and parameters, not on an input. Inputs act through "

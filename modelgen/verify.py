@@ -148,12 +148,15 @@ def mechanics_checks(robot: Robot, equations: EquationsOfMotion, points: Points)
     with mpmath.workdps(DIGITS):
         residual = max(_lagrange_residual(energies, equations, few))
         skew = max(_skew_residual(energies, equations, few))
-    matrix = evaluator([*equations.state, *equations.parameters], equations.mass_matrix)(*points.x.T, *points.theta.T)
+        momenta = max(_momenta_residual(energies, equations, few))
+    arguments = [*equations.state, *equations.parameters]
+    matrix = evaluator(arguments, equations.mass_matrix, equations.definitions)(*points.x.T, *points.theta.T)
     scale = 1 / np.sqrt(np.einsum("nii->ni", matrix))
     scaled = matrix * scale[:, :, None] * scale[:, None, :]
     smallest = float(np.linalg.eigvalsh(scaled).min())
     return [
         Check("Lagrange's equations hold", "50 digits", float(residual), EXACT),
+        Check("mass matrix is that of the kinetic energy", "50 digits", float(momenta), EXACT),
         Check("mass matrix symmetric", "float64", float(np.abs(scaled - scaled.swapaxes(1, 2)).max()), 1e-14),
         Check(
             "mass matrix positive definite",
@@ -166,12 +169,30 @@ def mechanics_checks(robot: Robot, equations: EquationsOfMotion, points: Points)
     ]
 
 
+def _momenta_residual(energies: Energies, equations: EquationsOfMotion, few: Sequence[list[mpf]]) -> list[mpf]:
+    """|M - d2T/dv2|: the momenta at one unit rate after the other are the columns of M, and p(0) is no part of it."""
+    q, n = len(equations.coordinates), len(equations.state)
+    momenta = exact(energies.arguments, energies.momenta, energies.definitions)
+    matrix = exact(energies.arguments, list(equations.mass_matrix), equations.definitions)
+    result = []
+    for point in few:
+
+        def at(rates: list[mpf], point: list[mpf] = point) -> list[mpf]:
+            return momenta(*point[:q], *rates, *point[n:])
+
+        entries, still = matrix(*point), at([mpf(0)] * (n - q))
+        columns = [at([mpf(i == j) for i in range(n - q)]) for j in range(n - q)]
+        wrong = [columns[k % (n - q)][k // (n - q)] - still[k // (n - q)] - entry for k, entry in enumerate(entries)]
+        result.append(max(map(abs, wrong)) / max(map(abs, entries)))
+    return result
+
+
 def _lagrange_residual(energies: Energies, equations: EquationsOfMotion, few: Sequence[list[mpf]]) -> list[mpf]:
     """|d/dt dT/dv - d(T - U)/dq - Q| beside its largest term, with vdot from the derived equations."""
     n, m, rows = len(equations.state), len(equations.inputs), len(equations.velocities)
     reference = Reference(equations)
-    momenta = exact(energies.arguments, energies.momenta)
-    others = exact(energies.arguments, [*energies.gradient, *energies.forces])
+    momenta = exact(energies.arguments, energies.momenta, energies.definitions)
+    others = exact(energies.arguments, [*energies.gradient, *energies.forces], energies.definitions)
     result = []
     for point in few:
         a, B = reference.affine([*point[:n], *point[n + m :]])
@@ -195,10 +216,11 @@ def _skew_residual(energies: Energies, equations: EquationsOfMotion, few: Sequen
     For Christoffel terms c = C v the derivative dc/dv is 2C, so that N is the matrix Mdot - 2C.
     """
     q, rows = len(equations.coordinates), len(equations.velocities)
-    matrix = exact(energies.arguments, list(equations.mass_matrix))
+    matrix = exact(energies.arguments, list(equations.mass_matrix), equations.definitions)
     inertial = exact(
         energies.arguments,
         [passive - force for passive, force in zip(energies.passive, equations.force, strict=True)],
+        equations.definitions,
     )
     result = []
     for point in few:
@@ -229,7 +251,7 @@ def energy_balance(robot: Robot, equations: EquationsOfMotion, kernels: Any) -> 
     rest = [*u.T, *points.theta.T]
 
     def measure(what: Any) -> Callable[[Array], Array]:
-        function = evaluator(energies.arguments, what)
+        function = evaluator(energies.arguments, what, energies.definitions)
         return lambda state: function(*state.T, *rest)
 
     energy, size, power = measure(energies.energy), measure(energies.size), measure(energies.power)

@@ -1,0 +1,303 @@
+"""Kinematic trees against Pinocchio, against their own energies, and against the shipped double pendulum."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sympy import pi
+
+from modelgen import LogCos, ModelError, Robot
+from modelgen.inspection import evaluator, inspect
+from modelgen.mechanics import equations_of_motion
+from modelgen.modelfile import SHIPPED, content_hash, load
+from modelgen.verify import Points, mechanics_checks
+
+
+def finished(robot: Robot) -> Robot:
+    """The robot with an input on its first coordinate and a task."""
+    first = robot.joints[0].symbol
+    robot.apply(first, robot.input("drive", 1, "N m"))
+    robot.task(state_cost=first**2, action_cost=LogCos(1), start={}, horizon=5, weight_at_horizon=0.5, control_rate=100)
+    return robot
+
+
+def values(robot: Robot, x: np.ndarray, theta: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """M (N, n, n) and force (N, n) of the derived equations."""
+    equations = equations_of_motion(robot)
+    theta = np.tile([each.value for each in robot.constants if not each.fixed], (len(x), 1)) if theta is None else theta
+    arguments = [*equations.state, *equations.parameters]
+    matrix, force = (
+        evaluator(arguments, each, equations.definitions)(*x.T, *theta.T)
+        for each in (equations.mass_matrix, equations.force)
+    )
+    return matrix, force[:, :, 0]
+
+
+def rotation(roll: float, pitch: float, yaw: float) -> np.ndarray:
+    (a, b, c), (d, e, f) = np.cos((roll, pitch, yaw)), np.sin((roll, pitch, yaw))
+    about_x = np.array([[1, 0, 0], [0, a, -d], [0, d, a]])
+    about_y = np.array([[b, 0, e], [0, 1, 0], [-e, 0, b]])
+    about_z = np.array([[c, -f, 0], [f, c, 0], [0, 0, 1]])
+    return about_z @ about_y @ about_x
+
+
+number = st.integers(-20, 20).map(lambda each: each / 10)
+triple = st.tuples(number, number, number)
+axis = st.sampled_from(["x", "y", "z", "-x", "-y", "-z"]) | triple.filter(lambda each: any(each))
+AXES = {
+    name: np.eye(3)["xyz".index(name[-1])] * (-1 if name[0] == "-" else 1) for name in ("x", "y", "z", "-x", "-y", "-z")
+}
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> list[dict[str, object]]:
+    """Links with random frames, up to four coordinates, every kind of joint but the planar one."""
+    count = draw(st.integers(1, 5))
+    kinds = draw(st.lists(st.sampled_from(["revolute", "prismatic", "fixed"]), min_size=count, max_size=count))
+    kinds[0] = draw(st.sampled_from(["revolute", "prismatic"]))
+    while sum(kind != "fixed" for kind in kinds) > 4:
+        kinds[kinds.index("revolute") if "revolute" in kinds[1:] else -1] = "fixed"
+    links = [
+        dict(
+            kind=kind,
+            on=draw(st.integers(-1, index - 1)),
+            at=draw(triple),
+            turned=draw(triple),
+            axis=draw(axis),
+            mass=draw(st.integers(1, 30)) / 10,
+            centre=draw(triple),
+            spread=draw(triple),  # point masses beside the centre make an inertia that a body can have
+        )
+        for index, kind in enumerate(kinds)
+    ]
+    order = depth_first(links, -1)  # Pinocchio's algorithms want joints in this order
+    return [{**links[i], "on": order.index(links[i]["on"]) if links[i]["on"] >= 0 else -1} for i in order]
+
+
+def depth_first(links: list[dict[str, object]], root: int) -> list[int]:
+    below = [i for i, link in enumerate(links) if link["on"] == root]
+    return [each for i in below for each in (i, *depth_first(links, i))]
+
+
+def inertia_of(link: dict[str, object]) -> np.ndarray:
+    s = np.array(link["spread"])
+    return 0.1 * np.eye(3) + s @ s * np.eye(3) - np.outer(s, s)
+
+
+def as_robot(links: list[dict[str, object]]) -> Robot:
+    robot = Robot("tree")
+    made = []
+    for i, link in enumerate(links):
+        joint = ()
+        if link["kind"] != "fixed":
+            joint = getattr(robot, link["kind"])(f"q{i}", limit=3, rate_limit=3)
+        tensor = inertia_of(link)
+        made.append(
+            robot.link(
+                f"link{i}",
+                joint,
+                on=made[link["on"]] if link["on"] >= 0 else None,
+                at=link["at"],
+                turned=link["turned"],
+                axis=link["axis"],
+                mass=link["mass"],
+                centre=link["centre"],
+                inertia=tuple(tensor[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))),
+            )
+        )
+    return finished(robot)
+
+
+def as_pinocchio(pin, links: list[dict[str, object]]):
+    model = pin.Model()
+    placed = [(0, pin.SE3.Identity())]  # joint, and where the link's frame stands on it
+    for i, link in enumerate(links):
+        joint, frame = placed[link["on"] + 1]
+        frame = frame * pin.SE3(rotation(*link["turned"]), np.array(link["at"]))
+        if link["kind"] != "fixed":
+            direction = AXES[link["axis"]] if isinstance(link["axis"], str) else np.array(link["axis"])
+            kinds = {"revolute": pin.JointModelRevoluteUnaligned, "prismatic": pin.JointModelPrismaticUnaligned}
+            moved = kinds[link["kind"]](direction / np.linalg.norm(direction))
+            joint, frame = model.addJoint(joint, moved, frame, f"q{i}"), pin.SE3.Identity()
+        body = pin.Inertia(link["mass"], np.array(link["centre"]), inertia_of(link))
+        model.appendBodyToJoint(joint, body, frame)
+        placed.append((joint, frame))
+    return model
+
+
+@settings(max_examples=15, deadline=None)
+@given(trees(), st.integers(0, 2**32 - 1))
+def test_against_pinocchio(links, seed):
+    pin = pytest.importorskip("pinocchio")
+    model = as_pinocchio(pin, links)
+    data = model.createData()
+    robot = as_robot(links)
+    x = np.random.default_rng(seed).uniform(-2, 2, (3, 2 * model.nq))
+    for (q, v), M, force in zip(x.reshape(3, 2, -1), *values(robot, x), strict=True):
+        expected = np.triu(pin.crba(model, data, q))
+        expected = expected + np.triu(expected, 1).T
+        bias = pin.rnea(model, data, q, v, np.zeros(model.nv))
+        scale = np.abs(bias).max() + np.abs(expected).max()
+        np.testing.assert_allclose(M, expected, rtol=1e-10, atol=1e-12 * np.abs(expected).max())
+        np.testing.assert_allclose(-force, bias, rtol=1e-10, atol=1e-12 * scale)
+        acceleration = pin.aba(model, data, q, v, np.zeros(model.nv))
+        accuracy = 1e-13 * np.linalg.cond(M) * (1 + np.abs(acceleration).max())
+        np.testing.assert_allclose(np.linalg.solve(M, force), acceleration, atol=accuracy)
+
+
+def test_a_wrong_recursion_is_found_by_the_energies():
+    robot = as_robot([LINK, {**LINK, "on": 0, "axis": "x"}])
+    equations = equations_of_motion(robot)
+    symbol, _ = next(each for each in equations.definitions if str(each[0]).startswith("sin_q1"))
+    spoiled = tuple((s, v * 1.0001 if s == symbol else v) for s, v in equations.definitions)
+    random = np.random.default_rng(5)
+    points = Points(*(random.uniform(-1, 1, (3, size)) for size in (4, 1, 4, 0)))
+    right = mechanics_checks(robot, equations, points)
+    assert all(check.passed for check in right), [check for check in right if not check.passed]
+    checks = mechanics_checks(robot, replace(equations, definitions=spoiled), points)
+    failed = {check.what for check in checks if not check.passed}
+    assert {"Lagrange's equations hold", "mass matrix is that of the kinetic energy"} <= failed
+
+
+LINK = dict(
+    kind="revolute", on=-1, at=(0.1, 0.2, 0.3), turned=(0.4, 0, -0.3), axis="z", mass=1.2, centre=(0.1, 0, 0.2),
+    spread=(0.2, 0.1, 0),
+)  # fmt: skip
+
+
+def double_pendulum() -> Robot:
+    """The shipped double pendulum as two links."""
+    robot = Robot("double_pendulum")
+    shoulder = robot.revolute("shoulder", continuous=True, rate_limit=10)
+    elbow = robot.revolute("elbow", continuous=True, rate_limit=15)
+    m1, l1, m2, l2, d1, d2 = (
+        robot.parameter(each, 1, "", tolerance=0.5)
+        for each in ("upper_mass", "upper_length", "lower_mass", "lower_length", "shoulder_damping", "elbow_damping")
+    )
+    upper = robot.link("upper", shoulder, mass=m1, centre=(0, 0, l1 / 2), inertia=m1 * l1**2 / 12)
+    robot.link("lower", elbow, on=upper, at=(0, 0, l1), mass=m2, centre=(0, 0, l2 / 2), inertia=m2 * l2**2 / 12)
+    robot.damp(shoulder, d1)
+    robot.damp(elbow, d2)
+    return finished(robot)
+
+
+def test_double_pendulum_as_a_tree():
+    random = np.random.default_rng(1)
+    x, theta = random.uniform(-3, 3, (20, 4)), random.uniform(0.2, 2, (20, 6))
+    shipped = load(str(SHIPPED / "double_pendulum.py"))
+    for got, expected in zip(values(double_pendulum(), x, theta), values(shipped, x, theta), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_floating_in_a_plane():
+    """A body with an arm: positive angles lean towards positive x, and heights weigh."""
+    trees = []
+    for as_links in (True, False):
+        robot = Robot("floater")
+        x, height = (robot.prismatic(name, limit=2, rate_limit=2) for name in ("x", "height"))
+        angle = robot.revolute("angle", continuous=True, rate_limit=5)
+        if as_links:
+            robot.link("body", (x, height, angle), mass=2, centre=(0.3, 0, 0.5), inertia=(9, 0.2, 9))
+        else:
+            from sympy import cos, sin
+
+            centre = (x + 0.3 * cos(angle) + 0.5 * sin(angle), height - 0.3 * sin(angle) + 0.5 * cos(angle))
+            robot.body(2, 0.2, centre, angle)
+        trees.append(finished(robot))
+    x = np.random.default_rng(0).uniform(-2, 2, (10, 6))
+    for got, expected in zip(*(values(robot, x) for robot in trees), strict=True):
+        np.testing.assert_allclose(got, expected, atol=1e-12)
+
+
+def test_links_beside_energies():
+    """A motor's rotor, a spring and a damper act on a link as they do on a body."""
+    robot = Robot("driven")
+    q = robot.revolute("q", limit=3, rate_limit=3)
+    robot.link("rod", q, mass=1, centre=(0, 0, 0.5), inertia=0.1)
+    robot.dc_motor(q, robot.input("voltage", 5, "V"), resistance=2, torque_constant=0.1, gear=10, rotor_inertia=1e-3)
+    robot.spring(q, 4)
+    M, force = values(finished(robot), np.array([[0.3, 0.7]]))
+    assert M[0, 0, 0] == pytest.approx(0.25 + 0.1 + 100e-3)
+    assert force[0, 0] == pytest.approx(9.81 * 0.5 * np.sin(0.3) - 4 * 0.3 - 10 * 0.1 / 2 * (0.1 * 10 * 0.7))
+
+
+def test_names_are_the_same_every_time_and_nobody_elses():
+    first, second = (equations_of_motion(double_pendulum()).definitions for _ in range(2))
+    assert first == second
+    robot = Robot("taken")
+    q = robot.revolute("q", limit=3, rate_limit=3)
+    mass = robot.parameter("rod_moment_z", 2, "kg", tolerance=0.5)
+    robot.link("rod", q, mass=mass, centre=(0, 0, 0.5), inertia=0.1)
+    equations = equations_of_motion(finished(robot))
+    inspect(robot, equations)
+    assert len({symbol.name for symbol, _ in equations.definitions} | {"rod_moment_z"}) == 1 + len(
+        equations.definitions
+    )
+    M, _ = values(robot, np.zeros((1, 2)))
+    assert M[0, 0, 0] == pytest.approx(2 * 0.25 + 0.1)
+
+
+def test_hash_names_the_links():
+    hashes = set()
+    for height in (0.5, 0.6):
+        robot = Robot("rod")
+        q = robot.revolute("q", limit=3, rate_limit=3)
+        robot.link("rod", q, mass=1, centre=(0, 0, height), inertia=0.1)
+        hashes.add(content_hash(finished(robot)))
+    assert len(hashes) == 2
+
+
+class TestMistakes:
+    @pytest.fixture
+    def robot(self):
+        return Robot("wrong")
+
+    def refused(self, robot, words, *arguments, **named):
+        with pytest.raises(ModelError, match=words) as caught:
+            robot.link("rod", *arguments, **named)
+        assert "test_tree.py:" in str(caught.value)
+
+    def test_arguments(self, robot):
+        q = robot.revolute("q", limit=3, rate_limit=3)
+        s = robot.prismatic("s", limit=3, rate_limit=3)
+        self.refused(robot, "no coordinate of this robot", "q")
+        self.refused(robot, "may depend on parameters only", q, mass=q)
+        self.refused(robot, "made of revolute and prismatic", (q, s))
+        self.refused(robot, "no link of this robot", q, on="base")
+        self.refused(robot, "three components", q, at=(0, 1))
+        self.refused(robot, "has 4 entries", q, inertia=(1, 2, 3, 4))
+        self.refused(robot, "axis of `rod` is zero", q, axis=(0, 0, 0))
+        self.refused(robot, "write one of x, y, z", q, axis="w")
+
+    def test_a_name_or_a_coordinate_used_twice(self, robot):
+        q = robot.revolute("q", limit=3, rate_limit=3)
+        robot.link("arm", q, mass=1)
+        self.refused(robot, "moves the link `arm` already", q)
+        robot.link("rod", turned=(pi / 2, 0, 0))
+        self.refused(robot, "two links named `rod`")
+
+    def test_a_link_of_another_robot(self, robot):
+        other = Robot("other").link("base")
+        self.refused(robot, "no link of this robot", on=other)
+
+    def test_gravity_after_a_link(self, robot):
+        robot.link("base")
+        with pytest.raises(ModelError, match="gravity is set after"):
+            robot.gravity(1.62)
+
+    def test_a_coordinate_without_inertia(self, robot):
+        q = robot.revolute("q", limit=3, rate_limit=3)
+        robot.link("ghost", q)
+        with pytest.raises(ModelError, match="nothing has inertia along `q`"):
+            inspect(finished(robot), equations_of_motion(robot))
+
+    def test_a_parameter_without_effect(self, robot):
+        q = robot.revolute("q", limit=3, rate_limit=3)
+        robot.link("base", mass=robot.parameter("base_mass", 5, "kg", tolerance=0.5))
+        robot.link("rod", q, mass=1, inertia=1)
+        with pytest.raises(ModelError, match="`base_mass` has no effect"):
+            inspect(finished(robot), equations_of_motion(robot))
