@@ -1,4 +1,4 @@
-"""The command `modelgen`: new, build, check, show, verify."""
+"""The command `modelgen`: new, import, build, check, show, verify."""
 
 from __future__ import annotations
 
@@ -51,6 +51,13 @@ def _parser() -> argparse.ArgumentParser:
     new.add_argument("--directory", default="models", help="folder for the file (default: models)")
     new.set_defaults(command=_new)
 
+    imported = commands.add_parser("import", help="write a model file from a URDF")
+    imported.add_argument("urdf", metavar="PATH", type=Path)
+    imported.add_argument("--name", help="of the robot and its file (default: the URDF file's name)")
+    imported.add_argument("--fix", nargs="+", default=(), metavar="JOINT", help="joints to hold at zero")
+    imported.add_argument("--directory", default="models", help="folder for the file (default: models)")
+    imported.set_defaults(command=_import)
+
     build = commands.add_parser("build", help="derive, differentiate and compile model files")
     build.add_argument("models", nargs="*", metavar="NAME or PATH", help="default: all in ./models")
     build.set_defaults(command=_build)
@@ -85,6 +92,20 @@ def _new(options: argparse.Namespace) -> int:
     name = identifier(options.name, "robot", None)
     path = Path(options.directory) / f"{name}.py"
     text = Path(__file__).with_name("template.py.txt").read_text(encoding="utf-8").replace("NAME", name)
+    return _write(path, text, name if options.directory == "models" else str(path))
+
+
+def _import(options: argparse.Namespace) -> int:
+    from modelgen.urdf import model_file
+
+    name = options.name or options.urdf.stem
+    path = Path(options.directory) / f"{name}.py"
+    text = model_file(options.urdf, name, options.fix)
+    return _write(path, text, name if options.directory == "models" else str(path))
+
+
+def _write(path: Path, text: str, wanted: str) -> int:
+    """A new model file, and what to do next; never overwrites."""
     if path.exists():
         raise ModelError(f"{path} exists already and is left as it is. Choose another name, or remove it.")
     try:
@@ -93,7 +114,6 @@ def _new(options: argparse.Namespace) -> int:
             file.write(text)
     except OSError as error:
         raise ModelError(f"cannot write {path}: {error.strerror}. Choose another --directory.") from error
-    wanted = name if options.directory == "models" else path
     print(f"{path} is written. Next: modelgen build {wanted}")
     return 0
 

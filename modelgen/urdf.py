@@ -1,0 +1,298 @@
+"""URDF -> the text of a model file that a person can read and edit."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from keyword import iskeyword
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelgen.errors import ModelError, Place, suggestion
+from modelgen.values import identifier
+
+Array = NDArray[np.float64]
+
+MOVING = ("revolute", "continuous", "prismatic")
+TAKEN = ("robot", "pi", "sin", "tanh", "LogCos", "Robot")  # names with a meaning of their own in the file
+UNITS = {"prismatic": ("N", "N s/m"), "revolute": ("N m", "N m s"), "continuous": ("N m", "N m s")}
+AXES = {(1, 0, 0): "x", (0, 1, 0): "y", (0, 0, 1): "z", (-1, 0, 0): "-x", (0, -1, 0): "-y", (0, 0, -1): "-z"}
+ADDED = ("rate", "effort", "damping", "friction", "mass")  # after a name, in names made of it
+TOLERANCE = 0.3  # of the masses, which a URDF says nothing about
+EPSILON = 1e-12  # what is nearer to a number than this was meant to be that number
+
+
+@dataclass
+class Written:
+    """The parts of the file, in order."""
+
+    coordinates: list[str] = field(default_factory=list)
+    parameters: list[str] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    forces: list[str] = field(default_factory=list)
+    costs: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+def model_file(path: Path, name: str, fixed: Collection[str] = ()) -> str:
+    """The text of a model file for the robot that a URDF describes; the joints `fixed` are held where they are zero.
+
+    Raises ModelError for what cannot be read, or cannot be said in a model file.
+    """
+    identifier(name, "robot", None)
+    described = _parsed(path)
+    place = Place(str(path), 1)
+    joints = _in_order(described, place)
+    unknown = sorted(set(fixed) - {joint.name for joint in joints})
+    if unknown:
+        known = [joint.name for joint in joints]
+        raise ModelError(f"the joint to fix, `{unknown[0]}`, is not there.{suggestion(unknown[0], known)}", place)
+    for joint in joints:
+        if joint.name in fixed:
+            joint.type = "fixed"
+        _check_joint(joint, place)
+    _check_inertia(described, joints, place)
+    root = next(link.name for link in described.links if link.name not in {joint.child for joint in joints})
+    names = _names([joint.name for joint in joints if joint.type != "fixed"], [link.name for link in described.links])
+    bodies = {link.name: link for link in described.links}
+    written = Written()
+    _add_link(written, names[root], None, None, None, names)
+    for joint in joints:
+        if joint.type != "fixed":
+            _add_coordinate(written, joint, names[f"joint {joint.name}"])
+        _add_link(written, names[joint.child], bodies[joint.child], joint, names[joint.parent], names)
+    if not written.inputs:
+        raise ModelError("no joint can be driven: none moves and has an effort above zero in its <limit>.", place)
+    if bodies[root].inertial is not None:
+        written.remarks.append(f"The link {root} stands on the ground, so that its own mass has no effect.")
+    return _text(path, name, written)
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        reader = import_module("yourdfpy").URDF
+    except ImportError as error:
+        raise ModelError(
+            "reading a URDF needs yourdfpy, which is not installed. Install it with: pip install yourdfpy"
+        ) from error
+    if not path.is_file():
+        raise ModelError(f"there is no file {path}.")
+    try:
+        return reader.load(str(path), build_scene_graph=False, load_meshes=False).robot
+    except Exception as error:  # the parser raises whatever its XML library does
+        words = " ".join(str(error).split()) or type(error).__name__
+        raise ModelError(f"this is no URDF that can be read: {words}.", Place(str(path), 1)) from error
+
+
+def _in_order(described: Any, place: Place) -> list[Any]:
+    """The joints, each after the one that carries it; refuses loops and loose ends."""
+    links = [link.name for link in described.links]
+    carried: dict[str, str] = {}
+    for joint in described.joints:
+        for end in (joint.parent, joint.child):
+            if end not in links:
+                raise ModelError(
+                    f"the joint `{joint.name}` names a link `{end}`, which is not there.{suggestion(end, links)}",
+                    place,
+                )
+        if joint.child in carried:
+            raise ModelError(
+                f"the link `{joint.child}` hangs from two joints, `{carried[joint.child]}` and `{joint.name}`: that is "
+                "a closed loop. Model files state trees; cut it at one joint, and add a stiff spring there if need be.",
+                place,
+            )
+        carried[joint.child] = joint.name
+    roots = [link for link in links if link not in carried]
+    ordered: list[Any] = []
+    reached = roots[:1]
+    for link in reached:
+        below = [joint for joint in described.joints if joint.parent == link]
+        ordered += below
+        reached += [joint.child for joint in below]
+    if len(roots) != 1 or len(reached) != len(links):
+        loose = sorted(set(links) - set(reached)) or links
+        raise ModelError(f"the links are no single tree: `{loose[0]}` is not joined to `{(roots or links)[0]}`.", place)
+    return ordered
+
+
+def _check_joint(joint: Any, place: Place) -> None:
+    if joint.type not in (*MOVING, "fixed"):
+        raise ModelError(
+            f"the joint `{joint.name}` is {joint.type}, which is not imported. Hold it with --fix {joint.name}, or "
+            f"import the rest and write it in the file. Imported are {', '.join(MOVING)} and fixed joints.",
+            place,
+        )
+    if joint.mimic is not None and joint.type != "fixed":
+        raise ModelError(
+            f"the joint `{joint.name}` follows `{joint.mimic.joint}` (<mimic>), which is not imported. "
+            f"Hold it with --fix {joint.name}.",
+            place,
+        )
+    limit = joint.limit
+    if joint.type in ("revolute", "prismatic") and (limit is None or limit.lower is None or limit.upper is None):
+        raise ModelError(
+            f'the {joint.type} joint `{joint.name}` has no limits; write <limit lower="..." upper="..." '
+            'velocity="..." effort="..."/>.',
+            place,
+        )
+    if joint.type in ("revolute", "prismatic") and not max(abs(limit.lower), abs(limit.upper)) > 0:
+        raise ModelError(f"the joint `{joint.name}` cannot move: both its limits are 0. Make it fixed.", place)
+    if joint.type != "fixed" and (limit is None or not limit.velocity or limit.velocity <= 0):
+        raise ModelError(
+            f'the joint `{joint.name}` has no limit of its rate; write velocity="..." (above 0) in its <limit>.', place
+        )
+
+
+def _check_inertia(described: Any, joints: Sequence[Any], place: Place) -> None:
+    """Every link that moves has a mass, its own or that of a link fixed to it."""
+    masses = {link.name: link.inertial.mass if link.inertial else None for link in described.links}
+    heavy = {name for name, mass in masses.items() if mass}
+    for joint in reversed(joints):
+        if joint.type == "fixed" and joint.child in heavy:
+            heavy.add(joint.parent)
+    for joint in joints:
+        if joint.type != "fixed" and joint.child not in heavy:
+            raise ModelError(
+                f"the link `{joint.child}` moves and has no mass, nor has a link that is fixed to it. Give it an "
+                f"<inertial> with a mass and an inertia, or hold its joint with --fix {joint.name}.",
+                place,
+            )
+    for link in described.links:
+        if masses[link.name] and link.inertial.inertia is None:
+            raise ModelError(f"the link `{link.name}` has a mass and no <inertia>.", place)
+
+
+def _names(joints: Iterable[str], links: Iterable[str]) -> dict[str, str]:
+    """Identifiers by link name, and by `joint NAME`; no two alike, not even with what is added to them."""
+    result: dict[str, str] = {}
+    used: set[str] = set(TAKEN)
+    for key, name in [*((f"joint {each}", each) for each in joints), *((each, each) for each in links)]:
+        plain = re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "part"
+        plain = plain if plain[0].isalpha() else f"part_{plain}"
+        while iskeyword(plain) or used & set(made := [plain, *(f"{plain}_{word}" for word in ADDED)]):
+            plain += "_link" if not key.startswith("joint ") else "_joint"
+        used.update(made)
+        result[key] = plain
+    return result
+
+
+def _add_coordinate(written: Written, joint: Any, name: str) -> None:
+    limit, (force, damping) = joint.limit, UNITS[joint.type]
+    if joint.type == "continuous":
+        declared, span = "revolute", "continuous=True"
+        written.costs.append(f"(pi * sin({name} / 2)) ** 2")
+    else:
+        declared, span = joint.type, f"limit={_number(max(abs(limit.lower), abs(limit.upper)))}"
+        written.costs.append(f"{name}**2")
+        if abs(limit.lower + limit.upper) > EPSILON:
+            written.remarks.append(
+                f"{name} was limited to {limit.lower:g} ... {limit.upper:g}; limits are symmetric here."
+            )
+    written.costs.append(f"0.1 * {name}.rate**2")
+    written.coordinates.append(f'{name} = robot.{declared}("{name}", {span}, rate_limit={_number(limit.velocity)})')
+    if limit.effort and limit.effort > 0:
+        written.inputs.append(f'{name}_effort = robot.input("{name}_effort", {_number(limit.effort)}, "{force}")')
+        written.forces.append(f"robot.apply({name}, {name}_effort)")
+    else:
+        written.remarks.append(f"{name} has no effort, so it has no input.")
+    losses = joint.dynamics
+    if losses is not None and float(losses.damping or 0):
+        written.parameters.append(_fixed(f"{name}_damping", float(losses.damping), damping))
+        written.forces.append(f"robot.damp({name}, {name}_damping)")
+    if losses is not None and float(losses.friction or 0):
+        written.parameters.append(_fixed(f"{name}_friction", float(losses.friction), force))
+        written.forces.append(f"robot.apply({name}, -{name}_friction * tanh(100 * {name}.rate))")
+
+
+def _fixed(name: str, value: float, unit: str) -> str:
+    return f'{name} = robot.parameter("{name}", {_number(value)}, "{unit}", fixed=True)'
+
+
+def _add_link(written: Written, name: str, body: Any, joint: Any, on: str | None, names: dict[str, str]) -> None:
+    """A link with what is not zero; `body` None: no mass; `on` None: it stands on the ground."""
+    arguments = [f'"{name}"']
+    if joint is not None and joint.type != "fixed":
+        arguments.append(names[f"joint {joint.name}"])
+    if on is not None:
+        arguments.append(f"on={on}")
+    origin = np.eye(4) if joint is None or joint.origin is None else np.asarray(joint.origin, np.float64)
+    if np.abs(origin[:3, 3]).max() > EPSILON:
+        arguments.append(f"at={_vector(origin[:3, 3])}")
+    turned = _roll_pitch_yaw(origin[:3, :3])
+    if max(map(abs, turned)) > EPSILON:
+        arguments.append(f"turned={_vector(turned)}")
+    if joint is not None and joint.type != "fixed":
+        arguments.append(f"axis={_axis([1, 0, 0] if joint.axis is None else joint.axis)}")
+    inertial = body.inertial if body is not None else None
+    if inertial is not None and inertial.mass:
+        written.parameters.append(
+            f'{name}_mass = robot.parameter("{name}_mass", {_number(inertial.mass)}, "kg", tolerance={TOLERANCE})'
+        )
+        frame = np.eye(4) if inertial.origin is None else np.asarray(inertial.origin, np.float64)
+        tensor = frame[:3, :3] @ np.asarray(inertial.inertia, np.float64) @ frame[:3, :3].T
+        entries = [tensor[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+        entries = entries if np.abs(entries[3:]).max() > EPSILON * np.abs(entries).max() else entries[:3]
+        arguments.append(f"mass={name}_mass")
+        if np.abs(frame[:3, 3]).max() > EPSILON:
+            arguments.append(f"centre={_vector(frame[:3, 3])}")
+        arguments.append(f"inertia=({', '.join(f'{entry:.12g}' for entry in entries)})")
+    text = f"{name} = robot.link({', '.join(arguments)})"
+    if len(text) > 110:
+        text = "\n".join([f"{name} = robot.link(", *(f"    {argument}," for argument in arguments), ")"])
+    written.links.append(text)
+
+
+def _roll_pitch_yaw(rotation: Array) -> tuple[float, float, float]:
+    """Angles about x, y and z, in that order, of a rotation matrix."""
+    level = math.hypot(rotation[0, 0], rotation[1, 0])
+    pitch = math.atan2(-rotation[2, 0], level)
+    if level < 1e-9:  # pitched by a quarter turn, roll and yaw are one angle
+        return math.atan2(-rotation[1, 2], rotation[1, 1]), pitch, 0.0
+    return math.atan2(rotation[2, 1], rotation[2, 2]), pitch, math.atan2(rotation[1, 0], rotation[0, 0])
+
+
+def _axis(axis: Iterable[float]) -> str:
+    values = np.array(list(axis), np.float64)
+    unit = values / (np.linalg.norm(values) or 1.0)
+    whole = tuple(int(each) for each in np.round(unit))
+    return f'"{AXES[whole]}"' if np.abs(unit - whole).max() < EPSILON and whole in AXES else _vector(values)
+
+
+def _vector(values: Iterable[float]) -> str:
+    return f"({', '.join(map(_number, values))})"
+
+
+def _number(value: float) -> str:
+    """Twelve digits, or a simple fraction of pi."""
+    for divisor in (1, 2, 3, 4, 6):
+        times = value * divisor / math.pi
+        if round(times) and abs(times - round(times)) < EPSILON and abs(round(times)) <= 2 * divisor:
+            count = {1: "", -1: "-"}.get(round(times), f"{round(times)} * ")
+            return f"{count}pi" + (f" / {divisor}" if divisor > 1 else "")
+    return f"{value:.12g}" if abs(value) > EPSILON else "0"
+
+
+def _text(path: Path, name: str, written: Written) -> str:
+    cost = "\n    + ".join(written.costs)
+    weights = f"LogCos({[0.1] * len(written.inputs)})"
+    parts = [written.coordinates, written.parameters, written.inputs, written.links, written.forces]
+    body = "\n\n".join("\n".join(part) for part in parts if part)
+    body += (
+        "\n\n# A task to begin with: come to rest at zero.\nrobot.task(\n"
+        f"    state_cost={cost},\n    action_cost={weights},\n    start={{}},\n    horizon=5,\n"
+        "    weight_at_horizon=0.65,\n    control_rate=250,\n)\n"
+    )
+    words = [word for word in ("pi", "sin", "tanh") if re.search(rf"\b{word}\b", body)]
+    head = [f'"""{name}, imported from {path.name}; yours to edit.', ""]
+    head += [*(f"{remark}" for remark in written.remarks), '"""', ""]
+    head = [f'"""{name}, imported from {path.name}; yours to edit."""', ""] if not written.remarks else head
+    head += [f"from sympy import {', '.join(words)}", ""] if words else []
+    head += ["from modelgen import LogCos, Robot", "", f'robot = Robot("{name}", "Imported from {path.name}")', "", ""]
+    return "\n".join(head) + body

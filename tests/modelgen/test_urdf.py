@@ -1,0 +1,141 @@
+"""A URDF becomes a model file that loads, moves as Pinocchio has it, and refuses what cannot be said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from modelgen import ModelError
+from modelgen.cli import main
+from modelgen.inspection import evaluator, inspect
+from modelgen.mechanics import equations_of_motion
+from modelgen.modelfile import load
+from modelgen.urdf import model_file
+
+pytest.importorskip("yourdfpy")
+
+
+def inertial(mass: float, xyz: str = "0 0 0", rpy: str = "0 0 0") -> str:
+    tensor = 'ixx="0.2" iyy="0.3" izz="0.25" ixy="0.01" ixz="-0.02" iyz="0.03"'
+    return f'<inertial><origin xyz="{xyz}" rpy="{rpy}"/><mass value="{mass}"/><inertia {tensor}/></inertial>'
+
+
+LIMIT = '<limit lower="-1.5" upper="2.5" velocity="3" effort="20"/>'
+BASE = f'<link name="base-plate">{inertial(3)}</link>'
+ARM = f'<link name="arm">{inertial(2, "0.1 0.2 0.3", "0.3 -0.2 0.1")}</link>'
+TOOL = f'<link name="tool">{inertial(0.5, "0 0 0.1")}</link>'
+SLIDER = f'<link name="slider">{inertial(0.7)}</link>'
+WHEEL = f'<link name="wheel">{inertial(0.4, "0 0 0.05")}</link>'
+SHOULDER = f"""<joint name="arm" type="revolute"><parent link="base-plate"/><child link="arm"/>
+  <origin xyz="0 0 0.4" rpy="1.5707963267948966 0 0.7"/><axis xyz="0 0 1"/>{LIMIT}
+  <dynamics damping="0.3" friction="0.2"/></joint>"""
+MOUNT = """<joint name="mount" type="fixed"><parent link="arm"/><child link="tool"/>
+  <origin xyz="0.5 0 0" rpy="0 1.5707963267948966 0"/></joint>"""
+RAIL = """<joint name="rail" type="prismatic"><parent link="tool"/><child link="slider"/>
+  <axis xyz="1 1 0"/><limit lower="-1" upper="1" velocity="2" effort="0"/></joint>"""
+SPIN = """<joint name="lambda" type="continuous"><parent link="arm"/><child link="wheel"/>
+  <origin xyz="0 0.3 0"/><limit velocity="9" effort="1"/></joint>"""
+ROBOT = [BASE, ARM, TOOL, SLIDER, WHEEL, SHOULDER, MOUNT, RAIL, SPIN]
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """written(*parts): the path of a URDF of these parts, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(*parts):
+        path = tmp_path / "machine.urdf"
+        path.write_text(f'<?xml version="1.0"?><robot name="machine">{"".join(parts)}</robot>')
+        return path
+
+    return write
+
+
+def test_imported_robot_moves_as_in_pinocchio(written):
+    pin = pytest.importorskip("pinocchio")
+    path = written(*ROBOT)
+    assert main(["import", "machine.urdf"]) == 0
+    robot = load("machine")
+    equations = equations_of_motion(robot)
+    inspect(robot, equations)
+    model = pin.buildModelFromUrdf(str(path))
+    data = model.createData()
+    rows = [[each.symbol.name for each in robot.joints].index(name) for name in ("arm", "lambda_joint", "rail")]
+    order = [model.getJointId(name) for name in ("arm", "lambda", "rail")]
+    q, v = np.random.default_rng(0).uniform(-1, 1, (2, 3))
+    configuration, rates = pin.neutral(model), np.zeros(3)
+    for joint, position, rate in zip(order, q, v, strict=True):
+        at = model.joints[joint]
+        turns = at.nq == 2
+        configuration[at.idx_q : at.idx_q + at.nq] = (np.cos(position), np.sin(position)) if turns else position
+        rates[at.idx_v] = rate
+    permuted = [model.joints[joint].idx_v for joint in order]
+    x = np.zeros(6)
+    x[rows], x[[3 + row for row in rows]] = q, v
+    theta = [each.value for each in robot.constants if not each.fixed]
+    arguments = [*equations.state, *equations.parameters]
+    M, force = (
+        evaluator(arguments, each, equations.definitions)(*np.array([*x, *theta])[:, None])[0]
+        for each in (equations.mass_matrix, equations.force)
+    )
+    expected = np.triu(pin.crba(model, data, configuration))
+    expected = (expected + np.triu(expected, 1).T)[np.ix_(permuted, permuted)]
+    bias = pin.rnea(model, data, configuration, rates, np.zeros(3))[permuted]
+    losses = np.array([0.3 * v[0] + 0.2 * np.tanh(100 * v[0]), 0, 0])
+    np.testing.assert_allclose(M[np.ix_(rows, rows)], expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(-force[rows, 0] - losses, bias, rtol=1e-9, atol=1e-9)
+
+
+def test_file_is_readable(written):
+    text = model_file(written(*ROBOT), "machine")
+    assert 'arm = robot.revolute("arm", limit=2.5, rate_limit=3)' in text
+    assert 'arm_link_mass = robot.parameter("arm_link_mass", 2, "kg", tolerance=0.3)' in text
+    assert "turned=(pi / 2, 0, 0.7)" in text
+    assert 'arm_damping = robot.parameter("arm_damping", 0.3, "N m s", fixed=True)' in text
+    assert "arm was limited to -1.5 ... 2.5" in text
+    assert "rail has no effort" in text
+    assert "lambda_joint" in text
+
+
+def test_never_overwrites(written, capsys):
+    written(*ROBOT)
+    assert main(["import", "machine.urdf"]) == 0
+    assert main(["import", "machine.urdf"]) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_joints_can_be_held(written):
+    text = model_file(written(*ROBOT), "machine", ["rail", "lambda"])
+    assert "prismatic" not in text
+    assert text.count("robot.revolute(") == 1
+
+
+FLOATING = RAIL.replace("prismatic", "floating")
+LOOP = '<joint name="loop" type="fixed"><parent link="wheel"/><child link="slider"/></joint>'
+MIMIC = RAIL.replace("</joint>", '<mimic joint="arm"/></joint>')
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ([*ROBOT[:-2], FLOATING, SPIN], "`rail` is floating"),
+        ([*ROBOT, LOOP], "closed loop"),
+        ([*ROBOT[:-2], MIMIC, SPIN], "`rail` follows `arm`"),
+        ([*ROBOT[:-1], SPIN.replace('velocity="9"', 'velocity="0"')], "no limit of its rate"),
+        ([*ROBOT[:3], '<link name="slider"/>', *ROBOT[4:]], "`slider` moves and has no mass"),
+        (ROBOT[:-1], "no single tree: `wheel`"),
+        ([*ROBOT[:-1], SPIN.replace('"wheel"', '"wheels"')], "not there. Did you mean `wheel`"),
+        ([BASE], "no joint can be driven"),
+        (["<link>"], "no URDF that can be read"),
+    ],
+)
+def test_what_cannot_be_said(written, parts, words):
+    with pytest.raises(ModelError, match=words):
+        model_file(written(*parts), "machine")
+
+
+def test_missing_file_and_unknown_joint(written, tmp_path):
+    with pytest.raises(ModelError, match="there is no file"):
+        model_file(tmp_path / "none.urdf", "none")
+    with pytest.raises(ModelError, match="Did you mean `rail`"):
+        model_file(written(*ROBOT), "machine", ["rails"])
