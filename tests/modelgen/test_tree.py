@@ -251,6 +251,19 @@ def test_hash_names_the_links():
     assert len(hashes) == 2
 
 
+def test_seven_joint_arm_stretched_out_level():
+    """Its second joint carries the weight of all beyond it, each at its distance."""
+    robot = load(str(SHIPPED / "large" / "arm7.py"))
+    x = np.zeros((1, 14))
+    x[0, 1] = np.pi / 2
+    masses = np.array([each.value for each in robot.constants])
+    assert masses.sum() == pytest.approx(29.9)
+    joints = np.cumsum([0, 0.2045, 0.2155, 0.1845, 0.2155, 0.081])
+    centres = joints + np.array([0.2045, 0.2155, 0.1845, 0.2155, 0.081, 0.045]) / 2
+    _, force = values(robot, x)
+    assert force[0, 1] == pytest.approx(9.81 * masses[1:] @ centres)
+
+
 class TestMistakes:
     @pytest.fixture
     def robot(self):

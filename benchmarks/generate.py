@@ -1,0 +1,137 @@
+"""Seconds, operations and memory from a model to compiled kernels: chains of links, an arm, the shipped robots.
+
+    python benchmarks/generate.py --json
+    python benchmarks/generate.py --robots chain1 chain6 arm7 furuta
+
+Every robot is built in a process and a folder of its own, so nothing is cached. Its functions are then called
+once each in double precision, which compiles them. chainN is a planar chain of N uniform rods with a motor in every
+joint; its parameters are the masses of the rods.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+from machine import peak_rss_mb
+
+from modelgen.modelfile import SHIPPED, load
+from modelgen.robot import Robot
+
+CHAIN = "chain"
+FUNCTIONS = ("affine_dynamics", "dynamics", "jacobians", "hamiltonian_gradient", "state_cost")
+
+
+def names() -> list[str]:
+    """All robots that can be measured."""
+    shipped = sorted(path.stem for path in SHIPPED.glob("*.py") if not path.stem.startswith("_"))
+    return [*(f"{CHAIN}{links}" for links in range(1, 11)), "arm7", *shipped]
+
+
+def chain(links: int) -> Robot:
+    """A planar chain of rods, all angles zero when it stands upright."""
+    from modelgen import LogCos
+
+    robot = Robot(f"{CHAIN}{links}", f"Planar chain of {links} rods")
+    below, joints = None, []
+    for number in range(1, links + 1):
+        joint = robot.revolute(f"joint{number}", continuous=True, rate_limit=10)
+        mass = robot.parameter(f"mass{number}", 1.0, "kg", tolerance=0.5)
+        length = 0.5
+        below = robot.link(
+            f"link{number}",
+            joint,
+            on=below,
+            at=(0, 0, length if number > 1 else 0),
+            mass=mass,
+            centre=(0, 0, length / 2),
+            inertia=mass * length**2 / 12,
+        )
+        robot.apply(joint, robot.input(f"torque{number}", 5.0, "N m"))
+        joints.append(joint)
+    robot.task(
+        state_cost=sum(joint.rate**2 for joint in joints),
+        action_cost=LogCos([0.1] * links),
+        start={},
+        horizon=5,
+        weight_at_horizon=0.65,
+        control_rate=125,
+    )
+    return robot
+
+
+def stated(name: str) -> Robot:
+    """The robot of a name."""
+    if name.startswith(CHAIN):
+        return chain(int(name.removeprefix(CHAIN)))
+    return load(str(SHIPPED / "large" / "arm7.py") if name == "arm7" else str(SHIPPED / f"{name}.py"))
+
+
+def measured(name: str) -> dict[str, Any]:
+    """One robot, in this process."""
+    import numpy as np
+
+    import modelgen
+    from modelgen.build import build_artifact
+
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        robot = stated(name)
+        report = build_artifact(robot, folder)
+        built = time.perf_counter() - start
+        kernels = modelgen.load(name, directory=folder, parallel=False)
+        n, m = len(kernels.state_names), len(kernels.input_names)
+        x, u = np.zeros((1, n)), np.zeros((1, m))
+        arguments = {"dynamics": (x, u), "hamiltonian_gradient": (x, u, x)}
+        compiled = {}
+        for function in FUNCTIONS:
+            begun = time.perf_counter()
+            getattr(kernels, function)(*arguments.get(function, (x,)))
+            compiled[function] = round(time.perf_counter() - begun, 3)
+        total = time.perf_counter() - start
+    return {
+        "robot": name,
+        "links": len(robot.links) or len(robot.joints),
+        "seconds_total": round(total, 3),
+        "seconds_by_stage": {"model": round(built - sum(report.seconds.values()), 3), **report.seconds},
+        "operations": report.operations,
+        "source_bytes": report.source_bytes,
+        "compile_seconds": round(sum(compiled.values()), 3),
+        "compile_seconds_by_function": compiled,
+        "peak_rss_mb": round(peak_rss_mb(), 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--robots", nargs="+", default=names(), choices=names(), metavar="ROBOT")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument("--one", choices=names(), help=argparse.SUPPRESS)  # what each robot's own process is given
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measured(options.one)))
+        return
+    results = []
+    for name in options.robots:
+        command = [sys.executable, __file__, "--one", name]
+        result = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        results.append(result)
+        if not options.json:
+            operations = result["operations"]
+            print(
+                f"{name:<20}{result['seconds_total']:8.2f} s, of which {result['compile_seconds']:.2f} s compiling"
+                f"{operations['hamiltonian_gradient']:>9} and {operations['jacobians']:>7} operations"
+                f"{result['peak_rss_mb']:>8.0f} MB",
+                flush=True,
+            )
+    if options.json:
+        print(json.dumps({"results": results}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
