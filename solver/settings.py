@@ -157,7 +157,8 @@ def fast(metadata: Metadata) -> dict[str, Any]:
     }
     if len(metadata.states) <= 2:
         return common
-    return {**common, "states": 16384, "iterations": 80, "rate_scale": 4.0}
+    finer = {"holds": (2, 2, 1), "trace_decay": 0.93, "rate_scale": 4.0}
+    return {**common, **finer, "states": 16384, "iterations": 50, "learning_rate": 2e-3}
 
 
 def paper(metadata: Metadata) -> dict[str, Any]:
