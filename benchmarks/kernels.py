@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from machine import gemm_gflops_fp32
 
 import modelgen
 from modelgen.backends.threads import threads
@@ -63,7 +64,7 @@ def main() -> None:
     report = {
         "batch": options.batch,
         "threads": threads(),
-        "gemm_gflops_fp32": gemm_gflops(),
+        "gemm_gflops_fp32": gemm_gflops_fp32(),
         "results": [asdict(result) for result in results],
     }
     if options.json:
@@ -180,18 +181,6 @@ def _furuta(pinocchio: Any) -> Any:
     inertia = pinocchio.Inertia(pole_mass, np.array([0, 0, pole / 2]), np.diag([rod, rod, 0]))
     model.appendBodyToJoint(second, inertia, pinocchio.SE3.Identity())
     return model
-
-
-def gemm_gflops(size: int = 1024) -> float:
-    """This machine's rate of float32 matrix products, so that figures of different machines can be compared."""
-    left = np.ones((size, size), np.float32)
-    right = left.copy()
-    seconds = []
-    for _ in range(15):
-        start = time.perf_counter()
-        left @ right
-        seconds.append(time.perf_counter() - start)
-    return round(2 * size**3 / statistics.median(seconds) / 1e9, 1)
 
 
 if __name__ == "__main__":

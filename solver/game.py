@@ -28,10 +28,6 @@ class Radii:
     observation: float
     parameters: float
 
-    def scaled(self, factor: float) -> Radii:
-        """All four radii times a factor, as in the paper's ablation."""
-        return Radii(*(factor * r for r in (self.state, self.action, self.observation, self.parameters)))
-
 
 NO_ADVERSARY = Radii(0.0, 0.0, 0.0, 0.0)
 

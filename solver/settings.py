@@ -94,14 +94,21 @@ class Settings:
         """SolverError names the first setting of another type or out of its range."""
         for setting in dataclasses.fields(self):
             _require_type(setting.name, str(setting.type), getattr(self, setting.name))
-        least: dict[str, float] = {"iterations": 1, "states": 1, "epochs": 1, "minibatch": 1, "members": 1}
+        least: dict[str, float] = {
+            "iterations": 1,
+            "states": 1,
+            "epochs": 1,
+            "minibatch": 1,
+            "members": 1,
+            "loss_power": 1,
+        }
         least |= {"layers": 1, "width": 1, "evaluate_every": 1, "episodes": 1, "threads": 1, "chunk": 1}
         least |= dict.fromkeys(("weight_decay", "position_scale", "rate_scale", "alpha_state"), 0.0)
         least |= dict.fromkeys(("alpha_action", "alpha_observation", "alpha_parameters", "seed"), 0.0)
         for name, bound in least.items():
             if not getattr(self, name) >= bound:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a value of at least {bound:g}")
-        for name in ("learning_rate", "final_learning_rate", "loss_power"):
+        for name in ("learning_rate", "final_learning_rate"):
             if not getattr(self, name) > 0.0:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a positive value")
         for name, above in (("trace_decay", 0.0), ("trace_floor", 0.0)):
@@ -143,7 +150,7 @@ def _require_type(name: str, kind: str, value: object) -> None:
 
 
 def fast(metadata: Metadata) -> dict[str, Any]:
-    """Minutes on two cores; sizes follow the number of states, nothing else of the robot.
+    """Minutes on two cores; sizes follow the number of states, the action adversary the input limits.
 
     The radii are smaller than the authors': the targets look five times as far ahead, over which the modulated radii
     grow, and the fit is closer, which needs less margin. docs/training.md compares them.

@@ -6,6 +6,7 @@ Torch is never imported here: a tensor can only be passed by a caller that has i
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from modelgen.manifest import Manifest, Signature
 Array = np.ndarray[Any, Any]
 
 
-class HostKernels:
+class HostKernels(ABC):
     """Checks and results; a backend adds `_run`, which fills the result arrays."""
 
     def __init__(self, manifest: Manifest, dtype: str) -> None:
@@ -46,8 +47,9 @@ class HostKernels:
         self._run(function, arrays, results, samples)
         return tuple(map(_tensor, results)) if any(map(_is_tensor, arguments.values())) else tuple(results)
 
+    @abstractmethod
     def _run(self, function: str, arrays: dict[str, Array], results: Sequence[Array], samples: int) -> None:
-        raise NotImplementedError
+        """Evaluate `function` for all samples into the result arrays."""
 
     def _array(self, name: str, value: Any) -> Array:
         array = _memory(name, value)

@@ -173,10 +173,6 @@ def test_adversaries_rest_where_the_gradient_is_zero(load: Load) -> None:
     assert torch.equal(direction(torch.zeros(1, 3)), torch.zeros(1, 3))
 
 
-def test_scaled_radii() -> None:
-    assert Radii(1.0, 2.0, 3.0, 0.1).scaled(0.5) == Radii(0.5, 1.0, 1.5, 0.05)
-
-
 def test_wiener_radii_have_the_variance_of_a_random_walk() -> None:
     """E[radius^2] is d (alpha/1.96)^2 t for action and observation, d (alpha/1.96)^2 h at each step for the state."""
     n, m, h, size = 4, 2, 0.032, 40000
