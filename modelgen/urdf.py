@@ -20,7 +20,7 @@ from modelgen.values import identifier
 Array = NDArray[np.float64]
 
 MOVING = ("revolute", "continuous", "prismatic")
-TAKEN = ("robot", "pi", "sin", "tanh", "LogCos", "Robot")  # names with a meaning of their own in the file
+TAKEN = ("robot", "pi", "sin", "LogCos", "Robot")  # names with a meaning of their own in the file
 UNITS = {"prismatic": ("N", "N s/m"), "revolute": ("N m", "N m s"), "continuous": ("N m", "N m s")}
 AXES = {(1, 0, 0): "x", (0, 1, 0): "y", (0, 0, 1): "z", (-1, 0, 0): "-x", (0, -1, 0): "-y", (0, 0, -1): "-z"}
 ADDED = ("rate", "effort", "damping", "friction", "mass")  # after a name, in names made of it
@@ -208,7 +208,7 @@ def _add_coordinate(written: Written, joint: Any, name: str) -> None:
         written.forces.append(f"robot.damp({name}, {name}_damping)")
     if losses is not None and float(losses.friction or 0):
         written.parameters.append(_fixed(f"{name}_friction", float(losses.friction), force))
-        written.forces.append(f"robot.apply({name}, -{name}_friction * tanh(100 * {name}.rate))")
+        written.forces.append(f"robot.dry_friction({name}, {name}_friction, smoothing=0.01)")
 
 
 def _fixed(name: str, value: float, unit: str) -> str:
@@ -289,7 +289,7 @@ def _text(path: Path, name: str, written: Written) -> str:
         f"    state_cost={cost},\n    action_cost={weights},\n    start={{}},\n    horizon=5,\n"
         "    weight_at_horizon=0.65,\n    control_rate=250,\n)\n"
     )
-    words = [word for word in ("pi", "sin", "tanh") if re.search(rf"\b{word}\b", body)]
+    words = [word for word in ("pi", "sin") if re.search(rf"\b{word}\b", body)]
     head = [f'"""{name}, imported from {path.name}; yours to edit.', ""]
     head += [*(f"{remark}" for remark in written.remarks), '"""', ""]
     head = [f'"""{name}, imported from {path.name}; yours to edit."""', ""] if not written.remarks else head

@@ -1,0 +1,184 @@
+"""Forces, actuators and losses of a robot: what acts along a coordinate or along any expression of them.
+
+Each method is one line of a model file. A loss takes energy at every rate; an actuator is affine in its input.
+"""
+
+from __future__ import annotations
+
+from sympy import Abs, Expr, Max, exp, log, sqrt, tanh
+
+from modelgen.declarations import Energy, Load
+from modelgen.errors import ModelError, Place, calling_place
+from modelgen.statement import Statement
+
+
+class Actuators(Statement):
+    """The part of `Robot` that pushes, brakes and couples."""
+
+    __slots__ = ()
+
+    def apply(self, displacement: object, force: object) -> None:
+        """Add a force (N) along a coordinate or displacement, or a torque (N m) along an angle.
+
+        The displacement may be any expression of the coordinates: the work is force * d(displacement).
+        """
+        place = calling_place()
+        along = self._along(displacement, place)
+        self.loads.append(Load(along, self._term(force, "applied force", "qvu", place), place))
+
+    def damp(self, displacement: object, coefficient: object) -> None:
+        """Add viscous friction: the force -coefficient * rate along a coordinate (N s/m or N m s)."""
+        place = calling_place()
+        along = self._along(displacement, place)
+        resistance = self._term(coefficient, "damping coefficient", "q", place)
+        self.loads.append(Load(along, -resistance * self._velocity(along), place))
+
+    def dry_friction(self, displacement: object, force: object, *, smoothing: object) -> None:
+        """Add Coulomb friction: `force` (N or N m) against the motion, faded out at rates below `smoothing`.
+
+        The force is -force * tanh(rate / smoothing): smooth, so that it creeps instead of sticking.
+        """
+        place = calling_place()
+        along = self._along(displacement, place)
+        friction = self._term(force, "friction", "q", place)
+        fading = self._velocity(along) / self._divisor(smoothing, "smoothing rate", place)
+        self.loads.append(Load(along, -friction * tanh(fading), place))
+
+    def spring(self, displacement: object, stiffness: object, rest: object = 0) -> None:
+        """Add a linear spring along a coordinate (N/m or N m), relaxed at `rest`."""
+        place = calling_place()
+        stretch = self._along(displacement, place) - self._term(rest, "rest position", "q", place)
+        self.potential.append(Energy(self._term(stiffness, "stiffness", "q", place) * stretch**2 / 2, place))
+
+    def coupling(
+        self, first: object, second: object, *, stiffness: object, ratio: object = 1, damping: object = 0
+    ) -> None:
+        """Add a belt, shaft or gear between two coordinates that pulls them to first = ratio * second.
+
+        stiffness (N/m or N m) and damping act along first - ratio * second. A coupling without give needs no
+        method: write ratio * second wherever the first coordinate would stand.
+        """
+        place = calling_place()
+        gap = self._along(first, place) - self._term(ratio, "ratio", "", place) * self._along(second, place)
+        self.potential.append(Energy(self._term(stiffness, "stiffness", "q", place) * gap**2 / 2, place))
+        loss = self._term(damping, "damping coefficient", "q", place)
+        if loss != 0:
+            self.loads.append(Load(gap, -loss * self._velocity(gap), place))
+
+    def end_stops(
+        self, displacement: object, limit: object, stiffness: object, *, width: object, damping: object = 0
+    ) -> None:
+        """Add elastic stops at +-limit, or at limit=(lower, upper), that push back with `stiffness` beyond it.
+
+        The force bends from nothing to stiffness * depth within some `width` around the limit, so that it is
+        smooth; damping (N s/m or N m s) acts in contact only. With the depth y beyond the limit the force inward is
+        stiffness * width * log(1 + exp(y / width)) + damping * dy/dt / (1 + exp(-y / width)).
+        """
+        place = calling_place()
+        along = self._along(displacement, place)
+        if not isinstance(limit, tuple | list):
+            upper = self._term(limit, "limit", "", place)
+            lower = -upper
+        elif len(limit) == 2:
+            lower, upper = (self._term(end, "limit", "", place) for end in limit)
+        else:
+            raise ModelError(f"the limit of the end stops is {limit!r}; write limit or (lower, upper).", place)
+        hardness = self._term(stiffness, "stiffness", "", place)
+        loss = self._term(damping, "damping coefficient", "", place)
+        bend = self._divisor(width, "width", place)
+        for depth in (along - upper, lower - along):
+            # As the doc string has it, in a form that does not overflow.
+            bent = Max(depth, 0) + bend * log(1 + exp(-Abs(depth) / bend))
+            contact = (1 + tanh(depth / (2 * bend))) / 2
+            push = hardness * bent + loss * contact * self._velocity(depth)
+            self.loads.append(Load(depth, -push, place))
+
+    def rotor(self, displacement: object, inertia: object, *, gear: object = 1) -> None:
+        """Add the inertia (kg m^2) of a rotor that turns `gear` rad per unit of the displacement.
+
+        Only its spin counts: where the rotor is carried along, add its mass to the body that carries it.
+        """
+        place = calling_place()
+        speed = self._term(gear, "gear", "q", place) * self._velocity(self._along(displacement, place))
+        self.kinetic.append(Energy(self._term(inertia, "rotor inertia", "q", place) * speed**2 / 2, place))
+
+    def motor(
+        self,
+        displacement: object,
+        torque: object,
+        *,
+        gear: object = 1,
+        gear_efficiency: object = 1,
+        rotor_inertia: object = 0,
+        corner_speed: object | None = None,
+    ) -> None:
+        """Add a motor commanded by its shaft's torque (N m), behind a gear of `gear` rad per unit of displacement.
+
+        corner_speed (rad/s, of the shaft): the torque falls off by 1 / sqrt(1 + (speed / corner_speed)^2), so that
+        the power never exceeds torque * corner_speed; the force stays affine in the input.
+        """
+        place = calling_place()
+        along = self._along(displacement, place)
+        ratio = self._term(gear, "gear", "q", place)
+        given = self._term(torque, "torque", "qvu", place)
+        if corner_speed is not None:
+            corner = self._divisor(corner_speed, "corner speed", place)
+            given = given / sqrt(1 + (ratio * self._velocity(along) / corner) ** 2)
+        passed = self._term(gear_efficiency, "gear efficiency", "q", place)
+        self._drive(along, given, ratio, passed, self._term(rotor_inertia, "rotor inertia", "q", place), place)
+
+    def dc_motor(
+        self,
+        displacement: object,
+        voltage: object,
+        *,
+        resistance: object,
+        torque_constant: object,
+        back_emf: object | None = None,
+        gear: object = 1,
+        efficiency: object = 1,
+        gear_efficiency: object = 1,
+        rotor_inertia: object = 0,
+    ) -> None:
+        """Add a DC motor without inductance, driven by a voltage (V).
+
+        The motor turns `gear` rad per unit of the displacement (k / r for a pinion of radius r behind a gear
+        of ratio k). Its torque is efficiency * torque_constant * (voltage - back_emf * motor speed) /
+        resistance; the gear passes the fraction `gear_efficiency` of what is left after turning the rotor.
+        resistance in Ohm, torque_constant in N m/A, back_emf in V s/rad (the torque constant unless given).
+        """
+        place = calling_place()
+        along = self._along(displacement, place)
+        ratio = self._term(gear, "gear", "q", place)
+        constant = self._term(torque_constant, "torque constant", "q", place)
+        emf = constant if back_emf is None else self._term(back_emf, "back-EMF constant", "q", place)
+        ohms = self._divisor(resistance, "resistance", place)
+        current = (self._term(voltage, "voltage", "qvu", place) - emf * (ratio * self._velocity(along))) / ohms
+        torque = self._term(efficiency, "efficiency", "q", place) * constant * current
+        passed = self._term(gear_efficiency, "gear efficiency", "q", place)
+        self._drive(along, torque, ratio, passed, self._term(rotor_inertia, "rotor inertia", "q", place), place)
+
+    def _drive(self, along: Expr, torque: Expr, ratio: Expr, passed: Expr, rotor: Expr, place: Place) -> None:
+        """A shaft's torque behind a gear that passes a fraction of it, and of what its rotor needs."""
+        self.loads.append(Load(along, passed * ratio * torque, place))
+        if rotor != 0:
+            speed = ratio * self._velocity(along)
+            self.kinetic.append(Energy(passed * rotor * speed**2 / 2, place))
+
+    def _along(self, displacement: object, place: Place) -> Expr:
+        """A checked expression that contains a coordinate."""
+        along = self._term(displacement, "displacement", "q", place)
+        if not along.free_symbols & {joint.symbol for joint in self.joints}:
+            raise ModelError(
+                f"a force is applied along {along}, which contains no coordinate. "
+                "Write the coordinate first: robot.apply(coordinate, force).",
+                place,
+            )
+        return along
+
+    def _divisor(self, value: object, what: str, place: Place) -> Expr:
+        """A checked expression that is not zero."""
+        term = self._term(value, what, "", place)
+        if term == 0:
+            raise ModelError(f"the {what} is 0, and something is divided by it; write its value.", place)
+        return term

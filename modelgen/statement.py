@@ -1,0 +1,169 @@
+"""What every model file states first: coordinates, parameters and inputs, and the check of each expression."""
+
+from __future__ import annotations
+
+from math import pi
+from typing import NoReturn
+
+from sympy import Expr, Float, S, Symbol
+
+from modelgen.declarations import RATE, Constant, Coordinate, Drive, Energy, Joint, Load, StatedTask
+from modelgen.errors import ModelError, Place, calling_place, suggestion
+from modelgen.links import Kind, Link
+from modelgen.values import check_symbols, expression, identifier, number, parameter_range, positive, text
+
+
+class Statement:
+    """The declarations of a robot, recorded and checked; `Actuators` and `Robot` add what uses them."""
+
+    __slots__ = (
+        "constants",
+        "description",
+        "downward_acceleration",
+        "drives",
+        "joints",
+        "kinetic",
+        "links",
+        "loads",
+        "name",
+        "place",
+        "potential",
+        "stated_task",
+        "symbols",
+    )
+
+    def __init__(self, name: str, description: str = "") -> None:
+        self.place = calling_place()
+        self.name = identifier(name, "robot", self.place)
+        self.description = text(description, "description", self.place)
+        self.joints: list[Joint] = []
+        self.constants: list[Constant] = []
+        self.drives: list[Drive] = []
+        self.links: list[Link] = []
+        self.kinetic: list[Energy] = []
+        self.potential: list[Energy] = []
+        self.loads: list[Load] = []
+        self.symbols: dict[str, Symbol] = {}  # all that may stand in an expression, by name
+        self.downward_acceleration: Expr = Float("9.81")
+        self.stated_task: StatedTask | None = None
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in Statement.__slots__:
+            raise ModelError(
+                f"robot.{name} = ... is not how a model file states things; call robot.{name}(...) instead.",
+                calling_place(),
+            )
+        super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        known = [method for method in dir(type(self)) if not method.startswith("_")]
+        raise AttributeError(f"a Robot has no `{name}`.{suggestion(name, known)}")
+
+    def revolute(
+        self, name: str, *, rate_limit: float, limit: float | None = None, continuous: bool = False, meaning: str = ""
+    ) -> Coordinate:
+        """Declare an angle (rad). A continuous one turns without end and has the limit pi."""
+        place = calling_place()
+        if continuous == (limit is not None):
+            raise ModelError(
+                f"the angle `{name}` needs either continuous=True (it turns without end) or a limit=... in rad.",
+                place,
+            )
+        return self._joint(name, "revolute", pi if limit is None else limit, rate_limit, continuous, meaning, place)
+
+    def prismatic(self, name: str, *, limit: float, rate_limit: float, meaning: str = "") -> Coordinate:
+        """Declare a displacement (m)."""
+        return self._joint(name, "prismatic", limit, rate_limit, False, meaning, calling_place())
+
+    def parameter(
+        self,
+        name: str,
+        value: float,
+        unit: str,
+        *,
+        bounds: tuple[float, float] | None = None,
+        tolerance: float | None = None,
+        fixed: bool = False,
+        meaning: str = "",
+    ) -> Symbol:
+        """Declare a physical parameter: nominal value, and the range of its true value unless it is fixed.
+
+        bounds: (lower, upper); or tolerance: 0.5 for half to one and a half times the value.
+        """
+        place = calling_place()
+        identifier(name, "parameter", place)
+        text(unit, f"unit of `{name}`", place)
+        nominal = number(value, f"value of `{name}`", place)
+        lower, upper = parameter_range(name, nominal, bounds, tolerance, fixed, place)
+        symbol = Symbol(name, positive=True) if lower > 0 else Symbol(name, real=True)
+        self._declare(name, "parameter", symbol, place)
+        self.constants.append(Constant(symbol, nominal, unit, (lower, upper), fixed, meaning, place))
+        return symbol
+
+    def input(self, name: str, limit: float, unit: str, *, meaning: str = "") -> Symbol:
+        """Declare an input u with |u| <= limit."""
+        place = calling_place()
+        identifier(name, "input", place)
+        text(unit, f"unit of `{name}`", place)
+        symbol = Symbol(name, real=True)
+        self._declare(name, "input", symbol, place)
+        self.drives.append(Drive(symbol, unit, positive(limit, f"limit of `{name}`", place), meaning, place))
+        return symbol
+
+    def _joint(
+        self, name: str, kind: Kind, limit: float, rate_limit: float, continuous: bool, meaning: str, place: Place
+    ) -> Coordinate:
+        """Declare a coordinate and its rate."""
+        coordinate = Coordinate(identifier(name, "coordinate", place), real=True)
+        self._declare(name, "coordinate", coordinate, place)
+        self._declare(f"{name}{RATE}", "rate", coordinate.rate, place)
+        self.joints.append(
+            Joint(
+                coordinate,
+                kind,
+                positive(limit, f"limit of `{name}`", place),
+                positive(rate_limit, f"rate_limit of `{name}`", place),
+                continuous,
+                meaning,
+                place,
+            )
+        )
+        return coordinate
+
+    def _declare(self, name: str, what: str, symbol: Symbol, place: Place) -> None:
+        """Enter a symbol under a name of its own."""
+        if self.stated_task:
+            raise ModelError(
+                f"the {what} `{name}` is declared after robot.task(...); move the task to the end of the file.",
+                place,
+            )
+        if name in self.symbols:
+            raise ModelError(
+                f"the name `{name}` is used twice in robot `{self.name}`; give the second, a {what}, another name.",
+                place,
+            )
+        self.symbols[name] = symbol
+
+    def _term(self, value: object, what: str, may_contain: str, place: Place) -> Expr:
+        """A checked expression in the parameters and, as `may_contain` lists, q, v and u."""
+        term = expression(value, what, place)
+        allowed = {constant.symbol for constant in self.constants}
+        if "q" in may_contain:
+            allowed |= {joint.symbol for joint in self.joints}
+        if "v" in may_contain:
+            allowed |= {joint.symbol.rate for joint in self.joints}
+        if "u" in may_contain:
+            allowed |= {drive.symbol for drive in self.drives}
+        why = {
+            "": "it may depend on parameters only.",
+            "q": "it may depend on coordinates and parameters only. Forces that depend on rates or inputs go "
+            "into robot.apply(coordinate, force).",
+            "qv": "it may depend on coordinates, rates and parameters, not on an input. Inputs act through "
+            "robot.apply(coordinate, force) and are paid for by action_cost.",
+        }
+        check_symbols(term, what, allowed, self.symbols, why.get(may_contain, ""), place)
+        return term
+
+    def _velocity(self, displacement: Expr) -> Expr:
+        """The time derivative of an expression of the coordinates."""
+        return sum((displacement.diff(joint.symbol) * joint.symbol.rate for joint in self.joints), S.Zero)
