@@ -88,7 +88,10 @@ def metadata(robot: Robot) -> Metadata:
         name=robot.name,
         description=robot.description,
         states=(*positions, *velocities),
-        inputs=tuple(Input(each.symbol.name, each.unit, each.limit, each.meaning) for each in robot.drives),
+        inputs=tuple(
+            Input(each.symbol.name, each.unit, each.limit, each.meaning, coordinate)
+            for each, coordinate in zip(robot.drives, _driven(robot), strict=True)
+        ),
         parameters=tuple(
             Parameter(each.symbol.name, each.value, each.unit, *each.bounds, each.meaning)
             for each in robot.constants
@@ -96,6 +99,16 @@ def metadata(robot: Robot) -> Metadata:
         ),
         task=robot.stated_task.numbers,
     )
+
+
+def _driven(robot: Robot) -> list[str | None]:
+    """For every input, the coordinate whose generalized force it alone makes; None when it makes several."""
+    q = [joint.symbol for joint in robot.joints]
+    _, matrix = _applied(robot.loads, q, [drive.symbol for drive in robot.drives])
+    acted_on = [
+        [symbol.name for symbol, entry in zip(q, column, strict=True) if entry != 0] for column in matrix.T.tolist()
+    ]
+    return [names[0] if len(names) == 1 else None for names in acted_on]
 
 
 def _mass_matrix(kinetic: Sequence[Energy], v: Sequence[Symbol]) -> Matrix:

@@ -29,6 +29,7 @@ class Input:
     unit: str
     limit: float
     meaning: str
+    coordinate: str | None  # the one it acts on, as a motor in that joint does; None when it acts on several
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,11 @@ LIMIT = 1e-8
 DERIVATIVE_LIMIT = 1e-6  # the engine's derivatives are differences of its accelerations
 STEP = 1e-3  # of the coordinate's limit
 STENCIL = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))  # a first derivative, exact to the fourth order
-ASSETS = Path(__file__).resolve().parents[2] / "tests" / "assets"
+ASSETS = Path(__file__).resolve().parents[2] / "models" / "assets"
 
 
 def description(robot: Robot, model_file: Path) -> Path:
-    """The MJCF file of a robot: NAME.xml beside its model file, or of a shipped robot in tests/assets."""
+    """The MJCF file of a robot: NAME.xml beside its model file, or of a shipped robot in models/assets."""
     places = [model_file.with_suffix(".xml"), ASSETS / f"{robot.name}.xml"]
     for place in places:
         if place.is_file():

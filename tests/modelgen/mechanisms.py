@@ -72,7 +72,7 @@ def metadata(name: str, equations: EquationsOfMotion) -> Metadata:
         states=tuple(
             State(symbol.name, kind, "", 2.0, False, "") for symbol, kind in zip(equations.state, kinds, strict=True)
         ),
-        inputs=tuple(Input(symbol.name, "", 1.0, "") for symbol in equations.inputs),
+        inputs=tuple(Input(symbol.name, "", 1.0, "", None) for symbol in equations.inputs),
         parameters=tuple(Parameter(symbol.name, 1.0, "", 0.5, 1.5, "") for symbol in equations.parameters),
         task=Task(zeros, zeros, zeros, ActionCost("log_cos", (1.0,) * m), 5.0, 0.8, 125, 250),
     )

@@ -35,6 +35,17 @@ def test_every_shipped_robot_passes_the_checks_at_definition(robots, name):
     inspect(robots[name], equations_of_motion(robots[name]))
 
 
+def test_what_every_input_acts_on():
+    driven = {
+        "furuta": ["arm"],
+        "double_pendulum": ["shoulder", "elbow"],
+        "reaction_wheel": ["wheel"],
+        "planar_quadrotor": [None, None],
+    }
+    for name, expected in driven.items():
+        assert [each.coordinate for each in metadata(load(str(SHIPPED / f"{name}.py"))).inputs] == expected
+
+
 def test_pendulum_acceleration(evaluated):
     x, theta, M, force, B = evaluated["pendulum"]
     mass, length = theta.T
