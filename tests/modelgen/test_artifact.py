@@ -18,7 +18,7 @@ import modelgen
 from modelgen import artifact
 from modelgen.build import build_from_equations
 from modelgen.errors import ArtifactError
-from modelgen.manifest import from_json, to_json
+from modelgen.manifest import GENERATOR_VERSION, from_json, to_json
 
 
 @pytest.fixture
@@ -75,9 +75,10 @@ def test_a_damaged_file_is_found_and_not_loaded(folder, backend, how):
     modelgen.load("pendulum", backend={"numba": "torch"}.get(backend, "numba"), directory=folder.parent)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "{}", "null", '{"generator_version": 1}', '{"generator_version": 1, "metadata": 3}']
-)
+THIS = f'"generator_version": {GENERATOR_VERSION}'
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", f"{{{THIS}}}", f'{{{THIS}, "metadata": 3}}'])
 def test_a_damaged_manifest_is_explained(folder, text):
     (folder / "manifest.json").write_text(text)
     (finding,) = artifact.check("pendulum", folder.parent)
