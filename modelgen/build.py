@@ -11,17 +11,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelgen import artifact
+from modelgen import artifact, drawing, lowering
 from modelgen.backends import MODULES, backend
 from modelgen.differentiate import program as differentiated
 from modelgen.equations import EquationsOfMotion
-from modelgen.lowering import mechanism
 from modelgen.manifest import GENERATOR_VERSION, Manifest, Signature
 from modelgen.metadata import Metadata
 from modelgen.program import Program
+from modelgen.sketch import Sketch, sketch
 
 if TYPE_CHECKING:
     from modelgen.robot import Robot
+
+NOTHING = Sketch((), (), ())
 
 
 @dataclass
@@ -55,7 +57,7 @@ def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildRe
         equations = equations_of_motion(robot)
     with report.stage("checks"):
         inspect(robot, equations)
-    return build_from_equations(equations, metadata(robot), content_hash(robot), directory, report)
+    return build_from_equations(equations, metadata(robot), content_hash(robot), directory, report, sketch(robot))
 
 
 def build_from_equations(
@@ -64,18 +66,23 @@ def build_from_equations(
     model_hash: str,
     directory: str | Path,
     report: BuildReport | None = None,
+    drawn: Sketch = NOTHING,
 ) -> BuildReport:
     """The same from equations of motion, however they were derived."""
     report = report or BuildReport(metadata.name, str(Path(directory) / metadata.name))
     with report.stage("program"):
-        implicit = mechanism(equations)
+        implicit = lowering.mechanism(equations)
     with report.stage("derivatives"):
         program = differentiated(implicit)
     report.operations = program.operations()
     emitted: dict[str, dict[str, bytes]] = {}
-    for name in MODULES:
+    for name in (*MODULES, drawing.FILES):
         with report.stage(f"emit {name}"):
-            files = backend(name).emit(program, metadata.name)
+            if name == drawing.FILES:
+                points = lowering.drawing(drawn, equations.state, equations.parameters)
+                files = drawing.emit(points, drawn.segments, metadata.name)
+            else:
+                files = backend(name).emit(program, metadata.name)
         emitted[name] = {artifact.hashed(file, content): content for file, content in files.items()}
         report.source_bytes[name] = sum(map(len, files.values()))
     manifest = _manifest(program, metadata, model_hash, emitted)

@@ -293,7 +293,7 @@ def _show_text(manifest: Manifest) -> str:
         f"{task.weight_at_horizon:g} left, control {task.control_rate} Hz, simulation {task.simulation_rate} "
         "Hz",
         _operations(manifest).strip(),
-        f"model {manifest.model_hash[:12]}, artifact {manifest.hash[:12]}, backends {', '.join(manifest.files)}",
+        f"model {manifest.model_hash[:12]}, artifact {manifest.hash[:12]}, files {', '.join(manifest.files)}",
     ]
     return "\n".join(lines)
 

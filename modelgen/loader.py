@@ -6,11 +6,14 @@ theta (p,) or (N, p). The last axis of a derivative is the variable differentiat
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from modelgen import drawing
 from modelgen.artifact import find, read, verified
 from modelgen.backends import MODULES, Kernels, backend
+from modelgen.drawing import Drawing
 from modelgen.errors import ModelError, suggestion
 from modelgen.manifest import Manifest
 from modelgen.metadata import Metadata
@@ -42,6 +45,7 @@ class CompiledRobot:
         self.state_limits = kernels.constant([state.limit for state in metadata.states])
         self.input_limits = kernels.constant([entry.limit for entry in metadata.inputs])
         self._kernels = kernels
+        self._manifest = manifest
 
     def __repr__(self) -> str:
         return f"<modelgen robot {self.name}: {self.backend}, {self.dtype}, {self.hash[:12]}>"
@@ -78,6 +82,11 @@ class CompiledRobot:
                 f"Load it with modelgen.load('{self.name}', backend='casadi')."
             )
         return function(name)
+
+    @cached_property
+    def drawing(self) -> Drawing:
+        """`drawing.segments(x)`: the robot as line segments, in NumPy; `drawing.view`: what they stay within."""
+        return drawing.load(self.folder, self._manifest)
 
     def _evaluate(self, function: str, arguments: dict[str, Any], out: tuple[Any, ...] | None) -> tuple[Any, ...]:
         return self._kernels.evaluate(function, arguments, out)

@@ -13,7 +13,8 @@ from sympy import Expr, Matrix, Symbol
 from modelgen.equations import EquationsOfMotion
 from modelgen.errors import ModelError
 from modelgen.graph import BINARY, UNARY, Graph, Node
-from modelgen.program import Argument, Mechanism
+from modelgen.program import Argument, Function, Mechanism, Output, Program
+from modelgen.sketch import Sketch
 
 #: SymPy's functions, by class name, that have one operation of the graph.
 _CALLS = {
@@ -39,7 +40,7 @@ _CALLS = {
 _RESERVED = (
     "x u costate theta step i row first last block real load store half_pi a B xdot da_dx dB_dx da_dtheta "
     "dB_dtheta dH_dx dH_du dH_dtheta q dq_dx abs min range math np ir types signature torch njit warnings kernel "
-    "sincos exp log tanh sign minimum maximum"
+    "sincos exp log tanh sign minimum maximum points SEGMENTS"
 )
 _TEMPORARY = re.compile(r"[tc]\d+[sc]?")
 
@@ -81,6 +82,20 @@ def mechanism(equations: EquationsOfMotion) -> Mechanism:
         input_columns=tuple(column(input_matrix[:, j]) for j in range(input_matrix.cols)),
         state_cost=converter(cost),
     )
+
+
+def drawing(sketch: Sketch, state: Sequence[Symbol], parameters: Sequence[Symbol]) -> Program:
+    """One function, the points of a drawing, in a graph of its own: (x, theta) -> points (P, 2)."""
+    graph = Graph()
+    names = unique_names([symbol.name for symbol in (*state, *parameters)])
+    converter = _Converter(
+        graph, {symbol: graph.input(name) for symbol, name in zip((*state, *parameters), names, strict=True)}
+    )
+    for symbol, expression in sketch.definitions:
+        converter.known[symbol] = converter(expression)
+    entries = tuple(converter(entry) for point in sketch.points for entry in point)
+    x, theta = _argument(graph, "x", names[: len(state)]), _argument(graph, "theta", names[len(state) :])
+    return Program(graph, (Function("points", (x, theta), (Output("points", (len(sketch.points), 2), entries),)),))
 
 
 def _argument(graph: Graph, name: str, entries: Iterable[str]) -> Argument:

@@ -10,7 +10,7 @@ from typing import Any
 from modelgen.metadata import ActionCost, Input, Metadata, Parameter, State, Task
 
 #: Raised with every change of what a model's artifact contains; older artifacts then count as stale.
-GENERATOR_VERSION = 2
+GENERATOR_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Manifest:
     generator_version: int
     functions: dict[str, Signature]
     operations: dict[str, int]
-    files: dict[str, dict[str, str]]  # backend -> file name -> sha256
+    files: dict[str, dict[str, str]]  # backend or drawing -> file name -> sha256
 
     @property
     def hash(self) -> str:

@@ -16,6 +16,7 @@ from sympy import srepr
 from modelgen.errors import ModelError, Place, shortened, suggestion
 from modelgen.mechanics import metadata
 from modelgen.robot import Robot
+from modelgen.sketch import sketch
 
 OWN = Path("models")
 SHIPPED = Path(__file__).resolve().parent.parent / "models"
@@ -79,11 +80,12 @@ def load(name_or_path: str) -> Robot:
 
 
 def content_hash(robot: Robot) -> str:
-    """SHA-256 of what the robot states: energies, forces, cost, numbers, names, units; no line of source.
+    """SHA-256 of what the robot states: energies, forces, cost, numbers, names, units, drawing; no source.
 
     The statement itself is hashed, not the file's text: comments and layout do not matter, an edited helper
     module does, and nothing need be derived to find out that an artifact is stale.
     """
+    drawn = sketch(robot)
     statement = {
         "metadata": asdict(metadata(robot)),
         "kinetic": [srepr(energy.value) for energy in robot.kinetic],
@@ -91,6 +93,8 @@ def content_hash(robot: Robot) -> str:
         "loads": [[srepr(load.displacement), srepr(load.force)] for load in robot.loads],
         "fixed": [[constant.symbol.name, constant.value] for constant in robot.constants if constant.fixed],
         "state_cost": srepr(robot.stated_task.state_cost) if robot.stated_task else None,
+        "sketch": [[srepr(entry) for entry in point] for point in drawn.points],
+        "segments": drawn.segments,
     }
     if robot.links:
         statement["links"] = [link.statement() for link in robot.links]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sympy import Matrix
+from sympy import Expr, Matrix
 
 from modelgen.actuators import Actuators
 from modelgen.declarations import RATE, Energy, StatedTask
 from modelgen.errors import ModelError, Place, calling_place
 from modelgen.links import Link, make_link
+from modelgen.sketch import rod, stated_lines
 from modelgen.tasks import LogCos, Quadratic, Tanh, numeric_task
 
 
@@ -58,14 +59,26 @@ class Robot(Actuators):
 
     def point_mass(self, mass: object, position: Sequence[object]) -> None:
         """Add a mass (kg) at a position (m), (x, height) or (x, y, height), with its weight."""
-        self._mass(mass, position, calling_place())
+        _, where = self._mass(mass, position, calling_place())
+        self.masses.append(where)
 
     def body(self, mass: object, inertia: object, position: Sequence[object], angle: object) -> None:
         """Add a planar body: mass (kg), inertia about its centre (kg m^2), centre (x, height), angle."""
         place = calling_place()
-        self._mass(mass, position, place)
-        spin = self._velocity(self._term(angle, "angle of the body", "q", place))
-        self.kinetic.append(Energy(self._term(inertia, "inertia of the body", "q", place) * spin**2 / 2, place))
+        kilograms, where = self._mass(mass, position, place)
+        turned = self._term(angle, "angle of the body", "q", place)
+        moment = self._term(inertia, "inertia of the body", "q", place)
+        self.kinetic.append(Energy(moment * self._velocity(turned) ** 2 / 2, place))
+        self.rods.append(rod(kilograms, moment, where, turned))
+
+    def draw(self, **shape: object) -> None:
+        """Draw one shape, for `modelgen animate` and renderers; points are (x, height) or (x, y, height) in m.
+
+        line=[point, point, ...]; box=(centre, (width, height), angle); circle=(centre, radius, angle).
+        An angle, which may be left out, leans the shape to the right and gives a circle a spoke.
+        """
+        place = calling_place()
+        self.lines += stated_lines(shape, lambda value, what: self._term(value, what, "q", place), place)
 
     def kinetic_energy(self, energy: object) -> None:
         """Add a kinetic energy (J), quadratic in the rates."""
@@ -123,8 +136,8 @@ class Robot(Actuators):
         )
         self.stated_task = StatedTask(cost, numbers, place)
 
-    def _mass(self, mass: object, position: object, place: Place) -> None:
-        """Kinetic energy and weight of a mass at a position."""
+    def _mass(self, mass: object, position: object, place: Place) -> tuple[Expr, list[Expr]]:
+        """Kinetic energy and weight of a mass at a position; both, checked."""
         if not isinstance(position, tuple | list | Matrix) or len(position) not in (2, 3):
             raise ModelError(
                 f"the position is {position!r}; write (x, height) or (x, y, height), the height last.", place
@@ -133,3 +146,4 @@ class Robot(Actuators):
         where = [self._term(component, "position", "q", place) for component in position]
         self.kinetic.append(Energy(kilograms * sum(self._velocity(each) ** 2 for each in where) / 2, place))
         self.potential.append(Energy(kilograms * self.downward_acceleration * where[-1], place))
+        return kilograms, where

@@ -10,6 +10,7 @@ from sympy import Expr, Float, S, Symbol
 from modelgen.declarations import RATE, Constant, Coordinate, Drive, Energy, Joint, Load, StatedTask
 from modelgen.errors import ModelError, Place, calling_place, suggestion
 from modelgen.links import Kind, Link
+from modelgen.sketch import Line
 from modelgen.values import check_symbols, expression, identifier, number, parameter_range, positive, text
 
 
@@ -23,11 +24,14 @@ class Statement:
         "drives",
         "joints",
         "kinetic",
+        "lines",
         "links",
         "loads",
+        "masses",
         "name",
         "place",
         "potential",
+        "rods",
         "stated_task",
         "symbols",
     )
@@ -43,6 +47,9 @@ class Statement:
         self.kinetic: list[Energy] = []
         self.potential: list[Energy] = []
         self.loads: list[Load] = []
+        self.lines: list[Line] = []  # drawn
+        self.rods: list[Line] = []  # of bodies, drawn when nothing else is
+        self.masses: list[list[Expr]] = []  # positions of point masses, likewise
         self.symbols: dict[str, Symbol] = {}  # all that may stand in an expression, by name
         self.downward_acceleration: Expr = Float("9.81")
         self.stated_task: StatedTask | None = None

@@ -96,18 +96,12 @@ def energies(links: Sequence[Link], gravity: Expr, taken: Iterable[str]) -> tupl
     """Definitions, kinetic and potential energy, from positions in the world: what the recursion is checked by."""
     names = Names(taken)
     frames = _frames(links, names)
-    worlds: list[tuple[Matrix, Matrix]] = []
     moved_by: list[list[tuple[Motion, Matrix, Matrix]]] = []  # motion, its axis and its origin in the world
     kinetic = potential = S.Zero
-    for frame in frames:
-        rotation, position = _placement(frame, names)
-        turned, origin = worlds[frame.parent] if frame.parent is not None else (eye(3), zeros(3, 1))
-        here = names.matrix(f"{frame.name}_world", turned * rotation)
-        origin = names.vector(f"{frame.name}_origin", origin + turned * position)
+    for frame, (here, origin) in zip(frames, _worlds(frames, names), strict=True):
         motions = list(moved_by[frame.parent]) if frame.parent is not None else []
         if frame.motion:
             motions.append((frame.motion, names.vector(f"{frame.name}_axis", here * frame.motion.axis), origin))
-        worlds.append((here, origin))
         moved_by.append(motions)
         spin, velocity = zeros(3, 1), zeros(3, 1)  # of the frame's origin
         for motion, axis, centre in motions:
@@ -120,6 +114,33 @@ def energies(links: Sequence[Link], gravity: Expr, taken: Iterable[str]) -> tupl
         kinetic += spin.dot(frame.inertia * spin) / 2
         potential += gravity * (frame.mass * origin[2] + (here * frame.moment)[2])
     return used(names.definitions, [kinetic, potential]), kinetic, potential
+
+
+def outline(links: Sequence[Link], taken: Iterable[str]) -> tuple[tuple[Definition, ...], list[tuple[Matrix, Matrix]]]:
+    """Definitions, and lines in the world: joint to joint, and at the ends of the tree through the centre of mass."""
+    names = Names(taken)
+    frames = _frames(links, names)
+    worlds = _worlds(frames, names)
+    centres = {link.name: link.centre for link in links}
+    lines = []
+    for number, (frame, (rotation, origin)) in enumerate(zip(frames, worlds, strict=True)):
+        slides = frame.motion is not None and frame.motion.kind == "prismatic"
+        start = worlds[frame.parent][1] if frame.parent is not None else origin if slides else zeros(3, 1)
+        lines.append((start, origin))
+        if all(other.parent != number for other in frames):  # a uniform link ends twice as far away as its centre
+            lines.append((origin, origin + rotation * (2 * centres.get(frame.name, zeros(3, 1)))))
+    return tuple(names.definitions), [(start, end) for start, end in lines if start != end]
+
+
+def _worlds(frames: Sequence[Frame], names: Names) -> list[tuple[Matrix, Matrix]]:
+    """Every frame's rotation to the world's, and its origin there."""
+    worlds: list[tuple[Matrix, Matrix]] = []
+    for frame in frames:
+        rotation, position = _placement(frame, names)
+        turned, origin = worlds[frame.parent] if frame.parent is not None else (eye(3), zeros(3, 1))
+        here = names.matrix(f"{frame.name}_world", turned * rotation)
+        worlds.append((here, names.vector(f"{frame.name}_origin", origin + turned * position)))
+    return worlds
 
 
 def _frames(links: Sequence[Link], names: Names) -> list[Frame]:

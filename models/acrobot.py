@@ -32,6 +32,11 @@ robot.body(
 )
 robot.apply(elbow, torque)
 
+elbow_place = (upper_length * sin(shoulder), upper_length * cos(shoulder))
+reach = 2 * lower_centre
+robot.draw(line=[(0, 0), elbow_place])
+robot.draw(line=[elbow_place, (elbow_place[0] + reach * sin(lower_angle), elbow_place[1] + reach * cos(lower_angle))])
+
 robot.task(
     state_cost=(pi * sin(shoulder / 2)) ** 2
     + (pi * sin(elbow / 2)) ** 2

@@ -22,6 +22,11 @@ robot.kinetic_energy(ball_inertia * (ball.rate / ball_radius) ** 2 / 2)
 robot.kinetic_energy((ball_inertia + beam_inertia) * beam.rate**2 / 2)
 robot.apply(beam, torque)
 
+# The ball three times as large as it is.
+drawn, along, across = 3 * ball_radius, (cos(beam), sin(beam)), (-sin(beam), cos(beam))
+robot.draw(line=[(-along[0] / 2, -along[1] / 2), (along[0] / 2, along[1] / 2)])
+robot.draw(circle=([ball * along[i] + drawn * across[i] for i in (0, 1)], drawn, ball / drawn - beam))
+
 robot.task(
     state_cost=20 * ball**2 + beam**2 + 2 * ball.rate**2 + 0.1 * beam.rate**2,
     action_cost=LogCos(0.5),

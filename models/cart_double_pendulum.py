@@ -40,6 +40,11 @@ robot.damp(cart, cart_damping)
 robot.damp(lower, hinge_damping)
 robot.damp(upper, hinge_damping)
 
+robot.draw(line=[(-1.2, 0), (1.2, 0)])
+robot.draw(box=((cart, 0), (0.2, 0.1)))
+end = (joint[0] + upper_length * sin(upper_angle), joint[1] + upper_length * cos(upper_angle))
+robot.draw(line=[(cart, 0), joint, end])
+
 robot.task(
     state_cost=10 * cart**2
     + (pi * sin(lower / 2)) ** 2

@@ -24,6 +24,9 @@ robot.point_mass(pole_mass, (cart + pole_half_length * sin(pole), pole_half_leng
 robot.apply(cart, force)
 robot.damp(cart, cart_damping)
 robot.damp(pole, pole_damping)
+robot.draw(line=[(-0.6, 0), (0.6, 0)])
+robot.draw(box=((cart, 0), (0.12, 0.06)))
+robot.draw(line=[(cart, 0), (cart + 2 * pole_half_length * sin(pole), 2 * pole_half_length * cos(pole))])
 
 
 def swing_cost(angle):

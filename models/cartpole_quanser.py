@@ -44,6 +44,10 @@ robot.dc_motor(
 robot.damp(cart, cart_damping)
 robot.damp(pole, pole_damping)
 
+robot.draw(line=[(-0.5, 0), (0.5, 0)])
+robot.draw(box=((cart, 0), (0.12, 0.06)))
+robot.draw(line=[(cart, 0), (cart + 2 * pole_half_length * sin(pole), 2 * pole_half_length * cos(pole))])
+
 robot.task(
     state_cost=25 * cart**2 + (pi * sin(pole / 2)) ** 2 + 0.5 * cart.rate**2 + 0.1 * pole.rate**2,
     action_cost=LogCos(0.1),

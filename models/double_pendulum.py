@@ -41,6 +41,9 @@ robot.apply(elbow, elbow_torque)
 robot.damp(shoulder, shoulder_damping)
 robot.damp(elbow, elbow_damping)
 
+elbow_place = along(upper_length, shoulder)
+robot.draw(line=[(0, 0), elbow_place, plus(elbow_place, along(lower_length, lower_angle))])
+
 robot.task(
     state_cost=(pi * sin(shoulder / 2)) ** 2
     + (pi * sin(elbow / 2)) ** 2

@@ -41,6 +41,10 @@ robot.dc_motor(arm, voltage, resistance=resistance, torque_constant=torque_const
 robot.damp(arm, arm_damping)
 robot.damp(pendulum, pendulum_damping)
 
+end = (arm_length * cos(arm), arm_length * sin(arm), 0)
+tip = (end[0] - 2 * sideways * sin(arm), end[1] + 2 * sideways * cos(arm), 2 * height)
+robot.draw(line=[(0, 0, -arm_length), (0, 0, 0), end, tip])
+
 robot.task(
     state_cost=arm**2 + 5 * (pi * sin(pendulum / 2)) ** 2 + 0.1 * arm.rate**2 + 0.1 * pendulum.rate**2,
     action_cost=LogCos(0.1),

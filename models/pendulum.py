@@ -15,6 +15,8 @@ centre = (length / 2 * sin(angle), length / 2 * cos(angle))
 robot.body(mass, mass * length**2 / 12, centre, angle)
 robot.apply(angle, torque)
 
+robot.draw(line=[(0, 0), (length * sin(angle), length * cos(angle))])
+
 robot.task(
     state_cost=(pi * sin(angle / 2)) ** 2 + 0.1 * angle.rate**2,
     action_cost=LogCos(0.5),

@@ -44,6 +44,10 @@ robot.body(motor_mass, rotor_inertia, joint, shoulder + gear * elbow)
 robot.apply(shoulder, shoulder_torque)
 robot.apply(elbow, elbow_torque)
 
+hand = along(2 * lower_centre, shoulder + elbow)
+robot.draw(line=[(0, 0), joint, (joint[0] + hand[0], joint[1] + hand[1])])
+robot.draw(circle=(joint, 0.08))
+
 robot.task(
     state_cost=4 * (shoulder - pi / 2) ** 2 + 4 * elbow**2 + 0.5 * shoulder.rate**2 + 0.5 * elbow.rate**2,
     action_cost=LogCos([2.5e-9, 2.5e-8]),

@@ -24,13 +24,16 @@ links = (
     (wrist, hand_mass, hand_length, robot.input("wrist_torque", 2, "N m", meaning="between forearm and hand")),
 )
 x = height = angle = 0
+drawn = [(0, 0)]
 for joint, mass, length, torque in links:
     angle += joint
     centre = (x + length / 2 * sin(angle), height + length / 2 * cos(angle))
     robot.body(mass, mass * length**2 / 12, centre, angle)
     x, height = x + length * sin(angle), height + length * cos(angle)
+    drawn.append((x, height))
     robot.apply(joint, torque)
     robot.damp(joint, damping)
+robot.draw(line=drawn)
 
 robot.task(
     state_cost=4 * shoulder**2

@@ -29,6 +29,12 @@ robot.apply(pitch, arm * (left - right))
 robot.damp(across, drag)
 robot.damp(height, drag)
 
+right_end = (across + arm * cos(pitch), height - arm * sin(pitch))
+left_end = (across - arm * cos(pitch), height + arm * sin(pitch))
+robot.draw(line=[left_end, right_end])
+for end in (left_end, right_end):
+    robot.draw(box=((end[0] + arm / 5 * sin(pitch), end[1] + arm / 5 * cos(pitch)), (arm / 2, arm / 20), pitch))
+
 robot.task(
     state_cost=across**2
     + height**2

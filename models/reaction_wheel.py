@@ -24,6 +24,10 @@ robot.body(wheel_mass, wheel_inertia, (length * sin(pendulum), length * cos(pend
 robot.apply(wheel, torque)
 robot.damp(wheel, wheel_damping)
 
+tip = (length * sin(pendulum), length * cos(pendulum))
+robot.draw(line=[(0, 0), tip])
+robot.draw(circle=(tip, length / 4, pendulum + wheel))
+
 # Where the wheel stands does not matter, and how fast it spins matters little.
 robot.task(
     state_cost=(pi * sin(pendulum / 2)) ** 2 + 0.05 * pendulum.rate**2 + 1e-5 * wheel.rate**2,

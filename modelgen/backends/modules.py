@@ -22,9 +22,9 @@ def emitted_module(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except ImportError as error:
-        raise ArtifactError(f"{path} needs a package that is not installed: {error}.") from error
-    finally:
-        if not hasattr(module, "hamiltonian_gradient"):
-            del sys.modules[name]
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, ImportError):
+            raise ArtifactError(f"{path} needs a package that is not installed: {error}.") from error
+        raise
     return module

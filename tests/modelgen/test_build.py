@@ -60,7 +60,7 @@ def test_report(tmp_path):
     written = json.loads((tmp_path / "pendulum" / artifact.REPORT).read_text())
     assert written["seconds"] == report.seconds
     assert {"equations of motion", "program", "derivatives", "emit numba"} <= report.seconds.keys()
-    assert set(report.source_bytes) == {"numba", "casadi", "torch"}
+    assert set(report.source_bytes) == {"numba", "casadi", "torch", "drawing"}
     assert report.operations["dynamics"] > 0
     manifest = (tmp_path / "pendulum" / artifact.MANIFEST).read_text()
     assert "seconds" not in manifest
