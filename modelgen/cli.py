@@ -229,9 +229,12 @@ def _verify(options: argparse.Namespace) -> int:
         inspect(robot, equations)
         if options.against:
             file = Path(options.mjcf) if options.mjcf else description(robot, modelfile.find(model))
-            engine = engines.load(options.against, file, manifest.metadata)
             kernels = load(robot.name, backend="casadi", directory=options.directory)
-            checks = compare(robot, equations, kernels, engine)
+            if file:
+                checks = compare(robot, equations, kernels, engines.load(options.against, file, manifest.metadata))
+            else:
+                rebuilt = engines.builder(options.against, robot)
+                checks = compare(robot, equations, kernels, rebuilt(kernels.nominal_parameters), rebuilt)
         else:
             checks = verify(robot, equations, load, options.directory)
         wrong = [check for check in checks if not check.passed]

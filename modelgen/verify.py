@@ -211,9 +211,10 @@ def _lagrange_residual(energies: Energies, equations: EquationsOfMotion, few: Se
 
 
 def _skew_residual(energies: Energies, equations: EquationsOfMotion, few: Sequence[list[mpf]]) -> list[mpf]:
-    """|N + N'| with N = Mdot - dc/dv beside Mdot, c being the rate-dependent part of the inertial forces.
+    """|N + N'| with N = Mdot - dc/dv beside M times the largest rate, c being the inertial forces that rates make.
 
-    For Christoffel terms c = C v the derivative dc/dv is 2C, so that N is the matrix Mdot - 2C.
+    For Christoffel terms c = C v the derivative dc/dv is 2C, so that N is the matrix Mdot - 2C. Mdot itself is no
+    measure: of an M that is constant but for the rounding of its numbers it is rounding too.
     """
     q, rows = len(equations.coordinates), len(equations.velocities)
     matrix = exact(energies.arguments, list(equations.mass_matrix), equations.definitions)
@@ -232,7 +233,8 @@ def _skew_residual(energies: Energies, equations: EquationsOfMotion, few: Sequen
         mdot = slope(moved, [mpf(0)], 0)
         columns = [slope(lambda at: inertial(*at), point, q + j) for j in range(rows)]
         difference = [[mdot[i * rows + j] - columns[j][i] for j in range(rows)] for i in range(rows)]
-        size = max((abs(value) for value in (*mdot, *(entry for column in columns for entry in column))), default=0)
+        size = max(map(abs, (*mdot, *(entry for column in columns for entry in column))))
+        size = max(size, max(map(abs, matrix(*point))) * max(map(abs, point[q : 2 * q])))
         symmetric = max(abs(difference[i][j] + difference[j][i]) for i in range(rows) for j in range(rows))
         result.append(symmetric / size if size else symmetric)
     return result

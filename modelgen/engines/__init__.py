@@ -1,15 +1,16 @@
 """Other engines to hold an artifact against, one file each behind `Engine` and one line in `ENGINES`.
 
-An engine's file has `load(path, metadata) -> Engine`: it reads the robot's description in the engine's own format,
-finds the coordinates and inputs in it by name, and refuses with a ModelError what cannot be compared.
+An engine's file has two functions. `load(path, metadata) -> Engine` reads the robot's description in the engine's own
+format, finds the coordinates and inputs in it by name, and refuses with a ModelError what cannot be compared.
+`build(tree) -> Mechanism` makes the engine's robot from the links of a model file (`tree.Tree`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
@@ -18,9 +19,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from modelgen.robot import Robot
+
     Array = NDArray[np.float64]
 
 ENGINES = {"mujoco": "modelgen.engines.mujoco", "pinocchio": "modelgen.engines.pinocchio"}
+PACKAGES = {"mujoco": ("MuJoCo", "mujoco"), "pinocchio": ("Pinocchio", "pin")}  # in words, and for pip
 
 
 class Engine(Protocol):
@@ -34,10 +38,33 @@ class Engine(Protocol):
     def acceleration(self, x: Array, u: Array) -> Array:
         """vdot (N, n_q) at the states x = (q, v) (N, 2 n_q) and inputs u (N, m)."""
 
+    def derivative(self, x: Array, u: Array) -> Array:
+        """dvdot/dx (N, n_q, 2 n_q)."""
+
 
 def load(engine: str, path: Path, metadata: Metadata) -> Engine:
     """The robot as `engine` reads it from `path`; raises ModelError where the two cannot be compared."""
     return cast(Engine, import_module(ENGINES[engine]).load(path, metadata))
+
+
+def builder(engine: str, robot: Robot) -> Callable[[Array], Engine]:
+    """theta -> the robot in `engine`, made from its links; raises ModelError for what has no place there."""
+    from modelgen.engines.tree import Description, Driven
+
+    described, module = Description(robot), import_module(ENGINES[engine])
+    return lambda theta: Driven(module.build(described.tree(theta)), described.forces(theta))
+
+
+def package(engine: str) -> Any:
+    """The engine's own package."""
+    name, distribution = PACKAGES[engine]
+    try:
+        return import_module(engine)
+    except ImportError as error:
+        raise ModelError(
+            f"{name} is not installed, so there is nothing to compare with. Install it with "
+            f"`pip install {distribution}`."
+        ) from error
 
 
 def matched(wanted: Sequence[str], present: Sequence[str], what: str, path: Path) -> list[int]:

@@ -1,32 +1,38 @@
-"""MuJoCo as the other engine: reads an MJCF file whose joints and actuators bear the model file's names."""
+"""MuJoCo as the other engine: from links, or from an MJCF file whose names are those of the model file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.engines import matched
+from modelgen.engines import matched, package
+from modelgen.engines.differences import by_state
+from modelgen.engines.tree import Tree
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 
 Array = NDArray[np.float64]
 
+NOTHING = 1e-14  # kg, kg m^2
+
 
 class MuJoCo:
-    """One MJCF model, evaluated one sample after the other."""
+    """One model, evaluated one sample after the other; its inputs are actuators, or without them forces on joints."""
 
-    def __init__(self, mujoco: Any, model: Any, joints: Sequence[int], actuators: Sequence[int]) -> None:
+    def __init__(self, mujoco: Any, model: Any, joints: Sequence[int], actuators: Sequence[int] | None = None) -> None:
         self.label = f"mujoco {mujoco.__version__}"
         self._mujoco = mujoco
         self._model = model
         self._data = mujoco.MjData(model)
         self._joints = list(joints)  # of hinges and slides the number is also the address in qpos and qvel
-        self._actuators = list(actuators)
+        self._inputs = self._data.qfrc_applied if actuators is None else self._data.ctrl
+        self._rows = self._joints if actuators is None else list(actuators)
+        flags = mujoco.mjtDisableBit
+        model.opt.disableflags |= int(flags.mjDSBL_CONSTRAINT) | int(flags.mjDSBL_CLAMPCTRL)
 
     def mass_matrix(self, q: Array) -> Array:
         """M (N, n_q, n_q), rotor inertias (armature) included."""
@@ -34,7 +40,7 @@ class MuJoCo:
         result = np.empty((len(q), size, size))
         column = np.empty(size)
         for sample, position in enumerate(q):
-            self._forward(position, np.zeros(size), np.zeros(len(self._actuators)))
+            self._forward(position, np.zeros(size), np.zeros(len(self._rows)))
             for j in range(size):
                 self._mujoco.mj_mulM(self._model, self._data, column, np.eye(size)[self._joints[j]])
                 result[sample, :, j] = column[self._joints]
@@ -49,21 +55,20 @@ class MuJoCo:
             result[sample] = self._data.qacc[self._joints]
         return result
 
+    def derivative(self, x: Array, u: Array) -> Array:
+        """dvdot/dx (N, n_q, 2 n_q) by differences."""
+        return by_state(self.acceleration, x, u)
+
     def _forward(self, q: Array, v: Array, u: Array) -> None:
         self._data.qpos[self._joints] = q
         self._data.qvel[self._joints] = v
-        self._data.ctrl[self._actuators] = u
+        self._inputs[self._rows] = u
         self._mujoco.mj_forward(self._model, self._data)
 
 
 def load(path: Path, metadata: Metadata) -> MuJoCo:
     """The robot of an MJCF file; a hinge or slide for every coordinate and an actuator for every input, by name."""
-    try:
-        mujoco: Any = import_module("mujoco")
-    except ImportError as error:
-        raise ModelError(
-            "MuJoCo is not installed, so there is nothing to compare with. Install it with `pip install mujoco`."
-        ) from error
+    mujoco = package("mujoco")
     try:
         model = mujoco.MjModel.from_xml_path(str(path))
     except (ValueError, OSError) as error:
@@ -83,6 +88,39 @@ def load(path: Path, metadata: Metadata) -> MuJoCo:
     inputs = [each.name for each in metadata.inputs]
     joints = matched(coordinates, [model.joint(i).name for i in range(model.njnt)], "joint", path)
     actuators = matched(inputs, [model.actuator(i).name for i in range(model.nu)], "actuator", path)
-    flags = mujoco.mjtDisableBit
-    model.opt.disableflags |= int(flags.mjDSBL_CONSTRAINT) | int(flags.mjDSBL_CLAMPCTRL)
     return MuJoCo(mujoco, model, joints, actuators)
+
+
+def build(tree: Tree) -> MuJoCo:
+    """The robot of a tree; a body without mass or size gets `NOTHING`, for MuJoCo refuses zeros."""
+    mujoco = package("mujoco")
+    spec = mujoco.MjSpec()
+    spec.option.gravity = (0, 0, -tree.gravity)
+    kinds = {"revolute": mujoco.mjtJoint.mjJNT_HINGE, "prismatic": mujoco.mjtJoint.mjJNT_SLIDE}
+    made: list[Any] = []
+    for body in tree.bodies:
+        parent = spec.worldbody if body.parent is None else made[body.parent]
+        moments, axes = np.linalg.eigh(body.inertia)
+        axes[:, 2] *= np.linalg.det(axes)
+        at = dict(pos=body.position, quat=_quaternion(mujoco, body.rotation))
+        mass = dict(mass=max(body.mass, NOTHING), ipos=body.centre, iquat=_quaternion(mujoco, axes))
+        made.append(parent.add_body(**at, **mass, inertia=np.maximum(moments, NOTHING), explicitinertial=True))
+        for each in body.movements:
+            row = tree.coordinates.index(each.coordinate)
+            armature = tree.armature[row]
+            made[-1].add_joint(name=each.coordinate, type=kinds[each.kind], axis=each.axis, armature=armature)
+    try:
+        model = spec.compile()
+    except ValueError as error:
+        raise ModelError(
+            f"MuJoCo does not take the links of `{tree.name}`: {' '.join(str(error).split())}. "
+            "Compare with --against pinocchio."
+        ) from error
+    joints = matched(tree.coordinates, [model.joint(i).name for i in range(model.njnt)], "joint", Path(tree.name))
+    return MuJoCo(mujoco, model, joints)
+
+
+def _quaternion(mujoco: Any, rotation: Array) -> Array:
+    result = np.empty(4)
+    mujoco.mju_mat2Quat(result, np.ascontiguousarray(rotation).ravel())
+    return result

@@ -1,4 +1,4 @@
-"""Pinocchio as the other engine: the mechanism from an MJCF file as Pinocchio reads it, the actuators as read here.
+"""Pinocchio as the other engine: from links, or from an MJCF file as Pinocchio reads it, its actuators as read here.
 
 Pinocchio knows bodies, joints and rotor inertias of an MJCF file, but no actuators.
 """
@@ -6,16 +6,16 @@ Pinocchio knows bodies, joints and rotor inertias of an MJCF file, but no actuat
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.engines import matched
+from modelgen.engines import matched, package
+from modelgen.engines.tree import Driven, Tree
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 
@@ -33,38 +33,45 @@ class Drive:
 
 
 class Pinocchio:
-    """One mechanism, evaluated one sample after the other."""
+    """One mechanism moved by forces on its joints, evaluated one sample after the other."""
 
-    def __init__(self, pinocchio: Any, model: Any, names: Sequence[str], drives: Sequence[Drive]) -> None:
+    def __init__(self, pinocchio: Any, model: Any, names: Sequence[str]) -> None:
         self.label = f"pinocchio {pinocchio.__version__}"
         self._pinocchio = pinocchio
         self._model = model
         self._data = model.createData()
         self._order = [int(model.joints[model.getJointId(name)].idx_v) for name in names]
-        self._drives = [(names.index(drive.joint), drive) for drive in drives]
 
     def mass_matrix(self, q: Array) -> Array:
         """M (N, n_q, n_q), rotor inertias (armature) included."""
         result = np.empty((len(q), q.shape[1], q.shape[1]))
         for sample, position in enumerate(q):
-            upper = np.triu(self._pinocchio.crba(self._model, self._data, self._sorted(position)))
-            result[sample] = (upper + np.triu(upper, 1).T)[np.ix_(self._order, self._order)]
+            upper = self._pinocchio.crba(self._model, self._data, self._sorted(position))
+            result[sample] = _mirrored(upper)[np.ix_(self._order, self._order)]
         return result
 
     def acceleration(self, x: Array, u: Array) -> Array:
-        """vdot (N, n_q) with the joints' damping and the actuators, without contacts, limits and dry friction."""
-        size = x.shape[1] // 2
-        result = np.empty((len(x), size))
-        damping = np.asarray(self._model.damping)[self._order]
-        for sample, (state, inputs) in enumerate(zip(x, u, strict=True)):
-            q, v = state[:size], state[size:]
-            force = -damping * v
-            for (row, drive), value in zip(self._drives, inputs, strict=True):
-                bias = np.dot(drive.bias, (1.0, drive.gear * q[row], drive.gear * v[row]))
-                force[row] += drive.gear * (drive.gain * value + bias)
-            arguments = (self._sorted(each) for each in (q, v, force))
+        """vdot (N, n_q) under the forces u (N, n_q), without contacts, limits and friction."""
+        result = np.empty(u.shape)
+        for sample, arguments in enumerate(self._arguments(x, u)):
             result[sample] = self._pinocchio.aba(self._model, self._data, *arguments)[self._order]
         return result
+
+    def derivative(self, x: Array, u: Array) -> Array:
+        """dvdot/dx (N, n_q, 2 n_q) at the same forces, by Pinocchio's own derivatives."""
+        size = u.shape[1]
+        result = np.empty((len(x), size, 2 * size))
+        rows = np.ix_(self._order, self._order)
+        for sample, arguments in enumerate(self._arguments(x, u)):
+            self._pinocchio.computeABADerivatives(self._model, self._data, *arguments)
+            result[sample] = np.hstack([self._data.ddq_dq[rows], self._data.ddq_dv[rows]])
+        return result
+
+    def _arguments(self, x: Array, u: Array) -> Iterator[tuple[Array, Array, Array]]:
+        """Position, velocity and forces of each sample, in Pinocchio's order."""
+        size = u.shape[1]
+        for state, forces in zip(x, u, strict=True):
+            yield self._sorted(state[:size]), self._sorted(state[size:]), self._sorted(forces)
 
     def _sorted(self, values: Array) -> Array:
         """From the order of the model file to Pinocchio's."""
@@ -73,14 +80,43 @@ class Pinocchio:
         return result
 
 
-def load(path: Path, metadata: Metadata) -> Pinocchio:
+def _mirrored(upper: Array) -> Array:
+    triangle = np.triu(upper)
+    return np.asarray(triangle + np.triu(triangle, 1).T, np.float64)
+
+
+class Actuators:
+    """The forces of an MJCF file on the joints: damping and actuators, all affine in the state."""
+
+    def __init__(self, damping: Array, drives: Sequence[tuple[int, Drive]]) -> None:
+        self._damping = damping
+        self._drives = drives
+
+    def value(self, x: Array, u: Array) -> Array:
+        """(N, n_q)."""
+        size = len(self._damping)
+        q, v = x[:, :size], x[:, size:]
+        force = -self._damping * v
+        for (row, drive), value in zip(self._drives, u.T, strict=True):
+            constant, by_q, by_v = drive.bias
+            bias = constant + by_q * drive.gear * q[:, row] + by_v * drive.gear * v[:, row]
+            force[:, row] += drive.gear * (drive.gain * value + bias)
+        return force
+
+    def slope(self, x: Array, _u: Array) -> Array:
+        """(N, n_q, 2 n_q)."""
+        size = len(self._damping)
+        slope = np.hstack([np.zeros((size, size)), -np.diag(self._damping)])
+        for row, drive in self._drives:
+            _, by_q, by_v = drive.bias
+            slope[row, row] += drive.gear**2 * by_q
+            slope[row, size + row] += drive.gear**2 * by_v
+        return np.tile(slope, (len(x), 1, 1))
+
+
+def load(path: Path, metadata: Metadata) -> Driven:
     """The robot of an MJCF file; one joint a body, a joint for every coordinate and an actuator for every input."""
-    try:
-        pinocchio: Any = import_module("pinocchio")
-    except ImportError as error:
-        raise ModelError(
-            "Pinocchio is not installed, so there is nothing to compare with. Install it with `pip install pin`."
-        ) from error
+    pinocchio = package("pinocchio")
     try:
         root = ElementTree.parse(path).getroot()
         model = pinocchio.buildModelFromMJCF(str(path))
@@ -100,7 +136,32 @@ def load(path: Path, metadata: Metadata) -> Pinocchio:
     drives = [_drive(each, path) for each in root.findall("./actuator/*")]
     names = [str(each.get("name")) for each in root.findall("./actuator/*")]
     order = matched([each.name for each in metadata.inputs], names, "actuator", path)
-    return Pinocchio(pinocchio, model, coordinates, [drives[place] for place in order])
+    mechanism = Pinocchio(pinocchio, model, coordinates)
+    damping = np.asarray(model.damping)[[int(model.joints[model.getJointId(name)].idx_v) for name in coordinates]]
+    rows = [(coordinates.index(drives[place].joint), drives[place]) for place in order]
+    return Driven(mechanism, Actuators(damping, rows))
+
+
+def build(tree: Tree) -> Pinocchio:
+    """The robot of a tree, a joint for every coordinate."""
+    pinocchio = package("pinocchio")
+    model = pinocchio.Model()
+    model.name = tree.name
+    model.gravity.linear = np.array([0, 0, -tree.gravity])
+    kinds = {"revolute": pinocchio.JointModelRevoluteUnaligned, "prismatic": pinocchio.JointModelPrismaticUnaligned}
+    placed: list[tuple[int, Any]] = []  # of each body: its joint, and where its frame stands on it
+    for body in tree.bodies:
+        joint, frame = (0, pinocchio.SE3.Identity()) if body.parent is None else placed[body.parent]
+        frame = frame * pinocchio.SE3(body.rotation, body.position)
+        for each in body.movements:
+            joint, frame = model.addJoint(joint, kinds[each.kind](each.axis), frame, each.coordinate), frame.Identity()
+        model.appendBodyToJoint(joint, pinocchio.Inertia(body.mass, body.centre, body.inertia), frame)
+        placed.append((joint, frame))
+    mechanism = Pinocchio(pinocchio, model, tree.coordinates)
+    armature = np.empty(model.nv)
+    armature[[model.joints[model.getJointId(name)].idx_v for name in tree.coordinates]] = tree.armature
+    model.armature = armature
+    return mechanism
 
 
 def _drive(element: ElementTree.Element, path: Path) -> Drive:

@@ -86,6 +86,18 @@ def test_imported_robot_moves_as_in_pinocchio(written):
     np.testing.assert_allclose(-force[rows, 0] - losses, bias, rtol=1e-9, atol=1e-9)
 
 
+def test_imported_robot_is_proven_by_the_other_engines(written, capsys):
+    """From a URDF to kernels that two engines agree with, without a line written by hand."""
+    for engine in ("pinocchio", "mujoco"):
+        pytest.importorskip(engine)
+    written(*ROBOT)
+    assert main(["import", "machine.urdf"]) == 0
+    assert main(["build", "machine"]) == 0
+    for engine in ("pinocchio", "mujoco"):
+        assert main(["verify", "machine", "--against", engine]) == 0, capsys.readouterr().out
+        assert "5 checks passed, 0 failed, 0 skipped" in capsys.readouterr().out
+
+
 def test_file_is_readable(written):
     text = model_file(written(*ROBOT), "machine")
     assert 'arm = robot.revolute("arm", limit=2.5, rate_limit=3)' in text
