@@ -149,19 +149,28 @@ def build(tree: Tree) -> Pinocchio:
     model.name = tree.name
     model.gravity.linear = np.array([0, 0, -tree.gravity])
     kinds = {"revolute": pinocchio.JointModelRevoluteUnaligned, "prismatic": pinocchio.JointModelPrismaticUnaligned}
-    placed: list[tuple[int, Any]] = []  # of each body: its joint, and where its frame stands on it
-    for body in tree.bodies:
-        joint, frame = (0, pinocchio.SE3.Identity()) if body.parent is None else placed[body.parent]
+    placed: dict[int | None, tuple[int, Any]] = {None: (0, pinocchio.SE3.Identity())}  # joint, the frame's place on it
+    for number in _depth_first(tree, None):
+        body = tree.bodies[number]
+        joint, frame = placed[body.parent]
         frame = frame * pinocchio.SE3(body.rotation, body.position)
         for each in body.movements:
             joint, frame = model.addJoint(joint, kinds[each.kind](each.axis), frame, each.coordinate), frame.Identity()
         model.appendBodyToJoint(joint, pinocchio.Inertia(body.mass, body.centre, body.inertia), frame)
-        placed.append((joint, frame))
+        placed[number] = (joint, frame)
     mechanism = Pinocchio(pinocchio, model, tree.coordinates)
     armature = np.empty(model.nv)
     armature[[model.joints[model.getJointId(name)].idx_v for name in tree.coordinates]] = tree.armature
     model.armature = armature
     return mechanism
+
+
+def _depth_first(tree: Tree, root: int | None) -> Iterator[int]:
+    """The order of joints that Pinocchio's algorithms rely on."""
+    for number, body in enumerate(tree.bodies):
+        if body.parent == root:
+            yield number
+            yield from _depth_first(tree, number)
 
 
 def _drive(element: ElementTree.Element, path: Path) -> Drive:
