@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modelgen import artifact, drawing, lowering
-from modelgen.backends import MODULES, backend
+from modelgen.backends import MODULES, emitter
 from modelgen.differentiate import program as differentiated
 from modelgen.equations import EquationsOfMotion
 from modelgen.manifest import GENERATOR_VERSION, Manifest, Signature
@@ -60,6 +60,20 @@ def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildRe
     return build_from_equations(equations, metadata(robot), content_hash(robot), directory, report, sketch(robot))
 
 
+def export(robot: Robot, target: str) -> dict[str, bytes]:
+    """The files of one of `EXPORTS`, named after the robot, made from its model file alone.
+
+    Raises ModelError for a mistake in the model.
+    """
+    from modelgen.inspection import inspect
+    from modelgen.mechanics import equations_of_motion, metadata
+
+    equations = equations_of_motion(robot)
+    inspect(robot, equations)
+    files = emitter(target).emit(differentiated(lowering.mechanism(equations)), metadata(robot))
+    return {name if name.startswith(robot.name) else f"{robot.name}_{name}": text for name, text in files.items()}
+
+
 def build_from_equations(
     equations: EquationsOfMotion,
     metadata: Metadata,
@@ -80,9 +94,9 @@ def build_from_equations(
         with report.stage(f"emit {name}"):
             if name == drawing.FILES:
                 points = lowering.drawing(drawn, equations.state, equations.parameters)
-                files = drawing.emit(points, drawn.segments, metadata.name)
+                files = drawing.emit(points, drawn.segments, metadata)
             else:
-                files = backend(name).emit(program, metadata.name)
+                files = emitter(name).emit(program, metadata)
         emitted[name] = {artifact.hashed(file, content): content for file, content in files.items()}
         report.source_bytes[name] = sum(map(len, files.values()))
     manifest = _manifest(program, metadata, model_hash, emitted)

@@ -1,4 +1,4 @@
-"""The command `modelgen`: new, import, build, check, show, verify."""
+"""The command `modelgen`: new, import, build, check, show, verify, export."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from modelgen.commands import export
 from modelgen.engines import ENGINES
 from modelgen.errors import ModelError
 
@@ -78,6 +79,8 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--against", choices=sorted(ENGINES), help="compare with another engine instead")
     verify.add_argument("--mjcf", metavar="PATH", help="the robot as the engine reads it (default: NAME.xml)")
     verify.set_defaults(command=_verify)
+
+    export.add(commands)
 
     for command in (build, check):
         command.add_argument("--directory", default=DIRECTORY, help=f"folder of artifacts (default: {DIRECTORY})")

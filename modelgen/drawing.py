@@ -16,6 +16,7 @@ from modelgen.backends.modules import emitted_module
 from modelgen.backends.shapes import check_shape, sample_count
 from modelgen.backends.source import Dialect, listing
 from modelgen.manifest import Manifest
+from modelgen.metadata import Metadata
 from modelgen.program import Program
 
 Array = NDArray[np.float64]
@@ -39,7 +40,7 @@ def points(x, theta):
 _CALLS = {name: f"arc{name[1:]}" for name in ("asin", "acos", "atan")} | {"atan2": "arctan2", "pow": "power"}
 
 
-def emit(program: Program, segments: Sequence[tuple[int, int]], robot: str) -> dict[str, bytes]:
+def emit(program: Program, segments: Sequence[tuple[int, int]], robot: Metadata) -> dict[str, bytes]:
     """One module that needs only NumPy; `program` is that of `lowering.drawing`."""
     (function,) = program.functions
     (output,) = function.outputs
@@ -54,7 +55,7 @@ def emit(program: Program, segments: Sequence[tuple[int, int]], robot: str) -> d
     body += [f"{name} = {text}" for name, text in lines.assignments]
     entries = enumerate(lines.roots[node] for node in output.entries)
     body += [f"points[:, {index // 2}, {index % 2}] = {text}" for index, text in entries]
-    head = _HEADER.format(robot=robot, segments=[list(pair) for pair in segments], count=output.shape[0])
+    head = _HEADER.format(robot=robot.name, segments=[list(pair) for pair in segments], count=output.shape[0])
     return {"drawing.py": (head + "".join(f"    {line}\n" for line in [*body, "return points"])).encode()}
 
 

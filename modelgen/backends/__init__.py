@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from modelgen.manifest import Manifest
+from modelgen.metadata import Metadata
 from modelgen.program import Program
 
-#: The one place where a backend is listed; modules are imported when they are used.
+#: The one place where a backend of the artifacts is listed; modules are imported when they are used.
 MODULES = {
     "numba": "modelgen.backends.numba",
     "casadi": "modelgen.backends.casadi",
     "torch": "modelgen.backends.torch",
+}
+#: What `modelgen export` writes on demand; a module of these needs no `load`.
+EXPORTS = {
+    "c": "modelgen.backends.c",
+    "casadi": "modelgen.backends.casadi",
 }
 
 
@@ -28,11 +34,15 @@ class Kernels(Protocol):
         """The outputs of a function; arrays are checked, `theta` is (p,) or (N, p)."""
 
 
-class Backend(Protocol):
-    """What a backend's module offers."""
+class Emitter(Protocol):
+    """What an export's module offers."""
 
-    def emit(self, program: Program, robot: str) -> dict[str, bytes]:
+    def emit(self, program: Program, robot: Metadata) -> dict[str, bytes]:
         """File name -> content, the same bytes for the same program on every machine."""
+
+
+class Backend(Emitter, Protocol):
+    """What a backend's module offers."""
 
     def load(self, folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> Kernels:
         """The kernels of an artifact whose files have been checked."""
@@ -40,3 +50,7 @@ class Backend(Protocol):
 
 def backend(name: str) -> Backend:
     return cast(Backend, import_module(MODULES[name]))
+
+
+def emitter(name: str) -> Emitter:
+    return cast(Emitter, import_module((MODULES | EXPORTS)[name]))

@@ -19,6 +19,7 @@ from modelgen.backends.threads import threads
 from modelgen.errors import ArtifactError, ModelError, suggestion
 from modelgen.graph import UNARY, Graph, Node
 from modelgen.manifest import Manifest
+from modelgen.metadata import Metadata
 from modelgen.program import Function, Program
 
 _OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -36,12 +37,19 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def emit(program: Program, robot: str) -> dict[str, bytes]:
-    """One file a function: its text is what casadi.Function.deserialize reads, in Python, C++ and MATLAB."""
+def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
+    """One file a function: what casadi.Function.load reads, in Python, C++ and MATLAB."""
     return {
-        f"{function.name}.casadi": _function(program.graph, function, robot).serialize().encode()
+        f"{function.name}.casadi": _serialized(_function(program.graph, function, robot.name))
         for function in program.functions
     }
+
+
+def _serialized(function: Any) -> bytes:
+    serializer = casadi.StringSerializer()
+    serializer.pack(function)
+    text: str = serializer.encode()
+    return text.encode()
 
 
 def _function(graph: Graph, function: Function, robot: str) -> Any:
@@ -83,7 +91,7 @@ def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> Casadi
     functions = {}
     for name in manifest.files["casadi"]:
         try:
-            functions[name.rpartition("_")[0]] = casadi.Function.deserialize((folder / name).read_text())
+            functions[name.rpartition("_")[0]] = casadi.Function.load(str(folder / name))
         except RuntimeError as error:
             raise ArtifactError(
                 f"{folder / name} cannot be read by CasADi {casadi.CasadiMeta.version()}; it may have been "

@@ -15,6 +15,7 @@ from modelgen.backends.source import Dialect, listing
 from modelgen.backends.threads import chunk_count, run_chunks
 from modelgen.graph import Graph, Node
 from modelgen.manifest import Manifest
+from modelgen.metadata import Metadata
 from modelgen.program import Function, Program
 
 #: Functions that are not in `math`: built in, or in the prelude.
@@ -25,11 +26,11 @@ _WIDE = 8
 _BLOCK = 64  # samples
 
 
-def emit(program: Program, robot: str) -> dict[str, bytes]:
+def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
     """One module that needs only Numba."""
     prelude = Path(__file__).with_name("numba_prelude.py").read_text(encoding="utf-8")
     _, _, helpers = prelude.partition('"""\n\n')
-    parts = [f'"""{robot}: kernels for Numba, made by modelgen; not to be edited."""\n\n{helpers.rstrip()}\n']
+    parts = [f'"""{robot.name}: kernels for Numba, made by modelgen; not to be edited."""\n\n{helpers.rstrip()}\n']
     parts += [_kernel(program, function) for function in program.functions]
     return {"numba.py": "\n\n".join(parts).encode()}
 

@@ -16,6 +16,7 @@ from modelgen.backends.shapes import check_shape, sample_count
 from modelgen.backends.source import Dialect, listing
 from modelgen.errors import ModelError
 from modelgen.manifest import Manifest
+from modelgen.metadata import Metadata
 from modelgen.program import Function, Program
 
 _HEADER = '''"""{robot}: functions for Torch, made by modelgen; not to be edited.
@@ -34,9 +35,9 @@ def _rows(x, shape, *entries):
 '''
 
 
-def emit(program: Program, robot: str) -> dict[str, bytes]:
+def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
     """One module that needs only Torch."""
-    parts = [_HEADER.replace("{robot}", robot)]
+    parts = [_HEADER.replace("{robot}", robot.name)]
     parts += [_function(program, function) for function in program.functions]
     return {"torch.py": "\n\n".join(parts).encode()}
 

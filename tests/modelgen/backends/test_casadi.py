@@ -1,11 +1,16 @@
 """The CasADi backend: functions for optimisation problems, and the batch over them."""
 
+import subprocess
+import sys
+
 import casadi
 import numpy as np
 import pytest
 import torch
 
 import modelgen
+from modelgen import artifact
+from modelgen.cli import main
 from modelgen.errors import ModelError
 
 
@@ -58,3 +63,34 @@ def test_an_unknown_function_gets_a_suggestion(robot):
 def test_a_wrong_call_is_explained(robot):
     with pytest.raises(ModelError, match=r"`x` has shape \(2, 5\)"):
         robot.state_cost(np.zeros((2, 5)))
+
+
+FRESH = """
+import sys, casadi, numpy
+f = casadi.Function.load(sys.argv[1])
+assert f.name_in() == ["x", "u", "theta"] and f.name_out() == ["xdot"]
+x, u, theta = casadi.SX.sym("x", 4), casadi.SX.sym("u"), casadi.SX.sym("theta", 5)  # parameters are inputs as well
+slope = casadi.Function("slope", [x, u, theta], [casadi.jacobian(f(x, u, theta), theta)])
+values = [[0.1, 0.2, 0.3, 0.4], [2.0], [0.5, 0.1, 0.2, 0.1, 0.001]]
+numpy.savetxt(sys.stdout, numpy.hstack([f(*values).full(), slope(*values).full()]), "%.17g")
+assert not {"modelgen", "sympy"} & set(sys.modules)
+"""
+
+
+def test_an_exported_function_needs_only_casadi(tmp_path):
+    assert main(["export", "cartpole", "--casadi", str(tmp_path)]) == 0
+    command = [sys.executable, "-c", FRESH, str(tmp_path / "cartpole_dynamics.casadi")]
+    text = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    found = np.loadtxt(text.splitlines())
+    robot = modelgen.load("cartpole", backend="torch", directory=artifact.SHIPPED)
+    x, u, theta = np.array([[0.1, 0.2, 0.3, 0.4]]), np.array([[2.0]]), np.array([0.5, 0.1, 0.2, 0.1, 0.001])
+    x, u, theta = map(torch.from_numpy, (x, u, theta))
+    np.testing.assert_allclose(found[:, 0], robot.dynamics(x, u, theta)[0].numpy(), rtol=1e-13)
+    slopes = torch.autograd.functional.jacobian(lambda value: robot.dynamics(x, u, value)[0], theta)
+    np.testing.assert_allclose(found[:, 1:], slopes.numpy(), rtol=1e-11, atol=1e-13)
+
+
+def test_the_files_of_an_artifact_are_what_casadi_loads():
+    (path,) = (artifact.SHIPPED / "pendulum").glob("dynamics_*.casadi")
+    found = casadi.Function.load(str(path))([0.5, 0.0], [1.0], [1.0, 1.0])
+    np.testing.assert_allclose(found.full().ravel(), [0, 1.5 * 9.81 * np.sin(0.5) + 3], rtol=1e-14)

@@ -1,0 +1,204 @@
+"""C99 source for one sample: a header, the functions, and a driver that evaluates rows of numbers from a pipe.
+
+No allocation, no state, no dependency but libm. The number type is double unless NAME_REAL says otherwise.
+"""
+
+from __future__ import annotations
+
+from modelgen.backends.source import Dialect, listing
+from modelgen.metadata import Metadata
+from modelgen.program import Function, Program
+
+_HEADER = """\
+/* {name}: {description}
+ *
+ * Functions of one sample, made by modelgen; not to be edited. SI units; matrices row by row.
+ *     cc -std=c99 -O3 -c {name}.c
+ * computes in double; with -D{NAME}_REAL=float, wherever this header is read, in float.
+ *
+{tables}
+ */
+#ifndef {NAME}_H
+#define {NAME}_H
+
+#ifndef {NAME}_REAL
+#define {NAME}_REAL double
+#endif
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+typedef {NAME}_REAL {name}_real;
+
+{declarations}
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+_SOURCE = """\
+/* {name}: made by modelgen; not to be edited. See {name}.h. */
+
+#include "{name}.h"
+
+#include <tgmath.h>
+
+typedef {name}_real real;
+#define R(value) ((real)(value))
+
+"""
+
+#: What C99 has under another name, or treats NaN in another way than the other backends.
+_HELPERS = {
+    "sign": "static real sign(real a) { return a > 0 ? R(1) : a < 0 ? R(-1) : a; }",
+    "minimum": "static real minimum(real a, real b) { return a < b || a != a ? a : b; }",
+    "maximum": "static real maximum(real a, real b) { return a > b || a != a ? a : b; }",
+}
+
+_DRIVER = """\
+/* {name}: evaluates one function for rows of numbers from the standard input; made by modelgen, not to be edited.
+ *     cc -std=c99 -O3 {name}.c {name}_driver.c -lm -o {name}_driver
+ *     echo "x ... u ... theta ..." | ./{name}_driver dynamics
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "{name}.h"
+
+static {name}_real in[{inputs}], out[{outputs}];
+
+/* 1 when a row was read, 0 at the end, -1 within a row. */
+static int row(int count) {{
+    for (int i = 0; i < count; i++) {{
+        double value;
+        if (scanf("%lf", &value) != 1) return i == 0 && feof(stdin) ? 0 : -1;
+        in[i] = ({name}_real)value;
+    }}
+    return 1;
+}}
+
+int main(int count, char **arguments) {{
+    const char *name = count == 2 ? arguments[1] : "";
+    int found = 1, numbers = 0, results = 0;
+
+{sizes}
+    else {{
+        fprintf(stderr, "usage: {name}_driver FUNCTION < ROWS\\n{usage}");
+        return 2;
+    }}
+    while ((found = row(numbers)) > 0) {{
+{calls}
+        for (int i = 0; i < results; i++) printf(i + 1 < results ? "%.17g " : "%.17g\\n", (double)out[i]);
+    }}
+    if (found < 0) fprintf(stderr, "a row of %s has %d numbers\\n", name, numbers);
+    return found < 0;
+}}
+"""
+
+
+def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
+    """NAME.h, NAME.c and NAME_driver.c."""
+    texts = {
+        f"{robot.name}.h": _header(program, robot),
+        f"{robot.name}.c": _source(program, robot),
+        f"{robot.name}_driver.c": _driver(program, robot.name),
+    }
+    return {name: text.encode() for name, text in texts.items()}
+
+
+def _header(program: Program, robot: Metadata) -> str:
+    tables = [f"x[{i}] {each.name} ({each.unit}) {each.meaning}" for i, each in enumerate(robot.states)]
+    tables += [f"u[{i}] {each.name} ({each.unit}) {each.meaning}" for i, each in enumerate(robot.inputs)]
+    tables += [
+        f"theta[{i}] {each.name} ({each.unit}) {each.meaning}, nominally {each.value:g}"
+        for i, each in enumerate(robot.parameters)
+    ]
+    declarations = []
+    if robot.parameters:
+        declarations.append(
+            f"extern const {robot.name}_real {robot.name}_nominal[{len(robot.parameters)}];  /* theta */"
+        )
+    for function in program.functions:
+        shapes = ", ".join(f"{each.name} {'x'.join(map(str, each.shape)) or 'a number'}" for each in function.outputs)
+        declarations.append(f"/* {shapes} */\n{_signature(function, robot.name, f'{robot.name}_real')};")
+    return _HEADER.format(
+        name=robot.name,
+        NAME=robot.name.upper(),
+        description=_comment(robot.description),
+        tables="\n".join(f" * {_comment(line).rstrip()}" for line in tables),
+        declarations="\n\n".join(declarations),
+    )
+
+
+def _comment(text: str) -> str:
+    return " ".join(text.replace("*/", "* /").replace("/*", "/ *").split())
+
+
+def _signature(function: Function, robot: str, real: str) -> str:
+    given = [f"const {real} *{argument.name}" for argument in function.arguments]
+    made = [f"{real} *{output.name}" for output in function.outputs]
+    return f"void {robot}_{function.name}({', '.join(given + made)})"
+
+
+def _source(program: Program, robot: Metadata) -> str:
+    helpers: dict[str, str] = {}
+    functions = [_function(program, function, robot.name, helpers) for function in program.functions]
+    parts = list(helpers.values())
+    if robot.parameters:
+        values = ", ".join(f"R({each.value!r})" for each in robot.parameters)
+        parts.append(f"const real {robot.name}_nominal[{len(robot.parameters)}] = {{{values}}};")
+    return _SOURCE.format(name=robot.name) + "\n\n".join([*parts, *functions]) + "\n"
+
+
+def _function(program: Program, function: Function, robot: str, helpers: dict[str, str]) -> str:
+    def call(name: str, arguments: list[str]) -> str:
+        if name in _HELPERS:
+            helpers[name] = _HELPERS[name]
+        return f"{'fabs' if name == 'abs' else name}({', '.join(arguments)})"
+
+    graph = program.graph
+    lines = listing(graph, function, Dialect(lambda value: f"R({value!r})", call))
+    used = set(graph.reachable(function.roots))
+    body = []
+    for argument in function.arguments:
+        read = [(j, graph.operations[node].name) for j, node in enumerate(argument.entries) if node in used]
+        body += [f"const real {name} = {argument.name}[{j}];" for j, name in read] or [f"(void){argument.name};"]
+    body += [f"const real {name} = {text};" for name, text in lines.assignments]
+    for output in function.outputs:
+        body += [f"{output.name}[{j}] = {lines.roots[node]};" for j, node in enumerate(output.entries)]
+        body += [] if output.entries else [f"(void){output.name};"]
+    return "\n".join([f"{_signature(function, robot, 'real')} {{", *(f"    {line}" for line in body), "}"])
+
+
+def _driver(program: Program, robot: str) -> str:
+    sizes: list[str] = []
+    calls: list[str] = []
+    usage, widths = [], []
+    for function in program.functions:
+        addresses, position = [], 0
+        for argument in function.arguments:
+            addresses.append(f"in + {position}")
+            position += len(argument.entries)
+        numbers, position = position, 0
+        for output in function.outputs:
+            addresses.append(f"out + {position}")
+            position += len(output.entries)
+        widths.append((numbers, position))
+        test = f'if (strcmp(name, "{function.name}") == 0)'
+        sizes.append(f"    {'else ' if sizes else ''}{test} numbers = {numbers}, results = {position};")
+        calls.append(f"        {'else ' if calls else ''}{test} {robot}_{function.name}({', '.join(addresses)});")
+        usage.append(f"  {function.name}: {' '.join(argument.name for argument in function.arguments)}\\n")
+    inputs, outputs = (max(column) for column in zip(*widths, strict=True))
+    return _DRIVER.format(
+        name=robot,
+        inputs=inputs,
+        outputs=outputs,
+        sizes="\n".join(sizes),
+        calls="\n".join(calls),
+        usage="".join(usage),
+    )

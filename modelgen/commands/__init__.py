@@ -1,0 +1,1 @@
+"""Commands of `modelgen` that have a file of their own: `add` declares one, `run` runs it."""

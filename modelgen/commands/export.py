@@ -1,0 +1,51 @@
+"""`modelgen export`: a robot in other languages, written where the user says."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from modelgen.backends import EXPORTS
+from modelgen.errors import ModelError
+
+
+def add(commands: Any) -> None:
+    """Declare the command and one option for each target."""
+    parser = commands.add_parser("export", help="write C sources or CasADi functions of a robot")
+    parser.add_argument("model", metavar="NAME or PATH")
+    for target in EXPORTS:
+        parser.add_argument(f"--{target}", metavar="DIR", type=Path, help=f"folder for the {target} files")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write every target that was asked for."""
+    from modelgen import modelfile
+    from modelgen.build import export
+
+    folders = {target: getattr(options, target) for target in EXPORTS if getattr(options, target)}
+    if not folders:
+        forms = " or ".join(f"--{target} DIR" for target in EXPORTS)
+        raise ModelError(f"nothing was asked for; write modelgen export {options.model} {forms}.")
+    robot = modelfile.load(options.model)
+    for target, folder in folders.items():
+        for name, content in export(robot, target).items():
+            print(f"{write(folder / name, content)}  {len(content) / 1024:.0f} KiB")
+    return 0
+
+
+def write(path: Path, content: bytes) -> Path:
+    """The file in one step, its folder made; an older one is replaced. Raises ModelError when that fails."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            beside.write_bytes(content)
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise ModelError(f"cannot write {path}: {error.strerror or error}. Choose another folder.") from error
+    return path
