@@ -23,16 +23,25 @@ SHIPPED = Path(__file__).resolve().parent.parent / "generated"
 
 def find(name: str, directory: str | Path | None = None) -> Path:
     """The folder of the artifact NAME. Raises ModelError with a suggestion when there is none."""
-    places = [Path(directory)] if directory is not None else [Path("generated"), SHIPPED]
+    places = _places(directory)
     for place in places:
         if name and Path(name).name == name and (place / name / MANIFEST).is_file():
             return place / name
-    known = sorted({entry.parent.name for place in places for entry in place.glob(f"*/{MANIFEST}")})
-    listed = f" There are: {', '.join(known)}." if known else ""
+    names = known(directory)
+    listed = f" There are: {', '.join(names)}." if names else ""
     raise ArtifactError(
         f"There is no artifact {name!r} in {' or '.join(str(place) for place in places)}."
-        f"{suggestion(name, known)}{listed} `modelgen build {name}` makes it from its model file."
+        f"{suggestion(name, names)}{listed} `modelgen build {name}` makes it from its model file."
     )
+
+
+def known(directory: str | Path | None = None) -> list[str]:
+    """The names of all artifacts that `find` finds, sorted."""
+    return sorted({entry.parent.name for place in _places(directory) for entry in place.glob(f"*/{MANIFEST}")})
+
+
+def _places(directory: str | Path | None) -> list[Path]:
+    return [Path(directory)] if directory is not None else [Path("generated"), SHIPPED]
 
 
 def read(folder: Path) -> Manifest:

@@ -37,7 +37,8 @@ def log_cos(weights: Tensor, limits: Tensor) -> ActionCost:
     beta = 4.0 * limits**2 * weights / math.pi
 
     def cost(u: Tensor) -> Tensor:
-        return (-2.0 * beta * reach / math.pi * torch.log(torch.cos(math.pi * u / (2.0 * reach)))).sum(-1)
+        share = u.double() / (limits.double() + 1e-3)  # beside the limit the cosine has no digits in float32
+        return (-2.0 * beta * reach / math.pi * torch.log(torch.cos(math.pi / 2.0 * share))).sum(-1).to(u.dtype)
 
     return ActionCost(
         policy=lambda w: torch.clamp(2.0 * reach / math.pi * torch.atan(w / beta), -limits, limits),
@@ -71,11 +72,13 @@ def tanh(weights: Tensor, limits: Tensor) -> ActionCost:
             scale * limits * (math.log(2.0) - 2.0 * y * torch.sigmoid(-2.0 * y) - torch.log1p(torch.exp(-2.0 * y)))
         ).sum(-1)
 
-    return ActionCost(
-        policy=lambda w: limits * torch.tanh(w / scale),
-        cost_of_policy=cost_of_policy,
-        cost=lambda u: cost_of_policy(scale * torch.atanh(u / limits)),
-    )
+    def cost(u: Tensor) -> Tensor:
+        share = u.double() / limits.double()  # the same with both logarithms taken apart: finite at the limit
+        each = torch.special.xlog1py(1.0 + share, share) + torch.special.xlog1py(1.0 - share, -share)
+        total: Tensor = (weights * limits**2 * each).sum(-1)
+        return total.to(u.dtype)
+
+    return ActionCost(policy=lambda w: limits * torch.tanh(w / scale), cost_of_policy=cost_of_policy, cost=cost)
 
 
 ACTION_COSTS: dict[str, Callable[[Tensor, Tensor], ActionCost]] = {

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -19,6 +19,9 @@ from solver.errors import SolverError
 from solver.settings import Settings
 
 CHECKPOINT, RUN, METRICS, FIGURES = "checkpoint.pt", "run.json", "metrics.jsonl", "figures"
+BASELINE, MODEL = "baseline.json", "model.zip"  # instead of run.json where another algorithm was trained
+PARTS = ("iteration", "ensemble", "optimisers", "artifact_hash")  # of a checkpoint
+KEYS = ("iteration", "value_error")  # what every row of metrics.jsonl holds; the first counts
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,11 @@ def save_run(folder: Path, run: Run) -> None:
 def load_run(folder: Path) -> Run:
     """Read run.json; SolverError when the folder holds no readable run."""
     path = folder / RUN
+    if (folder / BASELINE).is_file():
+        raise SolverError(
+            f"{folder} holds a baseline, which has no value function. `solver evaluate {folder}` tests its policy, "
+            f"and `solver baseline --resume {folder}` goes on with it."
+        )
     if not path.is_file():
         runs = [str(entry.parent) for entry in folder.parent.glob(f"*/{RUN}")]
         raise SolverError(
@@ -84,8 +92,8 @@ def save_checkpoint(folder: Path, checkpoint: dict[str, Any]) -> None:
     write_atomically(folder / CHECKPOINT, lambda stream: torch.save(checkpoint, stream))
 
 
-def load_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:
-    """Read the checkpoint, weights only; SolverError when there is none or it is damaged."""
+def load_checkpoint(folder: Path, device: str = "cpu", keys: Collection[str] = PARTS) -> dict[str, Any]:
+    """Read the checkpoint, weights only; SolverError when there is none, it is damaged or lacks one of the keys."""
     path = folder / CHECKPOINT
     if not path.is_file():
         raise SolverError(f"{folder} holds no {CHECKPOINT}: training has not finished its first iteration.")
@@ -95,7 +103,7 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:
         if edited is not None:
             raise ValueError(f"the checksum of its part {edited} is wrong")
         content = torch.load(path, map_location=device, weights_only=True)
-        missing = {"iteration", "ensemble", "optimisers", "artifact_hash"} - set(content)
+        missing = set(keys) - set(content)
     except Exception as error:  # zip, zlib, pickle and Torch each have their own for bytes they cannot read
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SolverError(
@@ -109,7 +117,8 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:
 def remove_run(folder: Path) -> None:
     """Delete what a run wrote to its folder, and nothing else that may lie there."""
     try:
-        for path in [folder / CHECKPOINT, folder / METRICS, folder / RUN, *folder.glob("events.out.tfevents.*")]:
+        files = [folder / name for name in (CHECKPOINT, METRICS, RUN, BASELINE, MODEL)]
+        for path in [*files, *folder.glob("events.out.tfevents.*")]:
             path.unlink(missing_ok=True)
         if (folder / FIGURES).exists():
             shutil.rmtree(folder / FIGURES)
@@ -120,25 +129,26 @@ def remove_run(folder: Path) -> None:
 class MetricsLog:
     """metrics.jsonl, one line an iteration, and the same numbers for TensorBoard.
 
-    A resumed run drops what was logged after its checkpoint.
+    A resumed run drops what was logged after its checkpoint: all rows that count to `first` or more.
     """
 
-    def __init__(self, folder: Path, first_iteration: int) -> None:
+    def __init__(self, folder: Path, first: int, keys: Sequence[str] = KEYS) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        kept = [row for row in read_metrics(folder) if row["iteration"] < first_iteration]
+        self._counter = keys[0]
+        kept = [row for row in read_metrics(folder, keys) if row[self._counter] < first]
         text = "".join(json.dumps(row) + "\n" for row in kept)
         write_atomically(folder / METRICS, lambda stream: stream.write(text.encode()))
         self._file = (folder / METRICS).open("a")
-        self._board = SummaryWriter(str(folder), purge_step=first_iteration)
+        self._board = SummaryWriter(str(folder), purge_step=first)
 
     def write(self, row: dict[str, float]) -> None:
         """Append one iteration's metrics."""
         self._file.write(json.dumps(row) + "\n")
         self._file.flush()
         for name, number in row.items():
-            if name != "iteration":
-                self._board.add_scalar(name, number, int(row["iteration"]))
+            if name != self._counter:
+                self._board.add_scalar(name, number, int(row[self._counter]))
 
     def close(self) -> None:
         """Flush both."""
@@ -146,7 +156,7 @@ class MetricsLog:
         self._board.close()
 
 
-def read_metrics(folder: Path) -> list[dict[str, float]]:
+def read_metrics(folder: Path, keys: Sequence[str] = KEYS) -> list[dict[str, float]]:
     """All whole lines of metrics.jsonl; a line cut short by a crash is left out."""
     path = folder / METRICS
     rows = []
@@ -155,6 +165,6 @@ def read_metrics(folder: Path) -> list[dict[str, float]]:
             row = json.loads(line)
         except json.JSONDecodeError:
             continue
-        if isinstance(row, dict) and {"iteration", "value_error"} <= row.keys():
+        if isinstance(row, dict) and set(keys) <= row.keys():
             rows.append(row)
     return rows

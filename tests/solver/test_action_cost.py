@@ -138,3 +138,16 @@ def test_quadratic_policy_is_clipped() -> None:
 def test_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(SolverError, match=r"cubic.*log_cos"):
         make("cubic")
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_cost_of_a_saturated_input_keeps_its_digits_in_float32(name: str) -> None:
+    """A learned policy gives u, not w, and may sit on the limit, where the tanh barrier is 2 R a^2 log 2."""
+    u = torch.tensor([[2.5, -0.8], [-2.4999, 0.79999]], dtype=torch.float32)
+    limits = torch.tensor(LIMITS, dtype=torch.float32)
+    metadata = ActionCostMetadata(name, tuple(WEIGHTS))  # type: ignore[arg-type]
+    exact, single = make_action_cost(metadata, limits.double()).cost(u.double()), make(name, torch.float32).cost(u)
+    np.testing.assert_allclose(single, exact, rtol=1e-5)
+    if name == "tanh":
+        at_limit = sum(2.0 * w * a**2 * math.log(2.0) for w, a in zip(WEIGHTS, LIMITS, strict=True))
+        assert float(single[0]) == pytest.approx(at_limit, rel=1e-6)

@@ -1,0 +1,88 @@
+"""Every setting of a baseline run, with its meaning, and the defaults of each algorithm."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from modelgen.errors import suggestion
+from solver.errors import SolverError
+
+BaselineAlgorithm = Literal["sac", "ddpg", "ppo"]
+StartDistribution = Literal["gaussian", "uniform"]
+CHOICES = {"algorithm": get_args(BaselineAlgorithm), "start": get_args(StartDistribution)}
+LEAST = {"seed": 0, "steps": 1, "environments": 1, "minibatch": 2, "layers": 1, "width": 1}
+LEAST |= {"evaluate_every": 1, "episodes": 1}
+
+
+@dataclass(frozen=True)
+class BaselineSettings:
+    """One baseline run. Two runs with equal settings on one machine give bit-identical policies."""
+
+    algorithm: BaselineAlgorithm = "sac"
+    """Soft actor-critic, deep deterministic policy gradient, or proximal policy optimisation."""
+    start: StartDistribution = "uniform"
+    """Starts in training: gaussian, the task's (N in the paper), or uniform in the state domain (U)."""
+    randomize: bool = False
+    """Uniform domain randomisation: every episode has its own parameters."""
+    randomize_share: float = 0.15
+    """Parameters are drawn within this share of their nominal values. The default is the authors' admissible set."""
+    steps: int = 500_000
+    """Control periods to train for, over all environments."""
+    seed: int = 0
+    """Seeds the weights, the starts, the parameters and the exploration; not the starts of evaluations."""
+    environments: int = 16
+    """Episodes that are simulated side by side."""
+    learning_rate: float = 1e-3
+    """Adam's step size."""
+    minibatch: int = 256
+    """Samples per gradient step."""
+    layers: int = 2
+    """Hidden layers of every network."""
+    width: int = 128
+    """Units in each hidden layer."""
+    evaluate_every: int = 20_000
+    """Control periods between evaluations by rollouts, each with a checkpoint; episodes start anew after it."""
+    episodes: int = 100
+    """Rollouts per evaluation."""
+
+    def __post_init__(self) -> None:
+        """SolverError names the first setting of another type or out of its range."""
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise SolverError(f"setting {name} is {getattr(self, name)!r}; choices are {', '.join(choices)}")
+        if type(self.randomize) is not bool:
+            raise SolverError(f"setting randomize is {self.randomize!r}; give True or False")
+        for name, least in LEAST.items():
+            if type(getattr(self, name)) is not int or getattr(self, name) < least:
+                raise SolverError(f"setting {name} is {getattr(self, name)!r}; give a whole number of at least {least}")
+        for name, below in {"learning_rate": float("inf"), "randomize_share": 1.0}.items():
+            value = getattr(self, name)
+            if type(value) not in (int, float) or not 0.0 < value < below:
+                raise SolverError(f"setting {name} is {value!r}; give a number between 0 and {below:g}, both excluded")
+
+    @property
+    def label(self) -> str:
+        """The name in the paper's tables, such as SAC-U UDR."""
+        kind = f"{self.algorithm.upper()}-{'U' if self.start == 'uniform' else 'N'}"
+        return kind + (" UDR" if self.randomize else "")
+
+
+DEFAULTS: dict[BaselineAlgorithm, dict[str, Any]] = {
+    "sac": {},
+    "ddpg": {},
+    "ppo": {"learning_rate": 3e-4, "minibatch": 512, "steps": 2_000_000},
+}
+
+
+def baseline_settings(algorithm: str = "sac", **changes: Any) -> BaselineSettings:
+    """An algorithm's defaults with some settings changed; SolverError for an unknown algorithm or setting."""
+    names = {entry.name for entry in dataclasses.fields(BaselineSettings)}
+    for name in changes:
+        if name not in names:
+            raise SolverError(
+                f"unknown setting '{name}'.{suggestion(name, names)} Settings: {', '.join(sorted(names))}"
+            )
+    defaults = DEFAULTS.get(algorithm, {})  # type: ignore[call-overload]
+    return BaselineSettings(**{"algorithm": algorithm, **defaults, **changes})

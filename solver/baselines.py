@@ -1,0 +1,242 @@
+"""Baselines from Stable-Baselines3 on the same dynamics, starts and evaluation as the solver's own policies.
+
+Training runs in segments of `evaluate_every` control periods. Every segment starts new episodes and seeds all random
+streams by (seed, control periods done), which are thereby the whole random state: a resumed run repeats an
+uninterrupted one bit for bit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from torch import Tensor
+
+from solver.baseline_settings import BaselineSettings
+from solver.environment import RobotVectorEnv, features
+from solver.errors import DivergenceError, SolverError
+from solver.evaluation import Controller, rollouts, sample_starts, summary
+from solver.game import Game
+from solver.run_folder import (
+    BASELINE,
+    CHECKPOINT,
+    MODEL,
+    MetricsLog,
+    load_checkpoint,
+    save_checkpoint,
+    write_atomically,
+)
+from solver.stable_baselines import make_model
+from solver.training import EVALUATION_SEED, Purpose, Report, stream
+
+KEYS = ("steps", "return_mean")  # what every row of metrics.jsonl holds; the first counts
+PARTS = ("steps", "artifact_hash", "parameters", "buffer")
+ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What baseline.json says of a run."""
+
+    robot: str
+    artifact_hash: str
+    generated: str | None  # the folder that held the artifact, when one was named
+    settings: BaselineSettings
+
+
+def start(robot: str, settings: BaselineSettings, folder: Path, generated: str | None, report: Report) -> None:
+    """Train a new baseline in `folder`. SolverError when the folder already holds a run."""
+    if (folder / CHECKPOINT).exists():
+        raise SolverError(
+            f"{folder} already holds a run. Go on with `solver baseline --resume {folder}`, replace it with "
+            "--overwrite, or give another folder with --out."
+        )
+    environments = _environments(robot, settings, generated)
+    run = Baseline(robot, environments.game.robot.hash, generated, settings)
+    text = json.dumps(dataclasses.asdict(run), indent=2) + "\n"
+    model = make_model(settings, environments, settings.steps)
+    write_atomically(folder / BASELINE, lambda stream: stream.write(text.encode()))
+    _save(folder, model, run)
+    _train(folder, model, environments.game, run, report)
+
+
+def resume(folder: Path, report: Report) -> None:
+    """Go on where the folder's checkpoint stands, with the run's own settings."""
+    run = load_baseline(folder)
+    environments = _environments(run.robot, run.settings, run.generated)
+    _require_same_artifact(folder, run, environments.game)
+    model = make_model(run.settings, environments, run.settings.steps)
+    _restore(model, load_checkpoint(folder, keys=PARTS))
+    _train(folder, model, environments.game, run, report)
+
+
+def load_baseline(folder: Path) -> Baseline:
+    """Read baseline.json; SolverError when the folder holds none that can be read."""
+    path = folder / BASELINE
+    if not path.is_file():
+        raise SolverError(f"{folder} holds no {BASELINE}. Give the folder that `solver baseline` wrote.")
+    try:
+        content = json.loads(path.read_text())
+        return Baseline(settings=BaselineSettings(**content.pop("settings")), **content)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise SolverError(
+            f"{path} is damaged or from another version ({error}). Train again into a new folder."
+        ) from error
+
+
+def load_controller(folder: str | Path, generated: str | None = None) -> tuple[Game, Controller, str]:
+    """The nominal game of a baseline's robot, its deterministic policy, and its name in tables.
+
+    Weights only are read from the checkpoint; nothing is unpickled. SolverError as for the solver's own runs.
+    """
+    folder = Path(folder)
+    run = load_baseline(folder)
+    environments = RobotVectorEnv(run.robot, generated=generated or run.generated)
+    _require_same_artifact(folder, run, environments.game)
+    model = make_model(run.settings, environments, steps=1)
+    _restore(model, load_checkpoint(folder, keys=PARTS), buffer=False)
+    return environments.game, controller(environments.game, model), f"{run.robot} {run.settings.label}"
+
+
+def controller(game: Game, model: BaseAlgorithm) -> Controller:
+    """The deterministic policy of a model, in physical states and inputs, with the cost of its input."""
+
+    def act(x: Tensor) -> tuple[Tensor, Tensor]:
+        action, _ = model.predict(features(game, x).numpy(), deterministic=True)
+        u = torch.from_numpy(action) * game.input_limits
+        return u, game.action_cost.cost(u)
+
+    return act
+
+
+def _environments(robot: str, settings: BaselineSettings, generated: str | None) -> RobotVectorEnv:
+    """The training environments; SolverError for a segment that would cut every episode short."""
+    s = settings
+    environments = RobotVectorEnv(
+        robot, s.environments, s.start, s.randomize_share if s.randomize else 0.0, generated=generated
+    )
+    least = s.environments * environments.episodes.length
+    if s.evaluate_every < least:
+        raise SolverError(
+            f"setting evaluate_every is {s.evaluate_every}, and episodes start anew after every evaluation: give at "
+            f"least {least}, one episode of {environments.episodes.length} control periods in each of the "
+            f"{s.environments} environments, or fewer --environments"
+        )
+    return environments
+
+
+def _require_same_artifact(folder: Path, run: Baseline, game: Game) -> None:
+    if run.artifact_hash != game.robot.hash:
+        raise SolverError(
+            f"{folder} was trained on artifact {run.artifact_hash[:12]} of {run.robot}, but generated/{run.robot} is "
+            f"now {game.robot.hash[:12]}: the model or modelgen changed since. Go back to the old ones or train anew."
+        )
+
+
+def _train(folder: Path, model: BaseAlgorithm, game: Game, run: Baseline, report: Report) -> None:
+    """Segments to the end; metrics and a checkpoint after each."""
+    s = run.settings
+    x = sample_starts(game, s.episodes, EVALUATION_SEED)
+    try:
+        with closing(MetricsLog(folder, model.num_timesteps + 1, KEYS)) as log, _one_thread():
+            while model.num_timesteps < s.steps:
+                started = time.perf_counter()
+                _learn(model, min(s.evaluate_every, s.steps - model.num_timesteps), s)
+                row = {"steps": float(model.num_timesteps), "seconds": time.perf_counter() - started}
+                losses = model.logger.name_to_value.items()
+                row |= {name.removeprefix("train/"): float(v) for name, v in losses if name.startswith("train/")}
+                row |= summary(rollouts(game, controller(game, model), x))
+                log.write(row)
+                _save(folder, model, run)
+                report(row)
+    except OSError as error:
+        raise SolverError(
+            f"cannot write metrics to {folder}: {error}. The last checkpoint is whole: free some space and go on "
+            f"with `solver baseline --resume {folder}`."
+        ) from error
+
+
+def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings) -> None:
+    """One segment; DivergenceError when it leaves weights that are not finite."""
+    seed = stream(settings.seed, model.num_timesteps, Purpose.STATES) % 2**32
+    assert model.env is not None
+    model.set_env(model.env, force_reset=True)
+    model.set_random_seed(seed)
+    failure: Exception | None = None
+    try:
+        model.learn(steps, log_interval=2**62, reset_num_timesteps=False)
+    except SolverError:
+        raise
+    except ValueError as error:  # Torch's distributions refuse a mean that is not finite
+        failure = error
+    if failure or not all(bool(torch.isfinite(each).all()) for each in model.policy.parameters()):
+        raise DivergenceError(
+            f"{settings.algorithm} diverged before control period {model.num_timesteps + steps}: its weights are not "
+            f"finite. Train again with a smaller --learning-rate than {settings.learning_rate:g}. The last checkpoint "
+            "is kept."
+        ) from failure
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Torch on one thread: the networks are small, and results then do not depend on the number of cores."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _save(folder: Path, model: BaseAlgorithm, run: Baseline) -> None:
+    """The checkpoint, and the model as Stable-Baselines3 saves it, for other programs."""
+    write_atomically(folder / MODEL, lambda stream: model.save(stream))  # type: ignore[arg-type]
+    finished = model.num_timesteps >= run.settings.steps
+    content: dict[str, Any] = {
+        "steps": model.num_timesteps,
+        "artifact_hash": run.artifact_hash,
+        "parameters": model.get_parameters(),
+        "entropy": getattr(model, "log_ent_coef", None),
+        "updates": model._n_updates,
+        "buffer": None if finished else _buffer(model),
+    }
+    save_checkpoint(folder, content)
+
+
+def _buffer(model: BaseAlgorithm) -> dict[str, Any] | None:
+    """What the replay buffer holds, as tensors."""
+    if not isinstance(model, OffPolicyAlgorithm):
+        return None
+    buffer = model.replay_buffer
+    assert buffer is not None
+    size = buffer.buffer_size if buffer.full else buffer.pos
+    arrays = {name: torch.from_numpy(getattr(buffer, name)[:size]).clone() for name in ARRAYS}
+    return {"position": buffer.pos, "full": buffer.full, **arrays}
+
+
+def _restore(model: BaseAlgorithm, content: dict[str, Any], buffer: bool = True) -> None:
+    """The inverse of `_save`; SolverError when the checkpoint was made with other settings."""
+    try:
+        model.set_parameters(content["parameters"], device="cpu")
+        model.num_timesteps, model._n_updates = content["steps"], content["updates"]
+        if content["entropy"] is not None:
+            model.log_ent_coef.data.copy_(content["entropy"])  # type: ignore[attr-defined]
+        if buffer and content["buffer"] is not None:
+            held, memory = content["buffer"], model.replay_buffer  # type: ignore[attr-defined]
+            memory.pos, memory.full = held["position"], held["full"]
+            for name in ARRAYS:
+                getattr(memory, name)[: len(held[name])] = held[name].numpy()
+    except (RuntimeError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise SolverError(
+            f"the checkpoint does not fit the settings in {BASELINE}, which was edited; put the old settings back "
+            f"or train again ({' '.join(str(error).split())})"
+        ) from error

@@ -1,0 +1,256 @@
+"""Gymnasium environments of the generated robots: the task's cost, limits, starts and rates on the compiled kernels.
+
+`RobotVectorEnv` simulates N episodes in one call of a kernel; `RobotEnv` is the same with one episode, bit for bit.
+Importing this module registers every robot in ./generated and every shipped one, so that
+`gymnasium.make("robust-value-iteration/pendulum-v0")` works; `register` adds those of another folder.
+
+The action is the input divided by its limit, in [-1, 1]. The reward of a step is -(q + g) times the control period,
+as in solver.evaluation; nothing terminates an episode, and the horizon truncates it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from modelgen.artifact import known
+from solver.errors import SolverError
+from solver.game import NO_ADVERSARY, Game
+from solver.training import load_robot
+
+try:
+    import gymnasium
+    from gymnasium.spaces import Box
+    from gymnasium.utils.seeding import np_random
+    from gymnasium.vector import AutoresetMode
+    from gymnasium.vector.utils import batch_space
+except ImportError as error:
+    raise SolverError(
+        "solver.environment needs Gymnasium, which is not installed: pip install 'robust-value-iteration[gym]'"
+    ) from error
+
+Start = Literal["gaussian", "uniform"]
+Observation = Literal["features", "state"]
+Array = NDArray[Any]
+NAMESPACE = "robust-value-iteration"
+METADATA: dict[str, Any] = {"render_modes": []}
+VECTOR_METADATA = {**METADATA, "autoreset_mode": AutoresetMode.SAME_STEP}
+
+
+class Episodes:
+    """N episodes of a robot side by side; every row is simulated on its own.
+
+    start: `gaussian`, the task's start distribution, or `uniform` in the state domain. randomize: every parameter is
+    drawn, once an episode, uniformly within this share of its nominal value, and clamped to its bounds.
+    """
+
+    def __init__(self, game: Game, size: int, start: Start, randomize: float, seconds: float | None) -> None:
+        if start not in get_args(Start):
+            raise SolverError(f"start is {start!r}; choices are {', '.join(get_args(Start))}")
+        if not 0.0 <= randomize < 1.0:
+            raise SolverError(f"randomize is {randomize}; it is a share of the nominal parameters: give one in [0, 1)")
+        task = game.robot.metadata.task
+        self.length = round((task.horizon if seconds is None else seconds) * task.control_rate)
+        if self.length < 1:
+            raise SolverError(f"an episode of {seconds} s is shorter than one control period, {game.control_step:g} s")
+        self.game, self.start, self.randomize = game, start, randomize
+        self.x = torch.zeros(size, len(game.state_limits))
+        self.theta = game.theta.repeat(size, 1)
+        self.periods = np.zeros(size, dtype=np.int64)
+
+    def restart(self, rows: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
+        """A new start and, when randomised, new parameters in each of the rows, from the row's own generator."""
+        game = self.game
+        for row in rows:
+            generator = torch.Generator().manual_seed(int(generators[row].integers(2**62)))
+            sample = game.sample_starts if self.start == "gaussian" else game.sample_domain
+            self.x[row] = sample(1, generator)[0]
+            if self.randomize > 0.0:
+                spread = self.randomize * game.theta.abs()
+                theta = game.theta + spread * (2.0 * torch.rand(len(spread), generator=generator) - 1.0)
+                self.theta[row] = theta.clamp(game.theta_bounds[:, 0], game.theta_bounds[:, 1])
+            self.periods[row] = 0
+
+    def advance(self, action: Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """One control period under actions (N, m) in [-1, 1]: rewards (N,) and whether the episode is at its end.
+
+        SolverError for actions of another shape or not finite, and for dynamics that blow up.
+        """
+        game, shape = self.game, (len(self.x), len(self.game.input_limits))
+        share = np.asarray(action, dtype=np.float32)
+        if share.shape != shape or not np.isfinite(share).all():
+            raise SolverError(f"actions must be finite numbers of shape {shape}, inputs divided by their limits")
+        u = torch.from_numpy(share.clip(-1.0, 1.0)) * game.input_limits
+        reward = -(game.state_cost(self.x) + game.action_cost.cost(u)) * game.control_step
+        self.x = game.hold(self.x, u, self.theta if self.randomize > 0.0 else None)
+        if not bool(torch.isfinite(self.x).all()):
+            raise SolverError(
+                f"the dynamics of {game.robot.name} blew up within a control period; raise the task's simulation_rate"
+            )
+        self.periods += 1
+        return reward.double().numpy(), self.periods >= self.length
+
+
+def features(game: Game, x: Tensor) -> Tensor:
+    """States (N, n) as (N, k) in [-1, 1]: cosine and sine of an angle that wraps, other states over their limits."""
+    columns = []
+    for i, limit in enumerate(game.state_limits):
+        wraps = i in game.continuous
+        columns += [torch.cos(x[:, i]), torch.sin(x[:, i])] if wraps else [(x[:, i] / limit).clamp(-1.0, 1.0)]
+    return torch.stack(columns, 1)
+
+
+class _Robot:
+    """What both environments share: the episodes and the spaces."""
+
+    def _prepare(
+        self,
+        size: int,
+        robot: str,
+        start: Start,
+        randomize: float,
+        seconds: float | None,
+        observation: Observation,
+        generated: str | None,
+    ) -> tuple[Box, Box]:
+        """Load the robot; returns the spaces of one observation and one action."""
+        if observation not in get_args(Observation):
+            raise SolverError(f"observation is {observation!r}; choices are {', '.join(get_args(Observation))}")
+        self.game = Game(load_robot(robot, "cpu", generated), NO_ADVERSARY)
+        self.episodes = Episodes(self.game, size, start, randomize, seconds)
+        self.observation: Observation = observation
+        limits = self.game.state_limits.numpy()
+        seen = limits if observation == "state" else np.ones(len(limits) + len(self.game.continuous), np.float32)
+        return Box(-seen, seen), Box(-1.0, 1.0, (len(self.game.input_limits),))
+
+    def _observe(self) -> Array:
+        """Observations (N, k), float32; a new array."""
+        x = self.episodes.x
+        return (features(self.game, x) if self.observation == "features" else x.clone()).numpy()
+
+
+def _no_options(options: dict[str, Any] | None) -> None:
+    if options:
+        raise SolverError(f"reset takes no options, and was given {', '.join(map(str, options))}")
+
+
+class RobotEnv(gymnasium.Env[Array, Array], _Robot):
+    """One robot. See RobotVectorEnv for the arguments."""
+
+    metadata: dict[str, Any] = METADATA
+
+    def __init__(
+        self,
+        robot: str,
+        start: Start = "gaussian",
+        randomize: float = 0.0,
+        seconds: float | None = None,
+        observation: Observation = "features",
+        generated: str | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        spaces = self._prepare(1, robot, start, randomize, seconds, observation, generated)
+        self.observation_space, self.action_space = spaces
+        self.render_mode = render_mode
+        self.metadata = {**self.metadata, "render_fps": self.game.robot.metadata.task.control_rate}
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """A new episode."""
+        super().reset(seed=seed)
+        _no_options(options)
+        self.episodes.restart([0], [self.np_random])
+        return self._observe()[0], {}
+
+    def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        """One control period."""
+        reward, ended = self.episodes.advance(np.asarray(action)[None])
+        return self._observe()[0], float(reward[0]), False, bool(ended[0]), {}
+
+
+class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
+    """num_envs copies of a robot, simulated together.
+
+    start, randomize: as in Episodes. seconds: length of an episode, the task's horizon by default. observation:
+    `features` (see above) or `state`, SI units. generated: folder of artifacts. Environment i of a vector that was
+    reset with `seed` is the RobotEnv that was reset with `seed + i`. An episode at its end starts anew in the same
+    step; infos["final_obs"] holds its last observation.
+    """
+
+    metadata: dict[str, Any] = VECTOR_METADATA
+
+    def __init__(
+        self,
+        robot: str,
+        num_envs: int = 1,
+        start: Start = "gaussian",
+        randomize: float = 0.0,
+        seconds: float | None = None,
+        observation: Observation = "features",
+        generated: str | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        if num_envs < 1:
+            raise SolverError(f"num_envs is {num_envs}; give at least 1")
+        spaces = self._prepare(num_envs, robot, start, randomize, seconds, observation, generated)
+        self.num_envs, self.render_mode = num_envs, render_mode
+        self.single_observation_space, self.single_action_space = spaces
+        self.observation_space, self.action_space = (batch_space(space, num_envs) for space in spaces)
+        self.metadata = {**self.metadata, "render_fps": self.game.robot.metadata.task.control_rate}
+        self._generators: list[np.random.Generator] = []
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        """New episodes everywhere; seed: one number, environment i gets seed + i, or one for each."""
+        _no_options(options)
+        rows = range(self.num_envs)
+        if seed is not None or not self._generators:
+            seeds = [None if seed is None else seed + i for i in rows] if not isinstance(seed, Sequence) else seed
+            if len(seeds) != self.num_envs:
+                raise SolverError(f"reset was given {len(seeds)} seeds for {self.num_envs} environments")
+            self._generators = [np_random(each)[0] for each in seeds]
+        self.episodes.restart(rows, self._generators)
+        return self._observe(), {}
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """One control period of every environment."""
+        reward, ended = self.episodes.advance(actions)
+        observations, infos = self._observe(), {}
+        if ended.any():
+            last = np.full(self.num_envs, None, dtype=object)
+            rows = [int(row) for row in np.flatnonzero(ended)]
+            for row in rows:
+                last[row] = observations[row]
+            infos = {"final_obs": last, "_final_obs": ended.copy()}
+            self.episodes.restart(rows, self._generators)
+            observations = self._observe()
+        return observations, reward, np.zeros_like(ended), ended, infos
+
+
+def register(directory: str | Path | None = None) -> list[str]:
+    """Register every robot of a folder of artifacts with Gymnasium; returns the ids, known ones included.
+
+    By default those of ./generated and those shipped. A robot of the same name that is registered already is replaced.
+    """
+    ids = []
+    generated = None if directory is None else str(directory)
+    for name in known(directory):
+        identifier = f"{NAMESPACE}/{name}-v0"
+        gymnasium.registry.pop(identifier, None)
+        gymnasium.register(
+            identifier,
+            entry_point=f"{__name__}:{RobotEnv.__name__}",
+            vector_entry_point=f"{__name__}:{RobotVectorEnv.__name__}",
+            kwargs={"robot": name, "generated": generated},
+        )
+        ids.append(identifier)
+    return ids
+
+
+register()

@@ -1,0 +1,105 @@
+"""Stable-Baselines3 on the robots' environments: the batch interface it steps, and its models with our settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.baseline_settings import BaselineSettings
+from solver.environment import RobotVectorEnv
+from solver.errors import SolverError
+
+try:
+    from stable_baselines3 import DDPG, PPO, SAC
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.noise import OrnsteinUhlenbeckActionNoise
+    from stable_baselines3.common.vec_env import VecEnv
+    from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
+except ImportError as error:
+    raise SolverError(
+        "baselines need Stable-Baselines3, which is not installed: pip install 'robust-value-iteration[baselines]'"
+    ) from error
+
+Array = NDArray[Any]
+
+
+class Environments(VecEnv):
+    """A RobotVectorEnv in Stable-Baselines3's words."""
+
+    def __init__(self, environments: RobotVectorEnv) -> None:
+        self.environments = environments
+        spaces = environments.single_observation_space, environments.single_action_space
+        super().__init__(environments.num_envs, *spaces)
+        self._actions: Array = np.zeros(environments.action_space.shape or ())
+
+    def reset(self) -> Array:
+        """New episodes, with the seeds given to `seed` since the last reset."""
+        seeds = [seed for seed in self._seeds if seed is not None]
+        observations, _ = self.environments.reset(seed=seeds or None)
+        self._reset_seeds()
+        return observations
+
+    def step_async(self, actions: Array) -> None:
+        """Keep the actions for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """One control period; an episode at its end reports its last observation, and that it was cut by time."""
+        observations, rewards, _, ended, found = self.environments.step(self._actions)
+        infos: list[dict[str, Any]] = [{} for _ in ended]
+        for row in np.flatnonzero(ended):
+            infos[row] = {"terminal_observation": found["final_obs"][row], "TimeLimit.truncated": True}
+        return observations, rewards.astype(np.float32), ended, infos
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """An attribute that all environments share, once for each."""
+        return [getattr(self.environments, attr_name) for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Refused: the environments are one object."""
+        raise SolverError(f"{attr_name} cannot be set on single environments of a batch")
+
+    def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
+        """Refused: the environments are one object."""
+        raise SolverError(f"{method_name} cannot be called on single environments of a batch")
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: VecEnvIndices = None) -> list[bool]:
+        """False for each."""
+        return [False for _ in self._get_indices(indices)]
+
+
+def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: int) -> BaseAlgorithm:
+    """An untrained model with a buffer for `steps` control periods; docs/baselines.md explains the numbers."""
+    s, game = settings, environments.game
+    shared: dict[str, Any] = {
+        "policy": "MlpPolicy",
+        "env": Environments(environments),
+        "learning_rate": s.learning_rate,
+        "batch_size": s.minibatch,
+        "gamma": game.discount(1),
+        "seed": s.seed,
+        "device": "cpu",
+    }
+    shape = {"net_arch": [s.width] * s.layers}
+    if s.algorithm == "ppo":
+        return PPO(**shared, n_steps=ROLLOUT, n_epochs=10, gae_lambda=0.98, policy_kwargs={**shape, "log_std_init": -1})
+    off_policy: dict[str, Any] = {
+        "buffer_size": min(steps, 1_000_000),
+        "learning_starts": s.environments * environments.episodes.length,
+        "gradient_steps": max(1, s.environments // 2),
+        "tau": 0.01,
+        "policy_kwargs": shape,
+    }
+    if s.algorithm == "sac":
+        return SAC(**shared, **off_policy)
+    size = len(game.input_limits)
+    noise = OrnsteinUhlenbeckActionNoise(np.zeros(size), 0.3 * np.ones(size), theta=2.0, dt=game.control_step)
+    return DDPG(**shared, **off_policy, action_noise=noise)
+
+
+ROLLOUT = 256  # control periods of every environment between two updates of PPO
