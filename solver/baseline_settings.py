@@ -12,7 +12,7 @@ from solver.errors import SolverError
 BaselineAlgorithm = Literal["sac", "ddpg", "ppo"]
 StartDistribution = Literal["gaussian", "uniform"]
 CHOICES = {"algorithm": get_args(BaselineAlgorithm), "start": get_args(StartDistribution)}
-LEAST = {"seed": 0, "steps": 1, "environments": 1, "minibatch": 2, "layers": 1, "width": 1}
+LEAST = {"seed": 0, "steps": 1, "hold": 1, "environments": 1, "minibatch": 2, "layers": 1, "width": 1}
 LEAST |= {"evaluate_every": 1, "episodes": 1}
 
 
@@ -28,8 +28,10 @@ class BaselineSettings:
     """Uniform domain randomisation: every episode has its own parameters."""
     randomize_share: float = 0.15
     """Parameters are drawn within this share of their nominal values. The default is the authors' admissible set."""
-    steps: int = 500_000
-    """Control periods to train for, over all environments."""
+    steps: int = 250_000
+    """Actions to train for, over all environments."""
+    hold: int = 4
+    """Control periods that an action is held in training; evaluations act in every one."""
     seed: int = 0
     """Seeds the weights, the starts, the parameters and the exploration; not the starts of evaluations."""
     environments: int = 16
@@ -42,8 +44,8 @@ class BaselineSettings:
     """Hidden layers of every network."""
     width: int = 128
     """Units in each hidden layer."""
-    evaluate_every: int = 20_000
-    """Control periods between evaluations by rollouts, each with a checkpoint; episodes start anew after it."""
+    evaluate_every: int = 10_000
+    """Actions between evaluations by rollouts, each with a checkpoint; episodes start anew after it."""
     episodes: int = 100
     """Rollouts per evaluation."""
 
@@ -72,7 +74,7 @@ class BaselineSettings:
 DEFAULTS: dict[BaselineAlgorithm, dict[str, Any]] = {
     "sac": {},
     "ddpg": {},
-    "ppo": {"learning_rate": 3e-4, "minibatch": 512, "steps": 2_000_000},
+    "ppo": {"learning_rate": 3e-4, "minibatch": 512, "steps": 1_000_000},
 }
 
 

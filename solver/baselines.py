@@ -1,8 +1,8 @@
 """Baselines from Stable-Baselines3 on the same dynamics, starts and evaluation as the solver's own policies.
 
-Training runs in segments of `evaluate_every` control periods. Every segment starts new episodes and seeds all random
-streams by (seed, control periods done), which are thereby the whole random state: a resumed run repeats an
-uninterrupted one bit for bit.
+Training runs in segments of `evaluate_every` actions. Every segment starts new episodes and seeds all random streams
+by (seed, actions so far), which are thereby the whole random state: a resumed run repeats an uninterrupted one bit for
+bit.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from torch import Tensor
 
 from solver.baseline_settings import BaselineSettings
@@ -35,12 +33,14 @@ from solver.run_folder import (
     save_checkpoint,
     write_atomically,
 )
-from solver.stable_baselines import make_model
+from solver.stable_baselines import contents, fill, make_model
 from solver.training import EVALUATION_SEED, Purpose, Report, stream
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.base_class import BaseAlgorithm
 
 KEYS = ("steps", "return_mean")  # what every row of metrics.jsonl holds; the first counts
 PARTS = ("steps", "artifact_hash", "parameters", "buffer")
-ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def load_controller(folder: str | Path, generated: str | None = None) -> tuple[G
     environments = RobotVectorEnv(run.robot, generated=generated or run.generated)
     _require_same_artifact(folder, run, environments.game)
     model = make_model(run.settings, environments, steps=1)
-    _restore(model, load_checkpoint(folder, keys=PARTS), buffer=False)
+    _restore(model, {**load_checkpoint(folder, keys=PARTS), "buffer": None})
     return environments.game, controller(environments.game, model), f"{run.robot} {run.settings.label}"
 
 
@@ -121,14 +121,13 @@ def controller(game: Game, model: BaseAlgorithm) -> Controller:
 def _environments(robot: str, settings: BaselineSettings, generated: str | None) -> RobotVectorEnv:
     """The training environments; SolverError for a segment that would cut every episode short."""
     s = settings
-    environments = RobotVectorEnv(
-        robot, s.environments, s.start, s.randomize_share if s.randomize else 0.0, generated=generated
-    )
+    share = s.randomize_share if s.randomize else 0.0
+    environments = RobotVectorEnv(robot, s.environments, s.start, share, hold=s.hold, generated=generated)
     least = s.environments * environments.episodes.length
     if s.evaluate_every < least:
         raise SolverError(
             f"setting evaluate_every is {s.evaluate_every}, and episodes start anew after every evaluation: give at "
-            f"least {least}, one episode of {environments.episodes.length} control periods in each of the "
+            f"least {least}, one episode of {environments.episodes.length} actions in each of the "
             f"{s.environments} environments, or fewer --environments"
         )
     return environments
@@ -180,9 +179,9 @@ def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings) -> None
         failure = error
     if failure or not all(bool(torch.isfinite(each).all()) for each in model.policy.parameters()):
         raise DivergenceError(
-            f"{settings.algorithm} diverged before control period {model.num_timesteps + steps}: its weights are not "
-            f"finite. Train again with a smaller --learning-rate than {settings.learning_rate:g}. The last checkpoint "
-            "is kept."
+            f"{settings.algorithm} diverged after {model.num_timesteps} actions: its weights are not finite"
+            f"{f' ({failure})'.splitlines()[0] if failure else ''}. Train again with a smaller --learning-rate than "
+            f"{settings.learning_rate:g}. The last checkpoint is kept."
         ) from failure
 
 
@@ -201,40 +200,15 @@ def _save(folder: Path, model: BaseAlgorithm, run: Baseline) -> None:
     """The checkpoint, and the model as Stable-Baselines3 saves it, for other programs."""
     write_atomically(folder / MODEL, lambda stream: model.save(stream))  # type: ignore[arg-type]
     finished = model.num_timesteps >= run.settings.steps
-    content: dict[str, Any] = {
-        "steps": model.num_timesteps,
-        "artifact_hash": run.artifact_hash,
-        "parameters": model.get_parameters(),
-        "entropy": getattr(model, "log_ent_coef", None),
-        "updates": model._n_updates,
-        "buffer": None if finished else _buffer(model),
-    }
-    save_checkpoint(folder, content)
+    content = {"steps": model.num_timesteps, "artifact_hash": run.artifact_hash, **contents(model)}
+    save_checkpoint(folder, content if not finished else {**content, "buffer": None})
 
 
-def _buffer(model: BaseAlgorithm) -> dict[str, Any] | None:
-    """What the replay buffer holds, as tensors."""
-    if not isinstance(model, OffPolicyAlgorithm):
-        return None
-    buffer = model.replay_buffer
-    assert buffer is not None
-    size = buffer.buffer_size if buffer.full else buffer.pos
-    arrays = {name: torch.from_numpy(getattr(buffer, name)[:size]).clone() for name in ARRAYS}
-    return {"position": buffer.pos, "full": buffer.full, **arrays}
-
-
-def _restore(model: BaseAlgorithm, content: dict[str, Any], buffer: bool = True) -> None:
+def _restore(model: BaseAlgorithm, content: dict[str, Any]) -> None:
     """The inverse of `_save`; SolverError when the checkpoint was made with other settings."""
     try:
-        model.set_parameters(content["parameters"], device="cpu")
-        model.num_timesteps, model._n_updates = content["steps"], content["updates"]
-        if content["entropy"] is not None:
-            model.log_ent_coef.data.copy_(content["entropy"])  # type: ignore[attr-defined]
-        if buffer and content["buffer"] is not None:
-            held, memory = content["buffer"], model.replay_buffer  # type: ignore[attr-defined]
-            memory.pos, memory.full = held["position"], held["full"]
-            for name in ARRAYS:
-                getattr(memory, name)[: len(held[name])] = held[name].numpy()
+        fill(model, content)
+        model.num_timesteps = content["steps"]
     except (RuntimeError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise SolverError(
             f"the checkpoint does not fit the settings in {BASELINE}, which was edited; put the old settings back "

@@ -1,4 +1,4 @@
-"""The `solver` command: train, evaluate, plot."""
+"""The `solver` command: train, baseline, evaluate, plot."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import tyro
 from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional, arg
 
 from modelgen.errors import ModelError, suggestion
+from solver.baseline_settings import BaselineSettings, baseline_settings
 from solver.errors import DivergenceError, SolverError
 from solver.settings import Settings, make_settings
 
@@ -37,6 +38,23 @@ class Train:
     generated: str | None = None
     """Folder of artifacts; by default ./generated, then the one shipped with the package."""
     settings: OmitArgPrefixes[Settings] = field(default_factory=Settings)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Train SAC, DDPG or PPO from Stable-Baselines3 on a built robot, or go on with an interrupted baseline."""
+
+    robot: Positional[str] = ""
+    """Name of a robot built with `modelgen build`."""
+    out: Path | None = None
+    """Run folder; by default runs/ROBOT-ALGORITHM-START-seedN, with -randomized before the seed."""
+    overwrite: bool = False
+    """Replace a run that is already in the folder."""
+    resume: Path | None = None
+    """Go on with the baseline in this folder, with its own settings."""
+    generated: str | None = None
+    """Folder of artifacts; by default ./generated, then the one shipped with the package."""
+    settings: OmitArgPrefixes[BaselineSettings] = field(default_factory=BaselineSettings)
 
 
 @dataclass(frozen=True)
@@ -76,6 +94,7 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     commands: dict[str, tuple[type, Callable[[Any], None]]] = {
         "train": (Train, _train),
+        "baseline": (Baseline, _baseline),
         "evaluate": (Evaluate, _evaluate),
         "plot": (Plot, _plot),
     }
@@ -83,7 +102,9 @@ def main(argv: list[str] | None = None) -> int:
         asked = words[:1] in (["-h"], ["--help"])
         if words and not asked:
             print(f"error: unknown command '{words[0]}'.{suggestion(words[0], commands)}", file=sys.stderr)
-        print("usage: solver {train,evaluate,plot} ...    `solver COMMAND --help` explains each", file=sys.stderr)
+        print(
+            "usage: solver {train,baseline,evaluate,plot} ...    `solver COMMAND --help` explains each", file=sys.stderr
+        )
         return 0 if asked else USAGE
     kind, run = commands[words[0]]
     parse = partial(tyro.cli, kind, prog=f"solver {words[0]}", args=words[1:], config=(FlagCreatePairsOff,))
@@ -95,6 +116,8 @@ def main(argv: list[str] | None = None) -> int:
         options = parse()
         if isinstance(options, Train) and options.robot:
             options = parse(default=_with_preset(options))
+        if isinstance(options, Baseline) and options.robot:
+            options = parse(default=Baseline(settings=baseline_settings(options.settings.algorithm)))
         run(options)
     except (SolverError, ModelError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -143,6 +166,36 @@ def _train(options: Train) -> None:
             print(f"\ninterrupted; go on with: solver train --resume {folder}", file=sys.stderr)
             raise SystemExit(INTERRUPTED) from None
     print(f"trained {folder}    next: solver evaluate {folder}    solver plot {folder}")
+
+
+def _baseline(options: Baseline) -> None:
+    from solver.baselines import load_baseline, resume, start
+    from solver.progress import progress
+    from solver.run_folder import CHECKPOINT, load_checkpoint, remove_run
+
+    if options.resume is not None:
+        if options != Baseline(resume=options.resume):
+            raise SolverError("a resumed baseline keeps its own robot and settings; give --resume DIR and nothing else")
+        folder, settings = options.resume, load_baseline(options.resume).settings
+        done = load_checkpoint(folder, keys=("steps",))["steps"]
+    elif options.robot:
+        s = settings = options.settings
+        name = f"{options.robot}-{s.algorithm}-{s.start}{'-randomized' if s.randomize else ''}-seed{s.seed}"
+        folder, done = options.out or Path("runs") / name, 0
+        if options.overwrite and (folder / CHECKPOINT).exists():
+            remove_run(folder)
+    else:
+        raise SolverError("name a robot, for example `solver baseline pendulum`, or a baseline with --resume DIR")
+    with progress(done, settings.steps, "action") as report:
+        try:
+            if options.resume is not None:
+                resume(folder, report)
+            else:
+                start(options.robot, settings, folder, options.generated, report)
+        except KeyboardInterrupt:
+            print(f"\ninterrupted; go on with: solver baseline --resume {folder}", file=sys.stderr)
+            raise SystemExit(INTERRUPTED) from None
+    print(f"trained {folder}    next: solver evaluate {folder}")
 
 
 def _evaluate(options: Evaluate) -> None:

@@ -4,12 +4,13 @@
 Importing this module registers every robot in ./generated and every shipped one, so that
 `gymnasium.make("robust-value-iteration/pendulum-v0")` works; `register` adds those of another folder.
 
-The action is the input divided by its limit, in [-1, 1]. The reward of a step is -(q + g) times the control period,
+The action is the input divided by its limit, in [-1, 1]. The reward of a control period is -(q + g) times its length,
 as in solver.evaluation; nothing terminates an episode, and the horizon truncates it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -47,22 +48,27 @@ class Episodes:
     """N episodes of a robot side by side; every row is simulated on its own.
 
     start: `gaussian`, the task's start distribution, or `uniform` in the state domain. randomize: every parameter is
-    drawn, once an episode, uniformly within this share of its nominal value, and clamped to its bounds.
+    drawn, once an episode, uniformly within this share of its nominal value, and clamped to its bounds. hold: control
+    periods that an action is held; an episode has `length` actions.
     """
 
-    def __init__(self, game: Game, size: int, start: Start, randomize: float, seconds: float | None) -> None:
+    def __init__(self, game: Game, size: int, start: Start, randomize: float, seconds: float | None, hold: int) -> None:
         if start not in get_args(Start):
             raise SolverError(f"start is {start!r}; choices are {', '.join(get_args(Start))}")
         if not 0.0 <= randomize < 1.0:
             raise SolverError(f"randomize is {randomize}; it is a share of the nominal parameters: give one in [0, 1)")
         task = game.robot.metadata.task
-        self.length = round((task.horizon if seconds is None else seconds) * task.control_rate)
-        if self.length < 1:
-            raise SolverError(f"an episode of {seconds} s is shorter than one control period, {game.control_step:g} s")
-        self.game, self.start, self.randomize = game, start, randomize
+        periods = round((task.horizon if seconds is None else seconds) * task.control_rate)
+        if not 1 <= hold <= periods:
+            raise SolverError(
+                f"an action cannot be held for {hold} control periods in an episode of {periods}; give hold at least 1 "
+                f"and seconds at least hold * {game.control_step:g}"
+            )
+        self.length = math.ceil(periods / hold)
+        self.game, self.start, self.randomize, self.hold = game, start, randomize, hold
         self.x = torch.zeros(size, len(game.state_limits))
         self.theta = game.theta.repeat(size, 1)
-        self.periods = np.zeros(size, dtype=np.int64)
+        self.taken = np.zeros(size, dtype=np.int64)  # actions in the present episode
 
     def restart(self, rows: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
         """A new start and, when randomised, new parameters in each of the rows, from the row's own generator."""
@@ -75,10 +81,10 @@ class Episodes:
                 spread = self.randomize * game.theta.abs()
                 theta = game.theta + spread * (2.0 * torch.rand(len(spread), generator=generator) - 1.0)
                 self.theta[row] = theta.clamp(game.theta_bounds[:, 0], game.theta_bounds[:, 1])
-            self.periods[row] = 0
+            self.taken[row] = 0
 
     def advance(self, action: Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """One control period under actions (N, m) in [-1, 1]: rewards (N,) and whether the episode is at its end.
+        """One action each, (N, m) in [-1, 1], held: rewards (N,), summed, and whether the episode is at its end.
 
         SolverError for actions of another shape or not finite, and for dynamics that blow up.
         """
@@ -87,14 +93,17 @@ class Episodes:
         if share.shape != shape or not np.isfinite(share).all():
             raise SolverError(f"actions must be finite numbers of shape {shape}, inputs divided by their limits")
         u = torch.from_numpy(share.clip(-1.0, 1.0)) * game.input_limits
-        reward = -(game.state_cost(self.x) + game.action_cost.cost(u)) * game.control_step
-        self.x = game.hold(self.x, u, self.theta if self.randomize > 0.0 else None)
+        theta = self.theta if self.randomize > 0.0 else None
+        cost, reward = game.action_cost.cost(u), torch.zeros(len(self.x))
+        for _ in range(self.hold):
+            reward -= (game.state_cost(self.x) + cost) * game.control_step
+            self.x = game.hold(self.x, u, theta)
         if not bool(torch.isfinite(self.x).all()):
             raise SolverError(
                 f"the dynamics of {game.robot.name} blew up within a control period; raise the task's simulation_rate"
             )
-        self.periods += 1
-        return reward.double().numpy(), self.periods >= self.length
+        self.taken += 1
+        return reward.double().numpy(), self.taken >= self.length
 
 
 def features(game: Game, x: Tensor) -> Tensor:
@@ -116,6 +125,7 @@ class _Robot:
         start: Start,
         randomize: float,
         seconds: float | None,
+        hold: int,
         observation: Observation,
         generated: str | None,
     ) -> tuple[Box, Box]:
@@ -123,7 +133,7 @@ class _Robot:
         if observation not in get_args(Observation):
             raise SolverError(f"observation is {observation!r}; choices are {', '.join(get_args(Observation))}")
         self.game = Game(load_robot(robot, "cpu", generated), NO_ADVERSARY)
-        self.episodes = Episodes(self.game, size, start, randomize, seconds)
+        self.episodes = Episodes(self.game, size, start, randomize, seconds, hold)
         self.observation: Observation = observation
         limits = self.game.state_limits.numpy()
         seen = limits if observation == "state" else np.ones(len(limits) + len(self.game.continuous), np.float32)
@@ -151,11 +161,12 @@ class RobotEnv(gymnasium.Env[Array, Array], _Robot):
         start: Start = "gaussian",
         randomize: float = 0.0,
         seconds: float | None = None,
+        hold: int = 1,
         observation: Observation = "features",
         generated: str | None = None,
         render_mode: str | None = None,
     ) -> None:
-        spaces = self._prepare(1, robot, start, randomize, seconds, observation, generated)
+        spaces = self._prepare(1, robot, start, randomize, seconds, hold, observation, generated)
         self.observation_space, self.action_space = spaces
         self.render_mode = render_mode
         self.metadata = {**self.metadata, "render_fps": self.game.robot.metadata.task.control_rate}
@@ -168,7 +179,7 @@ class RobotEnv(gymnasium.Env[Array, Array], _Robot):
         return self._observe()[0], {}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """One control period."""
+        """One action."""
         reward, ended = self.episodes.advance(np.asarray(action)[None])
         return self._observe()[0], float(reward[0]), False, bool(ended[0]), {}
 
@@ -176,7 +187,7 @@ class RobotEnv(gymnasium.Env[Array, Array], _Robot):
 class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
     """num_envs copies of a robot, simulated together.
 
-    start, randomize: as in Episodes. seconds: length of an episode, the task's horizon by default. observation:
+    start, randomize, hold: as in Episodes. seconds: length of an episode, the task's horizon by default. observation:
     `features` (see above) or `state`, SI units. generated: folder of artifacts. Environment i of a vector that was
     reset with `seed` is the RobotEnv that was reset with `seed + i`. An episode at its end starts anew in the same
     step; infos["final_obs"] holds its last observation.
@@ -191,13 +202,14 @@ class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
         start: Start = "gaussian",
         randomize: float = 0.0,
         seconds: float | None = None,
+        hold: int = 1,
         observation: Observation = "features",
         generated: str | None = None,
         render_mode: str | None = None,
     ) -> None:
         if num_envs < 1:
             raise SolverError(f"num_envs is {num_envs}; give at least 1")
-        spaces = self._prepare(num_envs, robot, start, randomize, seconds, observation, generated)
+        spaces = self._prepare(num_envs, robot, start, randomize, seconds, hold, observation, generated)
         self.num_envs, self.render_mode = num_envs, render_mode
         self.single_observation_space, self.single_action_space = spaces
         self.observation_space, self.action_space = (batch_space(space, num_envs) for space in spaces)
@@ -219,7 +231,7 @@ class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
         return self._observe(), {}
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """One control period of every environment."""
+        """One action in every environment."""
         reward, ended = self.episodes.advance(actions)
         observations, infos = self._observe(), {}
         if ended.any():

@@ -13,27 +13,29 @@ from solver.training import Report
 
 
 @contextmanager
-def progress(done: int, iterations: int) -> Iterator[Report]:
-    """A report function for `train`: iteration, seconds left, value error and the last evaluated return."""
+def progress(done: int, total: int, unit: str = "iteration") -> Iterator[Report]:
+    """A report function: iterations or actions done, time left, value error and the last evaluated return."""
     if not sys.stderr.isatty():
         yield _silent
         return
     columns = (
-        TextColumn("iteration"),
+        TextColumn(unit),
         MofNCompleteColumn(),
         BarColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.description}"),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=iterations, completed=done)
+        task = bar.add_task("", total=total, completed=done)
         latest = "return not evaluated yet"
 
         def report(row: dict[str, float]) -> None:
             nonlocal latest
             if "return_mean" in row:
                 latest = f"return {row['return_mean']:.1f}, success {100 * row['success_rate']:.0f} %"
-            bar.update(task, advance=1, description=f"value error {row['value_error']:.3f}  {latest}")
+            error = f"value error {row['value_error']:.3f}  " if "value_error" in row else ""
+            completed = row["iteration"] + 1 if unit == "iteration" else row["steps"]
+            bar.update(task, completed=completed, description=error + latest)
 
         yield report
 

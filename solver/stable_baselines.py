@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from solver.baseline_settings import BaselineSettings
@@ -15,6 +16,7 @@ try:
     from stable_baselines3 import DDPG, PPO, SAC
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.noise import OrnsteinUhlenbeckActionNoise
+    from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
     from stable_baselines3.common.vec_env import VecEnv
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 except ImportError as error:
@@ -23,6 +25,8 @@ except ImportError as error:
     ) from error
 
 Array = NDArray[Any]
+ROLLOUT = 256  # actions in every environment between two updates of PPO
+ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")  # of a replay buffer
 
 
 class Environments(VecEnv):
@@ -46,7 +50,7 @@ class Environments(VecEnv):
         self._actions = actions
 
     def step_wait(self) -> VecEnvStepReturn:
-        """One control period; an episode at its end reports its last observation, and that it was cut by time."""
+        """One action each; an episode at its end reports its last observation, and that it was cut by time."""
         observations, rewards, _, ended, found = self.environments.step(self._actions)
         infos: list[dict[str, Any]] = [{} for _ in ended]
         for row in np.flatnonzero(ended):
@@ -60,28 +64,28 @@ class Environments(VecEnv):
         """An attribute that all environments share, once for each."""
         return [getattr(self.environments, attr_name) for _ in self._get_indices(indices)]
 
-    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+    def set_attr(self, attr_name: str, *_: Any, **__: Any) -> None:
         """Refused: the environments are one object."""
         raise SolverError(f"{attr_name} cannot be set on single environments of a batch")
 
-    def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
+    def env_method(self, method_name: str, *_: Any, **__: Any) -> list[Any]:
         """Refused: the environments are one object."""
         raise SolverError(f"{method_name} cannot be called on single environments of a batch")
 
-    def env_is_wrapped(self, wrapper_class: Any, indices: VecEnvIndices = None) -> list[bool]:
+    def env_is_wrapped(self, wrapper_class: Any, indices: VecEnvIndices = None) -> list[bool]:  # noqa: ARG002
         """False for each."""
         return [False for _ in self._get_indices(indices)]
 
 
 def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: int) -> BaseAlgorithm:
-    """An untrained model with a buffer for `steps` control periods; docs/baselines.md explains the numbers."""
+    """An untrained model with a buffer for `steps` actions; docs/baselines.md explains the numbers."""
     s, game = settings, environments.game
     shared: dict[str, Any] = {
         "policy": "MlpPolicy",
         "env": Environments(environments),
         "learning_rate": s.learning_rate,
         "batch_size": s.minibatch,
-        "gamma": game.discount(1),
+        "gamma": game.discount(s.hold),
         "seed": s.seed,
         "device": "cpu",
     }
@@ -98,8 +102,35 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
     if s.algorithm == "sac":
         return SAC(**shared, **off_policy)
     size = len(game.input_limits)
-    noise = OrnsteinUhlenbeckActionNoise(np.zeros(size), 0.3 * np.ones(size), theta=2.0, dt=game.control_step)
+    noise = OrnsteinUhlenbeckActionNoise(np.zeros(size), 0.3 * np.ones(size), theta=2.0, dt=s.hold * game.control_step)
     return DDPG(**shared, **off_policy, action_noise=noise)
 
 
-ROLLOUT = 256  # control periods of every environment between two updates of PPO
+def contents(model: BaseAlgorithm) -> dict[str, Any]:
+    """What a model has learned and stored, as tensors and numbers that load weights-only."""
+    content: dict[str, Any] = {
+        "parameters": model.get_parameters(),
+        "entropy": model.log_ent_coef if isinstance(model, SAC) else None,
+        "updates": model._n_updates,
+        "buffer": None,
+    }
+    if isinstance(model, OffPolicyAlgorithm) and model.replay_buffer is not None:
+        buffer = model.replay_buffer
+        size = buffer.buffer_size if buffer.full else buffer.pos
+        arrays = {name: torch.from_numpy(getattr(buffer, name)[:size]).clone() for name in ARRAYS}
+        content["buffer"] = {"position": buffer.pos, "full": buffer.full, **arrays}
+    return content
+
+
+def fill(model: BaseAlgorithm, content: dict[str, Any]) -> None:
+    """The inverse of `contents`; errors of Torch and NumPy where the content is of another shape."""
+    model.set_parameters(content["parameters"], device="cpu")
+    model._n_updates = content["updates"]
+    if isinstance(model, SAC) and model.log_ent_coef is not None:
+        model.log_ent_coef.data.copy_(content["entropy"])
+    held = content["buffer"]
+    if held is not None and isinstance(model, OffPolicyAlgorithm) and model.replay_buffer is not None:
+        buffer = model.replay_buffer
+        buffer.pos, buffer.full = held["position"], held["full"]
+        for name in ARRAYS:
+            getattr(buffer, name)[: len(held[name])] = held[name].numpy()
