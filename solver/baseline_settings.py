@@ -37,7 +37,7 @@ class BaselineSettings:
     environments: int = 16
     """Episodes that are simulated side by side."""
     learning_rate: float = 1e-3
-    """Adam's step size."""
+    """Adam's step size in the first segment; it falls linearly to a tenth."""
     minibatch: int = 256
     """Samples per gradient step."""
     layers: int = 2

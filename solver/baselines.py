@@ -170,6 +170,8 @@ def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings) -> None
     assert model.env is not None
     model.set_env(model.env, force_reset=True)
     model.set_random_seed(seed)
+    rate = settings.learning_rate * (1.0 - 0.9 * model.num_timesteps / settings.steps)
+    model.lr_schedule = lambda _: rate
     failure: Exception | None = None
     try:
         model.learn(steps, log_interval=2**62, reset_num_timesteps=False)
