@@ -29,8 +29,19 @@ class Joint:
     symbol: Coordinate
     kind: Literal["revolute", "prismatic"]
     limit: float
-    rate_limit: float
+    rate_limit: float | None  # None: its rate is no entry of the state
     continuous: bool
+    meaning: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Speed:
+    """An entry of v: the rate of a coordinate, or a speed declared for a system of SymPy's."""
+
+    symbol: Symbol
+    unit: str
+    limit: float
     meaning: str
     place: Place
 

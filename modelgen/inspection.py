@@ -27,14 +27,15 @@ def inspect(robot: Robot, equations: EquationsOfMotion) -> None:
     values = [*x.T, *theta.T]
     arguments = [*equations.state, *equations.parameters]
     where = _Where([str(symbol) for symbol in arguments], values)
-    mass_matrix, force, input_matrix = (
+    rates, mass_matrix, force, input_matrix = (
         evaluator(arguments, each, equations.definitions)(*values)
-        for each in (equations.mass_matrix, equations.force, equations.input_matrix)
+        for each in (equations.coordinate_rates, equations.mass_matrix, equations.force, equations.input_matrix)
     )
     for what, batch, symbols in (
-        ("the mass matrix", mass_matrix, equations.coordinates),
-        ("the force", force, equations.coordinates),
-        ("the input matrix", input_matrix, equations.coordinates),
+        ("the rate", rates, equations.coordinates),
+        ("the mass matrix", mass_matrix, equations.velocities),
+        ("the force", force, equations.velocities),
+        ("the input matrix", input_matrix, equations.velocities),
     ):
         _check_finite(what, batch, symbols, where, robot.place)
     _check_positive_definite(mass_matrix, robot.joints, where)
@@ -45,7 +46,7 @@ def inspect(robot: Robot, equations: EquationsOfMotion) -> None:
 def samples(robot: Robot, count: int = SAMPLES, seed: int = 0) -> tuple[Array, Array]:
     """States (count, n) and parameters (count, p) over the whole domain, a quarter of each at its limits."""
     random = np.random.default_rng(seed)
-    limits = np.array([joint.limit for joint in robot.joints] + [joint.rate_limit for joint in robot.joints])
+    limits = np.array([joint.limit for joint in robot.joints] + [speed.limit for speed in robot.velocities])
     bounds = np.array([constant.bounds for constant in robot.constants if not constant.fixed]).reshape(-1, 2)
     x = random.uniform(-limits, limits, (count, len(limits)))
     theta = random.uniform(bounds[:, 0], bounds[:, 1], (count, len(bounds)))
@@ -106,6 +107,7 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
     declared += [load.force for load in robot.loads] + [load.displacement for load in robot.loads]
     declared += [stated.state_cost] if stated else []
     declared += [term for link in robot.links for term in link.terms]
+    declared += robot.system.terms if robot.system else ()
     effective = [equations.mass_matrix, equations.force, equations.input_matrix, equations.state_cost]
     effective += [value for _, value in equations.definitions]
     for constant in robot.constants:

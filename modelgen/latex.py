@@ -78,7 +78,9 @@ def document(metadata: Metadata, equations: EquationsOfMotion) -> str:
                 for symbol, each in zip(equations.parameters, metadata.parameters, strict=True)
             ),
         )
-    parts += ["Equations of motion: $M(q)\\,\\dot v = f(q, v) + B(q)\\,u$ with $v = \\dot q$ and"]
+    plain = list(equations.coordinate_rates) == list(equations.velocities)
+    speeds = r"$v = \dot q$" if plain else r"$\dot q = G(q)\,v$"
+    parts += [rf"Equations of motion: $M(q)\,\dot v = f(q, v) + B(q)\,u$ with {speeds} and"]
     parts += [r"\begin{align*}", " \\\\\n".join(formulas(equations, names)), r"\end{align*}"]
     parts += ["State cost:", r"\begin{align*}", _formula("q_c", equations.state_cost, names), r"\end{align*}"]
     return "\n".join([*parts, r"\end{document}"])
@@ -95,16 +97,23 @@ def symbols(metadata: Metadata, equations: EquationsOfMotion) -> dict[Symbol, st
     for symbol, letter in letters.items():
         seen[letter] += 1
         names[symbol] = f"{letter}_{{{seen[letter]}}}" if total[letter] > 1 else letter
-    for coordinate, rate in zip(equations.coordinates, equations.velocities, strict=True):
-        letter, _, number = names[coordinate].partition("_")
-        names[rate] = rf"\dot{{{letter}}}" + (f"_{number}" if number else "")
+    speeds = zip(equations.coordinates, equations.velocities, equations.coordinate_rates, strict=True)
+    for place, (coordinate, speed, rate) in enumerate(speeds, start=1):
+        names[speed] = _dotted(names[coordinate]) if rate == speed else rf"w_{{{place}}}"
     return names
+
+
+def _dotted(name: str) -> str:
+    letter, _, number = name.partition("_")
+    return rf"\dot{{{letter}}}" + (f"_{number}" if number else "")
 
 
 def formulas(equations: EquationsOfMotion, names: dict[Symbol, str]) -> list[str]:
     """`left &= right` for the definitions and for every entry of M (its upper triangle), f and B that is not zero."""
     size = len(equations.velocities)
     result = [_formula(names[symbol], value, names) for symbol, value in equations.definitions]
+    states = zip(equations.coordinates, equations.velocities, equations.coordinate_rates, strict=True)
+    result += [_formula(_dotted(names[q]), rate, names) for q, speed, rate in states if rate != speed]
     entries = [(f"M_{{{i + 1}{j + 1}}}", equations.mass_matrix[i, j]) for i in range(size) for j in range(i, size)]
     entries += [(f"f_{{{i + 1}}}", equations.force[i]) for i in range(size)]
     columns = range(len(equations.inputs))

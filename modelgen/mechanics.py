@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sympy import Expr, Float, Matrix, S, Symbol, factor_terms
 
 from modelgen.declarations import Energy, Load
 from modelgen.equations import EquationsOfMotion
-from modelgen.errors import ModelError
+from modelgen.errors import ModelError, Place
 from modelgen.metadata import Input, Metadata, Parameter, State
 from modelgen.robot import Robot
 from modelgen.tree import recursion
 from modelgen.trigonometry import collapsed
 
-RATE_UNITS = {"revolute": ("rad", "rad/s"), "prismatic": ("m", "m/s")}
+if TYPE_CHECKING:
+    from modelgen.systems import MechanicalSystem
+
+UNITS = {"revolute": "rad", "prismatic": "m"}
 
 
 def equations_of_motion(robot: Robot) -> EquationsOfMotion:
@@ -24,7 +28,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     u = 0, where c holds the Christoffel terms of M and the gyroscopic ones of b. Fixed parameters are folded.
     """
     q = [joint.symbol for joint in robot.joints]
-    v = [symbol.rate for symbol in q]
+    v = [speed.symbol for speed in robot.velocities]
     u = [drive.symbol for drive in robot.drives]
     if not robot.stated_task:
         raise ModelError(
@@ -33,16 +37,26 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
             "control_rate=...).",
             robot.place,
         )
+    rates = [symbol.rate for symbol in q]
     tree = recursion(robot.links, q, robot.downward_acceleration, robot.symbols)
-    mass_matrix = _mass_matrix(robot.kinetic, v)
+    mass_matrix = _mass_matrix(robot.kinetic, rates)
     forces, input_matrix = _applied(robot.loads, q, u)
     total = (
         forces
-        - _christoffel(mass_matrix, q, v)
-        + _remainder(robot.kinetic, q, v)
+        - _christoffel(mass_matrix, q, rates)
+        + _remainder(robot.kinetic, q, rates)
         - _gradient([energy.value for energy in robot.potential], q)
         - tree.bias
     )
+    mass_matrix += tree.mass_matrix
+    moving = robot.system.rates if robot.system else {}
+    coordinate_rates = Matrix(rates).xreplace(moving)
+    if robot.system:
+        reach = coordinate_rates.jacobian(v)
+        system_mass, system_force, system_inputs = _system(robot, robot.system, v, u)
+        mass_matrix += system_mass
+        total = reach.T * total.xreplace(moving) + system_force
+        input_matrix = reach.T * input_matrix.xreplace(moving) + system_inputs
     fixed = {constant.symbol: Float(constant.value) for constant in robot.constants if constant.fixed}
     return EquationsOfMotion(
         coordinates=tuple(q),
@@ -50,11 +64,11 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         inputs=tuple(u),
         parameters=tuple(constant.symbol for constant in robot.constants if not constant.fixed),
         definitions=tuple((symbol, value.xreplace(fixed)) for symbol, value in tree.definitions),
-        coordinate_rates=Matrix(v),
-        mass_matrix=(mass_matrix + tree.mass_matrix).xreplace(fixed),
+        coordinate_rates=coordinate_rates.xreplace(fixed),
+        mass_matrix=mass_matrix.xreplace(fixed),
         force=total.xreplace(fixed),
         input_matrix=input_matrix.xreplace(fixed),
-        state_cost=robot.stated_task.state_cost.xreplace(fixed),
+        state_cost=robot.stated_task.state_cost.xreplace(moving).xreplace(fixed),
     )
 
 
@@ -66,7 +80,7 @@ def metadata(robot: Robot) -> Metadata:
         State(
             joint.symbol.name,
             "position",
-            RATE_UNITS[joint.kind][0],
+            UNITS[joint.kind],
             joint.limit,
             joint.continuous,
             joint.meaning,
@@ -74,15 +88,8 @@ def metadata(robot: Robot) -> Metadata:
         for joint in robot.joints
     ]
     velocities = [
-        State(
-            joint.symbol.rate.name,
-            "velocity",
-            RATE_UNITS[joint.kind][1],
-            joint.rate_limit,
-            False,
-            f"rate of {joint.symbol.name}",
-        )
-        for joint in robot.joints
+        State(speed.symbol.name, "velocity", speed.unit, speed.limit, False, speed.meaning)
+        for speed in robot.velocities
     ]
     return Metadata(
         name=robot.name,
@@ -186,23 +193,49 @@ def _applied(loads: Sequence[Load], q: Sequence[Symbol], u: Sequence[Symbol]) ->
     """Generalized forces at u = 0 and their slope in u, by virtual work."""
     forces = Matrix.zeros(len(q), 1)
     slopes = Matrix.zeros(len(q), len(u))
-    without_input = dict.fromkeys(u, S.Zero)
     for load in loads:
-        gains = [load.force.diff(symbol) for symbol in u]
-        for column, gain in enumerate(gains):
-            if not gain.free_symbols.isdisjoint(u):
-                gains[column] = gain.expand()
-            if not gains[column].free_symbols.isdisjoint(u):
-                raise ModelError(
-                    f"the applied force {load.force} is not affine in the input `{u[column]}`. Inputs may "
-                    "only be multiplied by expressions of the state and added; declare the nonlinear term "
-                    "itself as the input, for example.",
-                    load.place,
-                )
-        passive = load.force.xreplace(without_input)
+        passive, gains = _affine(load.force, u, load.place)
         for row, coordinate in enumerate(q):
             lever = load.displacement.diff(coordinate)
             forces[row] += lever * passive
             for column, gain in enumerate(gains):
                 slopes[row, column] += lever * gain
     return forces, slopes
+
+
+def _affine(force: Expr, u: Sequence[Symbol], place: Place) -> tuple[Expr, list[Expr]]:
+    """A force at u = 0, and its slope in each input."""
+    gains = [force.diff(symbol) for symbol in u]
+    for column, gain in enumerate(gains):
+        if not gain.free_symbols.isdisjoint(u):
+            gains[column] = gain.expand()
+        if not gains[column].free_symbols.isdisjoint(u):
+            raise ModelError(
+                f"the applied force {force} is not affine in the input `{u[column]}`. Inputs may "
+                "only be multiplied by expressions of the state and added; declare the nonlinear term "
+                "itself as the input, for example.",
+                place,
+            )
+    return force.xreplace(dict.fromkeys(u, S.Zero)), gains
+
+
+def _system(
+    robot: Robot, system: MechanicalSystem, v: Sequence[Symbol], u: Sequence[Symbol]
+) -> tuple[Matrix, Matrix, Matrix]:
+    """Mass matrix, force at u = 0 and input matrix of a system of SymPy's, its rows in the robot's order."""
+    if system.own and (robot.kinetic or robot.links):
+        place = robot.kinetic[0].place if robot.kinetic else robot.links[0].place
+        raise ModelError(
+            f"a body is added to a system whose speed `{next(iter(system.own.values())).symbol}` is no rate of a "
+            "coordinate. Add it to the system's own bodies; forces, springs and losses may be added here.",
+            place,
+        )
+    mass, force, slopes = Matrix.zeros(len(v), len(v)), Matrix.zeros(len(v), 1), Matrix.zeros(len(v), len(u))
+    rows = [v.index(speed) for speed in system.speeds]
+    for i, row in enumerate(rows):
+        force[row], gains = _affine(system.force[i], u, system.place)
+        for column, gain in enumerate(gains):
+            slopes[row, column] = gain
+        for j, column in enumerate(rows):
+            mass[row, column] = system.mass_matrix[i, j]
+    return mass, force, slopes

@@ -99,6 +99,8 @@ def content_hash(robot: Robot) -> str:
     if robot.links:
         statement["links"] = [link.statement() for link in robot.links]
         statement["gravity"] = srepr(robot.downward_acceleration)
+    if robot.system:
+        statement["system"] = robot.system.statement()
     return hashlib.sha256(json.dumps(statement, sort_keys=True).encode()).hexdigest()
 
 

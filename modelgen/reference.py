@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 from mpmath import mpf
 from numpy.typing import NDArray
-from sympy import Expr, Float, S, Symbol, lambdify
+from sympy import Expr, Float, Matrix, S, Symbol, lambdify
 
 from modelgen.equations import Definition, EquationsOfMotion, shared
 from modelgen.robot import Robot
@@ -103,29 +103,45 @@ class Reference:
 
 
 class Energies:
-    """Kinetic and potential energy and forces as the model file states them, before any derivation."""
+    """Kinetic and potential energy and forces as the model file states them, before any derivation.
+
+    Derivatives are by coordinates and their rates; where v are other speeds, the rates are then written in v.
+    """
 
     def __init__(self, robot: Robot, equations: EquationsOfMotion) -> None:
         fixed = {constant.symbol: Float(constant.value) for constant in robot.constants if constant.fixed}
-        q, v, u = equations.coordinates, equations.velocities, equations.inputs
-        self.arguments: list[Symbol] = [*q, *v, *u, *equations.parameters]
+        q, u = equations.coordinates, equations.inputs
+        rates = [joint.symbol.rate for joint in robot.joints]
+        moving = {rate: value for rate, value in zip(rates, equations.coordinate_rates, strict=True) if rate != value}
+        self.arguments: list[Symbol] = [*q, *equations.velocities, *u, *equations.parameters]
         definitions, tree_kinetic, tree_potential = energies(robot.links, robot.downward_acceleration, robot.symbols)
         self.definitions = [(symbol, value.xreplace(fixed)) for symbol, value in definitions]
-        kinetic = (sum((energy.value for energy in robot.kinetic), S.Zero) + tree_kinetic).xreplace(fixed)
-        potential = (sum((energy.value for energy in robot.potential), S.Zero) + tree_potential).xreplace(fixed)
-        slopes = self._slopes([*q, *v], [kinetic, potential])
-        self.momenta = [slopes[rate][0] for rate in v]
+        system, loads = robot.system, robot.loads
+        kinetic = sum((energy.value for energy in robot.kinetic), tree_kinetic)
+        potential = sum((energy.value for energy in robot.potential), tree_potential)
+        if system:
+            kinetic, potential, loads = kinetic + system.kinetic, potential + system.potential, [*loads, *system.loads]
+        kinetic, potential = kinetic.xreplace(fixed), potential.xreplace(fixed)
+        slopes = self._slopes([*q, *rates], [kinetic, potential])
+        self.momenta = [slopes[rate][0].xreplace(moving) for rate in rates]
+        reach = equations.coordinate_rates.jacobian(equations.velocities)
+        self.impulses = list(reach.T * Matrix(self.momenta)) if moving else self.momenta  # the momenta of v
         # The energy that forces change: with parts of T that are linear in the rates or free of them it is not T + U.
-        moving = sum((momentum * rate for momentum, rate in zip(self.momenta, v, strict=True)), S.Zero)
-        self.energy: Expr = moving - kinetic + potential
-        self.size: Expr = kinetic + (potential**2) ** S.Half  # what an energy error is small beside
-        self.gradient = [slopes[coordinate][0] - slopes[coordinate][1] for coordinate in q]
+        work = sum((momentum * rate for momentum, rate in zip(self.momenta, rates, strict=True)), S.Zero)
+        self.energy: Expr = (work - kinetic + potential).xreplace(moving)
+        # What an energy error is small beside.
+        self.size: Expr = kinetic.xreplace(moving) + (potential**2) ** S.Half
+        self.gradient = [(slopes[coordinate][0] - slopes[coordinate][1]).xreplace(moving) for coordinate in q]
         self.forces: list[Expr] = [
-            sum((load.force * load.displacement.diff(coordinate) for load in robot.loads), S.Zero).xreplace(fixed)
+            sum((load.force * load.displacement.diff(coordinate) for load in loads), S.Zero)
+            .xreplace(fixed)
+            .xreplace(moving)
             for coordinate in q
         ]
         self.passive: list[Expr] = [force.xreplace(dict.fromkeys(u, S.Zero)) for force in self.forces]
-        self.power: Expr = sum((force * rate for force, rate in zip(self.forces, v, strict=True)), S.Zero)
+        self.power: Expr = sum(
+            (force * rate for force, rate in zip(self.forces, equations.coordinate_rates, strict=True)), S.Zero
+        )
 
     def _slopes(self, variables: Sequence[Symbol], entries: Sequence[Expr]) -> dict[Symbol, list[Expr]]:
         """Derivatives of the entries by the chain rule through the definitions, to which it adds those it needs."""

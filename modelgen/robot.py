@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sympy import Expr, Matrix
 
 from modelgen.actuators import Actuators
-from modelgen.declarations import RATE, Energy, StatedTask
+from modelgen.declarations import Energy, StatedTask
 from modelgen.errors import ModelError, Place, calling_place
 from modelgen.links import Link, make_link
 from modelgen.sketch import rod, stated_lines
@@ -90,6 +91,48 @@ class Robot(Actuators):
         place = calling_place()
         self.potential.append(Energy(self._term(energy, "potential energy", "q", place), place))
 
+    def mechanics(
+        self,
+        system: object,
+        *,
+        coordinates: Mapping[Any, Any],
+        parameters: Mapping[Any, Any] | None = None,
+        inputs: Mapping[Any, Any] | None = None,
+        speeds: Mapping[Any, Any] | None = None,
+    ) -> None:
+        """Take over a system of sympy.physics.mechanics: a System, KanesMethod or LagrangesMethod, as it is.
+
+        Each mapping says what stands for what in that script: coordinates {q1: robot.revolute(...)}, parameters
+        {m: robot.parameter(...) or a number}, inputs {F: robot.input(...)}, and speeds {u1: robot.speed(...)} for
+        those that are not the rate of a coordinate. Energies, forces and losses may be added to it.
+        """
+        from modelgen.systems import read_system  # SymPy's mechanics take a while to import
+
+        place = calling_place()
+        if self.system:
+            raise ModelError("robot.mechanics is called twice; a robot is one system.", place)
+        joints = {joint.symbol for joint in self.joints}
+        declared = {speed.symbol: speed for speed in self.speeds}
+        for what, given, known in (("coordinates", coordinates, joints), ("speeds", speeds or {}, declared)):
+            for key, value in given.items():
+                if value not in known:
+                    raise ModelError(
+                        f"{what}={{{key}: ...}} gives {value!r}, which is none of this robot's {what}.", place
+                    )
+        replaced = {
+            key: self._term(value, f"replacement of {key}", "u", place)
+            for key, value in {**(parameters or {}), **(inputs or {})}.items()
+        }
+        chosen = {key: declared[value] for key, value in (speeds or {}).items()}
+        self.system = read_system(system, dict(coordinates), chosen, replaced, place)
+        for joint in self.joints:
+            if joint.symbol in self.system.own and joint.rate_limit is not None:
+                raise ModelError(
+                    f"the coordinate `{joint.symbol}` has a rate_limit, but its rate is no speed of the system; the "
+                    f"limit that counts is that of `{self.system.own[joint.symbol].symbol}`. Leave rate_limit out.",
+                    joint.place,
+                )
+
     def task(
         self,
         *,
@@ -120,10 +163,10 @@ class Robot(Actuators):
             missing = missing if not self.joints else "input; declare it with robot.input(name, limit, unit)"
             raise ModelError(f"robot `{self.name}` has no {missing} before robot.task(...).", place)
         cost = self._term(state_cost, "state cost", "qv", place)
-        names = [joint.symbol.name for joint in self.joints]
+        speeds = self.velocities
         numbers = numeric_task(
-            [*names, *(f"{name}{RATE}" for name in names)],
-            [joint.limit for joint in self.joints] + [joint.rate_limit for joint in self.joints],
+            [joint.symbol.name for joint in self.joints] + [speed.symbol.name for speed in speeds],
+            [joint.limit for joint in self.joints] + [speed.limit for speed in speeds],
             len(self.drives),
             action_cost=action_cost,
             target=target,

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from math import pi
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from sympy import Expr, Float, S, Symbol
 
-from modelgen.declarations import RATE, Constant, Coordinate, Drive, Energy, Joint, Load, StatedTask
+from modelgen.declarations import RATE, Constant, Coordinate, Drive, Energy, Joint, Load, Speed, StatedTask
 from modelgen.errors import ModelError, Place, calling_place, suggestion
 from modelgen.links import Kind, Link
 from modelgen.sketch import Line
 from modelgen.values import check_symbols, expression, identifier, number, parameter_range, positive, text
+
+if TYPE_CHECKING:
+    from modelgen.systems import MechanicalSystem
+
+RATE_UNITS = {"revolute": "rad/s", "prismatic": "m/s"}
 
 
 class Statement:
@@ -32,8 +37,10 @@ class Statement:
         "place",
         "potential",
         "rods",
+        "speeds",
         "stated_task",
         "symbols",
+        "system",
     )
 
     def __init__(self, name: str, description: str = "") -> None:
@@ -52,6 +59,8 @@ class Statement:
         self.masses: list[list[Expr]] = []  # positions of point masses, likewise
         self.symbols: dict[str, Symbol] = {}  # all that may stand in an expression, by name
         self.downward_acceleration: Expr = Float("9.81")
+        self.speeds: list[Speed] = []
+        self.system: MechanicalSystem | None = None
         self.stated_task: StatedTask | None = None
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -67,9 +76,18 @@ class Statement:
         raise AttributeError(f"a Robot has no `{name}`.{suggestion(name, known)}")
 
     def revolute(
-        self, name: str, *, rate_limit: float, limit: float | None = None, continuous: bool = False, meaning: str = ""
+        self,
+        name: str,
+        *,
+        rate_limit: float | None = None,
+        limit: float | None = None,
+        continuous: bool = False,
+        meaning: str = "",
     ) -> Coordinate:
-        """Declare an angle (rad). A continuous one turns without end and has the limit pi."""
+        """Declare an angle (rad). A continuous one turns without end and has the limit pi.
+
+        rate_limit (rad/s) is left out only where robot.mechanics puts another speed in the rate's place.
+        """
         place = calling_place()
         if continuous == (limit is not None):
             raise ModelError(
@@ -78,8 +96,8 @@ class Statement:
             )
         return self._joint(name, "revolute", pi if limit is None else limit, rate_limit, continuous, meaning, place)
 
-    def prismatic(self, name: str, *, limit: float, rate_limit: float, meaning: str = "") -> Coordinate:
-        """Declare a displacement (m)."""
+    def prismatic(self, name: str, *, limit: float, rate_limit: float | None = None, meaning: str = "") -> Coordinate:
+        """Declare a displacement (m); rate_limit (m/s) as for an angle."""
         return self._joint(name, "prismatic", limit, rate_limit, False, meaning, calling_place())
 
     def parameter(
@@ -117,8 +135,47 @@ class Statement:
         self.drives.append(Drive(symbol, unit, positive(limit, f"limit of `{name}`", place), meaning, place))
         return symbol
 
+    def speed(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
+        """Declare a speed that is no coordinate's rate, such as a body's angular velocity; for robot.mechanics."""
+        place = calling_place()
+        identifier(name, "speed", place)
+        text(unit, f"unit of `{name}`", place)
+        symbol = Symbol(name, real=True)
+        self._declare(name, "speed", symbol, place)
+        self.speeds.append(Speed(symbol, unit, positive(limit, f"limit of `{name}`", place), meaning, place))
+        return symbol
+
+    @property
+    def velocities(self) -> tuple[Speed, ...]:
+        """v, one entry a coordinate: its rate, or the speed that robot.mechanics put in its place."""
+        own = self.system.own if self.system else {}
+        result = []
+        for joint in self.joints:
+            name, limit = joint.symbol.name, joint.rate_limit
+            if joint.symbol not in own and limit is None:
+                raise ModelError(
+                    f"the coordinate `{name}` needs rate_limit=..., in {RATE_UNITS[joint.kind]}.", joint.place
+                )
+            rate = Speed(joint.symbol.rate, RATE_UNITS[joint.kind], limit or 0.0, f"rate of {name}", joint.place)
+            result.append(own.get(joint.symbol, rate))
+        for speed in self.speeds:
+            if speed not in result:
+                raise ModelError(
+                    f"the speed `{speed.symbol}` is no speed of the robot. Write robot.mechanics(system, ..., "
+                    f"speeds={{u: {speed.symbol}}}), or remove the line; a coordinate's rate needs no declaration.",
+                    speed.place,
+                )
+        return tuple(result)
+
     def _joint(
-        self, name: str, kind: Kind, limit: float, rate_limit: float, continuous: bool, meaning: str, place: Place
+        self,
+        name: str,
+        kind: Kind,
+        limit: float,
+        rate_limit: float | None,
+        continuous: bool,
+        meaning: str,
+        place: Place,
     ) -> Coordinate:
         """Declare a coordinate and its rate."""
         coordinate = Coordinate(identifier(name, "coordinate", place), real=True)
@@ -129,7 +186,7 @@ class Statement:
                 coordinate,
                 kind,
                 positive(limit, f"limit of `{name}`", place),
-                positive(rate_limit, f"rate_limit of `{name}`", place),
+                None if rate_limit is None else positive(rate_limit, f"rate_limit of `{name}`", place),
                 continuous,
                 meaning,
                 place,
@@ -158,7 +215,7 @@ class Statement:
         if "q" in may_contain:
             allowed |= {joint.symbol for joint in self.joints}
         if "v" in may_contain:
-            allowed |= {joint.symbol.rate for joint in self.joints}
+            allowed |= {joint.symbol.rate for joint in self.joints} | {speed.symbol for speed in self.speeds}
         if "u" in may_contain:
             allowed |= {drive.symbol for drive in self.drives}
         why = {

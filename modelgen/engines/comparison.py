@@ -55,6 +55,13 @@ def compare(
 
     rebuilt: the engine at other parameters (p,), for the derivatives by them.
     """
+    if robot.system and robot.system.own:
+        speed = next(iter(robot.system.own.values()))
+        raise ModelError(
+            f"the speed `{speed.symbol}` is no rate of a coordinate, so that the other engine's accelerations are of "
+            "something else. Prove the robot with `modelgen verify NAME`.",
+            speed.place,
+        )
     x, _ = samples(robot, SAMPLES, seed=2)
     nominal = np.asarray(kernels.nominal_parameters, np.float64)
     limits = np.array([drive.limit for drive in robot.drives])
