@@ -31,11 +31,15 @@ def inspect(robot: Robot, equations: EquationsOfMotion) -> None:
         evaluator(arguments, each, equations.definitions)(*values)
         for each in (equations.coordinate_rates, equations.mass_matrix, equations.force, equations.input_matrix)
     )
+    rows = [
+        joint.symbol if speed == joint.symbol.rate else speed
+        for joint, speed in zip(robot.joints, equations.velocities, strict=True)
+    ]
     for what, batch, symbols in (
         ("the rate", rates, equations.coordinates),
-        ("the mass matrix", mass_matrix, equations.velocities),
-        ("the force", force, equations.velocities),
-        ("the input matrix", input_matrix, equations.velocities),
+        ("the mass matrix", mass_matrix, rows),
+        ("the force", force, rows),
+        ("the input matrix", input_matrix, rows),
     ):
         _check_finite(what, batch, symbols, where, robot.place)
     _check_positive_definite(mass_matrix, robot.joints, where)

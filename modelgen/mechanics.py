@@ -111,7 +111,8 @@ def metadata(robot: Robot) -> Metadata:
 def _driven(robot: Robot) -> list[str | None]:
     """For every input, the coordinate whose generalized force it alone makes; None when it makes several."""
     q = [joint.symbol for joint in robot.joints]
-    _, matrix = _applied(robot.loads, q, [drive.symbol for drive in robot.drives])
+    loads = [*robot.loads, *(robot.system.loads if robot.system else ())]
+    _, matrix = _applied(loads, q, [drive.symbol for drive in robot.drives])
     acted_on = [
         [symbol.name for symbol, entry in zip(q, column, strict=True) if entry != 0] for column in matrix.T.tolist()
     ]

@@ -285,9 +285,9 @@ def _loads(
     result = []
     for where, load in loads:
         velocity = where.ang_vel_in(frame) if isinstance(where, ReferenceFrame) else where.vel(frame)
+        moving = [(velocity.dot(axis), axis) for axis in (frame.x, frame.y, frame.z)]
         components = [
-            (names(velocity.dot(axis), "velocities"), names(load.dot(axis), "loads"))
-            for axis in (frame.x, frame.y, frame.z)
+            (names(speed, "velocities"), names(load.dot(axis), "loads")) for speed, axis in moving if speed != 0
         ]
         for state in states:
             force = sum((diff(speed, state.rate) * push for speed, push in components), S.Zero)

@@ -99,7 +99,7 @@ class TestExecuting:
 
     def test_forgotten_argument(self, folder):
         written(folder, MODEL.replace(", rate_limit=2", ""))
-        rejects("models/slider.py:4: TypeError", "rate_limit")
+        rejects("models/slider.py:4: the coordinate `s` needs rate_limit=..., in m/s")
 
     def test_misspelt_method(self, folder):
         written(folder, MODEL.replace("point_mass", "pointmass"))
