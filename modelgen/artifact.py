@@ -58,7 +58,7 @@ def read(folder: Path) -> Manifest:
         return from_json(text)
     except OSError as error:
         raise ArtifactError(f"{path} cannot be read ({error.strerror}). {rebuild}") from error
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         if isinstance(error, ModelError):
             raise
         raise ArtifactError(f"{path} is damaged: it is not the manifest that was written. {rebuild}") from error

@@ -9,6 +9,27 @@ from sympy import Expr, Matrix, Symbol
 
 Definition = tuple[Symbol, Expr]
 
+#: SymPy's functions, by class name, that have one operation of the graph.
+CALLS = {
+    "sin": "sin",
+    "cos": "cos",
+    "asin": "asin",
+    "acos": "acos",
+    "atan": "atan",
+    "sinh": "sinh",
+    "cosh": "cosh",
+    "tanh": "tanh",
+    "exp": "exp",
+    "log": "log",
+    "Abs": "abs",
+    "sign": "sign",
+    "atan2": "atan2",
+    "Min": "minimum",
+    "Max": "maximum",
+}
+#: The functions, by SymPy's names, that a model may be written with.
+FUNCTIONS = frozenset({*CALLS, "tan"})
+
 
 @dataclass(frozen=True)
 class EquationsOfMotion:

@@ -10,31 +10,11 @@ from collections.abc import Iterable, Sequence
 import sympy
 from sympy import Expr, Matrix, Symbol
 
-from modelgen.equations import EquationsOfMotion
+from modelgen.equations import CALLS, FUNCTIONS, EquationsOfMotion
 from modelgen.errors import ModelError
 from modelgen.graph import BINARY, UNARY, Graph, Node
 from modelgen.program import Argument, Function, Mechanism, Output, Program
 from modelgen.sketch import Sketch
-
-#: SymPy's functions, by class name, that have one operation of the graph.
-_CALLS = {
-    "sin": "sin",
-    "cos": "cos",
-    "asin": "asin",
-    "acos": "acos",
-    "atan": "atan",
-    "sinh": "sinh",
-    "cosh": "cosh",
-    "tanh": "tanh",
-    "exp": "exp",
-    "log": "log",
-    "Abs": "abs",
-    "sign": "sign",
-    "atan2": "atan2",
-    "Min": "minimum",
-    "Max": "maximum",
-}
-
 
 #: Names with a meaning of their own in emitted code, which a model's symbols therefore do not get there.
 _RESERVED = (
@@ -241,10 +221,10 @@ class _Converter:
 
     def _call(self, expression: Expr) -> Node:
         graph, name = self.graph, type(expression).__name__
-        arguments = [self(argument) for argument in expression.args] if name in (*_CALLS, "tan") else []
+        arguments = [self(argument) for argument in expression.args] if name in FUNCTIONS else []
         if name == "tan":
             return graph.div(graph.call("sin", *arguments), graph.call("cos", *arguments))
-        function = _CALLS.get(name)
+        function = CALLS.get(name)
         if function in UNARY:
             return graph.call(function, *arguments)
         if function in BINARY:
@@ -254,5 +234,5 @@ class _Converter:
             return node
         raise ModelError(
             f"The equations of motion use {name} in {expression}, which no kernel can evaluate. Write it with "
-            f"+ - * / ** and {', '.join(sorted({*_CALLS, 'tan', 'sqrt'}))}; replace a Piecewise by a smooth function."
+            f"+ - * / ** and {', '.join(sorted({*FUNCTIONS, 'sqrt'}))}; replace a Piecewise by a smooth function."
         )

@@ -34,8 +34,8 @@ class Manifest:
 
     @property
     def hash(self) -> str:
-        """sha256 that names this model content and this generator's output."""
-        return hashlib.sha256(to_json(self).encode()).hexdigest()
+        """sha256 that names this model content and this generator's output; the manifest ends with it."""
+        return hashlib.sha256(_text(asdict(self)).encode()).hexdigest()
 
     def sizes(self) -> dict[str, int]:
         """Entries per sample of every array argument."""
@@ -45,13 +45,17 @@ class Manifest:
 
 def to_json(manifest: Manifest) -> str:
     """Deterministic text: no times, no machine, insertion order kept."""
-    return json.dumps(asdict(manifest), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return _text(asdict(manifest) | {"hash": manifest.hash})
+
+
+def _text(data: dict[str, Any]) -> str:
+    return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def from_json(text: str) -> Manifest:
-    """Raises KeyError, TypeError or ValueError when the text is not a manifest."""
+    """Raises KeyError, TypeError or ValueError when the text is not a manifest, or not the one that was written."""
     data: dict[str, Any] = json.loads(text)
-    return Manifest(
+    manifest = Manifest(
         metadata=_metadata(data["metadata"]),
         model_hash=str(data["model_hash"]),
         generator_version=int(data["generator_version"]),
@@ -65,6 +69,9 @@ def from_json(text: str) -> Manifest:
         operations={name: int(count) for name, count in data["operations"].items()},
         files={backend: dict(files) for backend, files in data["files"].items()},
     )
+    if manifest.hash != data["hash"]:
+        raise ValueError("it was edited: its hash is not that of its content")
+    return manifest
 
 
 def _metadata(data: dict[str, Any]) -> Metadata:

@@ -11,7 +11,7 @@ from modelgen.declarations import RATE, Constant, Coordinate, Drive, Energy, Joi
 from modelgen.errors import ModelError, Place, calling_place, suggestion
 from modelgen.links import Kind, Link
 from modelgen.sketch import Line
-from modelgen.values import check_symbols, expression, identifier, number, parameter_range, positive, text
+from modelgen.values import check_symbols, expression, flag, identifier, number, parameter_range, positive, text
 
 if TYPE_CHECKING:
     from modelgen.systems import MechanicalSystem
@@ -89,6 +89,7 @@ class Statement:
         rate_limit (rad/s) is left out only where robot.mechanics puts another speed in the rate's place.
         """
         place = calling_place()
+        flag(continuous, f"continuous of `{name}`", place)
         if continuous == (limit is not None):
             raise ModelError(
                 f"the angle `{name}` needs either continuous=True (it turns without end) or a limit=... in rad.",
@@ -118,6 +119,8 @@ class Statement:
         place = calling_place()
         identifier(name, "parameter", place)
         text(unit, f"unit of `{name}`", place)
+        text(meaning, f"meaning of `{name}`", place)
+        flag(fixed, f"fixed of `{name}`", place)
         nominal = number(value, f"value of `{name}`", place)
         lower, upper = parameter_range(name, nominal, bounds, tolerance, fixed, place)
         symbol = Symbol(name, positive=True) if lower > 0 else Symbol(name, real=True)
@@ -130,6 +133,7 @@ class Statement:
         place = calling_place()
         identifier(name, "input", place)
         text(unit, f"unit of `{name}`", place)
+        text(meaning, f"meaning of `{name}`", place)
         symbol = Symbol(name, real=True)
         self._declare(name, "input", symbol, place)
         self.drives.append(Drive(symbol, unit, positive(limit, f"limit of `{name}`", place), meaning, place))
@@ -179,6 +183,7 @@ class Statement:
     ) -> Coordinate:
         """Declare a coordinate and its rate."""
         coordinate = Coordinate(identifier(name, "coordinate", place), real=True)
+        text(meaning, f"meaning of `{name}`", place)
         self._declare(name, "coordinate", coordinate, place)
         self._declare(f"{name}{RATE}", "rate", coordinate.rate, place)
         self.joints.append(

@@ -6,10 +6,11 @@ import math
 from collections.abc import Collection, Mapping
 from keyword import iskeyword
 
-from sympy import Basic, Expr, I, Symbol, nan, oo, sympify, zoo
+from sympy import Basic, Expr, I, Symbol, nan, oo, preorder_traversal, sympify, zoo
 from sympy.core.function import AppliedUndef
 from sympy.core.sympify import SympifyError
 
+from modelgen.equations import FUNCTIONS
 from modelgen.errors import ModelError, Place, suggestion
 
 
@@ -35,10 +36,18 @@ def positive(value: object, what: str, place: Place) -> float:
 
 
 def text(value: object, what: str, place: Place) -> str:
-    """A string."""
+    """A string of characters that a file can hold."""
     if not isinstance(value, str):
         raise ModelError(f"the {what} is {value!r}; write a string in quotes.", place)
+    if any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise ModelError(f"the {what} is {value!r}, which has a character that is half of one; write it anew.", place)
     return value
+
+
+def flag(value: object, what: str, place: Place) -> None:
+    """Refuse anything but True and False."""
+    if not isinstance(value, bool):
+        raise ModelError(f"{what} is {value!r}; write True or False.", place)
 
 
 def parameter_range(
@@ -127,7 +136,19 @@ def expression(value: object, what: str, place: Place) -> Expr:
         raise ModelError(f"the {what} is {result}, which is not finite. Look for a division by zero.", place)
     if result.has(I):
         raise ModelError(f"the {what} is {result}, which is complex. Write a real expression.", place)
+    strange = next((node for node in preorder_traversal(result) if not _can_be_evaluated(node)), None)
+    if strange is not None:
+        raise ModelError(
+            f"the {what} contains {type(strange).__name__} in {strange}, which no kernel can evaluate. Write it with "
+            f"+ - * / ** and {', '.join(sorted({*FUNCTIONS, 'sqrt'}))}; replace a Piecewise by a smooth function.",
+            place,
+        )
     return result
+
+
+def _can_be_evaluated(node: Basic) -> bool:
+    plain = node.is_Symbol or node.is_Number or node.is_NumberSymbol or node.is_Add or node.is_Mul or node.is_Pow
+    return bool(plain) or type(node).__name__ in FUNCTIONS
 
 
 def check_symbols(

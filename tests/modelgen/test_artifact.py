@@ -99,9 +99,40 @@ def test_any_truncation_of_the_manifest_is_an_artifact_error(folder):
 def test_an_edited_manifest_is_found(folder):
     path = folder / "manifest.json"
     data = json.loads(path.read_text())
-    data["operations"]["jacobians"] = 1
     path.write_text(json.dumps(data, indent=2))
     assert any("was edited" in finding for finding in artifact.check("pendulum", folder.parent))
+
+
+def leaves(data, path=()):
+    """The paths of all values that are neither a list nor a mapping with something in it."""
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    found = [leaf for key, value in items for leaf in leaves(value, (*path, key))]
+    return found or [path]
+
+
+@pytest.mark.parametrize("value", [None, 7, -1.5, "mass", [], {}, True])
+def test_no_edited_value_of_a_manifest_goes_unseen(folder, value):
+    """A limit, a parameter, a checksum or a shape: what the kernels were made with is what is read, or nothing is."""
+    path = folder / "manifest.json"
+    text, written = path.read_text(), artifact.read(folder)
+    for leaf in leaves(json.loads(text)):
+        data = json.loads(text)
+        inner = data
+        for key in leaf[:-1]:
+            inner = inner[key]
+        inner[leaf[-1]] = value
+        path.write_text(json.dumps(data, indent=1))
+        try:
+            found = artifact.read(folder)
+        except ArtifactError:
+            continue
+        assert found == written, leaf
+
+
+def test_a_manifest_nested_without_end_is_an_artifact_error(folder):
+    (folder / "manifest.json").write_text("[" * 100_000)
+    with pytest.raises(ArtifactError, match="is damaged"):
+        artifact.read(folder)
 
 
 def test_another_generator_version_is_stale(folder):
