@@ -23,6 +23,7 @@ from torch import Tensor
 from modelgen.artifact import known
 from solver.errors import SolverError
 from solver.game import NO_ADVERSARY, Game
+from solver.rendering import Camera
 from solver.training import load_robot
 
 try:
@@ -40,7 +41,7 @@ Start = Literal["gaussian", "uniform"]
 Observation = Literal["features", "state"]
 Array = NDArray[Any]
 NAMESPACE = "robust-value-iteration"
-METADATA: dict[str, Any] = {"render_modes": []}
+METADATA: dict[str, Any] = {"render_modes": ["rgb_array"]}
 VECTOR_METADATA = {**METADATA, "autoreset_mode": AutoresetMode.SAME_STEP}
 
 
@@ -128,13 +129,17 @@ class _Robot:
         hold: int,
         observation: Observation,
         generated: str | None,
+        render_mode: str | None,
     ) -> tuple[Box, Box]:
         """Load the robot; returns the spaces of one observation and one action."""
+        if render_mode not in (None, *METADATA["render_modes"]):
+            raise SolverError(f"render_mode is {render_mode!r}; choices are None and 'rgb_array'")
         if observation not in get_args(Observation):
             raise SolverError(f"observation is {observation!r}; choices are {', '.join(get_args(Observation))}")
         self.game = Game(load_robot(robot, "cpu", generated), NO_ADVERSARY)
         self.episodes = Episodes(self.game, size, start, randomize, seconds, hold)
         self.observation: Observation = observation
+        self.camera = None if render_mode is None else Camera(self.game.robot)
         limits = self.game.state_limits.numpy()
         seen = limits if observation == "state" else np.ones(len(limits) + len(self.game.continuous), np.float32)
         return Box(-seen, seen), Box(-1.0, 1.0, (len(self.game.input_limits),))
@@ -143,6 +148,13 @@ class _Robot:
         """Observations (N, k), float32; a new array."""
         x = self.episodes.x
         return (features(self.game, x) if self.observation == "features" else x.clone()).numpy()
+
+    def _pictures(self) -> tuple[Array, ...] | None:
+        """One picture (height, width, 3) of every episode; None without a render mode."""
+        if self.camera is None:
+            return None
+        rows = zip(self.episodes.x.numpy(), self.episodes.theta.numpy(), strict=True)
+        return tuple(self.camera.picture(x, theta) for x, theta in rows)
 
 
 def _no_options(options: dict[str, Any] | None) -> None:
@@ -166,7 +178,7 @@ class RobotEnv(gymnasium.Env[Array, Array], _Robot):
         generated: str | None = None,
         render_mode: str | None = None,
     ) -> None:
-        spaces = self._prepare(1, robot, start, randomize, seconds, hold, observation, generated)
+        spaces = self._prepare(1, robot, start, randomize, seconds, hold, observation, generated, render_mode)
         self.observation_space, self.action_space = spaces
         self.render_mode = render_mode
         self.metadata = {**self.metadata, "render_fps": self.game.robot.metadata.task.control_rate}
@@ -182,6 +194,11 @@ class RobotEnv(gymnasium.Env[Array, Array], _Robot):
         """One action."""
         reward, ended = self.episodes.advance(np.asarray(action)[None])
         return self._observe()[0], float(reward[0]), False, bool(ended[0]), {}
+
+    def render(self) -> Array | None:
+        """The picture (height, width, 3) of the present state, where render_mode is rgb_array."""
+        pictures = self._pictures()
+        return None if pictures is None else pictures[0]
 
 
 class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
@@ -209,7 +226,7 @@ class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
     ) -> None:
         if num_envs < 1:
             raise SolverError(f"num_envs is {num_envs}; give at least 1")
-        spaces = self._prepare(num_envs, robot, start, randomize, seconds, hold, observation, generated)
+        spaces = self._prepare(num_envs, robot, start, randomize, seconds, hold, observation, generated, render_mode)
         self.num_envs, self.render_mode = num_envs, render_mode
         self.single_observation_space, self.single_action_space = spaces
         self.observation_space, self.action_space = (batch_space(space, num_envs) for space in spaces)
@@ -243,6 +260,10 @@ class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
             self.episodes.restart(rows, self._generators)
             observations = self._observe()
         return observations, reward, np.zeros_like(ended), ended, infos
+
+    def render(self) -> tuple[Array, ...] | None:
+        """One picture of every environment, where render_mode is rgb_array."""
+        return self._pictures()
 
 
 def register(directory: str | Path | None = None) -> list[str]:
