@@ -1,5 +1,7 @@
 """Torch: readable functions over columns of a batch, on any device, differentiable and compilable.
 
+Gradients of the dynamics are the emitted ones; those of the other functions are Torch's, through the emitted code.
+
 The emitted module imports Torch; this one does not, for the generator must work without it.
 """
 
@@ -34,11 +36,38 @@ def _rows(x, shape, *entries):
     return torch.stack(columns, -1).reshape(-1, *shape) if columns else x.new_empty((x.shape[0], *shape))
 '''
 
+_DYNAMICS = '''class _Dynamics(torch.autograd.Function):
+    """xdot, and backward the Hamiltonian's gradient with the incoming gradient as costate: one reverse sweep."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, u, theta):
+        return _dynamics(x, u, theta)[0]
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, costate):
+        x, u, theta = ctx.saved_tensors
+        dH_dx, dH_du, dH_dtheta = hamiltonian_gradient(x, u, costate, theta)
+        return dH_dx, dH_du, dH_dtheta.sum(0) if theta.ndim == 1 else dH_dtheta
+
+
+def dynamics(x, u, theta):
+    return _Dynamics.apply(x, u, theta),
+'''
+#: Functions that are emitted under another name, for what wraps them has theirs.
+_WRAPPED = {"dynamics": "_dynamics"}
+
 
 def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
     """One module that needs only Torch."""
     parts = [_HEADER.replace("{robot}", robot.name)]
     parts += [_function(program, function) for function in program.functions]
+    parts.append(_DYNAMICS)
     return {"torch.py": "\n\n".join(parts).encode()}
 
 
@@ -58,7 +87,10 @@ def _function(program: Program, function: Function) -> str:
         body.append(f"{output.name} = _rows(x, {output.shape}{entries})")
     body.append(f"return {', '.join(output.name for output in function.outputs)},")
     names = ", ".join(argument.name for argument in function.arguments)
-    return "\n".join([f"def {function.name}({names}):", *(f"    {line}" for line in body)]) + "\n"
+    return (
+        "\n".join([f"def {_WRAPPED.get(function.name, function.name)}({names}):", *(f"    {line}" for line in body)])
+        + "\n"
+    )
 
 
 def _call(name: str, arguments: list[str]) -> str:

@@ -13,24 +13,58 @@ def robot(artifacts):
     return modelgen.load("dense", backend="torch", directory=artifacts)
 
 
-def test_automatic_gradients_are_the_emitted_ones(robot, exact):
+@pytest.mark.parametrize("rows", [None, 5])
+def test_gradients_of_the_dynamics_by_differences_and_once_more(robot, exact, rows):
+    """theta (p,) and (N, p); second derivatives go through the emitted first ones."""
     at = exact("dense")
-    x, u, theta = (torch.from_numpy(array.copy()).requires_grad_() for array in (at.x, at.u, at.theta))
-    costate = torch.from_numpy(at.costate)
-    hamiltonian = (costate * robot.dynamics(x, u, theta)).sum()
-    automatic = torch.autograd.grad(hamiltonian, (x, u, theta))
-    emitted = robot.hamiltonian_gradient(x, u, costate, theta)
-    for found, expected in zip(automatic, emitted, strict=True):
-        np.testing.assert_allclose(found.numpy(), expected.detach().numpy(), rtol=1e-9, atol=1e-10)
+    x, u = (torch.from_numpy(array.copy()).requires_grad_() for array in (at.x, at.u))
+    theta = torch.from_numpy(at.theta[0 if rows is None else slice(rows)].copy()).requires_grad_()
+    assert torch.autograd.gradcheck(robot.dynamics, (x, u, theta))
+    assert torch.autograd.gradgradcheck(robot.dynamics, (x, u, theta), atol=1e-4)
 
 
-def test_one_theta_collects_the_gradient_of_all_samples(robot, exact):
+@pytest.mark.parametrize("method", ["affine_dynamics", "state_cost"])
+def test_gradients_of_other_functions_by_differences(robot, exact, method):
     at = exact("dense")
-    x, u, costate = (torch.from_numpy(array) for array in (at.x, at.u, at.costate))
-    theta = torch.ones(2, dtype=torch.float64, requires_grad=True)
-    (automatic,) = torch.autograd.grad((costate * robot.dynamics(x, u, theta)).sum(), theta)
-    emitted = robot.hamiltonian_gradient(x, u, costate, theta.detach())[2].sum(0)
-    np.testing.assert_allclose(automatic.numpy(), emitted.numpy(), rtol=1e-9)
+    x, theta = (torch.from_numpy(array.copy()).requires_grad_() for array in (at.x, at.theta))
+    assert torch.autograd.gradcheck(getattr(robot, method), (x, theta))
+
+
+def test_backward_is_one_emitted_sweep(artifacts, exact, monkeypatch):
+    robot = modelgen.load("pendulum", backend="torch", directory=artifacts)
+    module = robot._kernels._module
+    sweep, calls = module.hamiltonian_gradient, []
+    monkeypatch.setattr(module, "hamiltonian_gradient", lambda *given: calls.append(given) or sweep(*given))
+    x, u = (torch.from_numpy(array.copy()).requires_grad_() for array in (exact("pendulum").x, exact("pendulum").u))
+    xdot = robot.dynamics(x, u)
+    assert xdot.grad_fn.name() == "_DynamicsBackward"
+    xdot.sum().backward()
+    assert len(calls) == 1
+    assert x.grad.shape == x.shape
+
+
+def test_maps_over_samples_as_functorch_does(artifacts, exact):
+    robot = modelgen.load("pendulum", backend="torch", directory=artifacts)
+    at = exact("pendulum")
+    x, u = torch.from_numpy(at.x), torch.from_numpy(at.u)
+    slope = torch.func.jacrev(lambda x, u: robot.dynamics(x[None], u[None])[0])
+    torch.testing.assert_close(torch.func.vmap(slope)(x, u), robot.jacobians(x)[2])  # the pendulum's B is constant
+
+
+def test_compiles_with_its_backward_pass_as_one_graph(artifacts, exact):
+    """A step of gradient descent on the input through two Euler steps."""
+    robot = modelgen.load("pendulum", backend="torch", directory=artifacts)
+    at = exact("pendulum")
+    x, u = torch.from_numpy(at.x), torch.from_numpy(at.u.copy()).requires_grad_()
+
+    def loss(u):
+        middle = x + 0.1 * robot.dynamics(x, u)
+        return (middle + 0.1 * robot.dynamics(middle, u)).square().sum()
+
+    (expected,) = torch.autograd.grad(loss(u), u)
+    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
+    (found,) = torch.autograd.grad(compiled(u), u)
+    torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize("method", ["dynamics", "hamiltonian_gradient"])

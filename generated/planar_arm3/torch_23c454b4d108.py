@@ -95,7 +95,7 @@ def affine_dynamics(x, theta):
     return a, B,
 
 
-def dynamics(x, u, theta):
+def _dynamics(x, u, theta):
     shoulder = x[..., 0]
     elbow = x[..., 1]
     wrist = x[..., 2]
@@ -742,3 +742,27 @@ def state_cost(x, theta):
     q = _rows(x, (), shoulder_rate * shoulder_rate * 0.1 + (elbow_rate * elbow_rate * 0.1 + t1))
     dq_dx = _rows(x, (6,), t3 + t3, t4 + t4, t2 + t2, t5 + t5, t6 + t6, t7 + t7)
     return q, dq_dx,
+
+
+class _Dynamics(torch.autograd.Function):
+    """xdot, and backward the Hamiltonian's gradient with the incoming gradient as costate: one reverse sweep."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, u, theta):
+        return _dynamics(x, u, theta)[0]
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, costate):
+        x, u, theta = ctx.saved_tensors
+        dH_dx, dH_du, dH_dtheta = hamiltonian_gradient(x, u, costate, theta)
+        return dH_dx, dH_du, dH_dtheta.sum(0) if theta.ndim == 1 else dH_dtheta
+
+
+def dynamics(x, u, theta):
+    return _Dynamics.apply(x, u, theta),

@@ -45,7 +45,7 @@ def affine_dynamics(x, theta):
     return a, B,
 
 
-def dynamics(x, u, theta):
+def _dynamics(x, u, theta):
     shoulder = x[..., 0]
     elbow = x[..., 1]
     shoulder_rate = x[..., 2]
@@ -270,3 +270,27 @@ def state_cost(x, theta):
     q = _rows(x, (), t5)
     dq_dx = _rows(x, (4,), 0.5 * ((t6 + t6) * t4c), 0.5 * ((t7 + t7) * t2c), t8 + t8, t9 + t9)
     return q, dq_dx,
+
+
+class _Dynamics(torch.autograd.Function):
+    """xdot, and backward the Hamiltonian's gradient with the incoming gradient as costate: one reverse sweep."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, u, theta):
+        return _dynamics(x, u, theta)[0]
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, costate):
+        x, u, theta = ctx.saved_tensors
+        dH_dx, dH_du, dH_dtheta = hamiltonian_gradient(x, u, costate, theta)
+        return dH_dx, dH_du, dH_dtheta.sum(0) if theta.ndim == 1 else dH_dtheta
+
+
+def dynamics(x, u, theta):
+    return _Dynamics.apply(x, u, theta),

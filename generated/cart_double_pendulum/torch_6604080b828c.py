@@ -70,7 +70,7 @@ def affine_dynamics(x, theta):
     return a, B,
 
 
-def dynamics(x, u, theta):
+def _dynamics(x, u, theta):
     lower = x[..., 1]
     upper = x[..., 2]
     cart_rate = x[..., 3]
@@ -455,3 +455,27 @@ def state_cost(x, theta):
     q = _rows(x, (), 0.02 * (t5 * t5) + (9.869604401089358 * (t4s * t4s) + t6))
     dq_dx = _rows(x, (6,), t13 + t13, 0.5 * (t10 + (t11 + t11) * t2c), 0.5 * t10, t12 + t12, t14 + (t8 + t14), t8)
     return q, dq_dx,
+
+
+class _Dynamics(torch.autograd.Function):
+    """xdot, and backward the Hamiltonian's gradient with the incoming gradient as costate: one reverse sweep."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, u, theta):
+        return _dynamics(x, u, theta)[0]
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, costate):
+        x, u, theta = ctx.saved_tensors
+        dH_dx, dH_du, dH_dtheta = hamiltonian_gradient(x, u, costate, theta)
+        return dH_dx, dH_du, dH_dtheta.sum(0) if theta.ndim == 1 else dH_dtheta
+
+
+def dynamics(x, u, theta):
+    return _Dynamics.apply(x, u, theta),

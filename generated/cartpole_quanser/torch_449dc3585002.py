@@ -41,7 +41,7 @@ def affine_dynamics(x, theta):
     return a, B,
 
 
-def dynamics(x, u, theta):
+def _dynamics(x, u, theta):
     pole = x[..., 1]
     cart_rate = x[..., 2]
     pole_rate = x[..., 3]
@@ -208,3 +208,27 @@ def state_cost(x, theta):
     q = _rows(x, (), t3)
     dq_dx = _rows(x, (4,), t6 + t6, 0.5 * ((t4 + t4) * t2c), t5 + t5, t7 + t7)
     return q, dq_dx,
+
+
+class _Dynamics(torch.autograd.Function):
+    """xdot, and backward the Hamiltonian's gradient with the incoming gradient as costate: one reverse sweep."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, u, theta):
+        return _dynamics(x, u, theta)[0]
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, costate):
+        x, u, theta = ctx.saved_tensors
+        dH_dx, dH_du, dH_dtheta = hamiltonian_gradient(x, u, costate, theta)
+        return dH_dx, dH_du, dH_dtheta.sum(0) if theta.ndim == 1 else dH_dtheta
+
+
+def dynamics(x, u, theta):
+    return _Dynamics.apply(x, u, theta),

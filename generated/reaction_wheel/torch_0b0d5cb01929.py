@@ -34,7 +34,7 @@ def affine_dynamics(x, theta):
     return a, B,
 
 
-def dynamics(x, u, theta):
+def _dynamics(x, u, theta):
     pendulum = x[..., 0]
     pendulum_rate = x[..., 2]
     wheel_rate = x[..., 3]
@@ -163,3 +163,27 @@ def state_cost(x, theta):
     q = _rows(x, (), 9.869604401089358 * (t2s * t2s) + (0.05 * (pendulum_rate * pendulum_rate) + 1e-05 * (wheel_rate * wheel_rate)))
     dq_dx = _rows(x, (4,), 0.5 * ((t3 + t3) * t2c), 0.0, t5 + t5, t4 + t4)
     return q, dq_dx,
+
+
+class _Dynamics(torch.autograd.Function):
+    """xdot, and backward the Hamiltonian's gradient with the incoming gradient as costate: one reverse sweep."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, u, theta):
+        return _dynamics(x, u, theta)[0]
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, costate):
+        x, u, theta = ctx.saved_tensors
+        dH_dx, dH_du, dH_dtheta = hamiltonian_gradient(x, u, costate, theta)
+        return dH_dx, dH_du, dH_dtheta.sum(0) if theta.ndim == 1 else dH_dtheta
+
+
+def dynamics(x, u, theta):
+    return _Dynamics.apply(x, u, theta),
