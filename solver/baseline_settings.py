@@ -12,6 +12,7 @@ from solver.errors import SolverError
 BaselineAlgorithm = Literal["sac", "ddpg", "ppo"]
 StartDistribution = Literal["gaussian", "uniform"]
 CHOICES = {"algorithm": get_args(BaselineAlgorithm), "start": get_args(StartDistribution)}
+NAMED = {"algorithm", "start", "randomize", "seed", "episodes"}  # in a label already, or without effect on a policy
 LEAST = {"seed": 0, "steps": 1, "hold": 1, "environments": 1, "minibatch": 2, "layers": 1, "width": 1}
 LEAST |= {"evaluate_every": 1, "episodes": 1}
 
@@ -66,9 +67,14 @@ class BaselineSettings:
 
     @property
     def label(self) -> str:
-        """The name in the paper's tables, such as SAC-U UDR."""
-        kind = f"{self.algorithm.upper()}-{'U' if self.start == 'uniform' else 'N'}"
-        return kind + (" UDR" if self.randomize else "")
+        """The name in the paper's tables, such as SAC-U UDR, and what else was chosen, but for the seed."""
+        usual = {entry.name: entry.default for entry in dataclasses.fields(self)} | DEFAULTS[self.algorithm]
+        words = [f"{self.algorithm.upper()}-{'U' if self.start == 'uniform' else 'N'}"]
+        words += ["UDR"] if self.randomize else []
+        for name, value in vars(self).items():
+            if name not in NAMED and value != usual[name]:
+                words.append(f"{name}={value}")
+        return " ".join(words)
 
 
 DEFAULTS: dict[BaselineAlgorithm, dict[str, Any]] = {

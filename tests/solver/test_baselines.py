@@ -25,7 +25,7 @@ pytest.importorskip("stable_baselines3")
 
 from solver import stable_baselines
 from solver.baselines import KEYS, load_baseline, load_controller, resume, start
-from solver.environment import RobotVectorEnv, features
+from solver.environment import RobotEnv, RobotVectorEnv, features
 
 TINY: dict[str, Any] = {"steps": 240, "hold": 25, "environments": 4, "evaluate_every": 120, "episodes": 3}
 TINY |= {"minibatch": 16, "layers": 1, "width": 8}
@@ -63,7 +63,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_from_start_to_evaluation(algorithm: str, tmp_path: Path) -> None:
     train(tmp_path, algorithm=algorithm, start="gaussian")
     game, act, label = load_controller(tmp_path)
-    assert label == f"pendulum {algorithm.upper()}-N"
+    assert label.startswith(f"pendulum {algorithm.upper()}-N steps=240 ")
     x = sample_starts(game, 3, 20210725)
     result = rollouts(game, act, x)
     rows = read_metrics(tmp_path, KEYS)
@@ -90,6 +90,25 @@ def test_a_resumed_run_repeats_an_uninterrupted_one(algorithm: str, tmp_path: Pa
         assert torch.equal(weights, cut["parameters"]["policy"][name]), name
     rows = [read_metrics(tmp_path / name, KEYS) for name in ("whole", "cut")]
     assert [{**row, "seconds": 0.0} for row in rows[0]] == [{**row, "seconds": 0.0} for row in rows[1]]
+
+
+def test_batches_are_what_stable_baselines_makes_of_single_environments() -> None:
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    options: dict[str, Any] = {"start": "uniform", "randomize": 0.2, "seconds": 0.04}
+    ours = stable_baselines.Environments(RobotVectorEnv("pendulum", 3, **options))
+    theirs = DummyVecEnv([lambda: RobotEnv("pendulum", **options)] * 3)
+    for each in (ours, theirs):
+        each.seed(7)
+    assert np.array_equal(ours.reset(), theirs.reset())
+    for move in np.random.default_rng(0).uniform(-1.0, 1.0, (12, 3, 1)):
+        (seen, reward, ended, infos), expected = ours.step(move), theirs.step(move)
+        assert np.array_equal(seen, expected[0])
+        assert np.array_equal(reward, expected[1])
+        assert np.array_equal(ended, expected[2])
+        for info, other in zip(infos, expected[3], strict=True):
+            assert info.get("TimeLimit.truncated", False) == other["TimeLimit.truncated"]
+            assert np.array_equal(info.get("terminal_observation"), other.get("terminal_observation"))
 
 
 def test_another_seed_is_another_policy_and_randomisation_changes_the_data(tmp_path: Path) -> None:
@@ -149,7 +168,9 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captu
 
 
 def test_ppo_has_its_own_defaults_wherever_the_algorithm_stands() -> None:
-    ppo = baseline_settings("ppo")
+    ppo = baseline_settings("ppo", seed=4, randomize=True)
+    assert ppo.label == "PPO-U UDR"
+    assert baseline_settings("sac", randomize_share=0.3, start="gaussian").label == "SAC-N randomize_share=0.3"
     assert (ppo.minibatch, baseline_settings("sac").minibatch) == (512, 256)
 
 
