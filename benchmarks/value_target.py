@@ -34,7 +34,7 @@ def main() -> None:
     options = parser.parse_args()
     robot = load_robot(options.robot, "cpu", None)
     settings = make_settings(options.preset, robot.metadata, algorithm=options.algorithm, threads=options.threads)
-    game, value = Game(robot, settings.radii), FrozenValue(make_ensemble(robot, settings))
+    game, value = Game(robot, settings.radii(settings.iterations)), FrozenValue(make_ensemble(robot, settings))
     x = game.sample_domain(options.states, torch.Generator().manual_seed(0))
     trace = settings.trace(settings.iterations - 1)
     with workers_of(settings) as workers:

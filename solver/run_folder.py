@@ -79,7 +79,7 @@ def load_run(folder: Path) -> Run:
     try:
         content = json.loads(path.read_text())
         settings = content.pop("settings")
-        settings["holds"] = tuple(settings["holds"])
+        settings = {key: tuple(v) if isinstance(v, list) else v for key, v in settings.items()}
         return Run(settings=Settings(**settings), **content)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise SolverError(

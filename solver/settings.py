@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from modelgen.errors import suggestion
 from modelgen.metadata import Metadata
 from solver.errors import SolverError
-from solver.game import NO_ADVERSARY, Radii
+from solver.game import Radii
 from solver.value_target import Trace
 
 Algorithm = Literal["rfvi", "cfvi"]
@@ -76,6 +76,9 @@ class Settings:
     """Radius of the observation adversary, in units of the state."""
     alpha_parameters: float = 0.15
     """The model adversary's share of every nominal parameter."""
+    adversary_ramp: tuple[float, float] = (0.0, 0.0)
+    """Shares of the iterations between which all four radii grow from zero to their full size: a curriculum. 0 0 plays
+    the full adversary from the first iteration."""
     modulation: Modulation = "wiener"
     """Radii of the first three adversaries: modulated by a Wiener process (the authors') or fixed."""
     evaluate_every: int = 5
@@ -120,16 +123,28 @@ class Settings:
             raise SolverError(f"setting start_share is {self.start_share}; give a share in [0, 1]")
         if self.alpha_parameters >= 1.0:
             raise SolverError("setting alpha_parameters is a share of the nominal value; give less than 1")
+        ramp = self.adversary_ramp
+        numbers = isinstance(ramp, tuple) and all(type(share) in (int, float) for share in ramp)
+        if not numbers or len(ramp) != 2 or not 0.0 <= ramp[0] <= ramp[1] <= 1.0:
+            raise SolverError(
+                f"setting adversary_ramp is {ramp}; give two shares of the iterations, for example 0.3 0.6"
+            )
         whole = isinstance(self.holds, tuple) and all(type(hold) is int and hold >= 1 for hold in self.holds)
         if not whole or not self.holds:
             raise SolverError(f"setting holds is {self.holds}; give whole control periods, for example 4 2 1")
 
-    @property
-    def radii(self) -> Radii:
-        """The admissible sets of this run; all zero for cfvi."""
+    def adversary_share(self, iteration: int) -> float:
+        """How far the admissible sets have grown in an iteration, in [0, 1]; 0 for cfvi."""
+        begin, full = (share * self.iterations for share in self.adversary_ramp)
         if self.algorithm == "cfvi":
-            return NO_ADVERSARY
-        return Radii(self.alpha_state, self.alpha_action, self.alpha_observation, self.alpha_parameters)
+            return 0.0
+        return 1.0 if iteration >= full else max(0.0, (iteration - begin) / (full - begin))
+
+    def radii(self, iteration: int) -> Radii:
+        """The admissible sets of an iteration."""
+        share = self.adversary_share(iteration)
+        alphas = (self.alpha_state, self.alpha_action, self.alpha_observation, self.alpha_parameters)
+        return Radii(*(share * alpha for alpha in alphas))
 
     def trace(self, iteration: int) -> Trace:
         """The look-ahead of an iteration."""

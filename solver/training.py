@@ -89,12 +89,11 @@ class Trainer:
 
     def __init__(self, robot: CompiledRobot, settings: Settings) -> None:
         self.robot, self.settings = robot, settings
-        self.game = Game(robot, settings.radii, settings.device)
         self.nominal = Game(robot, NO_ADVERSARY, settings.device)
         self.ensemble = make_ensemble(robot, settings)
         self.optimisers = self._fresh_optimisers()
         self.iteration = 0
-        self.worst_value = worst_value(self.game, settings)
+        self.worst_value = worst_value(self.nominal, settings)
 
     def _fresh_optimisers(self) -> list[torch.optim.Adam]:
         s = self.settings
@@ -106,11 +105,12 @@ class Trainer:
         started = time.perf_counter()
         generator = torch.Generator(device=s.device).manual_seed(stream(s.seed, k, Purpose.STATES))
         at_start = round(s.start_share * s.states)
-        uniform = self.game.sample_domain(s.states - at_start, generator)
-        x = torch.cat([uniform, self.game.sample_starts(at_start, generator)])
+        uniform = self.nominal.sample_domain(s.states - at_start, generator)
+        x = torch.cat([uniform, self.nominal.sample_starts(at_start, generator)])
+        game = Game(self.robot, s.radii(k), s.device)
         value, trace = FrozenValue(self.ensemble), s.trace(k)
         seed = stream(s.seed, k, Purpose.ADVERSARY)
-        target = value_targets(x, value, self.game, trace, s.modulation, seed, s.chunk, workers)
+        target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
         self._check(target)
         targets_made = time.perf_counter()
         if not s.keep_optimiser:
@@ -137,6 +137,7 @@ class Trainer:
             "learning_rate": rate,
             "hold": float(trace.periods),
             "steps": float(trace.steps),
+            "adversary": s.adversary_share(k),
             "value_error": loss,
             "target_mean": float(target.mean()),
             "target_worst": float(target.min()),

@@ -27,7 +27,7 @@ def test_presets_are_valid_for_every_robot(preset: str, name: str) -> None:
     settings = make_settings(preset, metadata, seed=4)
     assert settings.seed == 4
     assert settings.algorithm == "rfvi"
-    assert min(dataclasses.astuple(settings.radii)) > 0.0
+    assert min(dataclasses.astuple(settings.radii(settings.iterations - 1))) > 0.0
 
 
 def test_paper_preset_has_the_authors_numbers() -> None:
@@ -43,7 +43,7 @@ def test_paper_preset_has_the_authors_numbers() -> None:
     ]
     for settings in (pendulum, cartpole):
         assert (settings.amsgrad, settings.keep_optimiser, settings.weight_decay) == (True, False, 1e-6)
-        assert settings.radii == Radii(0.025, 0.1, 0.025, 0.15)
+        assert settings.radii(0) == Radii(0.025, 0.1, 0.025, 0.15)
         assert (settings.loss_power, settings.holds, settings.final_learning_rate) == (
             1.0,
             (1,),
@@ -60,12 +60,28 @@ def test_unknown_names_get_a_suggestion() -> None:
 
 
 def test_cfvi_has_no_adversary_whatever_the_radii() -> None:
-    assert Settings(algorithm="cfvi", alpha_action=3.0).radii == NO_ADVERSARY
+    assert Settings(algorithm="cfvi", alpha_action=3.0).radii(0) == NO_ADVERSARY
+
+
+def test_the_adversary_grows_between_the_shares_of_its_ramp() -> None:
+    settings = Settings(iterations=10, adversary_ramp=(0.2, 0.6), alpha_action=2.0)
+    shares = [settings.adversary_share(k) for k in range(10)]
+    assert shares == pytest.approx([0, 0, 0, 0.25, 0.5, 0.75, 1, 1, 1, 1])
+    assert [settings.radii(k).action for k in (0, 4, 9)] == pytest.approx([0.0, 1.0, 2.0])
+    assert settings.radii(2) == NO_ADVERSARY
+    assert Settings(adversary_ramp=(0.0, 0.0)).adversary_share(0) == 1.0
+    assert Settings(iterations=10, adversary_ramp=(0.5, 0.5)).adversary_share(4) == 0.0
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("adversary_ramp", (0.6, 0.2)),
+        ("adversary_ramp", (0.6,)),
+        ("adversary_ramp", (0.0, 1.5)),
+        ("adversary_ramp", (0.0, math.nan)),
+        ("adversary_ramp", ("a", "b")),
+        ("adversary_ramp", 0.3),
         ("iterations", 0),
         ("width", 0),
         ("seed", -1),
