@@ -63,13 +63,9 @@ def _weno(d: list[Tensor]) -> Tensor:
         13 / 12 * (d[2] - 2 * d[3] + d[4]) ** 2 + 0.25 * (3 * d[2] - 4 * d[3] + d[4]) ** 2,
     )
     small = 1e-6 * torch.stack(d).square().amax(0) + 1e-12
-    weights = [ideal / (s + small) ** 2 for ideal, s in zip((0.1, 0.6, 0.3), smoothness, strict=True)]
-    estimates = (
-        (2 * d[0] - 7 * d[1] + 11 * d[2]) / 6,
-        (-d[1] + 5 * d[2] + 2 * d[3]) / 6,
-        (2 * d[2] + 5 * d[3] - d[4]) / 6,
-    )
-    return sum(w * e for w, e in zip(weights, estimates, strict=True)) / sum(weights)
+    a, b, c = (ideal / (s + small) ** 2 for ideal, s in zip((0.1, 0.6, 0.3), smoothness, strict=True))
+    left, middle, right = 2 * d[0] - 7 * d[1] + 11 * d[2], -d[1] + 5 * d[2] + 2 * d[3], 2 * d[2] + 5 * d[3] - d[4]
+    return (a * left + b * middle + c * right) / (6 * (a + b + c))
 
 
 class _Equation:
@@ -122,7 +118,7 @@ class _Equation:
     def _fastest(self, xdot: Tensor) -> Tensor:
         """A bound (N, 2) of |dH/d(dV/dx)|: the speed reached plus what the input may still change."""
         _, control_matrix = self.game.robot.affine_dynamics(self.x)
-        authority = (control_matrix.abs() * self.game.input_limits).sum(2)
+        authority: Tensor = (control_matrix.abs() * self.game.input_limits).sum(2)
         return xdot.abs() + self.game.radii.state + 0.5 * authority.double()
 
 

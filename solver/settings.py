@@ -138,7 +138,7 @@ class Settings:
         begin, full = (share * self.iterations for share in self.adversary_ramp)
         if self.algorithm == "cfvi":
             return 0.0
-        return 1.0 if iteration >= full else max(0.0, (iteration - begin) / (full - begin))
+        return 1.0 if iteration >= full else max(0.0, iteration - begin) / (full - begin)
 
     def radii(self, iteration: int) -> Radii:
         """The admissible sets of an iteration."""
