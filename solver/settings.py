@@ -35,6 +35,14 @@ class Settings:
     start_share: float = 0.05
     """Share of the states drawn from the task's start distribution instead: a uniform draw hardly ever comes near the
     starts, where a kink of V, undersampled, can trap the policy."""
+    on_policy_share: float = 0.0
+    """Share of the states drawn from a buffer of the current policy's rollouts: real-time dynamic programming."""
+    rollouts: int = 64
+    """Rollouts that feed the buffer in every iteration, of the task's duration and from its start distribution."""
+    buffer: int = 100000
+    """States the buffer holds; the oldest leave first."""
+    exploration_noise: float = 0.2
+    """Standard deviation of the noise on the inputs of these rollouts, as a share of the input limits."""
     epochs: int = 20
     """Passes over the states per iteration."""
     minibatch: int = 512
@@ -97,17 +105,11 @@ class Settings:
         """SolverError names the first setting of another type or out of its range."""
         for setting in dataclasses.fields(self):
             _require_type(setting.name, str(setting.type), getattr(self, setting.name))
-        least: dict[str, float] = {
-            "iterations": 1,
-            "states": 1,
-            "epochs": 1,
-            "minibatch": 1,
-            "members": 1,
-            "loss_power": 1,
-        }
-        least |= {"layers": 1, "width": 1, "evaluate_every": 1, "episodes": 1, "threads": 1, "chunk": 1}
-        least |= dict.fromkeys(("weight_decay", "position_scale", "rate_scale", "alpha_state"), 0.0)
-        least |= dict.fromkeys(("alpha_action", "alpha_observation", "alpha_parameters", "seed"), 0.0)
+        counts = "iterations states rollouts buffer epochs minibatch loss_power members layers width evaluate_every"
+        counts += " episodes threads chunk"
+        amounts = "seed exploration_noise weight_decay position_scale rate_scale"
+        amounts += " alpha_state alpha_action alpha_observation alpha_parameters"
+        least = dict.fromkeys(counts.split(), 1) | dict.fromkeys(amounts.split(), 0)
         for name, bound in least.items():
             if not getattr(self, name) >= bound:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a value of at least {bound:g}")
@@ -119,8 +121,11 @@ class Settings:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a value in [0, 1)")
         if self.trace_floor == 0.0:
             raise SolverError("setting trace_floor is 0, a target without end; give for example 1e-4")
-        if not 0.0 <= self.start_share <= 1.0:
-            raise SolverError(f"setting start_share is {self.start_share}; give a share in [0, 1]")
+        for name in ("start_share", "on_policy_share"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise SolverError(f"setting {name} is {getattr(self, name)}; give a share in [0, 1]")
+        if self.start_share + self.on_policy_share > 1.0:
+            raise SolverError("settings start_share and on_policy_share leave less than nothing: their sum is above 1")
         if self.alpha_parameters >= 1.0:
             raise SolverError("setting alpha_parameters is a share of the nominal value; give less than 1")
         ramp = self.adversary_ramp
@@ -136,9 +141,9 @@ class Settings:
     def adversary_share(self, iteration: int) -> float:
         """How far the admissible sets have grown in an iteration, in [0, 1]; 0 for cfvi."""
         begin, full = (share * self.iterations for share in self.adversary_ramp)
-        if self.algorithm == "cfvi":
+        if self.algorithm == "cfvi" or iteration < begin:
             return 0.0
-        return 1.0 if iteration >= full else max(0.0, iteration - begin) / (full - begin)
+        return 1.0 if iteration >= full else (iteration - begin) / (full - begin)
 
     def radii(self, iteration: int) -> Radii:
         """The admissible sets of an iteration."""

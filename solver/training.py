@@ -34,6 +34,7 @@ from solver.run_folder import (
     save_checkpoint,
     save_run,
 )
+from solver.sampling import StateSource
 from solver.settings import Settings
 from solver.value_function import Ensemble, FrozenValue
 from solver.value_target import value_targets
@@ -92,6 +93,7 @@ class Trainer:
         self.nominal = Game(robot, NO_ADVERSARY, settings.device)
         self.ensemble = make_ensemble(robot, settings)
         self.optimisers = self._fresh_optimisers()
+        self.source = StateSource(self.nominal, settings)
         self.iteration = 0
         self.worst_value = worst_value(self.nominal, settings)
 
@@ -104,11 +106,9 @@ class Trainer:
         s, k = self.settings, self.iteration
         started = time.perf_counter()
         generator = torch.Generator(device=s.device).manual_seed(stream(s.seed, k, Purpose.STATES))
-        at_start = round(s.start_share * s.states)
-        uniform = self.nominal.sample_domain(s.states - at_start, generator)
-        x = torch.cat([uniform, self.nominal.sample_starts(at_start, generator)])
-        game = Game(self.robot, s.radii(k), s.device)
         value, trace = FrozenValue(self.ensemble), s.trace(k)
+        x = self.source.draw(controller(self.nominal, value), generator)
+        game = Game(self.robot, s.radii(k), s.device)
         seed = stream(s.seed, k, Purpose.ADVERSARY)
         target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
         self._check(target)
@@ -154,6 +154,7 @@ class Trainer:
             "iteration": self.iteration,
             "artifact_hash": self.robot.hash,
             "ensemble": self.ensemble.state_dict(),
+            "visited": self.source.visited,
             "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
             "settings": {key: list(v) if isinstance(v, tuple) else v for key, v in vars(self.settings).items()},
         }
@@ -164,6 +165,7 @@ class Trainer:
             self.ensemble.load_state_dict(checkpoint["ensemble"])
             for optimiser, state in zip(self.optimisers, checkpoint["optimisers"], strict=True):
                 optimiser.load_state_dict(state)
+            self.source.restore(checkpoint["visited"])
         except (RuntimeError, ValueError, TypeError, KeyError) as error:
             raise SolverError(
                 "the checkpoint does not fit the settings in run.json, which was edited; put the old settings back "

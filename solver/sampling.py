@@ -1,0 +1,70 @@
+"""Where the states of an iteration come from: the whole domain, the task's starts, or the robot's own rollouts.
+
+Uniform states are the paper's dynamic programming (DP). Real-time dynamic programming (RTDP) draws from a first-in
+first-out buffer that every iteration feeds with fresh rollouts of the current policy, disturbed so that it explores.
+Any mixture of the three is allowed: `Settings.start_share` and `Settings.on_policy_share`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from solver.errors import SolverError
+from solver.evaluation import Controller, rollouts
+from solver.game import Game
+from solver.settings import Settings
+
+NOISE_SECONDS = 0.1  # correlation time of the exploration noise: white noise would cancel itself within a swing
+
+
+class StateSource:
+    """Draws the states of every iteration; holds the buffer of visited states, empty for DP."""
+
+    def __init__(self, game: Game, settings: Settings) -> None:
+        self.game, self.settings = game, settings
+        self.visited = game.state_limits.new_empty(0, len(game.state_limits))
+
+    def draw(self, act: Controller, generator: torch.Generator) -> Tensor:
+        """States (N, n). With an on-policy share, first feeds the buffer with rollouts of `act` under noise."""
+        s = self.settings
+        own, at_start = round(s.on_policy_share * s.states), round(s.start_share * s.states)
+        parts = [self.game.sample_domain(s.states - own - at_start, generator)]
+        parts.append(self.game.sample_starts(at_start, generator))
+        if own > 0:
+            self._explore(act, generator)
+            index = torch.randint(len(self.visited), (own,), generator=generator, device=generator.device)
+            parts.append(self.visited[index])
+        return torch.cat(parts)
+
+    def _explore(self, act: Controller, generator: torch.Generator) -> None:
+        """Append the states of fresh rollouts from the starts; the oldest leave the buffer."""
+        starts = self.game.sample_starts(self.settings.rollouts, generator)
+        noisy = disturbed(act, self.game, self.settings.exploration_noise, generator)
+        states = rollouts(self.game, noisy, starts).x.reshape(-1, starts.shape[1])
+        self.visited = torch.cat([self.visited, states])[-self.settings.buffer :]
+
+    def restore(self, visited: Tensor) -> None:
+        """Put a checkpoint's buffer back; SolverError for one of another robot."""
+        if visited.ndim != 2 or visited.shape[1] != self.visited.shape[1]:
+            raise SolverError(
+                f"the checkpoint's buffer has shape {tuple(visited.shape)}; give (N, {self.visited.shape[1]})"
+            )
+        self.visited = visited.to(self.visited)
+
+
+def disturbed(act: Controller, game: Game, noise: float, generator: torch.Generator) -> Controller:
+    """`act` plus a first-order Gauss-Markov process of standard deviation noise * input limit, within the limits."""
+    keep = math.exp(-game.control_step / NOISE_SECONDS)
+    state: list[Tensor] = []
+
+    def noisy(x: Tensor) -> tuple[Tensor, Tensor]:
+        u, cost = act(x)
+        draw = torch.randn(u.shape, generator=generator, device=u.device)
+        state[:] = [keep * state[0] + math.sqrt(1.0 - keep**2) * draw if state else draw]
+        limits = game.input_limits
+        return torch.clamp(u + noise * limits * state[0], -limits, limits), cost
+
+    return noisy

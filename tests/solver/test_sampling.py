@@ -1,0 +1,73 @@
+"""States of an iteration: shares of the domain, the starts and the buffer of the policy's own rollouts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
+from solver.game import NO_ADVERSARY, Game
+from solver.sampling import StateSource, disturbed
+from solver.settings import Settings
+
+Load = Callable[[str], CompiledRobot]
+
+
+def idle(x: Tensor) -> tuple[Tensor, Tensor]:
+    """A controller that does nothing."""
+    return torch.zeros(len(x), 1), torch.zeros(len(x))
+
+
+def source(load: Load, **changes: float) -> StateSource:
+    game = Game(load("pendulum"), NO_ADVERSARY)
+    return StateSource(game, Settings(states=1000, rollouts=4, **changes))  # type: ignore[arg-type]
+
+
+def test_shares_of_the_states(load: Load) -> None:
+    """The idle pendulum hangs: its rollouts and its starts lie at the bottom, uniform states do not."""
+    quiet = source(load, start_share=0.2, on_policy_share=0.3, exploration_noise=0.0)
+    x = quiet.draw(idle, torch.Generator().manual_seed(0))
+    at_bottom = ((x[:, 0].abs() > 2.8) & (x[:, 1].abs() < 0.6)).float()
+    assert x.shape == (1000, 2)
+    assert at_bottom[500:].mean() == 1.0
+    assert at_bottom[:500].mean() < 0.05
+    assert torch.equal(source(load, start_share=0.2).draw(idle, torch.Generator().manual_seed(0))[:500], x[:500])
+
+
+def test_dynamic_programming_visits_nothing(load: Load) -> None:
+    uniform = source(load)
+    uniform.draw(idle, torch.Generator().manual_seed(0))
+    assert len(uniform.visited) == 0
+
+
+def test_the_oldest_states_leave_the_buffer_first(load: Load) -> None:
+    own = source(load, start_share=0.0, on_policy_share=1.0, buffer=3000)
+    generator = torch.Generator().manual_seed(0)
+    own.draw(idle, generator)
+    first = own.visited.clone()
+    assert len(first) == 4 * 626  # a rollout of 5 s at 125 Hz, its start included
+    drawn = own.draw(idle, generator)
+    assert len(own.visited) == 3000
+    assert torch.equal(own.visited[: 3000 - len(first)], first[2 * len(first) - 3000 :])
+    assert {tuple(row) for row in drawn.tolist()} <= {tuple(row) for row in own.visited.tolist()}
+
+
+def test_exploration_noise_has_its_deviation_and_correlation(load: Load) -> None:
+    game = Game(load("pendulum"), NO_ADVERSARY)
+    act = disturbed(idle, game, 0.1, torch.Generator().manual_seed(1))
+    x = torch.zeros(4000, 2)
+    inputs = torch.stack([act(x)[0][:, 0] for _ in range(40)]) / game.input_limits
+    assert inputs.std() == pytest.approx(0.1, rel=0.02)
+    correlation = float((inputs[0] * inputs[25]).mean() / 0.1**2)
+    assert correlation == pytest.approx(math.e ** (-25 * 0.008 / 0.1), abs=0.05)
+    assert float(disturbed(idle, game, 10.0, torch.Generator())(x)[0].abs().max()) == pytest.approx(2.5)
+
+
+def test_a_buffer_of_another_robot_is_refused(load: Load) -> None:
+    with pytest.raises(SolverError, match=r"buffer has shape \(5, 4\); give \(N, 2\)"):
+        source(load).restore(torch.zeros(5, 4))
