@@ -1,1 +1,137 @@
-"""The grid oracle against analytic differences, the Riccati solution and brute force, and trained values against it."""
+"""The grid oracle against analytic differences and the Riccati solution; a trained value function against the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.linalg import solve_continuous_are
+
+import modelgen
+from modelgen.cli import main as modelgen_main
+from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
+from solver.game import NO_ADVERSARY, Game, Radii
+from solver.grid import one_sided, solve
+from solver.policy import load_value
+from solver.settings import Settings
+from solver.training import start
+
+Load = Callable[[str], CompiledRobot]
+
+SLIDER = '''
+"""A slider whose task is linear-quadratic."""
+from modelgen import Quadratic, Robot
+
+robot = Robot("slider", "A mass on a rail with friction, driven by a force")
+s = robot.prismatic("s", limit=1, rate_limit=3, meaning="position")
+mass = robot.parameter("mass", 1.3, "kg", bounds=(0.5, 2), meaning="mass")
+damping = robot.parameter("damping", 0.4, "N s/m", bounds=(0.1, 1), meaning="friction")
+force = robot.input("force", 10, "N", meaning="drive")
+robot.point_mass(mass, (s, 0))
+robot.damp(s, damping)
+robot.apply(s, force)
+robot.task(
+    state_cost=2 * s**2 + 0.3 * s.rate**2,
+    action_cost=Quadratic(0.3),
+    start=dict(s=(0.5, 0.1)),
+    horizon=3,
+    weight_at_horizon=0.5,
+    control_rate=250,
+)
+'''
+
+
+@pytest.fixture(scope="module")
+def slider(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The generated/ folder of the slider."""
+    folder = tmp_path_factory.mktemp("slider")
+    (folder / "slider.py").write_text(SLIDER)
+    assert modelgen_main(["build", str(folder / "slider.py"), "--directory", str(folder / "generated")]) == 0
+    return folder / "generated"
+
+
+def riccati(game: Game) -> np.ndarray:
+    """P of V = -x^T P x for the slider: the discounted continuous-time algebraic Riccati equation."""
+    mass, damping = game.theta.tolist()
+    a, b = np.array([[0.0, 1.0], [0.0, -damping / mass]]), np.array([[0.0], [1.0 / mass]])
+    weight = float(game.action_cost.cost(torch.ones(1, 1))[0])
+    return solve_continuous_are(a - 0.5 * game.discount_rate * np.eye(2), b, np.diag([2.0, 0.3]), [[weight]])
+
+
+def near_target() -> torch.Tensor:
+    """States where the optimal path stays away from every limit."""
+    return torch.cartesian_prod(torch.linspace(-0.5, 0.5, 11), torch.linspace(-0.6, 0.6, 11))
+
+
+def test_grid_matches_the_riccati_solution(slider: Path) -> None:
+    game = Game(modelgen.load("slider", dtype="float32", directory=slider, parallel=False), NO_ADVERSARY)
+    found = solve(game, (51, 51), tolerance=1e-3, seconds=6.0)
+    x = near_target()
+    exact = -torch.einsum("bi,ij,bj->b", x, torch.tensor(riccati(game), dtype=torch.float32), x)
+    assert float((found(x)[0] - exact).abs().mean() / exact.abs().mean()) < 0.01
+
+
+def test_learned_value_matches_the_riccati_solution(slider: Path, tmp_path: Path) -> None:
+    settings = Settings(
+        algorithm="cfvi",
+        iterations=32,
+        states=4096,
+        epochs=20,
+        minibatch=256,
+        members=1,
+        layers=2,
+        width=32,
+        trace_decay=0.99,
+        trace_floor=0.05,
+        holds=(4,),
+        position_scale=1.0,
+        rate_scale=1.0,
+        threads=1,
+    )
+    start("slider", "fast", settings, tmp_path / "run", str(slider), lambda _: None)
+    game = Game(modelgen.load("slider", dtype="float32", directory=slider, parallel=False), NO_ADVERSARY)
+    x = near_target()
+    exact = -np.einsum("bi,ij,bj->b", x.numpy(), riccati(game), x.numpy())
+    learned = load_value(tmp_path / "run", str(slider))(x.numpy())[0]
+    assert np.abs(learned - exact).mean() / np.abs(exact).mean() < 0.01
+
+
+def test_one_sided_differences_converge_with_the_fifth_power() -> None:
+    errors = []
+    for nodes in (40, 80):
+        angle = torch.arange(nodes, dtype=torch.float64) * (2.0 * math.pi / nodes)
+        value = torch.exp(torch.sin(angle))[:, None]
+        left, right = one_sided(value, 2.0 * math.pi / nodes, wraps=True)
+        exact = (torch.cos(angle) * torch.exp(torch.sin(angle)))[:, None]
+        errors.append([float((side - exact).abs().max()) for side in (left, right)])
+    for coarse, fine in zip(*errors, strict=True):
+        assert coarse / fine > 2.0**4.5
+
+
+def test_differences_at_a_kink_stay_between_the_two_slopes() -> None:
+    x = torch.linspace(-1.0, 1.0, 41, dtype=torch.float64)
+    left, right = one_sided(x.abs()[:, None], 0.05, wraps=False)
+    assert float(torch.cat([left, right]).abs().max()) < 1.0 + 1e-6
+    assert left[20, 0] == pytest.approx(-1.0, abs=1e-3)
+    assert right[20, 0] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_every_adversary_lowers_the_value(load: Load) -> None:
+    robot = load("pendulum")
+    size, seconds = (41, 41), 1.0
+    x = torch.tensor([[0.4, 0.0], [1.0, -1.0], [3.0, 0.5]])
+    nominal = solve(Game(robot, NO_ADVERSARY), size, seconds=seconds)(x)[0]
+    for name in ("state", "action", "observation", "parameters"):
+        radii = {"state": 0.0, "action": 0.0, "observation": 0.0, "parameters": 0.0, name: 0.1}
+        worse = solve(Game(robot, Radii(**radii)), size, seconds=seconds)(x)[0]
+        assert bool((worse < nominal).all()), name
+
+
+def test_robots_with_more_joints_are_refused(load: Load) -> None:
+    with pytest.raises(SolverError, match=r"one coordinate and its rate; cartpole has 4 states"):
+        solve(Game(load("cartpole"), NO_ADVERSARY), (21, 21))
