@@ -59,8 +59,11 @@ class Episodes:
         if not 0.0 <= randomize < 1.0:
             raise SolverError(f"randomize is {randomize}; it is a share of the nominal parameters: give one in [0, 1)")
         task = game.robot.metadata.task
-        periods = round((task.horizon if seconds is None else seconds) * task.control_rate)
-        if not 1 <= hold <= periods:
+        length = task.horizon if seconds is None else seconds
+        if not 0.0 < length < math.inf:
+            raise SolverError(f"seconds is {seconds}; give a positive length of an episode")
+        periods = round(length * task.control_rate)
+        if type(hold) is not int or not 1 <= hold <= periods:
             raise SolverError(
                 f"an action cannot be held for {hold} control periods in an episode of {periods}; give hold at least 1 "
                 f"and seconds at least hold * {game.control_step:g}"
@@ -69,7 +72,7 @@ class Episodes:
         self.game, self.start, self.randomize, self.hold = game, start, randomize, hold
         self.x = torch.zeros(size, len(game.state_limits))
         self.theta = game.theta.repeat(size, 1)
-        self.taken = np.zeros(size, dtype=np.int64)  # actions in the present episode
+        self.taken = np.full(size, -1)  # actions in the present episode; -1 before the first
 
     def restart(self, rows: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
         """A new start and, when randomised, new parameters in each of the rows, from the row's own generator."""
@@ -87,8 +90,10 @@ class Episodes:
     def advance(self, action: Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """One action each, (N, m) in [-1, 1], held: rewards (N,), summed, and whether the episode is at its end.
 
-        SolverError for actions of another shape or not finite, and for dynamics that blow up.
+        SolverError before the first reset, for actions of another shape or not finite, and for dynamics that blow up.
         """
+        if (self.taken < 0).any():
+            raise SolverError("there is no episode yet: call reset before step")
         game, shape = self.game, (len(self.x), len(self.game.input_limits))
         share = np.asarray(action, dtype=np.float32)
         if share.shape != shape or not np.isfinite(share).all():

@@ -193,7 +193,9 @@ def test_parameters_reach_the_plant() -> None:
         ({"randomize": float("nan")}, r"give one in \[0, 1\)"),
         ({"observation": "pixels"}, "choices are features, state"),
         ({"seconds": 0.001}, "hold at least 1"),
+        ({"seconds": float("nan")}, "positive length"),
         ({"hold": 0}, "held for 0 control periods"),
+        ({"hold": 1.5}, "held for 1.5 control periods"),
         ({"num_envs": 0}, "give at least 1"),
     ],
 )
@@ -208,6 +210,12 @@ def test_actions_of_another_kind_are_refused(action: Any) -> None:
     env.reset(seed=0)
     with pytest.raises(SolverError, match=re.escape("finite numbers of shape (1, 1)")):
         env.step(np.array(action))
+
+
+def test_a_step_before_the_first_reset_is_refused() -> None:
+    for env in (RobotEnv("pendulum"), RobotVectorEnv("pendulum", 1)):
+        with pytest.raises(SolverError, match="call reset before step"):
+            env.step(np.zeros((1,)))
 
 
 def test_reset_refuses_what_it_would_ignore() -> None:
