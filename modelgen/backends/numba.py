@@ -1,16 +1,22 @@
-"""Numba: scalar straight-line code per sample in one loop, which LLVM vectorises across samples.
+"""Numba: plain Python functions of one sample, which `numba.njit` compiles as they are.
 
-The loop is serial and releases the GIL; with `parallel` the samples are cut into one chunk a thread.
+For batches the same text becomes vector code (`vectors`), compiled by LLVM through Numba's llvmlite alone (`native`).
+Kernels are serial and release the GIL; with `parallel` the samples are cut into one chunk a thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+import functools
+import hashlib
+import inspect
+import math
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
 
+from modelgen.backends import elementary, native, translation, transposition, vectors
 from modelgen.backends.host import Array, HostKernels
-from modelgen.backends.modules import emitted_module
 from modelgen.backends.source import Dialect, listing
 from modelgen.backends.threads import chunk_count, run_chunks
 from modelgen.graph import Graph, Node
@@ -18,94 +24,63 @@ from modelgen.manifest import Manifest
 from modelgen.metadata import Metadata
 from modelgen.program import Function, Program
 
-#: Functions that are not in `math`: built in, or in the prelude.
-_HELPERS = ("abs", "minimum", "maximum", "sign")
-#: Results at least this wide go through a block of columns: to set one column of a wide array for many samples
-#: at once is a scatter, which costs more than all the arithmetic, and much more when the array is not in cache.
-_WIDE = 8
-_BLOCK = 64  # samples
+#: Functions that are not in `math`: built in, or written into the module when they are used.
+_HELPERS = {each.__name__: each for each in (elementary.sign, elementary.minimum, elementary.maximum)}
+_REALS = {"float64": "double", "float32": "float"}
+_NAME = re.compile(r"\bt\d+[sc]?\b")
 
 
 def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
-    """One module that needs only Numba."""
-    prelude = Path(__file__).with_name("numba_prelude.py").read_text(encoding="utf-8")
-    _, _, helpers = prelude.partition('"""\n\n')
-    parts = [f'"""{robot.name}: kernels for Numba, made by modelgen; not to be edited."""\n\n{helpers.rstrip()}\n']
-    parts += [_kernel(program, function) for function in program.functions]
-    return {"numba.py": "\n\n".join(parts).encode()}
+    """One module that needs nothing but Python."""
+    kernels = [_kernel(program, function) for function in program.functions]
+    helpers = [
+        inspect.getsource(each) for name, each in _HELPERS.items() if any(f"{name}(" in text for text in kernels)
+    ]
+    head = (
+        f'"""{robot.name}: functions of one sample, made by modelgen; not to be edited.\n\n'
+        "x (n,), u (m,), costate (n,), theta (p,) are read; the other arguments are filled, row by row.\n"
+        'numba.njit compiles them as they are; modelgen.load makes kernels for batches of them.\n"""\n\nimport math\n'
+    )
+    return {"numba.py": "\n\n".join([head, *helpers, *kernels]).encode()}
 
 
 def _kernel(program: Program, function: Function) -> str:
+    """Every result stands as soon as it can be stored, so that nothing waits for it in a register."""
     graph = program.graph
-    literals: dict[float, str] = {}
-
-    def literal(value: float) -> str:
-        return literals.setdefault(value, f"c{len(literals) + 1}")
-
-    lines = listing(graph, function, Dialect(literal, _call, sincos=lambda a: f"sincos({a}, real, half_pi)"))
+    lines = listing(graph, function, Dialect(repr, _call, sincos=lambda a: f"math.sin({a}), math.cos({a})"))
     unused = _unused(graph, function)
     used = {*graph.reachable(function.roots), *unused.values()}
     body = [
-        f"{graph.operations[node].name} = "
-        f"load({argument.name}, {'row' if argument.name == 'theta' else 'i'}, {len(argument.entries)}, {j})"
+        f"{graph.operations[node].name} = {argument.name}[{j}]"
         for argument in function.arguments
         for j, node in enumerate(argument.entries)
         if node in used
     ]
-    body += [f"{name} = {text}" for name, text in lines.assignments]
-    copies: list[str] = []
-    columns = 0
+    made = {name: k for k, (names, _) in enumerate(lines.assignments) for name in names.split(", ")}
+    ready: list[list[str]] = [[] for _ in range(len(lines.assignments) + 1)]
     for output in function.outputs:
-        width = len(output.entries)
         for j, node in enumerate(output.entries):
             value = lines.roots[node]
             if (output.name, j) in unused:
                 name = graph.operations[unused[output.name, j]].name
                 value = f"{name} - {name}"
-            if width >= _WIDE and graph.operations[node].kind != "constant":
-                body.append(f"store(block, i - first, 1, {columns * _BLOCK}, {value})")
-                value = f"load(block, i - first, 1, {columns * _BLOCK})"
-                columns += 1
-            (copies if width >= _WIDE else body).append(f"store({output.name}, i, {width}, {j}, {value})")
-    names = [argument.name for argument in function.arguments] + [output.name for output in function.outputs]
-    head = [
-        f"def {function.name}({', '.join(names)}):",
-        "    real = x.dtype.type",
-        "    half_pi = HALF_PI_32 if x.itemsize == 4 else HALF_PI_64",
-        "    step = 0 if theta.ndim == 1 else 1",
-        *(f"    {name} = real({value!r})" for value, name in literals.items()),
-    ]
-    return "\n".join(["@kernel", *head, *_loops(body, copies, columns)]) + "\n"
-
-
-def _loops(body: list[str], copies: list[str], columns: int) -> list[str]:
-    """The loop over samples, or over blocks of samples whose wide results are copied row by row at the end."""
-    if not copies:
-        return ["    for i in range(x.shape[0]):", "        row = step * i", *(f"        {line}" for line in body)]
-    return [
-        f"    block = np.empty({columns * _BLOCK}, x.dtype)",
-        f"    for first in range(0, x.shape[0], {_BLOCK}):",
-        f"        last = min(first + {_BLOCK}, x.shape[0])",
-        "        for i in range(first, last):",
-        "            row = step * i",
-        *(f"            {line}" for line in body),
-        "        for i in range(first, last):",
-        "            one_by_one()",
-        *(f"            {line}" for line in copies),
-    ]
+            last = max((made[name] + 1 for name in _NAME.findall(value)), default=0)
+            ready[last].append(f"{output.name}[{j}] = {value}")
+    body += ready[0]
+    for (names, text), results in zip(lines.assignments, ready[1:], strict=True):
+        body += [f"{names} = {text}", *results]
+    names = ", ".join([*(each.name for each in function.arguments), *(each.name for each in function.outputs)])
+    return "\n".join([f"def {function.name}({names}):", *(f"    {line}" for line in body)]) + "\n"
 
 
 def _call(name: str, arguments: list[str]) -> str:
-    if name in ("sin", "cos"):
-        return f"sincos({arguments[0]}, real, half_pi)[{int(name == 'cos')}]"
-    return f"{name if name in _HELPERS else f'math.{name}'}({', '.join(arguments)})"
+    return f"{name if name == 'abs' or name in _HELPERS else f'math.{name}'}({', '.join(arguments)})"
 
 
 def _unused(graph: Graph, function: Function) -> dict[tuple[str, int], Node]:
     """Zero entries of a gradient by x, with the entry of x that nothing else uses: they are written x_j - x_j.
 
-    So NaN gives NaN there too; and LLVM, which finds whole rows of x read, loads and shuffles vectors instead
-    of gathering single numbers (measured: a fifth of the time of furuta's Hamiltonian gradient).
+    So NaN gives NaN there too.
     """
     used = set(graph.reachable(function.roots))
     x = next(argument for argument in function.arguments if argument.name == "x")
@@ -121,28 +96,60 @@ def _unused(graph: Graph, function: Function) -> dict[tuple[str, int], Node]:
 def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> NumbaKernels:
     """The compiled functions; machine code is made, or read from the cache, at a function's first call."""
     (name,) = manifest.files["numba"]
-    return NumbaKernels(emitted_module(folder / name), manifest, dtype, parallel)
+    return NumbaKernels(folder / name, manifest, dtype, parallel)
 
 
 class NumbaKernels(HostKernels):
     """The functions over NumPy arrays, or over CPU Torch tensors whose memory is used as it is."""
 
-    def __init__(self, module: ModuleType, manifest: Manifest, dtype: str, parallel: bool) -> None:
+    def __init__(self, module: Path, manifest: Manifest, dtype: str, parallel: bool) -> None:
         super().__init__(manifest, dtype)
         self._module = module
+        self._real = _REALS[dtype]
         self._parallel = parallel
+        self._compiled: dict[tuple[str, bool], Callable[..., None]] = {}
 
     def _run(self, function: str, arrays: dict[str, Array], results: Sequence[Array], samples: int) -> None:
-        kernel = getattr(self._module, function)
-        inputs = [arrays[name] for name in self._signatures[function].arguments]
-
-        def chunk(start: int, stop: int) -> None:
-            rows = [array if array is theta else array[start:stop] for array in inputs]
-            kernel(*rows, *(result[start:stop] for result in results))
-
-        theta = arrays["theta"] if arrays["theta"].ndim == 1 else None
+        signature = self._signatures[function]
+        inputs = [arrays[name] for name in signature.arguments]
+        shared = arrays["theta"].ndim == 1
+        kernel = self._compiled.get((function, shared)) or self._kernel(function, shared)
+        addresses = [array.ctypes.data for array in (*inputs, *results)]
         count = chunk_count(samples) if self._parallel else 1
         if count > 1:
-            run_chunks(chunk, samples, count)
+            run_chunks(lambda first, last: kernel(first, last, *addresses), samples, count)
         elif samples:
-            kernel(*inputs, *results)
+            kernel(0, samples, *addresses)
+
+    def llvm_code(self, function: str, shared: bool) -> str:
+        """What is compiled for a function; `shared` for one theta for all samples."""
+        return translation.llvm_code(_statements(self._module)[function], self._widths(function), self._real, shared)
+
+    def _widths(self, function: str) -> dict[str, int]:
+        signature = self._signatures[function]
+        widths = {name: self._sizes[name] for name in signature.arguments}
+        return widths | {name: math.prod(shape) for name, shape in signature.outputs}
+
+    def _kernel(self, function: str, shared: bool) -> Callable[..., None]:
+        variant = f"{self._module.stem}.{function}-{self._real}{'-shared' if shared else ''}"
+        kernel = self._compiled[function, shared] = native.function(
+            function,
+            len(self._widths(function)),
+            self._module.parent / "__pycache__" / variant,
+            f"{_translator()} {variant}",  # the module's name holds its content's hash
+            lambda: self.llvm_code(function, shared),
+        )
+        return kernel
+
+
+@functools.lru_cache(maxsize=2)
+def _statements(module: Path) -> dict[str, ast.FunctionDef]:
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+@functools.cache
+def _translator() -> str:
+    """Which LLVM code is made of an emitted module, as a hash."""
+    files = [Path(str(module.__file__)) for module in (translation, vectors, transposition, elementary)]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
