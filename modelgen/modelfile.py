@@ -66,9 +66,10 @@ def load(name_or_path: str) -> Robot:
         code = compile(path.read_bytes(), str(path.resolve()), "exec")
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror}.") from error
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:  # the latter two: nested too deeply
         line = getattr(error, "lineno", None) or 1
-        raise ModelError(f"this is not valid Python: {getattr(error, 'msg', error)}.", Place(name, line)) from error
+        words = getattr(error, "msg", None) or str(error) or "it is nested too deeply"
+        raise ModelError(f"this is not valid Python: {words}.", Place(name, line)) from error
     robot = _only_robot(_executed(code, path.resolve()), name)
     if robot.name != path.stem:
         raise ModelError(

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelgen.errors import ModelError, Place, suggestion
+from modelgen.urdf_check import check
 from modelgen.values import identifier
 
 Array = NDArray[np.float64]
@@ -84,6 +85,7 @@ def _parsed(path: Path) -> Any:
         ) from error
     if not path.is_file():
         raise ModelError(f"there is no file {path}.")
+    check(path)
     try:
         return reader.load(str(path), build_scene_graph=False, load_meshes=False).robot
     except Exception as error:  # the parser raises whatever its XML library does
@@ -280,6 +282,7 @@ def _number(value: float) -> str:
 
 
 def _text(path: Path, name: str, written: Written) -> str:
+    source = re.sub(r"[^\w. -]", "_", path.name, flags=re.ASCII)
     cost = "\n    + ".join(written.costs)
     weights = f"LogCos({[0.1] * len(written.inputs)})"
     parts = [written.coordinates, written.parameters, written.inputs, written.links, written.forces]
@@ -290,9 +293,9 @@ def _text(path: Path, name: str, written: Written) -> str:
         "    weight_at_horizon=0.65,\n    control_rate=250,\n)\n"
     )
     words = [word for word in ("pi", "sin") if re.search(rf"\b{word}\b", body)]
-    head = [f'"""{name}, imported from {path.name}; yours to edit.', ""]
+    head = [f'"""{name}, imported from {source}; yours to edit.', ""]
     head += [*(f"{remark}" for remark in written.remarks), '"""', ""]
-    head = [f'"""{name}, imported from {path.name}; yours to edit."""', ""] if not written.remarks else head
+    head = [f'"""{name}, imported from {source}; yours to edit."""', ""] if not written.remarks else head
     head += [f"from sympy import {', '.join(words)}", ""] if words else []
-    head += ["from modelgen import LogCos, Robot", "", f'robot = Robot("{name}", "Imported from {path.name}")', "", ""]
+    head += ["from modelgen import LogCos, Robot", "", f'robot = Robot("{name}", "Imported from {source}")', "", ""]
     return "\n".join(head) + body

@@ -13,6 +13,18 @@ from sympy.core.sympify import SympifyError
 from modelgen.equations import FUNCTIONS
 from modelgen.errors import ModelError, Place, suggestion
 
+POWER = 100
+LARGEST = 10**300
+
+
+def shown(value: object) -> str:
+    """A value in a message, however long it is."""
+    try:
+        text = repr(value)
+    except Exception:  # Python itself refuses to print the longest integers
+        return f"a {type(value).__name__} that is too long to print"
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
 
 def number(value: object, what: str, place: Place) -> float:
     """A finite real number; SymPy constants such as pi/2 are numbers too."""
@@ -20,10 +32,12 @@ def number(value: object, what: str, place: Place) -> float:
         if isinstance(value, str | bytes | bool):
             raise TypeError
         result = float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        result = math.inf
     except (TypeError, ValueError):
-        raise ModelError(f"{what} is {value!r}; write a number.", place) from None
+        raise ModelError(f"{what} is {shown(value)}; write a number.", place) from None
     if not math.isfinite(result):
-        raise ModelError(f"{what} is {value}; write a finite number.", place)
+        raise ModelError(f"{what} is {shown(value)}; write a finite number.", place)
     return result
 
 
@@ -38,7 +52,7 @@ def positive(value: object, what: str, place: Place) -> float:
 def text(value: object, what: str, place: Place) -> str:
     """A string of characters that a file can hold."""
     if not isinstance(value, str):
-        raise ModelError(f"the {what} is {value!r}; write a string in quotes.", place)
+        raise ModelError(f"the {what} is {shown(value)}; write a string in quotes.", place)
     if any("\ud800" <= letter <= "\udfff" for letter in value):
         raise ModelError(f"the {what} is {value!r}, which has a character that is half of one; write it anew.", place)
     return value
@@ -47,7 +61,7 @@ def text(value: object, what: str, place: Place) -> str:
 def flag(value: object, what: str, place: Place) -> None:
     """Refuse anything but True and False."""
     if not isinstance(value, bool):
-        raise ModelError(f"{what} is {value!r}; write True or False.", place)
+        raise ModelError(f"{what} is {shown(value)}; write True or False.", place)
 
 
 def parameter_range(
@@ -94,10 +108,10 @@ def parameter_range(
 def identifier(name: object, what: str, place: Place | None) -> str:
     """A name that can stand in emitted code and file names."""
     if not isinstance(name, str):
-        raise ModelError(f'the name of the {what} is {name!r}; write a string such as "mass".', place)
+        raise ModelError(f'the name of the {what} is {shown(name)}; write a string such as "mass".', place)
     if not (name.isascii() and name.isidentifier()) or name.startswith("_"):
         raise ModelError(
-            f"`{name}` cannot name the {what}: a name has letters, digits and underscores and starts with a "
+            f"`{name[:200]}` cannot name the {what}: a name has letters, digits and underscores and starts with a "
             f"letter. Write `{_repaired(name)}`, for example.",
             place,
         )
@@ -123,7 +137,7 @@ def expression(value: object, what: str, place: Place) -> Expr:
         result = None
     if not isinstance(result, Expr) or isinstance(value, bool):
         raise ModelError(
-            f"the {what} is {value!r}, a {type(value).__name__}; write a SymPy expression or a number.", place
+            f"the {what} is {shown(value)}, a {type(value).__name__}; write a SymPy expression or a number.", place
         )
     unknown = sorted(str(function) for function in result.atoms(AppliedUndef))
     if unknown:
@@ -136,6 +150,13 @@ def expression(value: object, what: str, place: Place) -> Expr:
         raise ModelError(f"the {what} is {result}, which is not finite. Look for a division by zero.", place)
     if result.has(I):
         raise ModelError(f"the {what} is {result}, which is complex. Write a real expression.", place)
+    extreme = next((node for node in preorder_traversal(result) if _is_extreme(node)), None)
+    if extreme is not None:
+        raise ModelError(
+            f"the {what} contains {shown(extreme)}: numbers of more than 300 digits and powers above {POWER} are "
+            "beyond what a kernel computes with.",
+            place,
+        )
     strange = next((node for node in preorder_traversal(result) if not _can_be_evaluated(node)), None)
     if strange is not None:
         raise ModelError(
@@ -144,6 +165,12 @@ def expression(value: object, what: str, place: Place) -> Expr:
             place,
         )
     return result
+
+
+def _is_extreme(node: Basic) -> bool:
+    if node.is_Pow and node.args[1].is_Number and abs(node.args[1]) > POWER:
+        return True
+    return bool(node.is_Number and abs(node) > LARGEST)
 
 
 def _can_be_evaluated(node: Basic) -> bool:

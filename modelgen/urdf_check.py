@@ -1,0 +1,122 @@
+"""What a URDF must hold before it is read: the parser mends, guesses and defaults where a robot would be misread."""
+
+from __future__ import annotations
+
+import math
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from modelgen.errors import ModelError, Place
+
+#: Attributes that are numbers, by element: how many, and whether they must be there.
+NUMBERS: dict[str, dict[str, tuple[int, bool]]] = {
+    "origin": {"xyz": (3, False), "rpy": (3, False)},
+    "axis": {"xyz": (3, True)},
+    "mass": {"value": (1, True)},
+    "inertia": {each: (1, each[1] == each[2]) for each in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")},
+    "limit": dict.fromkeys(("lower", "upper", "effort", "velocity"), (1, False)),
+    "dynamics": dict.fromkeys(("damping", "friction"), (1, False)),
+}
+PARTS = {
+    "link": ("inertial",),
+    "inertial": ("origin", "mass", "inertia"),
+    "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
+}
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+LARGEST = 1e100
+UNPRINTABLE = re.compile(r"[\x00-\x1f\"'\\]")
+
+
+def check(path: Path) -> None:
+    """Raise ModelError, with its line, for what is not XML, no robot, or has numbers or names that are none.
+
+    Drawings (visual, collision) and what is not of a robot's links and joints are not looked at.
+    """
+    etree = import_module("lxml.etree")
+    try:
+        root = etree.parse(str(path)).getroot()
+    except etree.XMLSyntaxError as error:
+        words = " ".join(str(error.msg).split())
+        raise ModelError(f"this is no URDF that can be read: {words}.", Place(str(path), error.lineno or 1)) from error
+    except OSError as error:
+        raise ModelError(f"cannot read {path}: {' '.join(str(error).split())}.") from error
+    if root.tag != "robot":
+        raise ModelError(
+            f"this is no URDF: its first element is <{root.tag}>, where <robot> should be.", _place(path, root)
+        )
+    for kind in ("link", "joint"):
+        seen: set[str] = set()
+        for element in root.findall(kind):
+            name = _attribute(element, "name", path)
+            if UNPRINTABLE.search(name):
+                raise ModelError(
+                    f"the name {name!r} has a quote or another character no name has.", _place(path, element)
+                )
+            if name in seen:
+                raise ModelError(f"there are two {kind}s named `{name}`.", _place(path, element))
+            seen.add(name)
+            _check_parts(element, name, path)
+    if not root.findall("link"):
+        raise ModelError("the robot has no <link>.", Place(str(path), 1))
+
+
+def _check_parts(element: Any, name: str, path: Path) -> None:
+    """The elements of one link or joint, none twice, their numbers numbers."""
+    for part in PARTS[element.tag]:
+        found = element.findall(part)
+        if len(found) > 1:
+            raise ModelError(f"<{element.tag}> of `{name}` has two elements <{part}>.", _place(path, found[1]))
+        for each in found:
+            _check_numbers(each, name, path)
+            if part in PARTS:
+                _check_parts(each, name, path)
+    if element.tag == "joint":
+        _attribute(element, "type", path)
+        for end in ("parent", "child"):
+            if element.find(end) is None:
+                raise ModelError(f'the joint `{name}` has no <{end} link="..."/>.', _place(path, element))
+            _attribute(element.find(end), "link", path)
+    if element.tag == "inertial" and element.find("mass") is None:
+        raise ModelError(f"the <inertial> of `{name}` has no <mass>.", _place(path, element))
+
+
+def _check_numbers(element: Any, name: str, path: Path) -> None:
+    values: dict[str, list[float]] = {}
+    for attribute, (count, needed) in NUMBERS.get(element.tag, {}).items():
+        text = element.get(attribute)
+        if text is None and not needed:
+            continue
+        what = f'{attribute}="{text}" in <{element.tag}> of `{name}`'
+        words = (text or "").split()
+        values[attribute] = [float(word) for word in words if NUMBER.fullmatch(word)]
+        if len(words) != count or len(values[attribute]) != count:
+            hint = " Expand the file with xacro first." if "$" in (text or "") else ""
+            wanted = "a number" if count == 1 else f"{count} numbers with spaces between"
+            what = what if text is not None else f"{attribute} is missing in <{element.tag}> of `{name}`"
+            raise ModelError(f"{what}; write {wanted}.{hint}", _place(path, element))
+        if not max(map(abs, values[attribute])) <= LARGEST:
+            raise ModelError(f"{what} is too large for a robot.", _place(path, element))
+    _check_sense(element, values, name, path)
+
+
+def _check_sense(element: Any, values: dict[str, list[float]], name: str, path: Path) -> None:
+    if element.tag == "axis" and not math.hypot(*values["xyz"]) > 0:
+        raise ModelError(f"the axis of `{name}` is zero; write a direction such as 0 0 1.", _place(path, element))
+    if element.tag == "mass" and values["value"][0] < 0:
+        raise ModelError(f"the mass of `{name}` is negative.", _place(path, element))
+    if element.tag == "limit" and values.get("lower", [0.0]) > values.get("upper", values.get("lower", [0.0])):
+        raise ModelError(f"the lower limit of `{name}` is above the upper one.", _place(path, element))
+
+
+def _attribute(element: Any, name: str, path: Path) -> str:
+    """An attribute that must be there."""
+    value = element.get(name)
+    if not value:
+        raise ModelError(f"<{element.tag}> has no {name}.", _place(path, element))
+    return str(value)
+
+
+def _place(path: Path, element: Any) -> Place:
+    return Place(str(path), element.sourceline or 1)
