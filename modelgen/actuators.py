@@ -8,8 +8,10 @@ from __future__ import annotations
 from sympy import Abs, Expr, Max, exp, log, sqrt, tanh
 
 from modelgen.declarations import Energy, Load
+from modelgen.dimensions import per
 from modelgen.errors import ModelError, Place, calling_place
 from modelgen.statement import Statement
+from modelgen.units import Dimension, divided
 
 
 class Actuators(Statement):
@@ -23,14 +25,14 @@ class Actuators(Statement):
         The displacement may be any expression of the coordinates: the work is force * d(displacement).
         """
         place = calling_place()
-        along = self._along(displacement, place)
-        self.loads.append(Load(along, self._term(force, "applied force", "qvu", place), place))
+        along, span = self._along(displacement, place)
+        self.loads.append(Load(along, self._term(force, "applied force", "qvu", place, per("J", span)), place))
 
     def damp(self, displacement: object, coefficient: object) -> None:
         """Add viscous friction: the force -coefficient * rate along a coordinate (N s/m or N m s)."""
         place = calling_place()
-        along = self._along(displacement, place)
-        resistance = self._term(coefficient, "damping coefficient", "q", place)
+        along, span = self._along(displacement, place)
+        resistance = self._term(coefficient, "damping coefficient", "q", place, per("J s", span, 2))
         self.loads.append(Load(along, -resistance * self._velocity(along), place))
 
     def dry_friction(self, displacement: object, force: object, *, smoothing: object) -> None:
@@ -39,16 +41,18 @@ class Actuators(Statement):
         The force is -force * tanh(rate / smoothing): smooth, so that it creeps instead of sticking.
         """
         place = calling_place()
-        along = self._along(displacement, place)
-        friction = self._term(force, "friction", "q", place)
-        fading = self._velocity(along) / self._divisor(smoothing, "smoothing rate", place)
+        along, span = self._along(displacement, place)
+        friction = self._term(force, "friction", "q", place, per("J", span))
+        fading = self._velocity(along) / self._divisor(smoothing, "smoothing rate", place, per("Hz", span, -1))
         self.loads.append(Load(along, -friction * tanh(fading), place))
 
     def spring(self, displacement: object, stiffness: object, rest: object = 0) -> None:
         """Add a linear spring along a coordinate (N/m or N m), relaxed at `rest`."""
         place = calling_place()
-        stretch = self._along(displacement, place) - self._term(rest, "rest position", "q", place)
-        self.potential.append(Energy(self._term(stiffness, "stiffness", "q", place) * stretch**2 / 2, place))
+        along, span = self._along(displacement, place)
+        stretch = along - self._term(rest, "rest position", "q", place, span)
+        hardness = self._term(stiffness, "stiffness", "q", place, per("J", span, 2))
+        self.potential.append(Energy(hardness * stretch**2 / 2, place))
 
     def coupling(
         self, first: object, second: object, *, stiffness: object, ratio: object = 1, damping: object = 0
@@ -59,9 +63,12 @@ class Actuators(Statement):
         method: write ratio * second wherever the first coordinate would stand.
         """
         place = calling_place()
-        gap = self._along(first, place) - self._term(ratio, "ratio", "", place) * self._along(second, place)
-        self.potential.append(Energy(self._term(stiffness, "stiffness", "q", place) * gap**2 / 2, place))
-        loss = self._term(damping, "damping coefficient", "q", place)
+        (one, span), (other, reach) = self._along(first, place), self._along(second, place)
+        fits = divided(span, reach) if span and reach else None
+        gap = one - self._term(ratio, "ratio", "", place, fits) * other
+        hardness = self._term(stiffness, "stiffness", "q", place, per("J", span, 2))
+        self.potential.append(Energy(hardness * gap**2 / 2, place))
+        loss = self._term(damping, "damping coefficient", "q", place, per("J s", span, 2))
         if loss != 0:
             self.loads.append(Load(gap, -loss * self._velocity(gap), place))
 
@@ -75,17 +82,17 @@ class Actuators(Statement):
         stiffness * width * log(1 + exp(y / width)) + damping * dy/dt / (1 + exp(-y / width)).
         """
         place = calling_place()
-        along = self._along(displacement, place)
+        along, span = self._along(displacement, place)
         if not isinstance(limit, tuple | list):
-            upper = self._term(limit, "limit", "", place)
+            upper = self._term(limit, "limit", "", place, span)
             lower = -upper
         elif len(limit) == 2:
-            lower, upper = (self._term(end, "limit", "", place) for end in limit)
+            lower, upper = (self._term(end, "limit", "", place, span) for end in limit)
         else:
             raise ModelError(f"the limit of the end stops is {limit!r}; write limit or (lower, upper).", place)
-        hardness = self._term(stiffness, "stiffness", "", place)
-        loss = self._term(damping, "damping coefficient", "", place)
-        bend = self._divisor(width, "width", place)
+        hardness = self._term(stiffness, "stiffness", "", place, per("J", span, 2))
+        loss = self._term(damping, "damping coefficient", "", place, per("J s", span, 2))
+        bend = self._divisor(width, "width", place, span)
         for depth in (along - upper, lower - along):
             # As the doc string has it, in a form that does not overflow.
             bent = Max(depth, 0) + bend * log(1 + exp(-Abs(depth) / bend))
@@ -99,8 +106,10 @@ class Actuators(Statement):
         Only its spin counts: where the rotor is carried along, add its mass to the body that carries it.
         """
         place = calling_place()
-        speed = self._term(gear, "gear", "q", place) * self._velocity(self._along(displacement, place))
-        self.kinetic.append(Energy(self._term(inertia, "rotor inertia", "q", place) * speed**2 / 2, place))
+        along, span = self._along(displacement, place)
+        speed = self._term(gear, "gear", "q", place, per("1", span)) * self._velocity(along)
+        moment = self._term(inertia, "rotor inertia", "q", place, "kg m^2")
+        self.kinetic.append(Energy(moment * speed**2 / 2, place))
 
     def motor(
         self,
@@ -118,14 +127,16 @@ class Actuators(Statement):
         the power never exceeds torque * corner_speed; the force stays affine in the input.
         """
         place = calling_place()
-        along = self._along(displacement, place)
-        ratio = self._term(gear, "gear", "q", place)
-        given = self._term(torque, "torque", "qvu", place)
+        along, span = self._along(displacement, place)
+        ratio = self._term(gear, "gear", "q", place, per("1", span))
+        given = self._term(torque, "torque", "qvu", place, "N m")
         if corner_speed is not None:
-            corner = self._divisor(corner_speed, "corner speed", place)
+            corner = self._divisor(corner_speed, "corner speed", place, "rad/s")
             given = given / sqrt(1 + (ratio * self._velocity(along) / corner) ** 2)
-        passed = self._term(gear_efficiency, "gear efficiency", "q", place)
-        self._drive(along, given, ratio, passed, self._term(rotor_inertia, "rotor inertia", "q", place), place)
+        passed = self._term(gear_efficiency, "gear efficiency", "q", place, "1")
+        self._drive(
+            along, given, ratio, passed, self._term(rotor_inertia, "rotor inertia", "q", place, "kg m^2"), place
+        )
 
     def dc_motor(
         self,
@@ -148,25 +159,28 @@ class Actuators(Statement):
         resistance in Ohm, torque_constant in N m/A, back_emf in V s/rad (the torque constant unless given).
         """
         place = calling_place()
-        along = self._along(displacement, place)
-        ratio = self._term(gear, "gear", "q", place)
-        constant = self._term(torque_constant, "torque constant", "q", place)
-        emf = constant if back_emf is None else self._term(back_emf, "back-EMF constant", "q", place)
-        ohms = self._divisor(resistance, "resistance", place)
-        current = (self._term(voltage, "voltage", "qvu", place) - emf * (ratio * self._velocity(along))) / ohms
-        torque = self._term(efficiency, "efficiency", "q", place) * constant * current
-        passed = self._term(gear_efficiency, "gear efficiency", "q", place)
-        self._drive(along, torque, ratio, passed, self._term(rotor_inertia, "rotor inertia", "q", place), place)
+        along, span = self._along(displacement, place)
+        ratio = self._term(gear, "gear", "q", place, per("1", span))
+        constant = self._term(torque_constant, "torque constant", "q", place, "N m/A")
+        emf = constant if back_emf is None else self._term(back_emf, "back-EMF constant", "q", place, "V s/rad")
+        ohms = self._divisor(resistance, "resistance", place, "Ohm")
+        current = (self._term(voltage, "voltage", "qvu", place, "V") - emf * (ratio * self._velocity(along))) / ohms
+        torque = self._term(efficiency, "efficiency", "q", place, "1") * constant * current
+        passed = self._term(gear_efficiency, "gear efficiency", "q", place, "1")
+        self._drive(
+            along, torque, ratio, passed, self._term(rotor_inertia, "rotor inertia", "q", place, "kg m^2"), place
+        )
 
-    def _drive(self, along: Expr, torque: Expr, ratio: Expr, passed: Expr, rotor: Expr, place: Place) -> None:
+    def _drive(self, along: Expr, torque: Expr, ratio: Expr, passed: Expr, inertia: object, place: Place) -> None:
         """A shaft's torque behind a gear that passes a fraction of it, and of what its rotor needs."""
+        rotor = self._term(inertia, "rotor inertia", "q", place, "kg m^2")
         self.loads.append(Load(along, passed * ratio * torque, place))
         if rotor != 0:
             speed = ratio * self._velocity(along)
             self.kinetic.append(Energy(passed * rotor * speed**2 / 2, place))
 
-    def _along(self, displacement: object, place: Place) -> Expr:
-        """A checked expression that contains a coordinate."""
+    def _along(self, displacement: object, place: Place) -> tuple[Expr, Dimension | None]:
+        """A checked expression that contains a coordinate, and its dimension where it is known."""
         along = self._term(displacement, "displacement", "q", place)
         if not along.free_symbols & {joint.symbol for joint in self.joints}:
             raise ModelError(
@@ -174,11 +188,11 @@ class Actuators(Statement):
                 "Write the coordinate first: robot.apply(coordinate, force).",
                 place,
             )
-        return along
+        return along, self._dimensions("displacement", place).span(along)
 
-    def _divisor(self, value: object, what: str, place: Place) -> Expr:
+    def _divisor(self, value: object, what: str, place: Place, unit: str | Dimension | None) -> Expr:
         """A checked expression that is not zero."""
-        term = self._term(value, what, "", place)
+        term = self._term(value, what, "", place, unit)
         if term == 0:
             raise ModelError(f"the {what} is 0, and something is divided by it; write its value.", place)
         return term

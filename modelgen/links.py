@@ -13,7 +13,7 @@ from modelgen.errors import ModelError, Place
 from modelgen.values import identifier, number
 
 Kind = Literal["revolute", "prismatic"]
-Term = Callable[[object, str], Expr]  # checks an expression of the parameters
+Term = Callable[[object, str, str], Expr]  # checks an expression of the parameters: value, what it is, its unit
 
 AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
 
@@ -97,11 +97,11 @@ def make_link(
     return Link(
         name,
         parent,
-        _vector(stated["at"], f"position of `{name}`", term, place),
-        _rotation(_vector(stated["turned"], f"turn of `{name}`", term, place)),
+        _vector(stated["at"], f"position of `{name}`", "m", term, place),
+        _rotation(_vector(stated["turned"], f"turn of `{name}`", "rad", term, place)),
         _motions(name, stated["joint"], _axis(stated["axis"], name, place), links, joints, place),
-        term(stated["mass"], f"mass of `{name}`"),
-        _vector(stated["centre"], f"centre of `{name}`", term, place),
+        term(stated["mass"], f"mass of `{name}`", "kg"),
+        _vector(stated["centre"], f"centre of `{name}`", "m", term, place),
         _inertia(stated["inertia"], name, term, place),
         place,
     )
@@ -150,10 +150,10 @@ def _axis(axis: object, name: str, place: Place) -> Matrix:
     return Matrix([int(each) if each in (-1, 0, 1) else S(each) for each in unit])
 
 
-def _vector(value: object, what: str, term: Term, place: Place) -> Matrix:
+def _vector(value: object, what: str, unit: str, term: Term, place: Place) -> Matrix:
     if not isinstance(value, tuple | list | Matrix) or len(value) != 3:
         raise ModelError(f"the {what} is {value!r}; write three components, (x, y, z).", place)
-    return Matrix([term(each, what) for each in value])
+    return Matrix([term(each, what, unit) for each in value])
 
 
 def _inertia(value: object, name: str, term: Term, place: Place) -> Matrix:
@@ -165,7 +165,7 @@ def _inertia(value: object, name: str, term: Term, place: Place) -> Matrix:
             "the same inertia about every axis.",
             place,
         )
-    xx, yy, zz, *mixed = (term(each, what) for each in entries)
+    xx, yy, zz, *mixed = (term(each, what, "kg m^2") for each in entries)
     xy, xz, yz = mixed or (S.Zero, S.Zero, S.Zero)
     return Matrix([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 

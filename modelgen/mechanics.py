@@ -12,13 +12,12 @@ from modelgen.equations import EquationsOfMotion
 from modelgen.errors import ModelError, Place
 from modelgen.metadata import Input, Metadata, Parameter, State
 from modelgen.robot import Robot
+from modelgen.statement import UNITS
 from modelgen.tree import recursion
 from modelgen.trigonometry import collapsed
 
 if TYPE_CHECKING:
     from modelgen.systems import MechanicalSystem
-
-UNITS = {"revolute": "rad", "prismatic": "m"}
 
 
 def equations_of_motion(robot: Robot) -> EquationsOfMotion:

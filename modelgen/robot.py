@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sympy import Expr, Matrix
 
@@ -13,6 +13,10 @@ from modelgen.errors import ModelError, Place, calling_place
 from modelgen.links import Link, make_link
 from modelgen.sketch import rod, stated_lines
 from modelgen.tasks import LogCos, Quadratic, Tanh, numeric_task
+from modelgen.units import dimension, divided
+
+if TYPE_CHECKING:
+    from modelgen.systems import MechanicalSystem
 
 
 class Robot(Actuators):
@@ -29,7 +33,7 @@ class Robot(Actuators):
         place = calling_place()
         if self.kinetic or self.potential or self.links:
             raise ModelError("gravity is set after a body or an energy; move this line above the first of them.", place)
-        self.downward_acceleration = self._term(acceleration, "gravity", "q", place)
+        self.downward_acceleration = self._term(acceleration, "gravity", "q", place, "m/s^2")
 
     def link(
         self,
@@ -54,7 +58,9 @@ class Robot(Actuators):
         place = calling_place()
         stated = dict(name=name, joint=joint, on=on, at=at, turned=turned, axis=axis)
         stated |= dict(mass=mass, centre=centre, inertia=inertia)
-        link = make_link(self.links, self.joints, lambda value, what: self._term(value, what, "", place), place, stated)
+        link = make_link(
+            self.links, self.joints, lambda value, what, unit: self._term(value, what, "", place, unit), place, stated
+        )
         self.links.append(link)
         return link
 
@@ -67,8 +73,8 @@ class Robot(Actuators):
         """Add a planar body: mass (kg), inertia about its centre (kg m^2), centre (x, height), angle."""
         place = calling_place()
         kilograms, where = self._mass(mass, position, place)
-        turned = self._term(angle, "angle of the body", "q", place)
-        moment = self._term(inertia, "inertia of the body", "q", place)
+        turned = self._term(angle, "angle of the body", "q", place, "rad")
+        moment = self._term(inertia, "inertia of the body", "q", place, "kg m^2")
         self.kinetic.append(Energy(moment * self._velocity(turned) ** 2 / 2, place))
         self.rods.append(rod(kilograms, moment, where, turned))
 
@@ -84,12 +90,12 @@ class Robot(Actuators):
     def kinetic_energy(self, energy: object) -> None:
         """Add a kinetic energy (J), quadratic in the rates."""
         place = calling_place()
-        self.kinetic.append(Energy(self._term(energy, "kinetic energy", "qv", place), place))
+        self.kinetic.append(Energy(self._term(energy, "kinetic energy", "qv", place, "J"), place))
 
     def potential_energy(self, energy: object) -> None:
         """Add a potential energy (J)."""
         place = calling_place()
-        self.potential.append(Energy(self._term(energy, "potential energy", "q", place), place))
+        self.potential.append(Energy(self._term(energy, "potential energy", "q", place, "J"), place))
 
     def mechanics(
         self,
@@ -125,6 +131,7 @@ class Robot(Actuators):
         }
         chosen = {key: declared[value] for key, value in (speeds or {}).items()}
         self.system = read_system(system, dict(coordinates), chosen, replaced, place)
+        self._check_system(self.system, place)
         for joint in self.joints:
             if joint.symbol in self.system.own and joint.rate_limit is not None:
                 raise ModelError(
@@ -132,6 +139,14 @@ class Robot(Actuators):
                     f"limit that counts is that of `{self.system.own[joint.symbol].symbol}`. Leave rate_limit out.",
                     joint.place,
                 )
+
+    def _check_system(self, system: MechanicalSystem, place: Place) -> None:
+        """Units of its energies and loads."""
+        self._dimensions("kinetic energy of the system", place).check(system.kinetic, dimension("J"))
+        self._dimensions("potential energy of the system", place).check(system.potential, dimension("J"))
+        for load in system.loads:
+            along = self._dimensions("load of the system", place)
+            along.check(load.force, divided(dimension("J"), along.span(load.displacement) or dimension("1")))
 
     def task(
         self,
@@ -163,6 +178,7 @@ class Robot(Actuators):
             missing = missing if not self.joints else "input; declare it with robot.input(name, limit, unit)"
             raise ModelError(f"robot `{self.name}` has no {missing} before robot.task(...).", place)
         cost = self._term(state_cost, "state cost", "qv", place)
+        self._dimensions("state cost", place, bare=True).check_arguments(cost)
         speeds = self.velocities
         numbers = numeric_task(
             [joint.symbol.name for joint in self.joints] + [speed.symbol.name for speed in speeds],
@@ -185,8 +201,8 @@ class Robot(Actuators):
             raise ModelError(
                 f"the position is {position!r}; write (x, height) or (x, y, height), the height last.", place
             )
-        kilograms = self._term(mass, "mass", "q", place)
-        where = [self._term(component, "position", "q", place) for component in position]
+        kilograms = self._term(mass, "mass", "q", place, "kg")
+        where = [self._term(component, "position", "q", place, "m") for component in position]
         self.kinetic.append(Energy(kilograms * sum(self._velocity(each) ** 2 for each in where) / 2, place))
         self.potential.append(Energy(kilograms * self.downward_acceleration * where[-1], place))
         return kilograms, where

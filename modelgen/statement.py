@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, NoReturn
 from sympy import Expr, Float, S, Symbol
 
 from modelgen.declarations import RATE, Constant, Coordinate, Drive, Energy, Joint, Load, Speed, StatedTask
+from modelgen.dimensions import Dimensions
 from modelgen.errors import ModelError, Place, calling_place, suggestion
 from modelgen.links import Kind, Link
 from modelgen.sketch import Line
+from modelgen.units import Dimension, dimension, parse
 from modelgen.values import check_symbols, expression, flag, identifier, number, parameter_range, positive, text
 
 if TYPE_CHECKING:
     from modelgen.systems import MechanicalSystem
 
+UNITS = {"revolute": "rad", "prismatic": "m"}
 RATE_UNITS = {"revolute": "rad/s", "prismatic": "m/s"}
 
 
@@ -118,7 +121,7 @@ class Statement:
         """
         place = calling_place()
         identifier(name, "parameter", place)
-        text(unit, f"unit of `{name}`", place)
+        self._unit(unit, name, place)
         text(meaning, f"meaning of `{name}`", place)
         flag(fixed, f"fixed of `{name}`", place)
         nominal = number(value, f"value of `{name}`", place)
@@ -132,7 +135,7 @@ class Statement:
         """Declare an input u with |u| <= limit."""
         place = calling_place()
         identifier(name, "input", place)
-        text(unit, f"unit of `{name}`", place)
+        self._unit(unit, name, place)
         text(meaning, f"meaning of `{name}`", place)
         symbol = Symbol(name, real=True)
         self._declare(name, "input", symbol, place)
@@ -143,7 +146,7 @@ class Statement:
         """Declare a speed that is no coordinate's rate, such as a body's angular velocity; for robot.mechanics."""
         place = calling_place()
         identifier(name, "speed", place)
-        text(unit, f"unit of `{name}`", place)
+        self._unit(unit, name, place)
         symbol = Symbol(name, real=True)
         self._declare(name, "speed", symbol, place)
         self.speeds.append(Speed(symbol, unit, positive(limit, f"limit of `{name}`", place), meaning, place))
@@ -213,8 +216,14 @@ class Statement:
             )
         self.symbols[name] = symbol
 
-    def _term(self, value: object, what: str, may_contain: str, place: Place) -> Expr:
-        """A checked expression in the parameters and, as `may_contain` lists, q, v and u."""
+    def _unit(self, unit: object, name: str, place: Place) -> None:
+        what = f"unit of `{name}`"
+        parse(text(unit, what, place), what, place)
+
+    def _term(
+        self, value: object, what: str, may_contain: str, place: Place, unit: str | Dimension | None = None
+    ) -> Expr:
+        """A checked expression in the parameters and, as `may_contain` lists, q, v and u, in `unit`."""
         term = expression(value, what, place)
         allowed = {constant.symbol for constant in self.constants}
         if "q" in may_contain:
@@ -231,7 +240,17 @@ class Statement:
             "robot.apply(coordinate, force) and are paid for by action_cost.",
         }
         check_symbols(term, what, allowed, self.symbols, why.get(may_contain, ""), place)
+        if unit is not None and not term.is_number:
+            self._dimensions(what, place).check(term, dimension(unit) if isinstance(unit, str) else unit)
         return term
+
+    def _dimensions(self, what: str, place: Place, bare: bool = False) -> Dimensions:
+        """What the units of all symbols say about an expression."""
+        stated: list[Constant | Drive] = [*self.constants, *self.drives]
+        units = {each.symbol: each.unit for each in (*stated, *self.speeds)}
+        for joint in self.joints:
+            units[joint.symbol], units[joint.symbol.rate] = UNITS[joint.kind], RATE_UNITS[joint.kind]
+        return Dimensions(units, frozenset(each.symbol for each in stated), what, place, bare)
 
     def _velocity(self, displacement: Expr) -> Expr:
         """The time derivative of an expression of the coordinates."""

@@ -199,7 +199,7 @@ def test_mistakes_name_what_is_wrong():
         ("resistance is 0", lambda: robot.dc_motor(s, force, resistance=0, torque_constant=1)),
         ("smoothing rate is 0", lambda: robot.dry_friction(s, 1, smoothing=0)),
         ("width is 0", lambda: robot.end_stops(s, 1, 10, width=0)),
-        ("corner speed is 0", lambda: robot.motor(s, force, corner_speed=0)),
+        ("corner speed is 0", lambda: robot.motor(s, 0.1 * force, corner_speed=0)),
         (r"\(lower, upper\)", lambda: robot.end_stops(s, (1, 2, 3), 10, width=1)),
         ("no coordinate", lambda: robot.damp(3, 1)),
         ("smoothing rate contains `s`", lambda: robot.dry_friction(s, 1, smoothing=s)),

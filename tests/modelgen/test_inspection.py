@@ -59,7 +59,7 @@ def test_a_sound_robot_passes(draft):
 
 def test_unused_parameter(draft):
     draft.bodies()
-    draft.robot.parameter("spare", 1, "kg", tolerance=0.5)
+    draft.robot.parameter("spare", 1, "J", tolerance=0.5)
     draft.rejected("`spare` has no effect", "remove the line")
 
 
@@ -71,7 +71,7 @@ def test_unused_fixed_parameter(draft):
 
 def test_parameter_that_cancels(draft):
     draft.bodies()
-    spare = draft.robot.parameter("spare", 1, "kg", tolerance=0.5)
+    spare = draft.robot.parameter("spare", 1, "J", tolerance=0.5)
     draft.robot.potential_energy(spare)
     draft.rejected("`spare` has no effect")
 

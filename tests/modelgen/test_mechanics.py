@@ -123,7 +123,7 @@ def test_kinetic_energy_with_parts_linear_in_the_rates_and_free_of_them():
     robot = Robot("bead")
     q = robot.revolute("q", continuous=True, rate_limit=1)
     x, y = (robot.prismatic(name, limit=1, rate_limit=1) for name in "xy")
-    speed = robot.parameter("speed", 2, "rad/s", tolerance=0.5)
+    speed = robot.parameter("speed", 2, "", tolerance=0.5)
     field = robot.parameter("field", 2, "N s/m", tolerance=0.5)
     robot.kinetic_energy((q.rate**2 + speed**2 * sin(q) ** 2) / 2)
     robot.kinetic_energy((x.rate**2 + y.rate**2) / 2 + field * (x * y.rate - y * x.rate) / 2)
@@ -136,8 +136,10 @@ def test_kinetic_energy_with_parts_linear_in_the_rates_and_free_of_them():
 
 def test_input_that_is_not_affine():
     robot, s, force = block()
-    robot.apply(s, sin(force))
-    with pytest.raises(ModelError, match=r"test_mechanics\.py:\d+: .*sin\(force\).*not affine in the input `force`"):
+    robot.apply(s, sin(1.0 * force))
+    with pytest.raises(
+        ModelError, match=r"test_mechanics\.py:\d+: .*sin\(1.0\*force\).*not affine in the input `force`"
+    ):
         stated(robot, s**2)
 
 
@@ -150,7 +152,7 @@ def test_products_of_inputs_are_not_affine():
 
 def test_affine_in_disguise():
     robot, s, force = block()
-    robot.apply(s, (force + s) ** 2 - force**2 - s**2 - 2 * force * s + 3 * force)
+    robot.apply(s, 1.0 * (force + s) ** 2 - 1.0 * force**2 - s**2 - 2.0 * force * s + 3 * force)
     assert stated(robot, s**2).input_matrix == Matrix([3])
 
 

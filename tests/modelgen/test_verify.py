@@ -209,7 +209,7 @@ class TestEnergyBalance:
         """A bead on a turning hoop: its energy T + U changes, and yet no force but the stated ones does work."""
         robot = Robot("bead")
         q = robot.revolute("q", continuous=True, rate_limit=3)
-        speed = robot.parameter("speed", 5, "rad/s", tolerance=0.5)
+        speed = robot.parameter("speed", 5, "", tolerance=0.5)
         robot.kinetic_energy((q.rate**2 + speed**2 * sin(q) ** 2) / 2)
         robot.apply(q, robot.input("torque", 1, "N m"))
         bead = stated(robot, sin(q / 2) ** 2)

@@ -131,7 +131,7 @@ def as_robot(tree: Tree) -> Robot:
 def finished(robot: Robot) -> Robot:
     """The robot with an input on its first coordinate and a task."""
     first = robot.joints[0].symbol
-    robot.apply(first, robot.input("drive", 1, "N m"))
+    robot.apply(first, robot.input("drive", 1, ""))
     robot.task(state_cost=first**2, action_cost=LogCos(1), start={}, horizon=5, weight_at_horizon=0.5, control_rate=100)
     return robot
 
