@@ -147,6 +147,7 @@ class Statement:
         place = calling_place()
         identifier(name, "speed", place)
         self._unit(unit, name, place)
+        text(meaning, f"meaning of `{name}`", place)
         symbol = Symbol(name, real=True)
         self._declare(name, "speed", symbol, place)
         self.speeds.append(Speed(symbol, unit, positive(limit, f"limit of `{name}`", place), meaning, place))
