@@ -16,6 +16,7 @@ from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional, arg
 from modelgen.errors import ModelError, suggestion
 from solver.baseline_settings import BaselineSettings, baseline_settings
 from solver.errors import DivergenceError, SolverError
+from solver.plants import PlantName
 from solver.settings import Settings, make_settings
 
 USAGE, FAILED, INTERRUPTED = 2, 1, 130
@@ -67,8 +68,14 @@ class Evaluate:
     """Rollouts from the task's start distribution."""
     changes: Annotated[list[str], arg(name="set")] = field(default_factory=list)
     """Parameters of the plant, not of the policy: mass=1.3x, mass=+0.05 or mass=1.1; several may follow."""
+    plant: PlantName = "nominal"
+    """`nominal` is the model, `harsh` the model behind the drive and sensors of a small laboratory robot, `mujoco`
+    another engine."""
+    harsh: list[str] = field(default_factory=list)
+    """What makes the harsh plant harsh: delay, saturation, backlash, stiction, encoder, noise, each perhaps with a
+    multiple, noise=2x; by default all of them."""
     seed: int | None = None
-    """Seed of the starts; by default the one used in training."""
+    """Seed of the starts and of the harsh plant's noise; by default the one used in training."""
     json: bool = False
     """Print JSON instead of a table."""
     generated: str | None = None
@@ -199,27 +206,32 @@ def _baseline(options: Baseline) -> None:
 
 
 def _evaluate(options: Evaluate) -> None:
-    from solver.evaluation import changed_parameters, controller, rollouts, sample_starts, summary
-    from solver.policy import load_solution
+    from solver.evaluation import changed_parameters, rollouts, sample_starts, summary
+    from solver.plants import make_plant
+    from solver.policy import load_controller
     from solver.training import EVALUATION_SEED
 
     if options.episodes < 1:
         raise SolverError(f"--episodes is {options.episodes}; give at least 1")
-    solution = load_solution(options.run, options.generated)
-    game = solution.game
+    game, act, label = load_controller(options.run, options.generated)
     theta = changed_parameters(game, options.changes)
     seed = EVALUATION_SEED if options.seed is None else options.seed
-    x = sample_starts(game, options.episodes, seed)
-    result = summary(rollouts(game, controller(game, solution.value), x, theta))
+    plant = make_plant(options.plant, game, theta, options.harsh, seed)
+    result = summary(rollouts(game, act, sample_starts(game, options.episodes, seed), plant))
     if options.json:
         parameters = dict(zip(game.robot.parameter_names, theta.tolist(), strict=True))
-        about = {"run": str(options.run), "robot": solution.run.robot, "iteration": solution.iteration}
-        about |= {"episodes": options.episodes, "seed": seed, "parameters": parameters}
+        about: dict[str, Any] = {
+            "run": str(options.run),
+            "robot": game.robot.name,
+            "label": label,
+            "plant": options.plant,
+        }
+        about |= {"harsh": options.harsh, "episodes": options.episodes, "seed": seed, "parameters": parameters}
         print(json.dumps(about | result, indent=2))
         return
-    changes = " ".join(options.changes) or "nominal"
+    plant_name = "" if options.plant == "nominal" else f"{' '.join([options.plant, *options.harsh])}, "
     print(
-        f"{solution.run.robot} {solution.run.settings.algorithm}, {changes}, {options.episodes} rollouts:  "
+        f"{label}, {plant_name}{' '.join(options.changes) or 'nominal'}, {options.episodes} rollouts:  "
         f"return {result['return_mean']:.2f} +- {result['return_spread']:.2f}  (state {result['state_reward']:.2f}, "
         f"action {result['action_reward']:.2f}, worst {result['return_worst']:.2f})   "
         f"success {100 * result['success_rate']:.0f} %"

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from solver.errors import SolverError
 from solver.game import Game
+from solver.plants import Nominal, Plant
 from solver.value_function import FrozenValue
 
 SUCCESS_ANGLE = math.radians(5.0)
@@ -52,22 +53,24 @@ def sample_starts(game: Game, episodes: int, seed: int) -> Tensor:
 
 @torch.no_grad()
 def rollouts(
-    game: Game, act: Controller, x: Tensor, theta: Tensor | None = None, seconds: float | None = None
+    game: Game, act: Controller, x: Tensor, plant: Plant | None = None, seconds: float | None = None
 ) -> Rollouts:
-    """Follow a controller from x (N, n) for the task's horizon: input held at the control rate, Euler at the
-    simulation rate, states confined to the domain. theta (p,) replaces the nominal parameters of the plant only."""
+    """Follow a controller from x (N, n) for the task's horizon, its input held at the control rate, on a plant, by
+    default the nominal one. The state reward is that of the true states, the action reward that of the controller's
+    own inputs, whatever a plant's drive makes of them."""
     task = game.robot.metadata.task
+    motion = (plant or Nominal(game)).begin(x)
     steps = round((seconds or task.horizon) * task.control_rate)
     states, inputs = [x], []
     state_reward, action_reward = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])
     for _ in range(steps):
-        u, cost = act(x)
-        state_reward -= game.state_cost(x) * game.control_step
+        u, cost = act(motion.seen)
+        state_reward -= game.state_cost(motion.x) * game.control_step
         action_reward -= cost * game.control_step
-        x = game.hold(x, u, theta)
-        states.append(x)
+        motion.step(u)
+        states.append(motion.x)
         inputs.append(u)
-    return Rollouts(torch.stack(states), torch.stack(inputs), state_reward, action_reward, succeeded(game, x))
+    return Rollouts(torch.stack(states), torch.stack(inputs), state_reward, action_reward, succeeded(game, states[-1]))
 
 
 def succeeded(game: Game, x: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from solver.errors import SolverError
 from solver.evaluation import Rollouts, changed_parameters, controller, rollouts, sample_starts
 from solver.game import Game
+from solver.plants import Nominal
 from solver.policy import Solution, load_solution
 from solver.run_folder import FIGURES, read_metrics
 from solver.training import EVALUATION_SEED
@@ -29,7 +30,7 @@ def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str
     game = solution.game
     theta = changed_parameters(game, changes)
     starts = sample_starts(game, DRAWN, EVALUATION_SEED)
-    result = rollouts(game, controller(game, solution.value), starts, theta)
+    result = rollouts(game, controller(game, solution.value), starts, Nominal(game, theta))
     trained = f"{solution.run.robot}, {solution.run.settings.algorithm}"
     title = f"{trained}, rollouts with {' '.join(changes)}" if changes else trained
     figures = {

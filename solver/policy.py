@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from modelgen.metadata import Metadata
 from solver.errors import SolverError
-from solver.evaluation import controller
+from solver.evaluation import Controller, controller
 from solver.game import NO_ADVERSARY, Game
 from solver.run_folder import Run, load_checkpoint, load_run
+from solver.settings import make_settings
 from solver.training import load_robot, make_ensemble, require_same_artifact
 from solver.value_function import FrozenValue
+
+BASELINE = "baseline.json"  # stands in run folders of other algorithms
+WITHOUT_EFFECT = ("seed", "chunk", "device", "episodes", "evaluate_every", "threads")  # on what a policy is like
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,29 @@ def load_solution(folder: str | Path, generated: str | None = None) -> Solution:
             f"the checkpoint in {folder} does not fit the settings in its run.json: {str(error).splitlines()[0]}"
         ) from error
     return Solution(run, Game(robot, NO_ADVERSARY), FrozenValue(ensemble), checkpoint["iteration"])
+
+
+def load_controller(folder: str | Path, generated: str | None = None) -> tuple[Game, Controller, str]:
+    """Whatever a run folder holds as something to roll out: the nominal game, the controller, and a label.
+
+    The label says all that was chosen but the seed: runs that differ by their seeds only have the same. A folder with
+    a baseline.json is read by `solver.baselines.load_controller`, which returns the same. Raises as `load_solution`.
+    """
+    if (Path(folder) / BASELINE).is_file():
+        baseline: tuple[Game, Controller, str] = import_module("solver.baselines").load_controller(folder, generated)
+        return baseline
+    solution = load_solution(folder, generated)
+    return solution.game, controller(solution.game, solution.value), label(solution.run, solution.game.robot.metadata)
+
+
+def label(run: Run, metadata: Metadata) -> str:
+    """Robot, algorithm and preset, and every setting that is not the preset's and may change the policy."""
+    usual = make_settings(run.preset, metadata, algorithm=run.settings.algorithm)
+    words = [run.robot, run.settings.algorithm, run.preset]
+    for name, value in vars(run.settings).items():
+        if name not in WITHOUT_EFFECT and value != getattr(usual, name):
+            words.append(f"{name}={' '.join(map(str, value)) if isinstance(value, tuple) else value}")
+    return " ".join(words)
 
 
 class Policy:

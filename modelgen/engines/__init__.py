@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+#: MJCF files of the shipped robots, NAME.xml, written by hand.
+ASSETS = Path(__file__).resolve().parents[2] / "models" / "assets"
 ENGINES = {"mujoco": "modelgen.engines.mujoco", "pinocchio": "modelgen.engines.pinocchio"}
 PACKAGES = {"mujoco": ("MuJoCo", "mujoco"), "pinocchio": ("Pinocchio", "pin")}  # in words, and for pip
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.engines import Engine
+from modelgen.engines import ASSETS, Engine
 from modelgen.engines.differences import STEP, differences
 from modelgen.equations import EquationsOfMotion
 from modelgen.errors import ModelError, shortened
@@ -23,7 +23,6 @@ Array = NDArray[np.float64]
 SAMPLES = 64
 LIMIT = 1e-8
 DERIVATIVE_LIMIT = 1e-6  # the engine's derivatives may be differences of its accelerations
-ASSETS = Path(__file__).resolve().parents[2] / "models" / "assets"
 
 
 def description(robot: Robot, model_file: Path) -> Path | None:

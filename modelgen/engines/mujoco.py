@@ -67,7 +67,18 @@ class MuJoCo:
 
 
 def load(path: Path, metadata: Metadata) -> MuJoCo:
-    """The robot of an MJCF file; a hinge or slide for every coordinate and an actuator for every input, by name."""
+    """The robot of an MJCF file without contacts, limits and dry friction; ModelError as `read` raises it."""
+    mujoco, model, joints, actuators = read(path, metadata)
+    flags = mujoco.mjtDisableBit
+    model.opt.disableflags |= int(flags.mjDSBL_CONSTRAINT) | int(flags.mjDSBL_CLAMPCTRL)
+    return MuJoCo(mujoco, model, joints, actuators)
+
+
+def read(path: Path, metadata: Metadata) -> tuple[Any, Any, list[int], list[int]]:
+    """The module mujoco, the MjModel of an MJCF file, and where each coordinate and each input stands in it.
+
+    There is a hinge or slide for every coordinate and an actuator for every input, found by name; ModelError otherwise.
+    """
     mujoco = package("mujoco")
     try:
         model = mujoco.MjModel.from_xml_path(str(path))
@@ -88,7 +99,7 @@ def load(path: Path, metadata: Metadata) -> MuJoCo:
     inputs = [each.name for each in metadata.inputs]
     joints = matched(coordinates, [model.joint(i).name for i in range(model.njnt)], "joint", path)
     actuators = matched(inputs, [model.actuator(i).name for i in range(model.nu)], "actuator", path)
-    return MuJoCo(mujoco, model, joints, actuators)
+    return mujoco, model, joints, actuators
 
 
 def build(tree: Tree) -> MuJoCo:

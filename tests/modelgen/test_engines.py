@@ -8,7 +8,8 @@ from evaluation import Uncompiled
 
 from modelgen import artifact, engines
 from modelgen.cli import main
-from modelgen.engines.comparison import ASSETS, compare
+from modelgen.engines import ASSETS
+from modelgen.engines.comparison import compare
 from modelgen.engines.tree import Description
 from modelgen.errors import ModelError
 from modelgen.mechanics import equations_of_motion

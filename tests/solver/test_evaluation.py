@@ -17,6 +17,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation import Rollouts, changed_parameters, rollouts, sample_starts, succeeded, summary
 from solver.game import NO_ADVERSARY, Game
+from solver.plants import Nominal
 
 Load = Callable[[str], CompiledRobot]
 
@@ -50,7 +51,7 @@ def simulate(angle: float, rate: float, mass: float) -> tuple[float, float, floa
 def test_returns_equal_an_independent_simulation(load: Load, mass: float) -> None:
     game = Game(load("pendulum"), NO_ADVERSARY)
     starts = [[2.9, 0.0], [0.1, 0.0], [-1.0, 2.0], [-3.0, -4.0]]
-    result = rollouts(game, linear(game), torch.tensor(starts), torch.tensor([mass, 1.0]))
+    result = rollouts(game, linear(game), torch.tensor(starts), Nominal(game, torch.tensor([mass, 1.0])))
     expected = np.array([simulate(angle, rate, mass) for angle, rate in starts])
     np.testing.assert_allclose(result.state_reward, expected[:, 0], rtol=2e-3)
     np.testing.assert_allclose(result.action_reward, expected[:, 1], rtol=2e-3)

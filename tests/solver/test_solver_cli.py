@@ -31,7 +31,7 @@ def test_train_evaluate_and_plot(tmp_path: Path, tiny_options: list[str], capsys
     assert err == ""  # quiet when it is not a terminal
     assert load_run(folder).settings.algorithm == "cfvi"
     assert main(["evaluate", str(folder), "--episodes", "3"]) == 0
-    assert "pendulum cfvi, nominal, 3 rollouts:  return -" in capsys.readouterr().out
+    assert ", nominal, 3 rollouts:  return -" in capsys.readouterr().out
     assert main(["plot", str(folder)]) == 0
     paths = capsys.readouterr().out.split()
     assert len(paths) == 3
@@ -74,7 +74,8 @@ def test_evaluation_as_json(finished_run: Path, capsys: Capture) -> None:
 
     content = json.loads(capsys.readouterr().out, parse_constant=no_constant)
     assert content["parameters"] == pytest.approx({"mass": 1.3, "length": 1.1})
-    assert (content["robot"], content["episodes"], content["iteration"]) == ("pendulum", 4, 5)
+    assert (content["robot"], content["episodes"], content["plant"]) == ("pendulum", 4, "nominal")
+    assert content["label"].startswith("pendulum rfvi fast iterations=5")
     assert content["return_mean"] == pytest.approx(content["state_reward"] + content["action_reward"], rel=1e-5)
     assert 0.0 <= content["success_rate"] <= 1.0
     assert main(words) == 0

@@ -1,0 +1,162 @@
+"""MuJoCo as the plant, from an MJCF file, so that a policy is tried in an engine that did not make its model.
+
+The engine integrates by Runge-Kutta at the task's simulation rate, with the contacts, limits and dry friction that the
+file states. The parameters of the robots in PARAMETERS are written into the compiled file.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from modelgen.engines import ASSETS
+from modelgen.engines.mujoco import read
+from solver.errors import SolverError
+from solver.game import Game
+from solver.plants import Motion
+
+Array = NDArray[np.float64]
+Values = Mapping[str, float]  # of the parameters, by name
+SMALLEST = 1e-14  # kg m^2, the inertia of what has none; MuJoCo takes no zero
+
+
+def _pendulum(model: Any, p: Values) -> None:
+    """A uniform rod."""
+    _mass(model, "rod", p["mass"], p["length"] / 2, p["mass"] * p["length"] ** 2 / 12)
+
+
+def _cartpole(model: Any, p: Values) -> None:
+    """A point mass on a cart."""
+    _mass(model, "cart", p["cart_mass"], 0.0, SMALLEST)
+    _mass(model, "pole", p["pole_mass"], p["pole_half_length"], SMALLEST)
+    _damping(model, cart=p["cart_damping"], pole=p["pole_damping"])
+
+
+def _furuta(model: Any, p: Values) -> None:
+    """The arm's inertia and the pendulum's about its centre turn with their hinges alone; a motor without gear."""
+    _mass(model, "pendulum", p["pendulum_mass"], p["pendulum_length"] / 2, SMALLEST)
+    model.body("pendulum").pos[0] = p["arm_length"]
+    model.joint("arm").armature[:] = p["arm_mass"] * p["arm_length"] ** 2 / 12
+    model.joint("pendulum").armature[:] = p["pendulum_mass"] * p["pendulum_length"] ** 2 / 12
+    _damping(model, arm=p["arm_damping"], pendulum=p["pendulum_damping"])
+    gain = p["torque_constant"] / p["resistance"]  # N m/V
+    model.actuator("voltage").gainprm[0] = gain
+    model.actuator("voltage").biasprm[2] = -gain * p["torque_constant"]
+
+
+#: How the parameters of a robot stand in its MJCF file.
+PARAMETERS: dict[str, Callable[[Any, Values], None]] = {
+    "pendulum": _pendulum,
+    "cartpole": _cartpole,
+    "furuta": _furuta,
+}
+
+
+def _mass(model: Any, name: str, mass: float, height: float, inertia: float) -> None:
+    """The mass of a body, its centre along z and the inertia about it across z."""
+    body = model.body(name)
+    body.mass[:], body.ipos[2], body.inertia[:2] = mass, height, inertia
+
+
+def _damping(model: Any, **coefficients: float) -> None:
+    for name, coefficient in coefficients.items():
+        model.joint(name).damping[:] = coefficient
+
+
+class MuJoCoPlant:
+    """A robot in MuJoCo at theta (p,) or (N, p), by default the nominal parameters.
+
+    Raises SolverError when there is no MJCF file or a changed parameter has no place in it, ModelError when MuJoCo
+    is not installed or the file does not fit the robot.
+    """
+
+    def __init__(self, game: Game, theta: Tensor | None = None) -> None:
+        robot = game.robot
+        self.game, self.theta = game, game.theta if theta is None else theta
+        self.mujoco, self.model, self.joints, self.actuators = read(_description(robot.name), robot.metadata)
+        self.model.opt.timestep = game.control_step / game.substeps
+        self.model.opt.integrator = self.mujoco.mjtIntegrator.mjINT_RK4
+        changed = (self.theta != game.theta).reshape(-1, len(game.theta)).any(0)
+        if robot.name not in PARAMETERS and bool(changed.any()):
+            name = robot.parameter_names[int(changed.nonzero()[0])]
+            raise SolverError(
+                f"the MJCF file of {robot.name} holds numbers, and where {name} stands in it is not known; the MuJoCo "
+                f"plants with parameters are {', '.join(PARAMETERS)}. Change {name} with --plant nominal"
+            )
+
+    def models(self, size: int) -> list[Any]:
+        """An MjModel for each of `size` rollouts; equal parameters share one."""
+        rows = self.theta.expand(size, -1) if self.theta.ndim == 1 else self.theta
+        if len(rows) != size:
+            raise SolverError(f"theta has {len(rows)} rows for {size} rollouts; give one row each, or one for all")
+        made: dict[tuple[float, ...], Any] = {}
+        for row in map(tuple, rows.tolist()):
+            if row not in made:
+                made[row] = self._at(row)
+        return [made[row] for row in map(tuple, rows.tolist())]
+
+    def _at(self, values: tuple[float, ...]) -> Any:
+        """The model at the parameters `values`."""
+        model = copy.copy(self.model)
+        robot = self.game.robot
+        if robot.name in PARAMETERS:
+            try:
+                PARAMETERS[robot.name](model, dict(zip(robot.parameter_names, values, strict=True)))
+            except KeyError as error:
+                raise SolverError(
+                    f"the MuJoCo plant of {robot.name} and its model file or MJCF file have different names: {error}. "
+                    "Give a robot of your own another name than a shipped one's"
+                ) from error
+            self.mujoco.mj_setConst(model, self.mujoco.MjData(model))
+        return model
+
+    def begin(self, x: Tensor) -> Motion:
+        """Rollouts from x (N, n)."""
+        return _MuJoCoMotion(self, x)
+
+
+class _MuJoCoMotion:
+    """Rollouts in MuJoCo's own batch routine. The states are confined to the domain after every control period."""
+
+    def __init__(self, plant: MuJoCoPlant, x: Tensor) -> None:
+        from mujoco.rollout import Rollout
+
+        threads = torch.get_num_threads()
+        self.plant, self.x, self.seen = plant, x, x
+        self.models = plant.models(len(x))
+        self.data = [plant.mujoco.MjData(plant.model) for _ in range(threads)]
+        self.rollout = Rollout(nthread=threads if threads > 1 else 0)
+        coordinates = x.shape[1] // 2
+        joints = np.array(plant.joints)
+        self.columns = [1 + joints, 1 + coordinates + joints]  # of the physics state: time, positions, rates
+
+    def step(self, u: Tensor) -> None:
+        """One control period under the input u (N, m), held."""
+        q, v = self.columns
+        state = np.zeros((len(self.x), 1 + self.x.shape[1]))
+        control = np.zeros((len(u), self.plant.game.substeps, u.shape[1]))
+        state[:, np.concatenate([q, v])] = self.x.numpy()
+        control[:, :, self.plant.actuators] = u.numpy()[:, None]
+        states, _ = self.rollout.rollout(self.models, self.data, state, control)
+        x = np.ascontiguousarray(states[:, -1, np.concatenate([q, v])], np.float32)
+        self.x = self.seen = self.plant.game.confine(torch.from_numpy(x))
+
+
+def _description(name: str) -> Path:
+    """The MJCF file of a robot: models/NAME.xml, or a shipped one."""
+    places = [Path("models") / f"{name}.xml", ASSETS / f"{name}.xml"]
+    for place in places:
+        if place.is_file():
+            return place
+    shipped = ", ".join(sorted(path.stem for path in ASSETS.glob("*.xml")))
+    raise SolverError(
+        f"there is no MJCF file for {name}: write one to {places[0]}, its joints named like the coordinates and its "
+        f"actuators like the inputs. Shipped are those of {shipped}"
+    )

@@ -1,0 +1,80 @@
+"""What a policy is tried on: the robot as its model has it, a harsher one, or another engine.
+
+A plant begins rollouts and moves them on by one control period at a time. It keeps apart the true state, which the
+reward is computed from, and what it shows to the policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+from torch import Tensor
+
+from solver.errors import SolverError
+from solver.game import Game
+
+PlantName = Literal["nominal", "harsh", "mujoco"]
+PLANTS = get_args(PlantName)
+
+
+class Motion(Protocol):
+    """N rollouts under way on a plant."""
+
+    x: Tensor  # (N, n) the true state
+    seen: Tensor  # (N, n) what the policy is shown
+
+    def step(self, u: Tensor) -> None:
+        """One control period under the policy's input u (N, m)."""
+
+
+class Plant(Protocol):
+    """A robot that a policy is tried on."""
+
+    def begin(self, x: Tensor) -> Motion:
+        """Rollouts from the true states x (N, n), which are left as they are."""
+
+
+@dataclass(frozen=True)
+class Nominal:
+    """The robot of the model: explicit Euler at the simulation rate, states confined to the domain and seen exactly.
+
+    theta (p,) or (N, p) replaces the nominal parameters.
+    """
+
+    game: Game
+    theta: Tensor | None = None
+
+    def begin(self, x: Tensor) -> Motion:
+        """Rollouts from x (N, n)."""
+        return _NominalMotion(self, x)
+
+
+class _NominalMotion:
+    def __init__(self, plant: Nominal, x: Tensor) -> None:
+        self.plant, self.x, self.seen = plant, x, x
+
+    def step(self, u: Tensor) -> None:
+        self.x = self.seen = self.plant.game.hold(self.x, u, self.plant.theta)
+
+
+def make_plant(
+    name: PlantName, game: Game, theta: Tensor | None = None, effects: Sequence[str] = (), seed: int = 0
+) -> Plant:
+    """A plant by name, at the parameters theta (p,) or (N, p).
+
+    effects: what makes the harsh plant harsh, as `solver.harsh.harshness` reads them; all of them when none is named.
+    seed: of the harsh plant's noise. SolverError for effects of another plant, or what the plant cannot do.
+    """
+    if effects and name != "harsh":
+        raise SolverError(f"{' '.join(effects)} are effects of the harsh plant, and this is {name}; add --plant harsh")
+    if name == "harsh":
+        from solver.harsh import Harsh, harshness
+
+        return Harsh(game, harshness(effects), theta, seed)
+    if name == "mujoco":
+        from solver.mujoco_plant import MuJoCoPlant
+
+        return MuJoCoPlant(game, theta)
+    return Nominal(game, theta)
