@@ -68,10 +68,7 @@ class MuJoCo:
 
 def load(path: Path, metadata: Metadata) -> MuJoCo:
     """The robot of an MJCF file without contacts, limits and dry friction; ModelError as `read` raises it."""
-    mujoco, model, joints, actuators = read(path, metadata)
-    flags = mujoco.mjtDisableBit
-    model.opt.disableflags |= int(flags.mjDSBL_CONSTRAINT) | int(flags.mjDSBL_CLAMPCTRL)
-    return MuJoCo(mujoco, model, joints, actuators)
+    return MuJoCo(*read(path, metadata))
 
 
 def read(path: Path, metadata: Metadata) -> tuple[Any, Any, list[int], list[int]]:
