@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +13,11 @@ from modelgen.metadata import Metadata
 from solver.errors import SolverError
 from solver.evaluation import Controller, controller
 from solver.game import NO_ADVERSARY, Game
-from solver.run_folder import Run, load_checkpoint, load_run
+from solver.run_folder import BASELINE, Run, load_checkpoint, load_run
 from solver.settings import make_settings
 from solver.training import load_robot, make_ensemble, require_same_artifact
 from solver.value_function import FrozenValue
 
-BASELINE = "baseline.json"  # stands in run folders of other algorithms
 WITHOUT_EFFECT = ("seed", "chunk", "device", "episodes", "evaluate_every", "threads")  # on what a policy is like
 
 
@@ -60,8 +58,9 @@ def load_controller(folder: str | Path, generated: str | None = None) -> tuple[G
     a baseline.json is read by `solver.baselines.load_controller`, which returns the same. Raises as `load_solution`.
     """
     if (Path(folder) / BASELINE).is_file():
-        baseline: tuple[Game, Controller, str] = import_module("solver.baselines").load_controller(folder, generated)
-        return baseline
+        from solver import baselines  # needs Stable-Baselines3
+
+        return baselines.load_controller(folder, generated)
     solution = load_solution(folder, generated)
     return solution.game, controller(solution.game, solution.value), label(solution.run, solution.game.robot.metadata)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RobustnessOptions:
+class Options:
     """Try policies over a range of one parameter, or a grid of two, that they were not told about."""
 
     runs: Positional[list[Path]]
@@ -61,7 +61,7 @@ class RobustnessOptions:
         return [Range(name, low, high, int(steps), self.offset) for name, low, high, steps in rows]
 
 
-def robustness(options: RobustnessOptions) -> None:
+def run(options: Options) -> None:
     """Measure, write both files, print the table."""
     from solver.robustness import Trial, measure
     from solver.robustness_plot import figure

@@ -1,0 +1,71 @@
+"""`solver evaluate`: rollouts of one policy on one plant."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from tyro.conf import Positional, arg
+
+from solver.errors import SolverError
+from solver.plants import PlantName
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Roll out a trained policy, on the nominal robot or one with changed parameters."""
+
+    run: Positional[Path]
+    """Run folder."""
+    episodes: int = 100
+    """Rollouts from the task's start distribution."""
+    changes: Annotated[list[str], arg(name="set")] = field(default_factory=list)
+    """Parameters of the plant, not of the policy: mass=1.3x, mass=+0.05 or mass=1.1; several may follow."""
+    plant: PlantName = "nominal"
+    """`nominal` is the model, `harsh` the model behind the drive and sensors of a small laboratory robot, `mujoco`
+    another engine."""
+    harsh: list[str] = field(default_factory=list)
+    """What makes the harsh plant harsh: delay, saturation, backlash, stiction, encoder, noise, each perhaps with a
+    multiple, noise=2x; by default all of them."""
+    seed: int | None = None
+    """Seed of the starts and of the harsh plant's noise; by default the one used in training."""
+    json: bool = False
+    """Print JSON instead of a table."""
+    generated: str | None = None
+    """Folder of artifacts when it has moved."""
+
+
+def run(options: Evaluate) -> None:
+    """Roll out and print."""
+    from solver.evaluation import changed_parameters, rollouts, sample_starts, summary
+    from solver.plants import make_plant
+    from solver.policy import load_controller
+    from solver.training import EVALUATION_SEED
+
+    if options.episodes < 1:
+        raise SolverError(f"--episodes is {options.episodes}; give at least 1")
+    game, act, label = load_controller(options.run, options.generated)
+    theta = changed_parameters(game, options.changes)
+    seed = EVALUATION_SEED if options.seed is None else options.seed
+    plant = make_plant(options.plant, game, theta, options.harsh, seed)
+    result = summary(rollouts(game, act, sample_starts(game, options.episodes, seed), plant))
+    if options.json:
+        parameters = dict(zip(game.robot.parameter_names, theta.tolist(), strict=True))
+        about: dict[str, Any] = {
+            "run": str(options.run),
+            "robot": game.robot.name,
+            "label": label,
+            "plant": options.plant,
+        }
+        about |= {"harsh": options.harsh, "episodes": options.episodes, "seed": seed, "parameters": parameters}
+        print(json.dumps(about | result, indent=2))
+        return
+    plant_name = "" if options.plant == "nominal" else f"{' '.join([options.plant, *options.harsh])}, "
+    print(
+        f"{label}, {plant_name}{' '.join(options.changes) or 'nominal'}, {options.episodes} rollouts:  "
+        f"return {result['return_mean']:.2f} +- {result['return_spread']:.2f}  (state {result['state_reward']:.2f}, "
+        f"action {result['action_reward']:.2f}, worst {result['return_worst']:.2f})   "
+        f"success {100 * result['success_rate']:.0f} %"
+    )
