@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelgen.commands import export
+from modelgen.commands import export, show
 from modelgen.engines import ENGINES
 from modelgen.errors import ModelError
 
@@ -67,13 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("models", nargs="*", metavar="NAME or PATH", help="default: all models and artifacts")
     check.set_defaults(command=_check)
 
-    show = commands.add_parser("show", help="print what an artifact holds")
-    show.add_argument("name", metavar="NAME")
-    show.add_argument("--linearize", action="store_true", help="A, B, controllability and an LQR gain at rest")
-    show.add_argument("--latex", action="store_true", help="the model file as a LaTeX document")
-    show.add_argument("--at", nargs="+", metavar="COORDINATE=VALUE", help="where; the rest is solved for")
-    show.set_defaults(command=_show)
-
+    show.add(commands)
     verify = commands.add_parser("verify", help="prove an artifact against its model with 50 digits")
     verify.add_argument("models", nargs="+", metavar="NAME or PATH")
     verify.add_argument("--against", choices=sorted(ENGINES), help="compare with another engine instead")
@@ -84,8 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 
     for command in (build, check):
         command.add_argument("--directory", default=DIRECTORY, help=f"folder of artifacts (default: {DIRECTORY})")
-    for command in (show, verify):
-        command.add_argument("--directory", help="folder of artifacts (default: generated, then the shipped one)")
+    verify.add_argument("--directory", help="folder of artifacts (default: generated, then the shipped one)")
     return parser
 
 
@@ -165,49 +157,6 @@ def _check(options: argparse.Namespace) -> int:
     return FAILED if failures else 0
 
 
-def _show(options: argparse.Namespace) -> int:
-    from modelgen.artifact import REPORT, find, read
-
-    if options.at and not options.linearize:
-        raise ModelError("--at says where to linearize; write modelgen show NAME --linearize --at COORDINATE=VALUE.")
-    if options.linearize and options.latex:
-        raise ModelError("--linearize prints an artifact and --latex a model file; write one of them.")
-    if options.linearize:
-        return _linearize(options)
-    if options.latex:
-        return _latex(options)
-    folder = find(options.name, options.directory)
-    print(_show_text(read(folder)))
-    try:
-        report = json.loads((folder / REPORT).read_text(encoding="utf-8"))
-        seconds = ", ".join(f"{stage} {value:.2f} s" for stage, value in report["seconds"].items())
-        size = ", ".join(f"{backend} {count / 1024:.0f} KiB" for backend, count in report["source_bytes"].items())
-        print(f"\nbuild: {seconds}\nsources: {size}")
-    except (OSError, ValueError, KeyError, AttributeError):
-        print(f"\nbuild: {folder / REPORT} is not there, so the seconds of each stage are not known")
-    return 0
-
-
-def _linearize(options: argparse.Namespace) -> int:
-    from modelgen.linearization import linearize, stated, text
-    from modelgen.loader import load
-
-    robot = load(options.name, backend="casadi", directory=options.directory)
-    print(text(robot, linearize(robot, stated(options.at or [], robot))))
-    return 0
-
-
-def _latex(options: argparse.Namespace) -> int:
-    """The model file rather than the artifact, which holds no formulas."""
-    from modelgen import modelfile
-    from modelgen.latex import document
-    from modelgen.mechanics import equations_of_motion, metadata
-
-    robot = modelfile.load(options.name)
-    print(document(metadata(robot), equations_of_motion(robot)))
-    return 0
-
-
 def _verify(options: argparse.Namespace) -> int:
     from modelgen import artifact, engines, modelfile
     from modelgen.engines.comparison import compare, description
@@ -265,43 +214,9 @@ def _build_text(report: BuildReport, manifest: Manifest) -> str:
     )
     lines = [f"{report.robot:<20} {', '.join(sizes)}"]
     lines += [f"  {stage:<22} {seconds:6.2f} s" for stage, seconds in report.seconds.items()]
-    lines.append(_operations(manifest))
+    lines.append(show.operations(manifest))
     targets = ", ".join(manifest.files)
     return "\n".join([*lines, f"  -> {report.folder} ({targets})    next: modelgen verify {report.robot}"])
-
-
-def _operations(manifest: Manifest) -> str:
-    return "  operations: " + ", ".join(f"{name} {count}" for name, count in manifest.operations.items())
-
-
-def _show_text(manifest: Manifest) -> str:
-    """States, inputs, parameters, task and operations."""
-    robot, task = manifest.metadata, manifest.metadata.task
-    lines = [f"{robot.name}: {robot.description}", "", f"{'state':<24}{'limit':>10} unit     start"]
-    starts = zip(robot.states, task.target, task.start_mean, task.start_deviation, strict=True)
-    for state, target, mean, deviation in starts:
-        limit = "turns" if state.continuous else f"{state.limit:g}"
-        lines.append(
-            f"  {state.name:<22}{limit:>10} {state.unit:<8} {mean:.4g} +- {deviation:.3g}, target {target:g} "
-            f"  {state.meaning}"
-        )
-    lines += ["", f"{'input':<24}{'limit':>10} unit"]
-    lines += [f"  {each.name:<22}{each.limit:>10g} {each.unit:<8} {each.meaning}" for each in robot.inputs]
-    lines += ["", f"{'parameter':<24}{'value':>10} unit     bounds"]
-    lines += [
-        f"  {each.name:<22}{each.value:>10g} {each.unit:<8} {each.lower:g} to {each.upper:g}   {each.meaning}"
-        for each in robot.parameters
-    ]
-    weights = ", ".join(f"{weight:g}" for weight in task.action_cost.weights)
-    lines += [
-        "",
-        f"task: action cost {task.action_cost.name} ({weights}), horizon {task.horizon:g} s with weight "
-        f"{task.weight_at_horizon:g} left, control {task.control_rate} Hz, simulation {task.simulation_rate} "
-        "Hz",
-        _operations(manifest).strip(),
-        f"model {manifest.model_hash[:12]}, artifact {manifest.hash[:12]}, files {', '.join(manifest.files)}",
-    ]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,11 @@ import pytest
 from matplotlib.mathtext import MathTextParser
 
 from modelgen.cli import main
-from modelgen.latex import document, symbols
+from modelgen.latex import document, letter_text
 from modelgen.mechanics import equations_of_motion, metadata
 from modelgen.modelfile import SHIPPED, load
+from modelgen.page import letters
+from modelgen.page import page as page_of
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +19,7 @@ def page():
 
     def of(name):
         robot = load(str(SHIPPED / f"{name}.py"))
-        return document(metadata(robot), equations_of_motion(robot))
+        return document(page_of(metadata(robot), equations_of_motion(robot)))
 
     return of
 
@@ -56,8 +58,8 @@ def test_equations_as_a_person_writes_them(page):
 def test_no_letter_means_two_things(name):
     robot = load(str(SHIPPED / f"{name}.py"))
     equations = equations_of_motion(robot)
-    names = symbols(metadata(robot), equations)
-    assert len(set(names.values())) == len(names)
+    names = letters(metadata(robot), equations)
+    assert len(set(map(letter_text, names.values()))) == len(names)
     assert {*equations.state, *equations.inputs, *equations.parameters} <= names.keys()
 
 

@@ -1,0 +1,142 @@
+"""`modelgen show`: what an artifact holds, a robot at rest, or the model file as a page for a person."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from modelgen.commands.export import write
+from modelgen.errors import ModelError
+
+if TYPE_CHECKING:
+    from modelgen.equations import EquationsOfMotion
+    from modelgen.manifest import Manifest
+    from modelgen.page import Page
+    from modelgen.robot import Robot
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("show", help="print what an artifact holds")
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("--linearize", action="store_true", help="A, B, controllability and an LQR gain at rest")
+    parser.add_argument("--at", nargs="+", metavar="COORDINATE=VALUE", help="where; the rest is solved for")
+    parser.add_argument("--latex", action="store_true", help="the model file as a LaTeX document")
+    parser.add_argument("--html", nargs="?", const="-", metavar="FILE", help="the same as an HTML page")
+    parser.add_argument("--directory", help="folder of artifacts (default: generated, then the shipped one)")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print one of them; an HTML page goes to a file where one is named."""
+    if options.at and not options.linearize:
+        raise ModelError("--at says where to linearize; write modelgen show NAME --linearize --at COORDINATE=VALUE.")
+    if sum(map(bool, (options.linearize, options.latex, options.html))) > 1:
+        raise ModelError("--linearize prints an artifact, --latex and --html a model file; write one of them.")
+    if options.html and options.html != "-":
+        print(write(Path(options.html), _html(options.name).encode()))
+    elif options.html:
+        print(_html(options.name), end="")
+    elif options.latex:
+        print(_latex(options.name))
+    elif options.linearize:
+        print(_linearize(options))
+    else:
+        print(_artifact(options))
+    return 0
+
+
+def _artifact(options: argparse.Namespace) -> str:
+    from modelgen.artifact import REPORT, find, read
+
+    folder = find(options.name, options.directory)
+    text = _show_text(read(folder))
+    try:
+        report = json.loads((folder / REPORT).read_text(encoding="utf-8"))
+        seconds = ", ".join(f"{stage} {value:.2f} s" for stage, value in report["seconds"].items())
+        size = ", ".join(f"{backend} {count / 1024:.0f} KiB" for backend, count in report["source_bytes"].items())
+        return f"{text}\n\nbuild: {seconds}\nsources: {size}"
+    except (OSError, ValueError, KeyError, AttributeError):
+        return f"{text}\n\nbuild: {folder / REPORT} is not there, so the seconds of each stage are not known"
+
+
+def _linearize(options: argparse.Namespace) -> str:
+    from modelgen.linearization import linearize, stated, text
+    from modelgen.loader import load
+
+    robot = load(options.name, backend="casadi", directory=options.directory)
+    return text(robot, linearize(robot, stated(options.at or [], robot)))
+
+
+def _page(robot: Robot) -> tuple[Page, EquationsOfMotion]:
+    """From the model file rather than the artifact, which holds no formulas."""
+    from modelgen.mechanics import equations_of_motion, metadata
+    from modelgen.page import page
+
+    equations = equations_of_motion(robot)
+    return page(metadata(robot), equations), equations
+
+
+def _latex(model: str) -> str:
+    from modelgen import modelfile
+    from modelgen.latex import document
+
+    return document(_page(modelfile.load(model))[0])
+
+
+def _html(model: str) -> str:
+    """With a picture of the robot at its start, grey, and at its target."""
+    import numpy as np
+    from sympy import Matrix
+
+    from modelgen import modelfile
+    from modelgen.html import document
+    from modelgen.inspection import evaluator
+    from modelgen.mechanics import metadata
+    from modelgen.sketch import sketch
+
+    robot = modelfile.load(model)
+    page, equations = _page(robot)
+    drawn, described = sketch(robot), metadata(robot)
+    points = evaluator([*equations.state, *equations.parameters], Matrix(drawn.points), drawn.definitions)
+    states = np.array([described.task.start_mean, described.task.target])
+    theta = np.tile([parameter.value for parameter in described.parameters], (2, 1))
+    segments = np.array(drawn.segments, int).reshape(-1, 2)
+    return document(page, list(points(*states.T, *theta.T)[:, segments]) if len(segments) else ())
+
+
+def operations(manifest: Manifest) -> str:
+    """How many each function has."""
+    return "  operations: " + ", ".join(f"{name} {count}" for name, count in manifest.operations.items())
+
+
+def _show_text(manifest: Manifest) -> str:
+    """States, inputs, parameters, task and operations."""
+    robot, task = manifest.metadata, manifest.metadata.task
+    lines = [f"{robot.name}: {robot.description}", "", f"{'state':<24}{'limit':>10} unit     start"]
+    starts = zip(robot.states, task.target, task.start_mean, task.start_deviation, strict=True)
+    for state, target, mean, deviation in starts:
+        limit = "turns" if state.continuous else f"{state.limit:g}"
+        lines.append(
+            f"  {state.name:<22}{limit:>10} {state.unit:<8} {mean:.4g} +- {deviation:.3g}, target {target:g} "
+            f"  {state.meaning}"
+        )
+    lines += ["", f"{'input':<24}{'limit':>10} unit"]
+    lines += [f"  {each.name:<22}{each.limit:>10g} {each.unit:<8} {each.meaning}" for each in robot.inputs]
+    lines += ["", f"{'parameter':<24}{'value':>10} unit     bounds"]
+    lines += [
+        f"  {each.name:<22}{each.value:>10g} {each.unit:<8} {each.lower:g} to {each.upper:g}   {each.meaning}"
+        for each in robot.parameters
+    ]
+    weights = ", ".join(f"{weight:g}" for weight in task.action_cost.weights)
+    lines += [
+        "",
+        f"task: action cost {task.action_cost.name} ({weights}), horizon {task.horizon:g} s with weight "
+        f"{task.weight_at_horizon:g} left, control {task.control_rate} Hz, simulation {task.simulation_rate} "
+        "Hz",
+        operations(manifest).strip(),
+        f"model {manifest.model_hash[:12]}, artifact {manifest.hash[:12]}, files {', '.join(manifest.files)}",
+    ]
+    return "\n".join(lines)
