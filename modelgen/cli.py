@@ -1,4 +1,4 @@
-"""The command `modelgen`: new, import, build, check, show, verify, export."""
+"""The command `modelgen`: new, import, build, check, show, verify, export, animate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelgen.commands import export, show
+from modelgen.commands import animate, export, show
 from modelgen.engines import ENGINES
 from modelgen.errors import ModelError
 
@@ -74,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     verify.set_defaults(command=_verify)
 
     export.add(commands)
+    animate.add(commands)
 
     for command in (build, check):
         command.add_argument("--directory", default=DIRECTORY, help=f"folder of artifacts (default: {DIRECTORY})")

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,19 +92,10 @@ class Drawing:
 
     @cached_property
     def view(self) -> tuple[float, float, float, float]:
-        """Left, right, bottom and top of what the robot reaches within its limits, with a margin."""
+        """Left, right, bottom and top of what the robot reaches within its limits, with a margin; never empty."""
         random = np.random.default_rng(0)
-        return view(self.segments(random.uniform(-self._limits, self._limits, (SAMPLES, len(self._limits)))))
-
-
-def view(segments: Any) -> tuple[float, float, float, float]:
-    """Left, right, bottom and top that enclose segments (..., 2), a margin around them; never empty."""
-    ends = np.asarray(segments, np.float64).reshape(-1, 2)
-    low, high = (ends.min(axis=0), ends.max(axis=0)) if len(ends) else (np.zeros(2), np.zeros(2))
-    margin = MARGIN * max(*(high - low)) or 1.0
-    return (
-        float(low[0] - margin),
-        float(high[0] + margin),
-        float(low[1] - margin),
-        float(high[1] + margin),
-    )
+        states = random.uniform(-self._limits, self._limits, (SAMPLES, len(self._limits)))
+        ends = np.concatenate([np.zeros((1, 2)), self.segments(states).reshape(-1, 2)])
+        low, high = ends.min(axis=0), ends.max(axis=0)
+        margin = MARGIN * max(high - low) or 1.0
+        return float(low[0] - margin), float(high[0] + margin), float(low[1] - margin), float(high[1] + margin)

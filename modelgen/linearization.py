@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, solve_continuous_are
 
-from modelgen.errors import ModelError, suggestion
+from modelgen.assignments import assigned, number
+from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Input, State
 
@@ -37,34 +36,16 @@ class Linearization:
 
 
 def stated(pairs: Sequence[str], robot: CompiledRobot) -> dict[str, float]:
-    """`coordinate=value` as given on the command line; a value is a number, or one with pi such as -pi/2."""
+    """`coordinate=value` of `--at`."""
     positions = [state.name for state in robot.metadata.states if state.kind == "position"]
-    result = {}
-    for pair in pairs:
-        name, _, value = pair.partition("=")
-        if name not in positions:
-            hint = " Rates are zero at an equilibrium." if name in robot.state_names else ""
-            raise ModelError(
-                f"--at {pair} names no coordinate of `{robot.name}`.{hint}{suggestion(name, positions)} Write "
-                f"--at {positions[0]}=0.5; the coordinates are {', '.join(positions)}."
-            )
-        result[name] = _number(pair, value)
-    return result
-
-
-def _number(pair: str, value: str) -> float:
-    turns = re.fullmatch(r"([+-]?)(\d*\.?\d*)\*?pi(?:/(\d+\.?\d*))?", value)
-    try:
-        if turns:
-            sign, factor, divisor = turns.groups()
-            result = float(f"{sign}{factor or 1}") * math.pi / float(divisor or 1)
-        else:
-            result = float(value)
-    except (ValueError, ZeroDivisionError):
-        result = math.nan
-    if not math.isfinite(result):
-        raise ModelError(f"--at {pair} has no number behind `=`. Write --at {pair.partition('=')[0]}=0.5 or =pi/2.")
-    return result
+    texts = assigned(
+        "--at",
+        pairs,
+        positions,
+        f"coordinate of `{robot.name}`",
+        lambda name: " Rates are zero at an equilibrium." if name in robot.state_names else "",
+    )
+    return {name: number("--at", name, text) for name, text in texts.items()}
 
 
 def equilibrium(robot: CompiledRobot, at: Mapping[str, float]) -> tuple[Array, Array]:
