@@ -80,7 +80,7 @@ class BaselineSettings:
 DEFAULTS: dict[BaselineAlgorithm, dict[str, Any]] = {
     "sac": {},
     "ddpg": {},
-    "ppo": {"learning_rate": 3e-4, "minibatch": 512, "steps": 1_000_000},
+    "ppo": {"minibatch": 512, "steps": 1_000_000},
 }
 
 

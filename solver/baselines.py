@@ -100,7 +100,7 @@ def load_controller(folder: str | Path, generated: str | None = None) -> tuple[G
     """
     folder = Path(folder)
     run = load_baseline(folder)
-    environments = RobotVectorEnv(run.robot, generated=generated or run.generated)
+    environments = _environments(run.robot, run.settings, generated or run.generated)
     _require_same_artifact(folder, run, environments.game)
     model = make_model(run.settings, environments, steps=1)
     _restore(model, {**load_checkpoint(folder, keys=PARTS), "buffer": None})

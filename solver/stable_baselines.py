@@ -91,7 +91,8 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
     }
     shape = {"net_arch": [s.width] * s.layers}
     if s.algorithm == "ppo":
-        return PPO(**shared, n_steps=ROLLOUT, n_epochs=10, gae_lambda=0.98, policy_kwargs={**shape, "log_std_init": -1})
+        shared |= {"use_sde": True, "sde_sample_freq": 4, "policy_kwargs": {**shape, "log_std_init": -2.0}}
+        return PPO(**shared, n_steps=ROLLOUT, gae_lambda=0.98)
     off_policy: dict[str, Any] = {
         "buffer_size": min(steps, 1_000_000),
         "learning_starts": s.environments * environments.episodes.length,
