@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from modelgen.assignments import number
 from modelgen.errors import ModelError
+from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
 
 Array = NDArray[np.float64]
@@ -107,19 +107,11 @@ def animate(robot: CompiledRobot, states: Array, path: Path) -> None:
     axes.add_collection(lines)
     clock = axes.text(0.02, 0.98, "", transform=axes.transAxes, va="top", family="monospace")
     writer = _writer(path, {".gif": PillowWriter, ".mp4": FFMpegWriter})
-    beside = path.with_name(f".{os.getpid()}{path.name}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with writer.saving(figure, str(beside), DPI):
-            for index, frame in enumerate(segments):
-                lines.set_segments(list(frame))
-                clock.set_text(f"{index / FRAMES:.1f} s")
-                writer.grab_frame()
-        os.replace(beside, path)
-    except OSError as error:
-        raise ModelError(f"cannot write {path}: {error.strerror or error}. Name another file.") from error
-    finally:
-        beside.unlink(missing_ok=True)
+    with replacing(path) as beside, writer.saving(figure, str(beside), DPI):
+        for index, frame in enumerate(segments):
+            lines.set_segments(list(frame))
+            clock.set_text(f"{index / FRAMES:.1f} s")
+            writer.grab_frame()
 
 
 def _writer(path: Path, kinds: Mapping[str, Any]) -> Any:

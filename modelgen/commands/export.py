@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
 from modelgen.backends import EXPORTS
 from modelgen.errors import ModelError
+from modelgen.files import replacing
 
 
 def add(commands: Any) -> None:
@@ -32,20 +32,7 @@ def run(options: argparse.Namespace) -> int:
     robot = modelfile.load(options.model)
     for target, folder in folders.items():
         for name, content in export(robot, target).items():
-            print(f"{write(folder / name, content)}  {len(content) / 1024:.0f} KiB")
+            with replacing(folder / name) as path:
+                path.write_bytes(content)
+            print(f"{folder / name}  {len(content) / 1024:.0f} KiB")
     return 0
-
-
-def write(path: Path, content: bytes) -> Path:
-    """The file in one step, its folder made; an older one is replaced. Raises ModelError when that fails."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            beside.write_bytes(content)
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise ModelError(f"cannot write {path}: {error.strerror or error}. Choose another folder.") from error
-    return path

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modelgen.commands.export import write
 from modelgen.errors import ModelError
+from modelgen.files import replacing
 
 if TYPE_CHECKING:
     from modelgen.equations import EquationsOfMotion
@@ -36,7 +36,10 @@ def run(options: argparse.Namespace) -> int:
     if sum(map(bool, (options.linearize, options.latex, options.html))) > 1:
         raise ModelError("--linearize prints an artifact, --latex and --html a model file; write one of them.")
     if options.html and options.html != "-":
-        print(write(Path(options.html), _html(options.name).encode()))
+        text = _html(options.name)
+        with replacing(Path(options.html)) as path:
+            path.write_text(text, encoding="utf-8")
+        print(options.html)
     elif options.html:
         print(_html(options.name), end="")
     elif options.latex:
