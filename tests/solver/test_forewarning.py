@@ -1,0 +1,81 @@
+"""Warnings before a training: silent for the shipped robots, one for every mistake."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from modelgen.loader import CompiledRobot
+from solver.forewarning import forewarnings
+from solver.game import NO_ADVERSARY, Game
+from solver.settings import make_settings
+
+Load = Callable[[str], CompiledRobot]
+
+
+class Changed:
+    """A robot with other metadata and a scaled input."""
+
+    def __init__(self, robot: CompiledRobot, limit: float | None = None, **task: Any) -> None:
+        self._robot = robot
+        changed = dataclasses.replace(robot.metadata.task, **task)
+        self.metadata = dataclasses.replace(robot.metadata, task=changed)
+        self.input_limits = robot.input_limits if limit is None else np.full_like(robot.input_limits, limit)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._robot, name)
+
+
+def warned(robot: Any, **changes: Any) -> list[str]:
+    return forewarnings(robot, make_settings("fast", robot.metadata, **changes))
+
+
+@pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "double_pendulum", "acrobot"])
+def test_shipped_robots_give_no_warning(load: Load, name: str) -> None:
+    assert warned(load(name)) == []
+
+
+def test_starts_beyond_a_limit(load: Load) -> None:
+    """One standard deviation at the limit: 31.7 % of a normal distribution."""
+    wide = Changed(load("cartpole"), start_deviation=(0.5, 0.2, 0.0, 0.0))
+    (text,) = warned(wide)
+    assert "32 % of the starts lie beyond the limit of s, 0.5 m" in text
+
+
+def test_target_beyond_the_rates(load: Load) -> None:
+    (text,) = warned(Changed(load("pendulum"), horizon=0.3))
+    assert "angle needs 0.39 s" in text
+
+
+def test_too_few_iterations_names_enough(load: Load) -> None:
+    (text,) = warned(load("pendulum"), iterations=20)
+    assert "20 iterations carry the reward back by about 5.3 s" in text
+    assert "--iterations 38" in text
+    assert warned(load("pendulum"), iterations=38) == []
+
+
+def test_weak_input_against_a_simulation(load: Load) -> None:
+    """The reach that the warning prints is where the full input just fails to bring the rod back."""
+    weak = Changed(load("pendulum"), limit=0.2)
+    (text,) = warned(weak, alpha_action=0.0)
+    reach = float(text.split("more than ")[1].split()[0])
+    game = Game(load("pendulum"), NO_ADVERSARY)
+    for share, returns in ((0.9, True), (1.1, False)):
+        angles, x = [], torch.tensor([[share * reach, 0.0]])
+        for _ in range(150):
+            x = game.hold(x, torch.tensor([[-0.2]]), None)
+            angles.append(float(x[0, 0]))
+        came_back = next(angle for angle in angles if abs(angle) > 0.3) < 0.0
+        assert came_back is returns
+
+
+def test_strong_adversary(load: Load) -> None:
+    (text,) = warned(load("pendulum"), alpha_action=2.0)
+    assert "the adversary is strong beside the input" in text
+    assert "8" in text.split("takes ")[1][:2]
+    assert warned(load("pendulum"), alpha_action=2.0, algorithm="cfvi") == []
