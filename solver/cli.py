@@ -39,6 +39,8 @@ LISTS = {
     "--parameter": "--parameter mass length",
     "--from": "--from 0.5 0.8",
     "--to": "--to 1.5 1.2",
+    "--holds": "--holds 4 2 1",
+    "--adversary-ramp": "--adversary-ramp 0.3 0.6",
     "--points": "--points 21 11",
 }
 

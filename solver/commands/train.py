@@ -44,9 +44,10 @@ def defaults(options: Train) -> Train:
 
 def run(options: Train) -> None:
     """Train, with progress on a terminal; SystemExit after Ctrl-C."""
+    from solver.forewarning import forewarnings
     from solver.progress import progress
     from solver.run_folder import CHECKPOINT, load_checkpoint, load_run, remove_run
-    from solver.training import resume, start
+    from solver.training import load_robot, resume, start
 
     if options.resume is not None:
         if options != Train(resume=options.resume):
@@ -59,6 +60,8 @@ def run(options: Train) -> None:
         folder, done = options.out or Path("runs") / name, 0
         if options.overwrite and (folder / CHECKPOINT).exists():
             remove_run(folder)
+        for text in forewarnings(load_robot(options.robot, "cpu", options.generated), settings):
+            print(f"warning: {text}", file=sys.stderr)
     else:
         raise SolverError("name a robot to train, for example `solver train pendulum`, or a run with --resume DIR")
     with progress(done, settings.iterations) as report:

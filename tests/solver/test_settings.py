@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import modelgen
-from solver.cli import Train
+from solver.commands.train import Train
 from solver.errors import SolverError
 from solver.game import NO_ADVERSARY, Radii
 from solver.settings import PRESETS, Settings, make_settings
