@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import modelgen
+from modelgen.backends import MODULES
 from modelgen import artifact
 from modelgen.build import build_from_equations
 from modelgen.errors import ArtifactError
@@ -59,7 +60,7 @@ def test_hash_names_content(folder, artifacts):
     assert replace(manifest, files={"numba": {"numba_0.py": "0"}}).hash != manifest.hash
 
 
-@pytest.mark.parametrize("backend", ["numba", "casadi", "torch"])
+@pytest.mark.parametrize("backend", MODULES)
 @pytest.mark.parametrize("how", ["edited", "truncated", "missing"])
 def test_a_damaged_file_is_found_and_not_loaded(folder, backend, how):
     path = _file(folder, {"casadi": "jacobians"}.get(backend, backend))

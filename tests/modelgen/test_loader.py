@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import modelgen
+from modelgen.backends import MODULES
 from modelgen.errors import ModelError
 
 PURE = """
@@ -26,7 +27,7 @@ def test_importing_and_loading_needs_neither_sympy_nor_torch(artifacts):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("backend", ["numba", "casadi", "torch"])
+@pytest.mark.parametrize("backend", MODULES)
 def test_names_and_constants(artifacts, backend, dtype):
     robot = modelgen.load("pendulum", backend=backend, dtype=dtype, directory=artifacts)
     assert robot.name == robot.metadata.name == "pendulum"

@@ -5,12 +5,13 @@ import pytest
 import torch
 
 import modelgen
+from modelgen.backends import MODULES
 
 LIMITS = {"float64": 1e-11, "float32": 2e-5}
 
 
 @pytest.mark.parametrize("dtype", LIMITS)
-@pytest.mark.parametrize("backend", ["numba", "casadi", "torch"])
+@pytest.mark.parametrize("backend", MODULES)
 @pytest.mark.parametrize("name", ["pendulum", "dense"])
 def test_every_quantity(name, backend, dtype, artifacts, exact, calls, close):
     robot = modelgen.load(name, backend=backend, dtype=dtype, directory=artifacts)
@@ -22,7 +23,7 @@ def test_every_quantity(name, backend, dtype, artifacts, exact, calls, close):
     close(calls(robot, exact(name), convert), exact(name).values, LIMITS[dtype])
 
 
-@pytest.mark.parametrize("backend", ["numba", "casadi", "torch"])
+@pytest.mark.parametrize("backend", MODULES)
 def test_theta_once_is_theta_for_every_sample(backend, artifacts, exact):
     robot = modelgen.load("pendulum", backend=backend, directory=artifacts)
     convert = torch.from_numpy if backend == "torch" else np.asarray
