@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -33,6 +33,18 @@ class Run:
     generated: str | None  # the folder that held it, when one was named
     preset: str
     settings: Settings
+
+    def __post_init__(self) -> None:
+        """TypeError where a name is none."""
+        check_words(robot=self.robot, artifact_hash=self.artifact_hash, preset=self.preset)
+        check_words(generated="" if self.generated is None else self.generated)
+
+
+def check_words(**named: object) -> None:
+    """TypeError for what was read where a string should be."""
+    for name, value in named.items():
+        if not isinstance(value, str):
+            raise TypeError(f"{name} is {value!r}, which is no string")
 
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> None:
@@ -81,7 +93,7 @@ def load_run(folder: Path) -> Run:
         settings = content.pop("settings")
         settings = {key: tuple(v) if isinstance(v, list) else v for key, v in settings.items()}
         return Run(settings=Settings(**settings), **content)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise SolverError(
             f"{path} is damaged or from another version ({error}). Train again into a new folder."
         ) from error
@@ -104,6 +116,7 @@ def load_checkpoint(folder: Path, device: str = "cpu", keys: Collection[str] = P
             raise ValueError(f"the checksum of its part {edited} is wrong")
         content = torch.load(path, map_location=device, weights_only=True)
         missing = set(keys) - set(content)
+        _check_content(dict(content))
     except Exception as error:  # zip, zlib, pickle and Torch each have their own for bytes they cannot read
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SolverError(
@@ -112,6 +125,27 @@ def load_checkpoint(folder: Path, device: str = "cpu", keys: Collection[str] = P
     if missing:
         raise SolverError(f"{path} lacks {', '.join(sorted(missing))}; it was not written by `solver train`.")
     return dict(content)
+
+
+def _check_content(content: dict[str, Any]) -> None:
+    """ValueError for what no training writes and nothing later would notice: counts that are none, NaN as weights."""
+    for name in ("iteration", "steps"):
+        if name in content and (type(content[name]) is not int or content[name] < 0):
+            raise ValueError(f"its {name} is {content[name]!r}")
+    for state in content.get("optimisers", ()):
+        if not isinstance(state, dict) or not isinstance(state.get("state"), dict):
+            raise ValueError("its optimisers are none")
+    if not all(bool(torch.isfinite(each).all()) for name in PARTS for each in _tensors(content.get(name))):
+        raise ValueError("some of its numbers are not finite")
+
+
+def _tensors(content: object) -> Iterator[torch.Tensor]:
+    """All tensors in nested mappings and lists."""
+    if isinstance(content, torch.Tensor):
+        yield content
+    elif isinstance(content, dict | list | tuple):
+        for each in content.values() if isinstance(content, dict) else content:
+            yield from _tensors(each)
 
 
 def remove_run(folder: Path) -> None:
@@ -160,11 +194,11 @@ def read_metrics(folder: Path, keys: Sequence[str] = KEYS) -> list[dict[str, flo
     """All whole lines of metrics.jsonl; a line cut short by a crash is left out."""
     path = folder / METRICS
     rows = []
-    for line in path.read_text().splitlines() if path.is_file() else []:
+    for line in path.read_text(errors="replace").splitlines() if path.is_file() else []:
         try:
             row = json.loads(line)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             continue
-        if isinstance(row, dict) and set(keys) <= row.keys():
+        if isinstance(row, dict) and set(keys) <= row.keys() and all(type(row[key]) in (int, float) for key in keys):
             rows.append(row)
     return rows

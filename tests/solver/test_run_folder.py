@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import solver.run_folder as run_folder
+from solver.cli import main
 from solver.errors import SolverError
 from solver.run_folder import (
     CHECKPOINT,
@@ -117,6 +118,45 @@ def test_edited_settings_in_run_json(run_copy: Path, change: dict[str, Any]) -> 
         load_run(run_copy)
 
 
+@pytest.mark.parametrize("value", [None, 7, -1.5, [], {}, True])
+@pytest.mark.parametrize("name", ["robot", "artifact_hash", "preset", "generated"])
+def test_edited_names_in_run_json(run_copy: Path, name: str, value: object) -> None:
+    content = json.loads((run_copy / RUN).read_text())
+    if value is None and name == "generated":
+        return  # no folder named
+    (run_copy / RUN).write_text(json.dumps(content | {name: value}))
+    with pytest.raises(SolverError, match=rf"run\.json is damaged .*{name} is"):
+        load_run(run_copy)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("iteration", -1, "its iteration is -1"),
+        ("iteration", True, "its iteration is True"),
+        ("iteration", {}, "its iteration is {}"),
+        ("iteration", 1.5, "its iteration is 1.5"),
+        ("optimisers", ["a"], "its optimisers are none"),
+        ("optimisers", 3, "is damaged"),
+    ],
+)
+def test_checkpoint_with_parts_of_another_kind(run_copy: Path, name: str, value: object, words: str) -> None:
+    save_checkpoint(run_copy, load_checkpoint(run_copy) | {name: value})
+    with pytest.raises(SolverError, match=words):
+        load_checkpoint(run_copy)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_checkpoint_with_numbers_that_are_none(run_copy: Path, number: float) -> None:
+    """A policy of NaN would print rollouts of NaN and end with success."""
+    checkpoint = load_checkpoint(run_copy)
+    next(each for each in checkpoint["ensemble"].values() if each.is_floating_point()).view(-1)[0] = number
+    save_checkpoint(run_copy, checkpoint)
+    with pytest.raises(SolverError, match="some of its numbers are not finite"):
+        load_checkpoint(run_copy)
+    assert main(["evaluate", str(run_copy)]) == 2
+
+
 def test_folder_without_a_run(tmp_path: Path) -> None:
     with pytest.raises(SolverError, match="not a run folder"):
         load_run(tmp_path / "nowhere")
@@ -164,7 +204,8 @@ def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
 def test_a_cut_line_of_metrics_is_left_out(tmp_path: Path) -> None:
     whole = [{"iteration": float(k), "value_error": 1.0} for k in range(3)]
     text = "".join(json.dumps(row) + "\n" for row in whole) + '{"iteration": 3.0, "value_er'
-    (tmp_path / METRICS).write_text(text + "\n5\n[]\n{}\n")
+    strange = "\n5\n[]\n{}\n" + '{"iteration": {}, "value_error": 1}\n' + "[" * 10_000 + "\n"
+    (tmp_path / METRICS).write_bytes((text + strange).encode() + b"\xff\xfe\n")
     assert read_metrics(tmp_path) == whole
     assert read_metrics(tmp_path / "nowhere") == []
 
