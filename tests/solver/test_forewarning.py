@@ -44,7 +44,8 @@ def test_starts_beyond_a_limit(load: Load) -> None:
     """One standard deviation at the limit: 31.7 % of a normal distribution."""
     wide = Changed(load("cartpole"), start_deviation=(0.5, 0.2, 0.0, 0.0))
     (text,) = warned(wide)
-    assert "32 % of the starts lie beyond the limit of s, 0.5 m" in text
+    assert abs(float(text.split(" %")[0]) - 31.7) < 3.0
+    assert "of the starts lie beyond the limit of cart, 0.5 m" in text
 
 
 def test_target_beyond_the_rates(load: Load) -> None:
@@ -67,7 +68,7 @@ def test_weak_input_against_a_simulation(load: Load) -> None:
     game = Game(load("pendulum"), NO_ADVERSARY)
     for share, returns in ((0.9, True), (1.1, False)):
         angles, x = [], torch.tensor([[share * reach, 0.0]])
-        for _ in range(150):
+        for _ in range(400):
             x = game.hold(x, torch.tensor([[-0.2]]), None)
             angles.append(float(x[0, 0]))
         came_back = next(angle for angle in angles if abs(angle) > 0.3) < 0.0
