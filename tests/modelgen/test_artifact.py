@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import modelgen
-from modelgen.backends import MODULES
 from modelgen import artifact
+from modelgen.backends import MODULES
 from modelgen.build import build_from_equations
 from modelgen.errors import ArtifactError
 from modelgen.manifest import GENERATOR_VERSION, from_json, to_json
