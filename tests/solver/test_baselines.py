@@ -19,6 +19,7 @@ from solver.baseline_settings import BaselineSettings, baseline_settings
 from solver.cli import main
 from solver.errors import DivergenceError, SolverError
 from solver.evaluation import rollouts, sample_starts, summary
+from solver.plants import Nominal
 from solver.run_folder import BASELINE, METRICS, MODEL, load_checkpoint, load_run, read_metrics
 
 pytest.importorskip("stable_baselines3")
@@ -165,6 +166,16 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captu
     assert (folder / "notes.txt").read_text() == "mine"
     assert main(["baseline", "--resume", str(folder)]) == 0
     assert len((folder / METRICS).read_text().splitlines()) == 2
+
+
+def test_solver_evaluate_takes_a_baseline(finished: Path, capsys: Capture) -> None:
+    assert main(["evaluate", str(finished), "--episodes", "3", "--set", "mass=1.3x", "--json"]) == 0
+    game, act, _ = load_controller(finished)
+    theta = game.theta * torch.tensor([1.3, 1.0])
+    expected = summary(rollouts(game, act, sample_starts(game, 3, 20210725), Nominal(game, theta)))
+    content = json.loads(capsys.readouterr().out)
+    assert content["return_mean"] == pytest.approx(expected["return_mean"], rel=1e-6)
+    assert content["parameters"]["mass"] == pytest.approx(1.3)
 
 
 def test_ppo_has_its_own_defaults_wherever_the_algorithm_stands() -> None:
