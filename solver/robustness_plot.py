@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -42,14 +44,13 @@ def _lines(result: Robustness) -> Figure:
     panels[1].set_ylim(-0.04, 1.04)
     for panel in panels[2:]:
         panel.set_xlabel(f"{axis.parameter} [{axis.unit}]")
-    panels[0].legend(fontsize=8)
+    drawn.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", fontsize=8)
     drawn.suptitle(_title(result))
     return drawn
 
 
 def _curve(panel: Axes, axis: Axis, statistic: Statistic, colour: str, group: Group) -> None:
-    seeds = "1 run" if len(group.runs) == 1 else f"{len(group.runs)} runs"
-    panel.plot(axis.values, statistic.value, color=colour, lw=1.6, label=f"{group.label} ({seeds})")
+    panel.plot(axis.values, statistic.value, color=colour, lw=1.6, label=_name(group, 150))
     if statistic.low is not None:
         panel.vlines(axis.values, statistic.low, statistic.high, color=colour, lw=0.9, alpha=0.7)
 
@@ -69,13 +70,19 @@ def _maps(result: Robustness) -> Figure:
             i, j = np.unravel_index(field.argmin(), field.shape)
             panel.plot(first.values[i], second.values[j], "rx")
             panel.plot(first.nominal, second.nominal, "k+")
-            panel.set_title(f"{title}\n{group.label} ({len(group.runs)})", fontsize=8)
+            panel.set_title(f"{title}\n{_name(group, 60)}", fontsize=8)
         drawn.colorbar(mesh, ax=panels[:, column].tolist())
         panels[-1, column].set_xlabel(f"{first.parameter} [{first.unit}]")
     for panel in panels[:, 0]:
         panel.set_ylabel(f"{second.parameter} [{second.unit}]")
     drawn.suptitle(_title(result))
     return drawn
+
+
+def _name(group: Group, width: int) -> str:
+    """Label and number of runs, in lines of at most so many letters."""
+    runs = "1 run" if len(group.runs) == 1 else f"{len(group.runs)} runs"
+    return textwrap.fill(f"{group.label} ({runs})", width)
 
 
 def _title(result: Robustness) -> str:

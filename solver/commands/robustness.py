@@ -16,6 +16,14 @@ from solver.plants import PlantName
 if TYPE_CHECKING:
     from solver.robustness import Range, Robustness
 
+WORDS = {
+    "return_25": "25th percentile of the return",
+    "return_50": "median return",
+    "return_mean": "mean return",
+    "return_worst": "return of a single rollout",
+    "success_rate": "success rate, %",
+}
+
 
 @dataclass(frozen=True)
 class Options:
@@ -99,6 +107,5 @@ def _table(result: Robustness) -> str:
             if number.low is not None:
                 interval = f"  [{share * number.low:{form}}, {share * number.high:{form}}]"
             where = ", ".join(f"{parameter} {value:.4g}" for parameter, value in case.parameters.items())
-            words = name.replace("_", " ") + (" %" if name == "success_rate" else "")
-            lines.append(f"  lowest {words:<16}{share * number.value:>8{form}}{interval}   at {where}")
+            lines.append(f"  lowest {WORDS[name]:<32}{share * number.value:>8{form}}{interval}   at {where}")
     return "\n".join(lines)

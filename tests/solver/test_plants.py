@@ -1,0 +1,340 @@
+"""Plants: every effect of the harsh one against a case solved by hand, MuJoCo against our own robot at a fine step."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from modelgen.errors import ModelError
+from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
+from solver.evaluation import rollouts, sample_starts
+from solver.game import NO_ADVERSARY, Game
+from solver.harsh import (
+    BREAKAWAY,
+    COULOMB,
+    COUNTS_PER_TURN,
+    CROSSING,
+    CUTOFF,
+    EFFECTS,
+    LENGTH_COUNT,
+    NOISE,
+    SATURATION,
+    Gap,
+    Harsh,
+    Harshness,
+    harshness,
+)
+from solver.plants import Nominal, Plant, make_plant
+
+Load = Callable[[str], CompiledRobot]
+
+
+@pytest.fixture
+def game(load: Load) -> Callable[[str], Game]:
+    return lambda name: Game(load(name), NO_ADVERSARY)
+
+
+def feedback(game: Game, share: float = 1.0) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    """Some bounded law that pushes every input in both directions."""
+    n, m = len(game.state_limits), len(game.input_limits)
+    weights = torch.linspace(-2.0, 3.0, n * m).reshape(n, m)
+
+    def act(x: Tensor) -> tuple[Tensor, Tensor]:
+        u = share * game.input_limits * torch.tanh(torch.sin(x) @ weights)
+        return u, game.action_cost.cost(0.9 * u)
+
+    return act
+
+
+def moved(plant: Plant, x: Tensor, inputs: list[Tensor]) -> Tensor:
+    """The true states (len(inputs) + 1, N, n) under a row of inputs."""
+    motion = plant.begin(x)
+    states = [motion.x]
+    for u in inputs:
+        motion.step(u)
+        states.append(motion.x)
+    return torch.stack(states)
+
+
+@pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum", "planar_quadrotor"])
+def test_harsh_without_effects_is_nominal_bit_for_bit(game: Callable[[str], Game], name: str) -> None:
+    g = game(name)
+    x, theta = sample_starts(g, 5, 0), g.theta * 1.1
+    expected = rollouts(g, feedback(g), x, Nominal(g, theta), seconds=1.0)
+    found = rollouts(g, feedback(g), x, Harsh(g, Harshness(), theta), seconds=1.0)
+    for field in ("x", "u", "state_reward", "action_reward", "success"):
+        assert torch.equal(getattr(found, field), getattr(expected, field)), field
+
+
+@pytest.mark.parametrize("plant", ["nominal", "harsh", "mujoco"])
+def test_every_rollout_may_have_parameters_of_its_own(game: Callable[[str], Game], plant: str) -> None:
+    if plant == "mujoco":
+        pytest.importorskip("mujoco")
+    g = game("cartpole")
+    theta = g.theta * torch.tensor([[0.7], [1.0], [1.4]])
+    x = sample_starts(g, 3, 0)
+    effects = ["delay", "stiction", "backlash"] if plant == "harsh" else []
+    together = rollouts(g, feedback(g), x, make_plant(plant, g, theta, effects), seconds=0.4)  # type: ignore[arg-type]
+    for k in range(3):
+        each = make_plant(plant, g, theta[k], effects)  # type: ignore[arg-type]
+        alone = rollouts(g, feedback(g), x[k : k + 1], each, seconds=0.4)
+        torch.testing.assert_close(together.x[:, k], alone.x[:, 0], rtol=1e-4, atol=1e-4)
+    assert float((together.x[-1, 0] - together.x[-1, 2]).abs().max()) > 0.01
+
+
+def test_delay_shifts_the_inputs_by_whole_periods(game: Callable[[str], Game]) -> None:
+    g = game("pendulum")
+    x = torch.tensor([[1.0, 0.0], [-2.0, 3.0]])
+    inputs = [torch.tensor([[k - 2.0], [0.5 * k]]) for k in range(5)]
+    none = torch.zeros(2, 1)
+    for periods in (1, 2):
+        late = moved(Harsh(g, Harshness(delay=periods)), x, inputs)
+        assert torch.equal(late, moved(Nominal(g), x, [none] * periods + inputs[:-periods]))
+
+
+def test_saturation_cuts_what_the_drive_cannot_give(game: Callable[[str], Game]) -> None:
+    g = game("double_pendulum")
+    x = torch.zeros(1, 4)
+    most = g.input_limits * (1.0 - 2.0 * SATURATION)
+    inputs = [g.input_limits[None], -0.5 * g.input_limits[None]]
+    expected = moved(Nominal(g), x, [most[None], inputs[1]])
+    assert torch.equal(moved(Harsh(g, Harshness(saturation=2.0)), x, inputs), expected)
+
+
+def wrapped(angle: Tensor) -> Tensor:
+    return torch.remainder(angle + math.pi, 2.0 * math.pi) - math.pi
+
+
+def breakaway(g: Game) -> Tensor:
+    return g.input_limits * BREAKAWAY
+
+
+@pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "double_pendulum"])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_stiction_holds_below_breakaway_and_not_above(game: Callable[[str], Game], name: str, sign: float) -> None:
+    g = game(name)
+    plant = Harsh(g, Harshness(stiction=1.0))
+    hanging = torch.tensor([[math.pi if state.continuous else 0.0 for state in g.robot.metadata.states]])
+    if name == "double_pendulum":
+        hanging[0, 1] = 0.0
+    rows = plant.driven
+    below = wrapped(moved(plant, hanging, [sign * 0.95 * breakaway(g)[None]] * 125)[:, 0, rows] - hanging[0, rows])
+    assert float(below.abs().max()) < 1e-4
+    above = wrapped(moved(plant, hanging, [sign * 1.05 * breakaway(g)[None]] * 20)[-1, 0, rows] - hanging[0, rows])
+    assert bool((above * sign > 1e-3).any())
+
+
+def test_stiction_holds_a_pendulum_on_a_slope(game: Callable[[str], Game]) -> None:
+    g = game("pendulum")
+    lean = [math.asin(share * float(breakaway(g)) / (9.81 / 2.0)) for share in (0.95, 1.05)]  # m g l/2 sin = share F
+    end = moved(
+        Harsh(g, Harshness(stiction=1.0)), torch.tensor([[each, 0.0] for each in lean]), [torch.zeros(2, 1)] * 63
+    )
+    assert float(end[-1, 0, 0]) == pytest.approx(lean[0], abs=1e-5)
+    assert float(end[-1, 1, 0]) > lean[1] + 0.01
+
+
+def test_a_joint_in_motion_is_rubbed_by_the_coulomb_input(game: Callable[[str], Game]) -> None:
+    g = game("pendulum")
+    x = torch.tensor([[2.0, 3.0], [2.0, -3.0]])
+    rub = COULOMB * breakaway(g)
+    u = torch.tensor([[0.3], [0.3]])
+    expected = moved(Nominal(g), x, [u - rub * torch.tensor([[1.0], [-1.0]])] * 5)
+    torch.testing.assert_close(moved(Harsh(g, Harshness(stiction=1.0)), x, [u] * 5), expected)
+
+
+def test_friction_stops_a_joint_and_does_not_turn_it_back(game: Callable[[str], Game]) -> None:
+    g = game("pendulum")
+    plant = Harsh(g, Harshness(stiction=10.0))
+    rate = moved(plant, torch.tensor([[math.pi, 0.2]]), [torch.zeros(1, 1)] * 60)[:, 0, 1]
+    deceleration = 3.0 * 10.0 * COULOMB * float(breakaway(g))  # of a rod of 1 kg and 1 m; gravity adds 2 % down here
+    periods = 0.2 / deceleration / g.control_step
+    before = math.floor(periods)
+    torch.testing.assert_close(
+        rate[:before], 0.2 - deceleration * 0.008 * torch.arange(before), rtol=0.0, atol=0.05 * 0.2
+    )
+    assert float(rate[math.ceil(periods) :].abs().max()) < 1e-5
+    assert float(rate.min()) > -1e-5
+
+
+@pytest.mark.parametrize("h", [0.002, 0.0003, 0.02])
+@pytest.mark.parametrize("share", [1.0, -1.0, 0.3])
+def test_nothing_passes_the_play_until_it_is_crossed(h: float, share: float) -> None:
+    limit = torch.tensor([4.0])
+    gap = Gap(limit, CROSSING, torch.zeros(1, 1))
+    for duration, start in ((math.sqrt(0.5), "the middle"), (1.0, "the other side")):
+        u = share * limit[None] * (1.0 if start == "the middle" else -1.0)
+        crossing = duration * CROSSING / math.sqrt(abs(share))
+        steps = math.ceil(2.0 * CROSSING / h) + 1
+        passed = torch.cat([gap.passed(u, h) for _ in range(steps)])
+        assert float(passed.sum()) * h == pytest.approx(float(u) * (steps * h - crossing), rel=1e-4)
+        assert float(passed[0]) == pytest.approx(float(u) * max(0.0, 1.0 - crossing / h), abs=1e-4)
+        assert float(passed[-1]) == float(u)
+    rest = gap.passed(torch.zeros(1, 1), h)
+    assert float(rest) == 0.0
+    assert float(gap.passed(u, h)) == float(u)  # a drive that idles in contact stays there
+
+
+def test_a_drive_within_its_play_does_not_move_the_joint(game: Callable[[str], Game]) -> None:
+    g = game("pendulum")
+    plant = Harsh(g, Harshness(backlash=20.0))  # 80 ms at full input
+    x = torch.tensor([[math.pi, 0.0]])
+    inputs = [(-1.0) ** (k // 3) * g.input_limits[None] for k in range(24)]
+    assert float((moved(plant, x, inputs) - moved(Nominal(g), x, [torch.zeros(1, 1)] * 24)).abs().max()) == 0.0
+    rate = moved(plant, x, [g.input_limits[None]] * 9)[:, 0, 1]
+    assert float(rate[:8].abs().max()) < 1e-4  # through half of it in 57 ms, 7.07 periods
+    assert rate[8:].tolist() == pytest.approx([3.0 * 2.5 * (0.008 * k - 0.08 * 0.5**0.5) for k in (8, 9)], rel=0.02)
+
+
+def observed(plant: Plant, x: Tensor, periods: int, u: Tensor) -> tuple[Tensor, Tensor]:
+    """The true states and what the policy saw, each (periods + 1, N, n)."""
+    motion = plant.begin(x)
+    true, seen = [motion.x], [motion.seen]
+    for _ in range(periods):
+        motion.step(u)
+        true.append(motion.x)
+        seen.append(motion.seen)
+    return torch.stack(true), torch.stack(seen)
+
+
+def test_encoders_count(game: Callable[[str], Game]) -> None:
+    g = game("cartpole")
+    true, seen = observed(Harsh(g, Harshness(encoder=1.0)), sample_starts(g, 20, 0), 100, torch.full((20, 1), 5.0))
+    counts = torch.tensor([LENGTH_COUNT, 2.0 * math.pi / COUNTS_PER_TURN])
+    error = (seen - true)[..., :2]
+    error[..., 1] = wrapped(error[..., 1])
+    assert bool((error.abs() <= 0.501 * counts).all())
+    assert bool((error.abs() > 0.4 * counts).any(0).any(0).all())
+    whole = seen[..., :2].double() / counts
+    assert float((whole - whole.round()).abs().max()) < 5e-3  # in float32
+
+
+def test_rates_are_filtered_differences_of_the_counts(game: Callable[[str], Game]) -> None:
+    g = game("pendulum")
+    true, seen = observed(Harsh(g, Harshness(encoder=1.0)), torch.tensor([[2.5, 4.0]]), 125, torch.zeros(1, 1))
+    kept = math.exp(-2.0 * math.pi * CUTOFF * 0.008)
+    rate, expected = 4.0, [4.0]
+    for before, now in zip(seen[:-1, 0, 0].tolist(), seen[1:, 0, 0].tolist(), strict=True):
+        rate = kept * rate + (1.0 - kept) * math.remainder(now - before, 2.0 * math.pi) / 0.008
+        expected.append(rate)
+    np.testing.assert_allclose(seen[:, 0, 1], expected, atol=2e-3)
+    assert float(true[:, 0, 0].diff().abs().max()) > 6.0  # it went through the seam
+    assert float((seen - true)[..., 1].abs().max()) < 0.8  # late, and a count is 0.38 rad/s before the filter
+
+
+def test_noise_has_its_variance_and_leaves_the_robot_alone(game: Callable[[str], Game]) -> None:
+    g = game("cartpole")
+    x, u = sample_starts(g, 400, 0), torch.zeros(400, 1)
+    plant = Harsh(g, Harshness(noise=2.0), seed=5)
+    true, seen = observed(plant, x, 50, u)
+    assert torch.equal(true, observed(Nominal(g), x, 50, u)[0])
+    error = (seen - true).double()
+    error[..., 1] = wrapped(error[..., 1])
+    expected = [2.0 * NOISE[state.unit] for state in g.robot.metadata.states]
+    np.testing.assert_allclose(error.std((0, 1)), expected, rtol=0.03)
+    np.testing.assert_allclose((error.mean((0, 1)) / torch.tensor(expected)).abs() < 0.03, True)
+    successive = (error[1:] * error[:-1]).mean((0, 1)) / error.var((0, 1))
+    assert float(successive.abs().max()) < 0.03
+    assert torch.equal(seen, observed(plant, x, 50, u)[1])
+    assert not torch.equal(seen, observed(Harsh(g, Harshness(noise=2.0), seed=6), x, 50, u)[1])
+
+
+def test_the_reward_is_that_of_the_true_state(game: Callable[[str], Game]) -> None:
+    g = game("pendulum")
+    x = sample_starts(g, 3, 0)
+
+    def constant(_: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.ones(3, 1), torch.full((3,), 0.2)
+
+    seen = rollouts(g, constant, x, Harsh(g, Harshness(noise=5.0, encoder=5.0)))
+    true = rollouts(g, constant, x)
+    assert torch.equal(seen.state_reward, true.state_reward)
+    assert torch.equal(seen.x, true.x)
+    assert seen.action_reward.tolist() == pytest.approx([-0.2 * 5.0] * 3, rel=1e-4)
+
+
+def test_effects_by_name() -> None:
+    assert harshness([]) == Harshness(1, 1, 1, 1, 1, 1)
+    assert harshness(["delay=2x", " noise = 0.5 x", "encoder"]) == Harshness(delay=2, noise=0.5, encoder=1)
+    assert harshness(["delay,noise=3"]) == Harshness(delay=1, noise=3)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["dely"], "Did you mean `delay`"),
+        (["delay=1.5x"], "no whole number of control periods"),
+        (["noise=-1x"], "write noise, or noise=2x"),
+        (["noise=nan"], "cannot read"),
+        (["noise="], "cannot read"),
+        (["saturation=10x"], "write less than 10x"),
+    ],
+)
+def test_effects_that_cannot_be_read(words: list[str], message: str) -> None:
+    with pytest.raises(SolverError, match=message):
+        harshness(words)
+
+
+def test_plants_that_cannot_be(game: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch) -> None:
+    quadrotor = game("planar_quadrotor")
+    with pytest.raises(SolverError, match=r"several coordinates.*--harsh delay saturation backlash encoder noise"):
+        make_plant("harsh", quadrotor)
+    make_plant("harsh", quadrotor, effects=[name for name in EFFECTS if name != "stiction"])
+    with pytest.raises(SolverError, match="add --plant harsh"):
+        make_plant("nominal", quadrotor, effects=["noise"])
+    pytest.importorskip("mujoco")
+    with pytest.raises(SolverError, match=r"no MJCF file for planar_arm2: write one to models/planar_arm2\.xml"):
+        make_plant("mujoco", game("planar_arm2"))
+    acrobot = game("acrobot")
+    make_plant("mujoco", acrobot)
+    with pytest.raises(SolverError, match=r"where upper_mass stands in it is not known.*--plant nominal"):
+        make_plant("mujoco", acrobot, acrobot.theta * 1.1)
+    with pytest.raises(SolverError, match="2 rows for 3 rollouts"):
+        make_plant("mujoco", acrobot, acrobot.theta.repeat(2, 1)).begin(torch.zeros(3, 4))
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(ModelError, match="pip install mujoco"):
+        make_plant("mujoco", acrobot)
+
+
+@pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta"])
+@pytest.mark.parametrize("changed", [False, True])
+def test_mujoco_moves_as_our_robot_does_at_a_fine_step(game: Callable[[str], Game], name: str, changed: bool) -> None:
+    """Every parameter changed by a factor of its own, so that none may stand in the wrong place."""
+    pytest.importorskip("mujoco")
+    g = game(name)
+    theta = g.theta * torch.linspace(0.8, 1.3, len(g.theta)) if changed else None
+    x = sample_starts(g, 8, 0)
+    g.substeps = 32
+    theirs = rollouts(g, feedback(g, 0.1), x, make_plant("mujoco", g, theta), seconds=0.4).x
+    errors = []
+    for substeps in (2, 32):  # Euler's error shrinks with the step; MuJoCo's Runge-Kutta has next to none
+        g.substeps = substeps
+        error = theirs - rollouts(g, feedback(g, 0.1), x, Nominal(g, theta), seconds=0.4).x
+        error[..., g.continuous] = wrapped(error[..., g.continuous])
+        errors.append((error.abs() / g.state_limits).max().item())
+    assert errors[1] < 1e-3
+    assert errors[1] < 0.1 * errors[0]
+
+
+def test_an_mjcf_file_of_ones_own(game: Callable[[str], Game], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mujoco")
+    from modelgen.engines import ASSETS
+
+    (tmp_path / "models").mkdir()
+    monkeypatch.chdir(tmp_path)
+    text = (ASSETS / "acrobot.xml").read_text()
+    (tmp_path / "models" / "acrobot.xml").write_text(text.replace('gravity="0 0 -9.81"', 'gravity="0 0 0"'))
+    g = game("acrobot")
+    x = torch.tensor([[0.3, 0.2, 0.0, 0.0]])
+    assert torch.allclose(moved(make_plant("mujoco", g), x, [torch.zeros(1, 1)] * 9)[-1], x, atol=1e-6)
+    (tmp_path / "models" / "pendulum.xml").write_text((ASSETS / "pendulum.xml").read_text().replace("rod", "stick"))
+    with pytest.raises(SolverError, match="different names"):
+        make_plant("mujoco", game("pendulum")).begin(torch.zeros(1, 2))
