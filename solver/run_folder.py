@@ -135,6 +135,8 @@ def _check_content(content: dict[str, Any]) -> None:
     for state in content.get("optimisers", ()):
         if not isinstance(state, dict) or not isinstance(state.get("state"), dict):
             raise ValueError("its optimisers are none")
+    if not isinstance(content.get("visited", torch.empty(0)), torch.Tensor):
+        raise ValueError("its visited states are no array")
     if not all(bool(torch.isfinite(each).all()) for name in PARTS for each in _tensors(content.get(name))):
         raise ValueError("some of its numbers are not finite")
 

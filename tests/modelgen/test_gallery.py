@@ -1,8 +1,11 @@
 """The gallery against the equations its textbooks print, written out again here in NumPy.
 
-`test_engines.py` holds the same robots against MuJoCo, except for planar_arm2, whose rotor on the elbow no MJCF joint
-can state.
+`test_engines.py` holds the same robots against MuJoCo and Pinocchio as well, planar_arm2 alone excepted: the rotor in
+its elbow is no joint of an engine. Here it is held against Pinocchio's two links with the rotors added by hand.
 """
+
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -114,6 +117,26 @@ def test_planar_arm2(sampled):
     close(found, solved([[b11], [b12, b22]], right))
 
 
+def test_planar_arm2_in_pinocchio(sampled):
+    """The links and the motor's mass by Pinocchio; the rotors turn at 100 v1 and at v1 + 100 v2."""
+    pin = pytest.importorskip("pinocchio")
+    x, torques, theta, found = sampled("planar_arm2")
+    q, v, rotors = x[:2], x[2:], 0.01 * np.array([[100**2 + 1, 100], [100, 100**2]])
+    for k, (m1, m2, I1, I2, l1, l2) in enumerate(theta.T):
+        model, joint = pin.Model(), 0
+        for number, bodies in enumerate((((m1, l1, I1), (5.0, 1.0, 0.0)), ((m2, l2, I2),))):
+            place = pin.SE3(np.eye(3), np.array([float(number), 0, 0]))
+            joint = model.addJoint(joint, pin.JointModelRevoluteUnaligned(0, -1, 0), place, f"joint{number}")
+            for mass, centre, inertia in bodies:
+                body = pin.Inertia(mass, np.array([centre, 0, 0]), np.diag([0, inertia, 0]))
+                model.appendBodyToJoint(joint, body, pin.SE3.Identity())
+        data = model.createData()
+        upper = np.triu(pin.crba(model, data, q[:, k]))
+        M = upper + np.triu(upper, 1).T + rotors
+        expected = np.linalg.solve(M, torques[:, k] - pin.nonLinearEffects(model, data, q[:, k], v[:, k]))
+        close(found[k], expected)
+
+
 def test_planar_arm3(sampled):
     """Newton's second law and Euler's for each link, in absolute angles: 9 unknowns, no energy anywhere."""
     x, torques, theta, found = sampled("planar_arm3")
@@ -156,3 +179,23 @@ def test_reaction_wheel(sampled):
     push = torque - d * spin
     pendulum = ((m1 * lc1 + m2 * l1) * g * np.sin(q) - push) / (m1 * lc1**2 + m2 * l1**2 + J1)
     close(found, np.stack([pendulum, push / J2 - pendulum], axis=1))
+
+
+def test_the_gallery_lists_every_robot_and_how_it_is_held():
+    """Two ways each: a test here or in test_models named after it, and an engine."""
+    tests = Path(__file__).parent
+    text = (SHIPPED.parent / "docs" / "gallery.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \|.*\| ([^|]+) \|$", text, re.MULTILINE))
+    shipped = {path.stem for path in SHIPPED.glob("*.py") if not path.stem.startswith("_")} | {"arm7"}
+    assert rows.keys() == shipped
+    for name, ways in rows.items():
+        held = re.findall(r"`(test_\w+)`", ways)
+        sources = [
+            (tests / f"{file}.py").read_text() for file in ("test_models", "test_gallery", "test_engines", "test_tree")
+        ]
+        assert held, name
+        assert all(any(f"def {test}(" in source for source in sources) for test in held), name
+        engines = [engine for engine in ("MuJoCo", "Pinocchio") if engine in ways]
+        assert len(held) + len(engines) >= 2, name
+        if engines and name not in ("planar_arm2", "arm7"):
+            assert (SHIPPED / "assets" / f"{name}.xml").is_file(), name

@@ -138,6 +138,7 @@ def test_edited_names_in_run_json(run_copy: Path, name: str, value: object) -> N
         ("iteration", 1.5, "its iteration is 1.5"),
         ("optimisers", ["a"], "its optimisers are none"),
         ("optimisers", 3, "is damaged"),
+        ("visited", 7, "its visited states are no array"),
     ],
 )
 def test_checkpoint_with_parts_of_another_kind(run_copy: Path, name: str, value: object, words: str) -> None:
