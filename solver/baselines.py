@@ -30,6 +30,7 @@ from solver.run_folder import (
     MODEL,
     MetricsLog,
     load_checkpoint,
+    remove_run,
     save_checkpoint,
     write_atomically,
 )
@@ -53,9 +54,16 @@ class Baseline:
     settings: BaselineSettings
 
 
-def start(robot: str, settings: BaselineSettings, folder: Path, generated: str | None, report: Report) -> None:
-    """Train a new baseline in `folder`. SolverError when the folder already holds a run."""
-    if (folder / CHECKPOINT).exists():
+def start(
+    robot: str,
+    settings: BaselineSettings,
+    folder: Path,
+    generated: str | None,
+    report: Report,
+    overwrite: bool = False,
+) -> None:
+    """Train a new baseline in `folder`. SolverError when the folder already holds a run that may not be replaced."""
+    if (folder / CHECKPOINT).exists() and not overwrite:
         raise SolverError(
             f"{folder} already holds a run. Go on with `solver baseline --resume {folder}`, replace it with "
             "--overwrite, or give another folder with --out."
@@ -64,6 +72,8 @@ def start(robot: str, settings: BaselineSettings, folder: Path, generated: str |
     run = Baseline(robot, environments.game.robot.hash, generated, settings)
     text = json.dumps(dataclasses.asdict(run), indent=2) + "\n"
     model = make_model(settings, environments, settings.steps)
+    if (folder / CHECKPOINT).exists():  # only now that the new run can start
+        remove_run(folder)
     write_atomically(folder / BASELINE, lambda stream: stream.write(text.encode()))
     _save(folder, model, run)
     _train(folder, model, environments.game, run, report)

@@ -41,7 +41,7 @@ def run(options: Baseline) -> None:
     """Train, with progress on a terminal; SystemExit after Ctrl-C."""
     from solver.baselines import load_baseline, resume, start
     from solver.progress import progress
-    from solver.run_folder import CHECKPOINT, load_checkpoint, remove_run
+    from solver.run_folder import load_checkpoint
 
     if options.resume is not None:
         if options != Baseline(resume=options.resume):
@@ -52,8 +52,6 @@ def run(options: Baseline) -> None:
         s = settings = options.settings
         name = f"{options.robot}-{s.algorithm}-{s.start}{'-randomized' if s.randomize else ''}-seed{s.seed}"
         folder, done = options.out or Path("runs") / name, 0
-        if options.overwrite and (folder / CHECKPOINT).exists():
-            remove_run(folder)
     else:
         raise SolverError("name a robot, for example `solver baseline pendulum`, or a baseline with --resume DIR")
     with progress(done, settings.steps, "action") as report:
@@ -61,7 +59,7 @@ def run(options: Baseline) -> None:
             if options.resume is not None:
                 resume(folder, report)
             else:
-                start(options.robot, settings, folder, options.generated, report)
+                start(options.robot, settings, folder, options.generated, report, options.overwrite)
         except KeyboardInterrupt:
             print(f"\ninterrupted; go on with: solver baseline --resume {folder}", file=sys.stderr)
             raise SystemExit(INTERRUPTED) from None

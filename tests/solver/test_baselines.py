@@ -161,6 +161,10 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captu
     assert main(["baseline", "pendulum", *words(), "--out", str(folder)]) == 2
     assert "already holds a run" in capsys.readouterr().err
     (folder / "notes.txt").write_text("mine")
+    refused = ["baseline", "pendulum", *words(evaluate_every=1), "--out", str(folder), "--overwrite"]
+    assert main(refused) == 2
+    assert "give at least 100" in capsys.readouterr().err
+    assert load_baseline(folder).settings.seed == 3  # a run that cannot start replaces nothing
     assert main(["baseline", "pendulum", *words(), "--algorithm", "ppo", "--out", str(folder), "--overwrite"]) == 0
     assert load_baseline(folder).settings.algorithm == "ppo"
     assert (folder / "notes.txt").read_text() == "mine"
