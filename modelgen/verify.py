@@ -19,6 +19,7 @@ from modelgen.equations import EquationsOfMotion
 from modelgen.inspection import evaluator, samples
 from modelgen.reference import DIGITS, Energies, Reference, exact, slope
 from modelgen.robot import Robot
+from modelgen.routes import by_energies
 
 Array = NDArray[np.float64]
 
@@ -73,6 +74,8 @@ def verify(
     exactly = Reference(equations)
     references = [(each, exactly.quantities(each.x, each.u, each.costate, each.theta)) for each in (points, together)]
     mechanics, kernels = mechanics_checks(robot, equations, points), []
+    if robot.links:
+        mechanics.append(routes_check(robot, equations, points))
     for backend in MODULES:
         if backend == "torch" and importlib.util.find_spec("torch") is None:
             mechanics.append(Check("kernels", backend, None, 0.0, "Torch is not installed"))
@@ -168,6 +171,25 @@ def mechanics_checks(robot: Robot, equations: EquationsOfMotion, points: Points)
         ),
         Check("Mdot - 2C skew", "50 digits", skew, EXACT, "" if rates else "holds for rates of coordinates only"),
     ]
+
+
+def routes_check(robot: Robot, equations: EquationsOfMotion, points: Points) -> Check:
+    """Accelerations of the recursion beside those of Lagrange's equations, both as derived, of a robot with links."""
+    what, other = "recursion and energies derive the same", by_energies(robot)
+    if other is None:
+        return Check(what, "50 digits", None, EXACT, "the energies are too long to be expanded")
+    routes = [Reference(each) for each in (equations, other)]
+    found: list[list[list[mpf]]] = [[], []]
+    with mpmath.workdps(DIGITS):
+        for x, theta in list(zip(points.x, points.theta, strict=True))[:MECHANICS_SAMPLES]:
+            point = [mpf(float(value)) for value in (*x, *theta)]
+            for route, rows in zip(routes, found, strict=True):
+                rows.append([entry for part in route.affine(point) for entry in part])
+        error = max(
+            max(abs(a - b) for a, b in zip(*pair, strict=True)) / max(map(abs, pair[1]))
+            for pair in zip(*found, strict=True)
+        )
+    return Check(what, "50 digits", float(error), EXACT)
 
 
 def _momenta_residual(energies: Energies, equations: EquationsOfMotion, few: Sequence[list[mpf]]) -> list[mpf]:

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sympy import pi
+from sympy import Matrix, pi
 from trees import finished
 
 from modelgen import ModelError, Robot
 from modelgen.inspection import evaluator, inspect
 from modelgen.mechanics import equations_of_motion
 from modelgen.modelfile import SHIPPED, content_hash, load
-from modelgen.verify import Points, mechanics_checks
+from modelgen.routes import by_energies
+from modelgen.verify import Points, mechanics_checks, routes_check
 
 
 def values(robot: Robot, x: np.ndarray, theta: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -46,6 +47,24 @@ def test_a_wrong_recursion_is_found_by_the_energies():
     checks = mechanics_checks(robot, replace(equations, definitions=spoiled), points)
     failed = {check.what for check in checks if not check.passed}
     assert {"Lagrange's equations hold", "mass matrix is that of the kinetic energy"} <= failed
+
+
+def test_both_derivations_of_small_robots_agree():
+    """Accelerations by the recursion and by Lagrange's equations of the expanded energies."""
+    robot = double_pendulum()
+    equations = equations_of_motion(robot)
+    random = np.random.default_rng(5)
+    points = Points(*(random.uniform(0.2, 1, (3, size)) for size in (4, 1, 4, 6)))
+    check = routes_check(robot, equations, points)
+    assert check.error is not None
+    assert check.passed, check
+    wrong = replace(equations, force=equations.force + Matrix([1e-9, 0]))
+    assert not routes_check(robot, wrong, points).passed
+
+
+def test_energies_too_long_to_expand_are_left_to_the_other_checks():
+    robot = load(str(SHIPPED / "large" / "arm7.py"))
+    assert by_energies(robot) is None
 
 
 def test_a_mass_matrix_that_only_rounding_changes_is_skew_enough():
