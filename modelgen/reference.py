@@ -146,6 +146,7 @@ class Energies:
     def _slopes(self, variables: Sequence[Symbol], entries: Sequence[Expr]) -> dict[Symbol, list[Expr]]:
         """Derivatives of the entries by the chain rule through the definitions, to which it adds those it needs."""
         result = {}
+        stated = list(self.definitions)
         for variable in variables:
             known: dict[Symbol, Expr] = {variable: S.One}
 
@@ -153,7 +154,7 @@ class Energies:
                 named = sorted(expression.free_symbols & known.keys(), key=str)
                 return sum((expression.diff(symbol) * known[symbol] for symbol in named), S.Zero)
 
-            for symbol, value in list(self.definitions):
+            for symbol, value in stated:
                 derivative = along(value)
                 if derivative != 0:
                     known[symbol] = Symbol(f"{symbol}_along_{variable}", real=True)
