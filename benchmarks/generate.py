@@ -2,20 +2,26 @@
 
     python benchmarks/generate.py --json
     python benchmarks/generate.py --robots chain1 chain6 arm7 furuta
+    python benchmarks/generate.py --robots panda leg --verify
 
 Every robot is built in a process and a folder of its own, so nothing is cached. Its functions are then called
-once each in double precision, which compiles them. chainN is a planar chain of N uniform rods with a motor in every
-joint; its parameters are the masses of the rods.
+once each in double precision, which compiles them; with --verify the artifact is proven too. chainN is a planar chain
+of N uniform rods with a motor in every joint; its parameters are the masses of the rods. panda and leg are imported
+from URDF: the Franka Panda with its fingers held, and a leg of the quadruped Solo, both as the package
+example-robot-data ships them.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 from typing import Any
 
 from machine import peak_rss_mb
@@ -24,13 +30,27 @@ from modelgen.modelfile import SHIPPED, load
 from modelgen.robot import Robot
 
 CHAIN = "chain"
+#: URDF files of example-robot-data by robot; links and joints whose names begin so are taken out; joints that are held.
+IMPORTED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "panda": ("panda_description/urdf/panda.urdf", (), ("panda_finger_joint1", "panda_finger_joint2")),
+    "leg": ("solo_description/robots/solo12.urdf", ("FR_", "HL_", "HR_"), ()),
+}
 FUNCTIONS = ("affine_dynamics", "dynamics", "jacobians", "hamiltonian_gradient", "state_cost")
 
 
 def names() -> list[str]:
     """All robots that can be measured."""
     shipped = sorted(path.stem for path in SHIPPED.glob("*.py") if not path.stem.startswith("_"))
-    return [*(f"{CHAIN}{links}" for links in range(1, 11)), "arm7", *shipped]
+    return [*(f"{CHAIN}{links}" for links in range(1, 11)), "arm7", *(IMPORTED if _urdfs() else ()), *shipped]
+
+
+def _urdfs() -> Path | None:
+    """The robots of example-robot-data, which the package `pin` brings along."""
+    found = importlib.util.find_spec("pinocchio")
+    if found is None or found.origin is None:
+        return None
+    folder = Path(found.origin).parents[4] / "share" / "example-robot-data" / "robots"
+    return folder if folder.is_dir() else None
 
 
 def chain(links: int) -> Robot:
@@ -67,12 +87,31 @@ def chain(links: int) -> Robot:
 
 def stated(name: str) -> Robot:
     """The robot of a name."""
+    if name in IMPORTED:
+        return _imported(name)
     if name.startswith(CHAIN):
         return chain(int(name.removeprefix(CHAIN)))
     return load(str(SHIPPED / "large" / "arm7.py") if name == "arm7" else str(SHIPPED / f"{name}.py"))
 
 
-def measured(name: str) -> dict[str, Any]:
+def _imported(name: str) -> Robot:
+    from modelgen.urdf import model_file
+
+    file, others, held = IMPORTED[name]
+    folder = _urdfs()
+    assert folder is not None
+    with tempfile.TemporaryDirectory() as target:
+        tree = ElementTree.parse(folder / file)
+        for element in list(tree.getroot()):
+            if others and element.get("name", "").startswith(others):
+                tree.getroot().remove(element)
+        tree.write(Path(target) / "robot.urdf")
+        path = Path(target) / f"{name}.py"
+        path.write_text(model_file(Path(target) / "robot.urdf", name, held), encoding="utf-8")
+        return load(str(path))
+
+
+def measured(name: str, proven: bool) -> dict[str, Any]:
     """One robot, in this process."""
     import numpy as np
 
@@ -93,12 +132,15 @@ def measured(name: str) -> dict[str, Any]:
             begun = time.perf_counter()
             getattr(kernels, function)(*arguments.get(function, (x,)))
             compiled[function] = round(time.perf_counter() - begun, 3)
+        stages = {"model": round(built - sum(report.seconds.values()), 3), **report.seconds}
+        if proven:
+            stages["verify"] = _verified(robot, folder)
         total = time.perf_counter() - start
     return {
         "robot": name,
         "links": len(robot.links) or len(robot.joints),
         "seconds_total": round(total, 3),
-        "seconds_by_stage": {"model": round(built - sum(report.seconds.values()), 3), **report.seconds},
+        "seconds_by_stage": stages,
         "operations": report.operations,
         "source_bytes": report.source_bytes,
         "compile_seconds": round(sum(compiled.values()), 3),
@@ -107,18 +149,33 @@ def measured(name: str) -> dict[str, Any]:
     }
 
 
+def _verified(robot: Robot, folder: str) -> float:
+    """Seconds for the checks of `modelgen verify`, all of which must pass."""
+    import modelgen
+    from modelgen.mechanics import equations_of_motion
+    from modelgen.verify import verify
+
+    begun = time.perf_counter()
+    checks = verify(robot, equations_of_motion(robot), modelgen.load, Path(folder))
+    failed = [check for check in checks if not check.passed]
+    if failed:
+        raise SystemExit(f"{robot.name} is not proven: {failed}")
+    return round(time.perf_counter() - begun, 3)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--robots", nargs="+", default=names(), choices=names(), metavar="ROBOT")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument("--verify", action="store_true", help="prove every artifact, too")
     parser.add_argument("--one", choices=names(), help=argparse.SUPPRESS)  # what each robot's own process is given
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(measured(options.one)))
+        print(json.dumps(measured(options.one, options.verify)))
         return
     results = []
     for name in options.robots:
-        command = [sys.executable, __file__, "--one", name]
+        command = [sys.executable, __file__, "--one", name, *(["--verify"] if options.verify else [])]
         result = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
         results.append(result)
         if not options.json:
