@@ -38,7 +38,7 @@ def evaluate(graph: Graph, roots: Sequence[int], inputs: dict[str, Any], functio
         elif operation.kind == "input":
             values[node] = inputs[operation.name]
         else:
-            function = ARITHMETIC.get(operation.kind) or getattr(functions, operation.kind)
+            function = getattr(functions, operation.kind, None) or ARITHMETIC[operation.kind]
             values[node] = function(*(values[argument] for argument in operation.arguments))
     return [values[root] for root in roots]
 
