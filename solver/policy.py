@@ -69,8 +69,9 @@ def label(run: Run, metadata: Metadata) -> str:
     """Robot, algorithm and preset, and every setting that is not the preset's and may change the policy."""
     usual = make_settings(run.preset, metadata, algorithm=run.settings.algorithm)
     words = [run.robot, run.settings.algorithm, run.preset]
+    idle = ("alpha_", "adversary_", "modulation") if run.settings.algorithm == "cfvi" else ()
     for name, value in vars(run.settings).items():
-        if name not in WITHOUT_EFFECT and value != getattr(usual, name):
+        if name not in WITHOUT_EFFECT and not name.startswith(idle) and value != getattr(usual, name):
             words.append(f"{name}={' '.join(map(str, value)) if isinstance(value, tuple) else value}")
     return " ".join(words)
 
