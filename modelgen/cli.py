@@ -55,6 +55,13 @@ def _parser() -> argparse.ArgumentParser:
     imported.add_argument("urdf", metavar="PATH", type=Path)
     imported.add_argument("--name", help="of the robot and its file (default: the URDF file's name)")
     imported.add_argument("--fix", nargs="+", default=(), metavar="JOINT", help="joints to hold at zero")
+    imported.add_argument(
+        "--planar",
+        nargs="+",
+        default=(),
+        metavar="JOINT",
+        help="floating joints, or the base, kept in the x-z plane",
+    )
     imported.add_argument("--directory", default="models", help="folder for the file (default: models)")
     imported.set_defaults(command=_import)
 
@@ -96,7 +103,7 @@ def _import(options: argparse.Namespace) -> int:
 
     name = options.name or options.urdf.stem
     path = Path(options.directory) / f"{name}.py"
-    text = model_file(options.urdf, name, options.fix)
+    text = model_file(options.urdf, name, options.fix, options.planar)
     return _write(path, text, name if options.directory == "models" else str(path))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
 from keyword import iskeyword
@@ -14,17 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.errors import ModelError, Place, suggestion
+from modelgen.errors import ModelError, Place
 from modelgen.urdf_check import check
+from modelgen.urdf_tree import GROUND, IN_PLANE, PLANAR, motionless, tree
 from modelgen.values import identifier
 
 Array = NDArray[np.float64]
 
-MOVING = ("revolute", "continuous", "prismatic")
 TAKEN = ("robot", "pi", "sin", "LogCos", "Robot")  # names with a meaning of their own in the file
 UNITS = {"prismatic": ("N", "N s/m"), "revolute": ("N m", "N m s"), "continuous": ("N m", "N m s")}
 AXES = {(1, 0, 0): "x", (0, 1, 0): "y", (0, 0, 1): "z", (-1, 0, 0): "-x", (0, -1, 0): "-y", (0, 0, -1): "-z"}
-ADDED = ("rate", "effort", "damping", "friction", "mass")  # after a name, in names made of it
+# What comes after a name, in names made of it.
+ADDED = ("x", "y", "turn", "height", "pitch", "rate", "effort", "damping", "friction", "mass")
 TOLERANCE = 0.3  # of the masses, which a URDF says nothing about
 EPSILON = 1e-12  # what is nearer to a number than this was meant to be that number
 
@@ -42,37 +43,37 @@ class Written:
     remarks: list[str] = field(default_factory=list)
 
 
-def model_file(path: Path, name: str, fixed: Collection[str] = ()) -> str:
+def model_file(path: Path, name: str, fixed: Collection[str] = (), planar: Collection[str] = ()) -> str:
     """The text of a model file for the robot that a URDF describes; the joints `fixed` are held where they are zero.
 
+    planar: floating joints, or the link that nothing carries, that move in the x-z plane of their frame.
     Raises ModelError for what cannot be read, or cannot be said in a model file.
     """
     identifier(name, "robot", None)
     described = _parsed(path)
     place = Place(str(path), 1)
-    joints = _in_order(described, place)
-    unknown = sorted(set(fixed) - {joint.name for joint in joints})
-    if unknown:
-        known = [joint.name for joint in joints]
-        raise ModelError(f"the joint to fix, `{unknown[0]}`, is not there.{suggestion(unknown[0], known)}", place)
-    for joint in joints:
-        if joint.name in fixed:
-            joint.type = "fixed"
-        _check_joint(joint, place)
-    _check_inertia(described, joints, place)
-    root = next(link.name for link in described.links if link.name not in {joint.child for joint in joints})
+    root, joints = tree(described, fixed, planar, place)
+    unmoved = motionless(described, joints)
     names = _names([joint.name for joint in joints if joint.type != "fixed"], [link.name for link in described.links])
     bodies = {link.name: link for link in described.links}
     written = Written()
-    _add_link(written, names[root], None, None, None, names)
+    if root != GROUND:
+        _add_link(written, names[root], None, None, None, names)
+    still = {root}
     for joint in joints:
-        if joint.type != "fixed":
+        if joint.type == "fixed" and joint.parent in still:
+            still.add(joint.child)
+        if joint.type in PLANAR:
+            _add_planar(written, joint, names[f"joint {joint.name}"])
+        elif joint.type != "fixed":
             _add_coordinate(written, joint, names[f"joint {joint.name}"])
-        _add_link(written, names[joint.child], bodies[joint.child], joint, names[joint.parent], names)
+        carrier = None if joint.parent == GROUND else names[joint.parent]
+        body = None if joint.child in still else bodies[joint.child]
+        _add_link(written, names[joint.child], body, joint, carrier, names, joint.child in unmoved)
     if not written.inputs:
         raise ModelError("no joint can be driven: none moves and has an effort above zero in its <limit>.", place)
-    if bodies[root].inertial is not None:
-        written.remarks.append(f"The link {root} stands on the ground, so that its own mass has no effect.")
+    if any(bodies[link].inertial is not None for link in still):
+        written.remarks.append(f"{', '.join(sorted(still))}: on the ground, so that its own mass has no effect.")
     return _text(path, name, written)
 
 
@@ -93,84 +94,6 @@ def _parsed(path: Path) -> Any:
         raise ModelError(f"this is no URDF that can be read: {words}.", Place(str(path), 1)) from error
 
 
-def _in_order(described: Any, place: Place) -> list[Any]:
-    """The joints, each after the one that carries it; refuses loops and loose ends."""
-    links = [link.name for link in described.links]
-    carried: dict[str, str] = {}
-    for joint in described.joints:
-        for end in (joint.parent, joint.child):
-            if end not in links:
-                raise ModelError(
-                    f"the joint `{joint.name}` names a link `{end}`, which is not there.{suggestion(end, links)}",
-                    place,
-                )
-        if joint.child in carried:
-            raise ModelError(
-                f"the link `{joint.child}` hangs from two joints, `{carried[joint.child]}` and `{joint.name}`: that is "
-                "a closed loop. Model files state trees; cut it at one joint, and add a stiff spring there if need be.",
-                place,
-            )
-        carried[joint.child] = joint.name
-    roots = [link for link in links if link not in carried]
-    ordered: list[Any] = []
-    reached = roots[:1]
-    for link in reached:
-        below = [joint for joint in described.joints if joint.parent == link]
-        ordered += below
-        reached += [joint.child for joint in below]
-    if len(roots) != 1 or len(reached) != len(links):
-        loose = sorted(set(links) - set(reached)) or links
-        raise ModelError(f"the links are no single tree: `{loose[0]}` is not joined to `{(roots or links)[0]}`.", place)
-    return ordered
-
-
-def _check_joint(joint: Any, place: Place) -> None:
-    if joint.type not in (*MOVING, "fixed"):
-        raise ModelError(
-            f"the joint `{joint.name}` is {joint.type}, which is not imported. Hold it with --fix {joint.name}, or "
-            f"import the rest and write it in the file. Imported are {', '.join(MOVING)} and fixed joints.",
-            place,
-        )
-    if joint.mimic is not None and joint.type != "fixed":
-        raise ModelError(
-            f"the joint `{joint.name}` follows `{joint.mimic.joint}` (<mimic>), which is not imported. "
-            f"Hold it with --fix {joint.name}.",
-            place,
-        )
-    limit = joint.limit
-    if joint.type in ("revolute", "prismatic") and (limit is None or limit.lower is None or limit.upper is None):
-        raise ModelError(
-            f'the {joint.type} joint `{joint.name}` has no limits; write <limit lower="..." upper="..." '
-            'velocity="..." effort="..."/>.',
-            place,
-        )
-    if joint.type in ("revolute", "prismatic") and not max(abs(limit.lower), abs(limit.upper)) > 0:
-        raise ModelError(f"the joint `{joint.name}` cannot move: both its limits are 0. Make it fixed.", place)
-    if joint.type != "fixed" and (limit is None or not limit.velocity or limit.velocity <= 0):
-        raise ModelError(
-            f'the joint `{joint.name}` has no limit of its rate; write velocity="..." (above 0) in its <limit>.', place
-        )
-
-
-def _check_inertia(described: Any, joints: Sequence[Any], place: Place) -> None:
-    """Every link that moves has a mass, its own or that of a link fixed to it."""
-    masses = {link.name: link.inertial.mass if link.inertial else None for link in described.links}
-    heavy = {name for name, mass in masses.items() if mass}
-    for joint in reversed(joints):
-        if joint.type == "fixed" and joint.child in heavy:
-            heavy.add(joint.parent)
-    for joint in joints:
-        if joint.type != "fixed" and joint.child not in heavy:
-            raise ModelError(
-                f"the link `{joint.child}` moves and has no mass, nor has a link that is fixed to it. Give it an "
-                f"<inertial> with a mass and an inertia, or hold its joint with --fix {joint.name}.",
-                place,
-            )
-    for link in described.links:
-        if masses[link.name] and link.inertial.inertia is None:
-            raise ModelError(f"the link `{link.name}` has a mass and no <inertia>.", place)
-
-
 def _names(joints: Iterable[str], links: Iterable[str]) -> dict[str, str]:
     """Identifiers by link name, and by `joint NAME`; no two alike, not even with what is added to them."""
     result: dict[str, str] = {}
@@ -183,6 +106,23 @@ def _names(joints: Iterable[str], links: Iterable[str]) -> dict[str, str]:
         used.update(made)
         result[key] = plain
     return result
+
+
+def _add_planar(written: Written, joint: Any, name: str) -> None:
+    """Two displacements and an angle; a URDF seldom limits them."""
+    limit = joint.limit
+    first, second, turn = (f"{name}_{word}" for word in PLANAR[joint.type])
+    reach = max((abs(each) for each in (limit.lower, limit.upper) if each) if limit else (), default=0.0)
+    rate = limit.velocity if limit and limit.velocity else 0.0
+    if not reach or not rate:
+        written.remarks.append(f"The limits of {first}, {second}, {turn} and their rates are guesses; mend them.")
+    for each in (first, second):
+        limits = f"limit={_number(reach or 2)}, rate_limit={_number(rate or 5)}"
+        written.coordinates.append(f'{each} = robot.prismatic("{each}", {limits})')
+        written.costs += [f"{each}**2", f"0.1 * {each}.rate**2"]
+    turns = f"continuous=True, rate_limit={_number(rate or 15)}"
+    written.coordinates.append(f'{turn} = robot.revolute("{turn}", {turns})')
+    written.costs += [f"(pi * sin({turn} / 2)) ** 2", f"0.1 * {turn}.rate**2"]
 
 
 def _add_coordinate(written: Written, joint: Any, name: str) -> None:
@@ -217,10 +157,21 @@ def _fixed(name: str, value: float, unit: str) -> str:
     return f'{name} = robot.parameter("{name}", {_number(value)}, "{unit}", fixed=True)'
 
 
-def _add_link(written: Written, name: str, body: Any, joint: Any, on: str | None, names: dict[str, str]) -> None:
-    """A link with what is not zero; `body` None: no mass; `on` None: it stands on the ground."""
+def _add_link(
+    written: Written,
+    name: str,
+    body: Any,
+    joint: Any,
+    on: str | None,
+    names: dict[str, str],
+    unmoved: bool = False,
+) -> None:
+    """A link with what is not zero; `body` None: no mass; `on` None: it stands on the ground; unmoved: its centre."""
     arguments = [f'"{name}"']
-    if joint is not None and joint.type != "fixed":
+    if joint is not None and joint.type in PLANAR:
+        coordinates = (f"{names[f'joint {joint.name}']}_{word}" for word in PLANAR[joint.type])
+        arguments.append(f"({', '.join(coordinates)})")
+    elif joint is not None and joint.type != "fixed":
         arguments.append(names[f"joint {joint.name}"])
     if on is not None:
         arguments.append(f"on={on}")
@@ -230,20 +181,22 @@ def _add_link(written: Written, name: str, body: Any, joint: Any, on: str | None
     turned = _roll_pitch_yaw(origin[:3, :3])
     if max(map(abs, turned)) > EPSILON:
         arguments.append(f"turned={_vector(turned)}")
-    if joint is not None and joint.type != "fixed":
+    if joint is not None and joint.type not in ("fixed", IN_PLANE):
         arguments.append(f"axis={_axis([1, 0, 0] if joint.axis is None else joint.axis)}")
     inertial = body.inertial if body is not None else None
+    frame = np.eye(4) if inertial is None or inertial.origin is None else np.asarray(inertial.origin, np.float64)
     if inertial is not None and inertial.mass:
+        uncertain = "fixed=True" if unmoved else f"tolerance={TOLERANCE}"  # it turns about its centre: no effect
         written.parameters.append(
-            f'{name}_mass = robot.parameter("{name}_mass", {_number(inertial.mass)}, "kg", tolerance={TOLERANCE})'
+            f'{name}_mass = robot.parameter("{name}_mass", {_number(inertial.mass)}, "kg", {uncertain})'
         )
-        frame = np.eye(4) if inertial.origin is None else np.asarray(inertial.origin, np.float64)
-        tensor = frame[:3, :3] @ np.asarray(inertial.inertia, np.float64) @ frame[:3, :3].T
-        entries = [tensor[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
-        entries = entries if np.abs(entries[3:]).max() > EPSILON * np.abs(entries).max() else entries[:3]
         arguments.append(f"mass={name}_mass")
         if np.abs(frame[:3, 3]).max() > EPSILON:
             arguments.append(f"centre={_vector(frame[:3, 3])}")
+    if inertial is not None and inertial.inertia is not None and np.any(inertial.inertia):
+        tensor = frame[:3, :3] @ np.asarray(inertial.inertia, np.float64) @ frame[:3, :3].T
+        entries = [tensor[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+        entries = entries if np.abs(entries[3:]).max() > EPSILON * np.abs(entries).max() else entries[:3]
         arguments.append(f"inertia=({', '.join(f'{entry:.12g}' for entry in entries)})")
     text = f"{name} = robot.link({', '.join(arguments)})"
     if len(text) > 110:

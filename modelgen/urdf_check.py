@@ -88,7 +88,7 @@ def _check_numbers(element: Any, name: str, path: Path) -> None:
         text = element.get(attribute)
         if text is None and not needed:
             continue
-        what = f'{attribute}="{text}" in <{element.tag}> of `{name}`'
+        what = f'{attribute}="{" ".join((text or "").split())}" in <{element.tag}> of `{name}`'
         words = (text or "").split()
         values[attribute] = [float(word) for word in words if NUMBER.fullmatch(word)]
         if len(words) != count or len(values[attribute]) != count:
@@ -102,7 +102,8 @@ def _check_numbers(element: Any, name: str, path: Path) -> None:
 
 
 def _check_sense(element: Any, values: dict[str, list[float]], name: str, path: Path) -> None:
-    if element.tag == "axis" and not math.hypot(*values["xyz"]) > 0:
+    held = element.tag == "axis" and element.getparent().get("type") == "fixed"
+    if element.tag == "axis" and not held and not math.hypot(*values["xyz"]) > 0:
         raise ModelError(f"the axis of `{name}` is zero; write a direction such as 0 0 1.", _place(path, element))
     if element.tag == "mass" and values["value"][0] < 0:
         raise ModelError(f"the mass of `{name}` is negative.", _place(path, element))

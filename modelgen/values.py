@@ -20,7 +20,7 @@ LARGEST = 10**300
 def shown(value: object) -> str:
     """A value in a message, however long it is."""
     try:
-        text = repr(value)
+        text = " ".join(repr(value).split())
     except Exception:  # Python itself refuses to print the longest integers
         return f"a {type(value).__name__} that is too long to print"
     return text if len(text) <= 200 else f"{text[:200]}..."

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sysconfig
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -122,6 +125,97 @@ def test_joints_can_be_held(written):
     assert text.count("robot.revolute(") == 1
 
 
+def against_pinocchio(path, planar=(), fixed=()):
+    """Mass matrix and bias forces of the imported robot, and of Pinocchio's reading of the same file, no losses."""
+    pin = pytest.importorskip("pinocchio")
+    text = model_file(path, "machine", fixed, planar)
+    (path.parent / "models").mkdir(exist_ok=True)
+    (path.parent / "models" / "machine.py").write_text(text)
+    robot = load("machine")
+    equations = equations_of_motion(robot)
+    inspect(robot, equations)
+    root = pin.JointModelPlanar() if planar == ("base-plate",) else None
+    model = pin.buildModelFromUrdf(str(path), root) if root else pin.buildModelFromUrdf(str(path))
+    return robot, equations, pin, model
+
+
+def test_planar_joint_moves_as_in_pinocchio(written):
+    """Two displacements in the plane across the axis, and a turn about it, z as Pinocchio has it."""
+    mount = RAIL.replace("prismatic", "planar").replace("1 1 0", "0 0 1").replace('effort="0"', 'effort="3"')
+    path = written(BASE, ARM, SLIDER, SHOULDER, mount.replace('"tool"', '"arm"'))
+    robot, equations, pin, model = against_pinocchio(path)
+    names = [joint.symbol.name for joint in robot.joints]
+    assert names == ["arm", "rail_x", "rail_y", "rail_turn"]
+    q, v = np.random.default_rng(0).uniform(-1, 1, (2, 4))
+    at = np.array([*q, *v, *(each.value for each in robot.constants if not each.fixed)])[:, None]
+    arguments = [*equations.state, *equations.parameters]
+    M, force = (
+        evaluator(arguments, each, equations.definitions)(*at)[0] for each in (equations.mass_matrix, equations.force)
+    )
+    configuration = np.array([q[0], q[1], q[2], np.cos(q[3]), np.sin(q[3])])
+    # Pinocchio's planar joint has its rates along the moving link's axes.
+    turn = np.eye(4)
+    turn[1:3, 1:3] = [[np.cos(q[3]), np.sin(q[3])], [-np.sin(q[3]), np.cos(q[3])]]
+    rates = turn @ v
+    data = model.createData()
+    upper = np.triu(pin.crba(model, data, configuration))
+    np.testing.assert_allclose(M, turn.T @ (upper + np.triu(upper, 1).T) @ turn, rtol=1e-9, atol=1e-12)
+    spin = np.zeros((4, 4))
+    spin[1:3, 1:3] = v[3] * np.array([[0, 1], [-1, 0]])
+    bias = turn.T @ pin.rnea(model, data, configuration, rates, spin @ rates)
+    losses = np.array([0.3 * v[0] + 0.2 * np.tanh(100 * v[0]), 0, 0, 0])
+    np.testing.assert_allclose(-force[:, 0] - losses, bias, rtol=1e-9, atol=1e-9)
+
+
+def test_floating_base_is_kept_in_a_plane(written):
+    """A base that floats falls freely, and carries its own mass."""
+    path = written(*ROBOT)
+    robot, equations, *_ = against_pinocchio(path, planar=("base-plate",))
+    names = [joint.symbol.name for joint in robot.joints]
+    assert names[:3] == ["base_plate_x", "base_plate_height", "base_plate_pitch"]
+    theta = [each.value for each in robot.constants if not each.fixed]
+    at = np.array([*np.zeros(2 * len(names)), *theta])[:, None]
+    arguments = [*equations.state, *equations.parameters]
+    M, force = (
+        evaluator(arguments, each, equations.definitions)(*at)[0] for each in (equations.mass_matrix, equations.force)
+    )
+    assert M[0, 0] == pytest.approx(3 + 2 + 0.5 + 0.7 + 0.4, rel=1e-12)
+    acceleration = np.linalg.solve(M, force)[:, 0]
+    np.testing.assert_allclose(acceleration, [0, -9.81, *np.zeros(len(names) - 2)], atol=1e-9)
+    assert "base_plate_x, base_plate_height, base_plate_pitch and their rates are guesses" in model_file(
+        path, "machine", (), ["base-plate"]
+    ).replace("The limits of ", "")
+
+
+def test_masses_without_effect_are_no_parameters(written):
+    """On the ground, or on the axis of the only joint below; a massless link keeps its inertia."""
+    bracket = f'<link name="bracket">{inertial(1)}</link>'
+    fixed = (
+        '<joint name="bolt" type="fixed"><parent link="base-plate"/><child link="bracket"/><axis xyz="0 0 0"/></joint>'
+    )
+    disk = f'<link name="arm">{inertial(2, "0 0 0.3")}</link>'
+    tool = TOOL.replace('mass value="0.5"', 'mass value="0"')
+    text = model_file(written(BASE, bracket, fixed, disk, tool, SHOULDER, MOUNT), "machine")
+    assert "bracket_mass" not in text
+    assert "base-plate, bracket: on the ground" in text
+    assert 'robot.parameter("arm_link_mass", 2, "kg", fixed=True)' in text
+    assert "tool_mass" not in text
+    assert text.count("inertia=(") == 2
+
+
+def test_real_finger_is_imported(tmp_path, monkeypatch):
+    """A small robot of a published package, where it is installed: loads, and its checks pass."""
+    data = Path(sysconfig.get_paths()["purelib"]) / "cmeel.prefix/share/example-robot-data/robots"
+    path = data / "finger_edu_description/robots/finger_edu.urdf"
+    if not path.is_file():
+        pytest.skip("example-robot-data is not installed")
+    monkeypatch.chdir(tmp_path)
+    assert main(["import", str(path)]) == 0
+    robot = load("finger_edu")
+    inspect(robot, equations_of_motion(robot))
+    assert len(robot.joints) == 3
+
+
 FLOATING = RAIL.replace("prismatic", "floating")
 LOOP = '<joint name="loop" type="fixed"><parent link="wheel"/><child link="slider"/></joint>'
 MIMIC = RAIL.replace("</joint>", '<mimic joint="arm"/></joint>')
@@ -130,7 +224,7 @@ MIMIC = RAIL.replace("</joint>", '<mimic joint="arm"/></joint>')
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ([*ROBOT[:-2], FLOATING, SPIN], "`rail` is floating"),
+        ([*ROBOT[:-2], FLOATING, SPIN], "--planar rail"),
         ([*ROBOT, LOOP], "closed loop"),
         ([*ROBOT[:-2], MIMIC, SPIN], "`rail` follows `arm`"),
         ([*ROBOT[:-1], SPIN.replace('velocity="9"', 'velocity="0"')], "no limit of its rate"),

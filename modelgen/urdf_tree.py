@@ -1,0 +1,173 @@
+"""The joints of a URDF as the tree that a model file can state, or what keeps them from being one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from modelgen.errors import ModelError, Place, suggestion
+
+Array = NDArray[np.float64]
+
+MOVING = ("revolute", "continuous", "prismatic")
+IN_PLANE = "floating in a plane"
+PLANAR = {"planar": ("x", "y", "turn"), IN_PLANE: ("x", "height", "pitch")}  # coordinates, by the joint's type
+GROUND = "the ground"  # the name of the link that a base floats over
+
+
+def tree(described: Any, fixed: Collection[str], planar: Collection[str], place: Place) -> tuple[str, list[Any]]:
+    """The link that stands still, and the joints, each after the one that carries it.
+
+    The joints `fixed` become fixed ones; those in `planar`, or the base of that name, float in a plane.
+    Raises ModelError for what a model file cannot state.
+    """
+    joints = _in_order(described, place)
+    _choose(described, joints, fixed, planar, place)
+    for joint in joints:
+        _check_joint(joint, place)
+    _check_inertia(described, joints, place)
+    carried = {joint.child for joint in joints}
+    return next(link.name for link in described.links if link.name not in carried), joints
+
+
+def motionless(described: Any, joints: Sequence[Any]) -> set[str]:
+    """Links whose centre of mass stays where it is however the joints move, so that their mass has no effect."""
+    centres = {
+        link.name: np.eye(4) if link.inertial is None or link.inertial.origin is None else link.inertial.origin
+        for link in described.links
+    }
+    random = np.random.default_rng(0)
+    places: dict[str, list[Array]] = {name: [] for name in centres}
+    for _ in range(3):
+        frames: dict[str, Array] = {}
+        for joint in joints:
+            origin = np.eye(4) if joint.origin is None else np.asarray(joint.origin, np.float64)
+            frames[joint.child] = frames.get(joint.parent, np.eye(4)) @ origin @ _moved(joint, random)
+        for name, frame in frames.items():
+            places[name].append((frame @ centres[name])[:3, 3])
+    return {name for name, found in places.items() if not found or np.ptp(found, axis=0).max() < 1e-9}
+
+
+def _moved(joint: Any, random: np.random.Generator) -> Array:
+    """Where a joint carries its link at some coordinates; anywhere at all for those that float in a plane."""
+    result = np.eye(4)
+    axis = np.asarray([1.0, 0, 0] if joint.axis is None else joint.axis, np.float64)
+    axis = axis / (np.linalg.norm(axis) or 1.0)
+    if joint.type in ("revolute", "continuous"):
+        result[:3, :3] = Rotation.from_rotvec(axis * random.uniform(0.5, 2)).as_matrix()
+    elif joint.type == "prismatic":
+        result[:3, 3] = axis * random.uniform(0.5, 2)
+    elif joint.type != "fixed":
+        result[:3, 3] = random.uniform(0.5, 2, 3)
+    return result
+
+
+def _in_order(described: Any, place: Place) -> list[Any]:
+    """The joints, each after the one that carries it; refuses loops and loose ends."""
+    links = [link.name for link in described.links]
+    carried: dict[str, str] = {}
+    for joint in described.joints:
+        for end in (joint.parent, joint.child):
+            if end not in links:
+                raise ModelError(
+                    f"the joint `{joint.name}` names a link `{end}`, which is not there.{suggestion(end, links)}",
+                    place,
+                )
+        if joint.child in carried:
+            raise ModelError(
+                f"the link `{joint.child}` hangs from two joints, `{carried[joint.child]}` and `{joint.name}`: that is "
+                "a closed loop. Model files state trees; cut it at one joint, and add a stiff spring there if need be.",
+                place,
+            )
+        carried[joint.child] = joint.name
+    roots = [link for link in links if link not in carried]
+    ordered: list[Any] = []
+    reached = roots[:1]
+    for link in reached:
+        below = [joint for joint in described.joints if joint.parent == link]
+        ordered += below
+        reached += [joint.child for joint in below]
+    if len(roots) != 1 or len(reached) != len(links):
+        loose = sorted(set(links) - set(reached)) or links
+        raise ModelError(f"the links are no single tree: `{loose[0]}` is not joined to `{(roots or links)[0]}`.", place)
+    return ordered
+
+
+def _choose(described: Any, joints: list[Any], fixed: Collection[str], planar: Collection[str], place: Place) -> None:
+    """Hold the joints that are to be held, and keep those that float in a plane."""
+    base = joints[0].parent if joints else described.links[0].name
+    if base in planar:
+        described.links.append(SimpleNamespace(name=GROUND, inertial=None))
+        nothing = dict.fromkeys(("origin", "axis", "limit", "dynamics", "mimic"))
+        joints.insert(0, SimpleNamespace(name=base, type="floating", parent=GROUND, child=base, **nothing))
+    known = {joint.name: joint for joint in joints}
+    for option, stated in (("--fix", fixed), ("--planar", planar)):
+        for name in stated:
+            if name not in known:
+                raise ModelError(f"the joint `{name}` of {option} is not there.{suggestion(name, known)}", place)
+    for name in fixed:
+        known[name].type = "fixed"
+    for name in planar:
+        if known[name].type != "floating":
+            raise ModelError(
+                f"the joint `{name}` of --planar is {known[name].type}; it is for floating joints, and for the link "
+                "that nothing carries.",
+                place,
+            )
+        known[name].type = IN_PLANE
+
+
+def _check_joint(joint: Any, place: Place) -> None:
+    if joint.type in PLANAR:
+        return
+    if joint.type not in (*MOVING, "fixed"):
+        floats = f"let it move in its x-z plane with --planar {joint.name}, " if joint.type == "floating" else ""
+        raise ModelError(
+            f"the joint `{joint.name}` is {joint.type}, which is not imported: hold it with --fix {joint.name}, "
+            f"{floats}or import the rest and write it in the file. Imported are {', '.join(MOVING)}, planar and fixed "
+            "joints.",
+            place,
+        )
+    if joint.mimic is not None and joint.type != "fixed":
+        raise ModelError(
+            f"the joint `{joint.name}` follows `{joint.mimic.joint}` (<mimic>), which is not imported. "
+            f"Hold it with --fix {joint.name}.",
+            place,
+        )
+    limit = joint.limit
+    if joint.type in ("revolute", "prismatic") and (limit is None or limit.lower is None or limit.upper is None):
+        raise ModelError(
+            f'the {joint.type} joint `{joint.name}` has no limits; write <limit lower="..." upper="..." '
+            'velocity="..." effort="..."/>.',
+            place,
+        )
+    if joint.type in ("revolute", "prismatic") and not max(abs(limit.lower), abs(limit.upper)) > 0:
+        raise ModelError(f"the joint `{joint.name}` cannot move: both its limits are 0. Make it fixed.", place)
+    if joint.type != "fixed" and (limit is None or not limit.velocity or limit.velocity <= 0):
+        raise ModelError(
+            f'the joint `{joint.name}` has no limit of its rate; write velocity="..." (above 0) in its <limit>.', place
+        )
+
+
+def _check_inertia(described: Any, joints: Sequence[Any], place: Place) -> None:
+    """Every link that moves has a mass, its own or that of a link fixed to it."""
+    masses = {link.name: link.inertial.mass if link.inertial else None for link in described.links}
+    heavy = {name for name, mass in masses.items() if mass}
+    for joint in reversed(joints):
+        if joint.type == "fixed" and joint.child in heavy:
+            heavy.add(joint.parent)
+    for joint in joints:
+        if joint.type != "fixed" and joint.child not in heavy:
+            raise ModelError(
+                f"the link `{joint.child}` moves and has no mass, nor has a link that is fixed to it. Give it an "
+                f"<inertial> with a mass and an inertia, or hold its joint with --fix {joint.name}.",
+                place,
+            )
+    for link in described.links:
+        if masses[link.name] and link.inertial.inertia is None:
+            raise ModelError(f"the link `{link.name}` has a mass and no <inertia>.", place)
