@@ -176,12 +176,14 @@ def fast(metadata: Metadata) -> dict[str, Any]:
     down. The radii are smaller than the authors': the targets look further ahead and the fit is closer, which
     needs less margin. docs/training.md compares them.
     """
-    share_of_input = 0.005 * min(entry.limit for entry in metadata.inputs)
     common = {
-        "alpha_state": 0.002,
-        "alpha_action": share_of_input,
-        "alpha_observation": 0.001,
-        "alpha_parameters": 0.15,
+        "trace_decay": 0.985,
+        "trace_floor": 0.05,
+        "iterations": 50,
+        "alpha_state": 0.02,
+        "alpha_action": 0.108 * min(entry.limit for entry in metadata.inputs),
+        "alpha_observation": 0.002,
+        "alpha_parameters": 0.08,
         "modulation": "stationary",
         "adversary_ramp": (0.3, 0.6),
     }
