@@ -170,27 +170,40 @@ def _require_type(name: str, kind: str, value: object) -> None:
 
 
 def fast(metadata: Metadata) -> dict[str, Any]:
-    """Minutes on two cores; sizes follow the number of states, the action adversary the input limits.
+    """Minutes on two cores, for a robot nobody tuned: what follows from its size and its time scale.
 
-    The adversary grows from nothing once the nominal task is solved: played from the first iteration it holds the robot
-    down. The radii are smaller than the authors': the targets look further ahead and the fit is closer, which
-    needs less margin. docs/training.md compares them.
+    The time scale is how long the fastest joint takes across its range (a turn, for one that wraps) at its largest rate.
+    Moves are held for a twentieth of it, and the look-ahead is a share of it: longer ones find robots of more than one
+    joint worse manoeuvres. The adversary grows from nothing once the nominal task is solved: played from the first
+    iteration it holds the robot down. docs/algorithms compares all of this.
     """
+    simple = len(metadata.states) <= 2
+    period, crossing = 1.0 / metadata.task.control_rate, _crossing(metadata)
+    hold = min(4, max(1, round(0.05 * crossing / period)))
+    look_ahead = max(2.0 * period, (0.68 if simple else 0.4) * crossing)
+    iterations = min(200, max(50, math.ceil(2.0 * metadata.task.horizon / look_ahead)))
+    weakest = min(entry.limit for entry in metadata.inputs)
     common = {
-        "trace_decay": 0.985,
-        "trace_floor": 0.05,
-        "iterations": 50,
-        "alpha_state": 0.02,
-        "alpha_action": 0.108 * min(entry.limit for entry in metadata.inputs),
-        "alpha_observation": 0.002,
-        "alpha_parameters": 0.08,
+        "iterations": iterations,
+        "trace_decay": 1.0 - period / look_ahead,
+        "trace_floor": 0.05 if simple else 0.01,
+        "holds": (hold, hold, hold, max(1, hold // 2)),
         "modulation": "stationary",
-        "adversary_ramp": (0.3, 0.6),
+        "alpha_observation": 0.001,
+        "alpha_parameters": 0.055,
     }
-    if len(metadata.states) <= 2:
-        return common
-    finer = {"holds": (2, 2, 1), "trace_decay": 0.93, "rate_scale": 4.0, "adversary_ramp": (0.4, 0.7)}
-    return {**common, **finer, "states": 16384, "iterations": 90, "learning_rate": 2e-3}
+    if simple:
+        return {**common, "alpha_state": 0.01, "alpha_action": 0.17 * weakest, "adversary_ramp": (0.3, 0.6)}
+    sizes = {"states": 24576, "minibatch": 768, "start_share": 0.02, "learning_rate": 2e-3, "rate_scale": 4.0}
+    return {**common, **sizes, "alpha_state": 0.002, "alpha_action": 0.05 * weakest, "adversary_ramp": (0.4, 0.7)}
+
+
+def _crossing(metadata: Metadata) -> float:
+    """Seconds that the fastest joint takes across its range; only joints that wrap count, if there are any."""
+    half = len(metadata.states) // 2
+    joints = list(zip(metadata.states[:half], metadata.states[half:], strict=True))
+    wrapping = [pair for pair in joints if pair[0].continuous]
+    return min(2.0 * position.limit / rate.limit for position, rate in wrapping or joints)
 
 
 def paper(metadata: Metadata) -> dict[str, Any]:
