@@ -172,7 +172,7 @@ def _require_type(name: str, kind: str, value: object) -> None:
 def fast(metadata: Metadata) -> dict[str, Any]:
     """Minutes on two cores, for a robot nobody tuned: what follows from its size and its time scale.
 
-    The time scale is how long the fastest joint takes across its range (a turn, for one that wraps) at its largest rate.
+    The time scale is what the fastest joint takes across its range (a turn, for one that wraps) at its largest rate.
     Moves are held for a twentieth of it, and the look-ahead is a share of it: longer ones find robots of more than one
     joint worse manoeuvres. The adversary grows from nothing once the nominal task is solved: played from the first
     iteration it holds the robot down. docs/algorithms compares all of this.
