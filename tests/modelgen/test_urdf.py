@@ -33,7 +33,7 @@ SHOULDER = f"""<joint name="arm" type="revolute"><parent link="base-plate"/><chi
   <origin xyz="0 0 0.4" rpy="1.5707963267948966 0 0.7"/><axis xyz="0 0 1"/>{LIMIT}
   <dynamics damping="0.3" friction="0.2"/></joint>"""
 MOUNT = """<joint name="mount" type="fixed"><parent link="arm"/><child link="tool"/>
-  <origin xyz="0.5 0 0" rpy="0 1.5707963267948966 0"/></joint>"""
+  <origin xyz="0.5 0 0" rpy="0.4 1.5707963267948966 -0.3"/></joint>"""
 RAIL = """<joint name="rail" type="prismatic"><parent link="tool"/><child link="slider"/>
   <axis xyz="1 1 0"/><limit lower="-1" upper="1" velocity="2" effort="0"/></joint>"""
 SPIN = """<joint name="lambda" type="continuous"><parent link="arm"/><child link="wheel"/>
