@@ -9,9 +9,13 @@ from typing import Any
 import mechanisms
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from modelgen.build import build_from_equations
 from modelgen.reference import Reference
+
+settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
+settings.load_profile("untimed")
 
 EQUATIONS = {"pendulum": mechanisms.pendulum, "dense": mechanisms.dense}
 
