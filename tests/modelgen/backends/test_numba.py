@@ -87,8 +87,8 @@ def test_sine_of_any_number_is_nan_or_at_most_one(sincos, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("samples", [1, 2, 7, 8, 9, 15, 16, 17, 40])
-@pytest.mark.parametrize("width", [1, 2, 3, 7, 8, 9, 15, 16, 21])
+@pytest.mark.parametrize("samples", [1, 7, 8, 9, 15, 16, 17, 40])
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 7, 8, 9, 16, 21])
 def test_rows_become_vectors_and_rows_again(evaluated, width, samples, dtype):
     """Every entry of every sample comes from its own place and goes to it, for all ways to read and write rows."""
     x = np.arange(samples * width, dtype=dtype).reshape(samples, width)
