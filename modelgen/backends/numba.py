@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from modelgen.backends import elementary, native, translation, transposition, vectors
 from modelgen.backends.host import Array, HostKernels
@@ -29,7 +30,7 @@ from modelgen.program import Function, Program
 _HELPERS = {each.__name__: each for each in (elementary.sign, elementary.minimum, elementary.maximum)}
 _REALS = {"float64": "double", "float32": "float"}
 _NAME = re.compile(r"\bt\d+[sc]?\b")
-_buffer = (ctypes.c_char * 0).from_buffer
+_buffer: Callable[[Any], object] = (ctypes.c_char * 0).from_buffer
 
 
 def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
