@@ -80,7 +80,7 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(6, 4), constrained_layout=True)
+    figure, axes = plt.subplots(figsize=(6.5, 4.5), layout="constrained")
     for key, label, style in (
         ("naive", "closed form, differentiated", "s--"),
         ("naive_cse", "the same after a search for common subexpressions", "^--"),
@@ -96,7 +96,7 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
     axes.set(xlabel="links of a planar chain", ylabel="operations of the Hamiltonian gradient")
     axes.set_xticks(links, map(str, links))
     axes.minorticks_off()
-    axes.legend()
+    figure.legend(loc="outside upper center", fontsize="small", ncols=2)
     figure.savefig(path, dpi=120)
 
 
