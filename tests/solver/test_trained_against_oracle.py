@@ -28,5 +28,6 @@ def test_trained_value_and_policy_against_the_grid(algorithm: str, iterations: i
     at_nodes = exact.nodes[0, :-1].reshape(-1).float()
     assert float((learned(x)[0] - at_nodes).abs().mean() / at_nodes.abs().mean()) < 0.03
     starts = sample_starts(nominal, 100, EVALUATION_SEED)
-    returns = [float(rollouts(nominal, controller(nominal, v), starts.clone()).returns.mean()) for v in (learned, exact)]
+    policies = [controller(nominal, value) for value in (learned, exact)]
+    returns = [float(rollouts(nominal, act, starts.clone()).returns.mean()) for act in policies]
     assert abs(returns[0] / returns[1] - 1.0) < 0.02
