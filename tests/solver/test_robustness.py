@@ -69,8 +69,9 @@ def test_statistics_are_those_of_all_rollouts_of_a_group() -> None:
         assert found["success_rate"][point] == pytest.approx(np.mean([run[3, point].mean() for run in samples]))
 
 
-@pytest.mark.parametrize("count", [3, 8, 12])
-def test_intervals_are_those_of_a_bootstrap_over_runs(count: int) -> None:
+# Of few runs the resampled means take few values, so that both must agree closely.
+@pytest.mark.parametrize(("count", "share"), [(4, 0.02), (6, 0.03), (12, 0.06)])
+def test_intervals_are_those_of_a_bootstrap_over_runs(count: int, share: float) -> None:
     samples = draws(count)
     bounds = bootstrap(lambda pooled: statistics(pooled)["return_mean"], samples)
     assert bounds is not None
@@ -78,7 +79,7 @@ def test_intervals_are_those_of_a_bootstrap_over_runs(count: int) -> None:
         means = samples[:, 0, point].mean(1)
         theirs = scipy.stats.bootstrap((means,), np.mean, method="percentile", n_resamples=20000, rng=1)
         width = theirs.confidence_interval.high - theirs.confidence_interval.low
-        np.testing.assert_allclose(bounds[:, point], theirs.confidence_interval, atol=0.06 * width)
+        np.testing.assert_allclose(bounds[:, point], theirs.confidence_interval, atol=share * width)
         assert width > 2.0 * 1.96 * 1.0 / np.sqrt(7 * count)  # wider than rollouts that were all independent
 
 
