@@ -12,7 +12,7 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from modelgen.errors import ModelError, suggestion
-from solver.commands import FAILED, INTERRUPTED, USAGE, baseline, evaluate, plot, robustness, train
+from solver.commands import FAILED, INTERRUPTED, USAGE, baseline, evaluate, limit, plot, robustness, train
 from solver.errors import DivergenceError, SolverError
 
 
@@ -29,6 +29,7 @@ COMMANDS = {
     "train": Command(train.Train, train.run, train.defaults),
     "baseline": Command(baseline.Baseline, baseline.run, baseline.defaults),
     "evaluate": Command(evaluate.Evaluate, evaluate.run),
+    "limit": Command(limit.Limit, limit.run),
     "robustness": Command(robustness.Options, robustness.run),
     "plot": Command(plot.Plot, plot.run),
 }
