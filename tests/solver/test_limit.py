@@ -100,9 +100,18 @@ def test_an_unknown_action_cost() -> None:
         action_cost("cubic", (1.0,), (1.0,))
 
 
+def moved(start: tuple[float, ...]) -> CompiledRobot:
+    """The pendulum with another mean start."""
+    robot = modelgen.load("pendulum", backend="casadi")
+    robot.metadata = dataclasses.replace(
+        robot.metadata, task=dataclasses.replace(robot.metadata.task, start_mean=start)
+    )
+    return robot
+
+
 def test_a_motion_of_the_pendulum_replayed_by_the_evaluation(load: Callable[[str], CompiledRobot]) -> None:
     """The evaluation gives the optimal inputs the same return, and smooth changes of them a lower one."""
-    problem = Problem(modelgen.load("pendulum", backend="casadi"), seconds=1.2)
+    problem = Problem(moved((0.4, 0.0)), seconds=1.0)
     found = problem.solve(straight(problem))
     assert found is not None
     game = Game(load("pendulum"), NO_ADVERSARY)
@@ -116,24 +125,15 @@ def test_a_motion_of_the_pendulum_replayed_by_the_evaluation(load: Callable[[str
             return u, game.action_cost.cost(u)
 
         start = torch.tensor(problem.start[None], dtype=torch.float32)
-        return float(rollouts(game, act, start, seconds=1.2).returns[0])
+        return float(rollouts(game, act, start, seconds=1.0).returns[0])
 
     assert replay(found.u) == pytest.approx(found.reward, abs=1e-3)
-    assert replay(np.zeros_like(found.u)) < found.reward - 0.1  # the optimum does something
+    assert replay(np.zeros_like(found.u)) < found.reward - 0.5  # the rod falls
     time = np.linspace(0.0, np.pi, len(found.u))[:, None]
     for cycles in range(1, 5):
         for sign in (-1.0, 1.0):
             change = sign * 0.1 * np.sin(cycles * time)
             assert replay(np.clip(found.u + change, -limit, limit)) < found.reward
-
-
-def moved(start: tuple[float, ...]) -> CompiledRobot:
-    """The pendulum with another mean start."""
-    robot = modelgen.load("pendulum", backend="casadi")
-    robot.metadata = dataclasses.replace(
-        robot.metadata, task=dataclasses.replace(robot.metadata.task, start_mean=start)
-    )
-    return robot
 
 
 def test_a_start_that_leaves_the_limits_has_no_solution() -> None:
