@@ -31,6 +31,9 @@ OPTIONS = {
     "ipopt.mu_init": 1e-4,  # a larger barrier parameter throws a good guess away in its first steps
     "ipopt.bound_relax_factor": 0.0,  # inputs stay strictly within their limits, where barriers are finite
 }
+#: Weights of the squared distance to the guess, then to the solution before: without them the first steps leave a good
+#: guess for an easier motion, such as hanging still.
+PULLS = (1.0, 0.1, 0.01, 0.0)
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,10 @@ class Problem:
         later, cost = self.step.map(k)(casadi.diag(scale) @ x, casadi.diag(casadi.DM(self.input_limits)) @ u)
         following = casadi.horzcat(x[:, 1:], w[(n + m) * k :])
         gaps = casadi.diag(1.0 / scale) @ later - following
-        return casadi.nlpsol("limit", "ipopt", {"x": w, "f": casadi.sum2(cost), "g": casadi.vec(gaps)}, OPTIONS)
+        pull, centre = casadi.MX.sym("pull"), casadi.MX.sym("centre", w.numel())
+        objective = casadi.sum2(cost) + pull * casadi.sumsqr(w - centre)
+        program = {"x": w, "p": casadi.vertcat(pull, centre), "f": objective, "g": casadi.vec(gaps)}
+        return casadi.nlpsol("limit", "ipopt", program, OPTIONS)
 
     def solve(self, guess: Guess) -> Trajectory | None:
         """The local optimum that IPOPT finds from a guess; None when it finds none."""
@@ -127,10 +133,13 @@ class Problem:
         lower = -upper
         n = len(self.state_limits)
         lower[:n] = upper[:n] = first[:n] = self.start / self.state_limits
-        result = self._solver(x0=first, lbx=lower, ubx=upper, lbg=0.0, ubg=0.0)
+        w = first
+        for pull in PULLS:
+            given = np.append(pull, w)
+            result = self._solver(x0=w, p=given, lbx=lower, ubx=upper, lbg=0.0, ubg=0.0)
+            w = np.asarray(result["x"]).ravel()
         if not self._solver.stats()["success"]:
             return None
-        w = np.asarray(result["x"]).ravel()
         columns = w[:-n].reshape(self.periods, -1)
         x = np.vstack([columns[:, :n], w[-n:]]) * self.state_limits
         return Trajectory(x, columns[:, n:] * self.input_limits, -float(result["f"]), guess.name)

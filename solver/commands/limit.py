@@ -45,6 +45,8 @@ def run(options: Limit) -> None:
             "worth its cost. Lengthen the horizon, raise the input limit, or look further with --guesses.",
             file=sys.stderr,
         )
+    if found.gap is not None and found.gap < 0.0:
+        print("warning: no search found a motion as good as the run's own; give more --guesses.", file=sys.stderr)
     about = {"subject": options.subject, "robot": found.robot, "parameters": found.parameters}
     if options.json:
         print(json.dumps(about | found.results(), indent=2))

@@ -186,7 +186,6 @@ def test_limit_of_a_robot_that_does_not_arrive(generated: str, capsys: Capture) 
         (["pendulum", "--guesses", "-1"], "--guesses is -1"),
         (["pendulum", "--seed", "-1"], "--seed is -1"),
         (["pendulum", "--set", "mas=2"], "did you mean 'mass'"),
-        (["tests/solver"], "is no run folder"),
     ],
 )
 def test_mistakes(words: list[str], message: str, capsys: Capture) -> None:
@@ -194,3 +193,8 @@ def test_mistakes(words: list[str], message: str, capsys: Capture) -> None:
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err
+
+
+def test_a_folder_without_a_run(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["limit", str(tmp_path)]) == 2
+    assert "is no run folder" in capsys.readouterr().err
