@@ -67,7 +67,7 @@ def action_cost(name: str, weights: Sequence[float], limits: Sequence[float]) ->
         s = u / limit
         return r * limit**2 * ((1.0 + s) * casadi.log1p(s) + (1.0 - s) * casadi.log1p(-s))
 
-    costs = {"log_cos": log_cos, "tanh": tanh, "quadratic": lambda u: r * u**2}
+    costs: dict[str, Callable[[Any], Any]] = {"log_cos": log_cos, "tanh": tanh, "quadratic": lambda u: r * u**2}
     if name not in costs:
         raise SolverError(f"unknown action cost '{name}'; known are {', '.join(sorted(costs))}")
     return lambda u: casadi.sum1(costs[name](u))
@@ -106,7 +106,9 @@ class Problem:
         later = x
         for _ in range(self.task.simulation_rate // self.task.control_rate):
             later = later + dynamics(later, u, theta) / self.task.simulation_rate
-        cost = (state_cost(x, theta)[0] + cost_of(u)) / self.task.control_rate
+        turns = casadi.floor((x + math.pi) / (2.0 * math.pi)) * casadi.DM(~self.clipped)
+        seen = x - 2.0 * math.pi * turns  # a cost need not repeat with the angle; the evaluation wraps angles
+        cost = (state_cost(seen, theta)[0] + cost_of(u)) / self.task.control_rate
         return casadi.Function("step", [x, u], [later, cost], ["x", "u"], ["later", "cost"])
 
     def _program(self) -> Any:
@@ -121,7 +123,7 @@ class Problem:
         gaps = casadi.diag(1.0 / scale) @ later - following
         pull, centre = casadi.MX.sym("pull"), casadi.MX.sym("centre", w.numel())
         objective = casadi.sum2(cost) + pull * casadi.sumsqr(w - centre)
-        program = {"x": w, "p": casadi.vertcat(pull, centre), "f": objective, "g": casadi.vec(gaps)}
+        program: Any = {"x": w, "p": casadi.vertcat(pull, centre), "f": objective, "g": casadi.vec(gaps)}
         return casadi.nlpsol("limit", "ipopt", program, OPTIONS)
 
     def solve(self, guess: Guess) -> Trajectory | None:

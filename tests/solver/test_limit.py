@@ -136,6 +136,15 @@ def test_a_motion_of_the_pendulum_replayed_by_the_evaluation(load: Callable[[str
             assert replay(np.clip(found.u + change, -limit, limit)) < found.reward
 
 
+def test_costs_are_those_of_wrapped_angles() -> None:
+    """The cart-pole's cost has a barrier on the pole's angle, which would punish the second way up."""
+    problem = Problem(modelgen.load("cartpole", backend="casadi"))
+    later, cost = problem.step([0.1, -0.4, 0.3, 1.0], [2.0])
+    turned, same = problem.step([0.1, -0.4 + 2.0 * np.pi, 0.3, 1.0], [2.0])
+    assert float(same) == pytest.approx(float(cost), rel=1e-9)
+    assert np.asarray(turned - later).ravel() == pytest.approx([0.0, 2.0 * np.pi, 0.0, 0.0], abs=1e-9)
+
+
 def test_a_start_that_leaves_the_limits_has_no_solution() -> None:
     """Horizontal and falling at the largest rate: the motor is too weak to keep the rate within its limit."""
     problem = Problem(moved((np.pi / 2, 8.0)), seconds=0.2)
