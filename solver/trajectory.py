@@ -22,7 +22,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 
 Array = NDArray[np.float64]
-OPTIONS = {
+OPTIONS: dict[str, Any] = {
     "ipopt.print_level": 0,
     "ipopt.sb": "yes",
     "print_time": False,
