@@ -166,7 +166,7 @@ class Trainer:
             for optimiser, state in zip(self.optimisers, checkpoint["optimisers"], strict=True):
                 optimiser.load_state_dict(state)
             self.source.restore(checkpoint["visited"])
-        except (RuntimeError, ValueError, TypeError, KeyError) as error:
+        except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
             raise SolverError(
                 "the checkpoint does not fit the settings in run.json, which was edited; put the old settings back "
                 f"or train again ({' '.join(str(error).split())})"
