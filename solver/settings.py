@@ -194,7 +194,7 @@ def fast(metadata: Metadata) -> dict[str, Any]:
     }
     if simple:
         return {**common, "alpha_state": 0.01, "alpha_action": 0.17 * weakest, "adversary_ramp": (0.3, 0.6)}
-    sizes = {"states": 24576, "minibatch": 768, "start_share": 0.02, "learning_rate": 2e-3, "rate_scale": 4.0}
+    sizes = {"states": 16384, "learning_rate": 2e-3, "rate_scale": 4.0}
     return {**common, **sizes, "alpha_state": 0.002, "alpha_action": 0.05 * weakest, "adversary_ramp": (0.4, 0.7)}
 
 
