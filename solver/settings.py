@@ -181,7 +181,7 @@ def fast(metadata: Metadata) -> dict[str, Any]:
     period, crossing = 1.0 / metadata.task.control_rate, _crossing(metadata)
     hold = min(4, max(1, round(0.05 * crossing / period)))
     look_ahead = max(2.0 * period, (0.68 if simple else 0.4) * crossing)
-    iterations = min(200, max(50, math.ceil(2.0 * metadata.task.horizon / look_ahead)))
+    iterations = min(200, max(48, math.ceil(2.0 * metadata.task.horizon / look_ahead)))
     weakest = min(entry.limit for entry in metadata.inputs)
     common = {
         "iterations": iterations,
@@ -189,11 +189,12 @@ def fast(metadata: Metadata) -> dict[str, Any]:
         "trace_floor": 0.05 if simple else 0.01,
         "holds": (hold, hold, hold, max(1, hold // 2)),
         "modulation": "stationary",
-        "alpha_observation": 0.001,
-        "alpha_parameters": 0.055,
+        "alpha_observation": 0.002,
+        "alpha_parameters": 0.07,
     }
     if simple:
-        return {**common, "alpha_state": 0.01, "alpha_action": 0.17 * weakest, "adversary_ramp": (0.3, 0.6)}
+        grown = {"alpha_state": 0.02, "alpha_action": 0.12 * weakest, "adversary_ramp": (0.3, 0.6)}
+        return {**common, **grown, "states": 12288}
     sizes = {"states": 16384, "learning_rate": 2e-3, "rate_scale": 4.0}
     return {**common, **sizes, "alpha_state": 0.002, "alpha_action": 0.05 * weakest, "adversary_ramp": (0.4, 0.7)}
 
