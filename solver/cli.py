@@ -12,7 +12,7 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from modelgen.errors import ModelError, suggestion
-from solver.commands import FAILED, INTERRUPTED, USAGE, baseline, evaluate, limit, plot, robustness, train
+from solver.commands import FAILED, INTERRUPTED, USAGE, baseline, evaluate, limit, plot, reproduce, robustness, train
 from solver.errors import DivergenceError, SolverError
 
 
@@ -32,6 +32,7 @@ COMMANDS = {
     "limit": Command(limit.Limit, limit.run),
     "robustness": Command(robustness.Options, robustness.run),
     "plot": Command(plot.Plot, plot.run),
+    "reproduce": Command(reproduce.Options, reproduce.run),
 }
 #: Options with several values. The parser would keep the last of two such options without a word.
 LISTS = {
@@ -43,6 +44,9 @@ LISTS = {
     "--holds": "--holds 4 2 1",
     "--adversary-ramp": "--adversary-ramp 0.3 0.6",
     "--points": "--points 21 11",
+    "--robots": "--robots pendulum cartpole",
+    "--seeds": "--seeds 0 1 2",
+    "--methods": '--methods "DP rFVI" SAC-U',
 }
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import torch
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure, FigureBase
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
@@ -62,6 +63,14 @@ def coordinate(game: Game, joint: str | None) -> int:
 
 def value_and_policy(solution: Solution, i: int, result: Rollouts, title: str) -> Figure:
     """Maps of V and of every input over coordinate i and its rate, the other states at the target."""
+    width = 5.2 * (1 + len(solution.game.robot.metadata.inputs))
+    figure = Figure(figsize=(width, 4.2), layout="constrained")
+    draw_value_and_policy(figure, solution, i, result, title)
+    return figure
+
+
+def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result: Rollouts, title: str) -> QuadMesh:
+    """The same in a figure or a part of one. Returns the map of V, whose colour scale is its own."""
     game = solution.game
     states = game.robot.metadata.states
     coordinates = sum(state.kind == "position" for state in states)
@@ -76,8 +85,8 @@ def value_and_policy(solution: Solution, i: int, result: Rollouts, title: str) -
     value, costate = solution.value(x)
     u, _, _ = game.respond(x, costate)
     inputs = game.robot.metadata.inputs
-    figure = Figure(figsize=(5.2 * (1 + len(inputs)), 4.2), layout="constrained")
     axes = np.atleast_1d(figure.subplots(1, 1 + len(inputs), sharey=True))
+    meshes: list[QuadMesh] = []
     maps: list[tuple[str, torch.Tensor, str, float | None]] = [("value V(x)", value, "viridis", None)]
     maps += [(f"policy: {entry.name} [{entry.unit}]", u[:, k], "RdBu", entry.limit) for k, entry in enumerate(inputs)]
     for axis, (label, field, colours, limit) in zip(axes, maps, strict=True):
@@ -90,13 +99,14 @@ def value_and_policy(solution: Solution, i: int, result: Rollouts, title: str) -
             vmax=limit,
             rasterized=True,
         )
+        meshes.append(mesh)
         figure.colorbar(mesh, ax=axis)
         for k in range(result.x.shape[1]):
             axis.plot(*_broken(result.x[:, k, i], states[i].continuous, result.x[:, k, j]), "k", lw=0.7, alpha=0.6)
         axis.set(title=label, xlabel=f"{states[i].name} [{states[i].unit}]")
     axes[0].set_ylabel(f"{states[j].name} [{states[j].unit}]")
     figure.suptitle(title)
-    return figure
+    return meshes[0]
 
 
 def over_time(game: Game, result: Rollouts, title: str) -> Figure:

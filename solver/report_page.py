@@ -1,0 +1,106 @@
+"""A page of results: Markdown with files beside it, and its head, which says how the results were made."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from solver import paper_results
+from solver.baseline_settings import BaselineSettings, baseline_settings
+from solver.experiments import PRESET, Plan
+from solver.reproduce import Runs
+from solver.run_folder import write_atomically
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How the runs were made, for the text."""
+
+    command: str
+    jobs: int
+    threads: int
+
+
+class Page:
+    """Collects Markdown, and writes figures as they come."""
+
+    def __init__(self, plan: Plan, out: Path) -> None:
+        self.plan, self.out = plan, out
+        self.name = f"{plan.experiment}-{plan.budget_name}"
+        self.lines: list[str] = []
+        self.files: list[Path] = []
+
+    def say(self, *lines: str) -> None:
+        """Append lines and an empty one."""
+        self.lines += [*lines, ""]
+
+    def table(self, header: list[str], rows: list[list[str]]) -> None:
+        """Append a table, the first column to the left."""
+        marks = ["---", *["---:"] * (len(header) - 1)]
+        self.say(*("| " + " | ".join(cells) + " |" for cells in [header, marks, *rows]))
+
+    def show(self, figure: Figure, suffix: str, caption: str) -> None:
+        """Write a figure and refer to it."""
+        path = self.out / f"{self.name}{suffix}.png"
+        write_atomically(path, lambda stream: figure.savefig(stream, format="png", dpi=140))
+        self.files.append(path)
+        self.say(f"![{caption}]({path.name})")
+
+    def keep(self, text: str, suffix: str) -> None:
+        """Write another file beside the page."""
+        path = self.out / f"{self.name}{suffix}"
+        write_atomically(path, lambda stream: stream.write(text.encode()))
+        self.files.append(path)
+
+    def write(self) -> list[Path]:
+        """All paths, the text first."""
+        path = self.out / f"{self.name}.md"
+        text = "\n".join(self.lines).rstrip() + "\n"
+        write_atomically(path, lambda stream: stream.write(text.encode()))
+        return [path, *self.files]
+
+
+def head(page: Page, runs: Runs, origin: Origin) -> None:
+    """Command, seeds, machine, and everything in which this is less than the paper's."""
+    plan = page.plan
+    count = len(plan.seeds)
+    page.say(f"# {plan.experiment}, budget {plan.budget_name}")
+    page.say(f"Made by `{origin.command}`.")
+    own, theirs = "seed" if count == 1 else "seeds", paper_results.SEEDS
+    less = f", **fewer than the paper's {theirs}**" if count < theirs else f"; the paper's figures are over {theirs}"
+    page.say(f"- {count} {own} ({', '.join(map(str, plan.seeds))}){less}.")
+    page.say(f"- Machine: {machine()}. At most {origin.jobs} trainings at once, {origin.threads} threads each.")
+    page.say(
+        f"- Our methods are trained with the preset `{PRESET}`, whose admissible sets, networks and look-ahead are not "
+        "the authors'. RTDP draws all its states from rollouts, DP none."
+    )
+    baselines = [t.settings for t in plan.trainings if isinstance(t.settings, BaselineSettings)]
+    for algorithm, steps, hold in sorted({(s.algorithm, s.steps, s.hold) for s in baselines}):
+        usual = baseline_settings(algorithm).steps
+        shorter = f", **shorter than the {usual:,} of `solver baseline`**" if steps < usual else ""
+        page.say(
+            f"- {algorithm.upper()} is trained for {steps:,} actions of {hold} control periods each{shorter}; "
+            "the paper does not print how long its baselines were trained."
+        )
+    failed = {(f.training.robot, f.training.settings): f for f in runs.failures}
+    for training in plan.trainings:
+        if training not in runs.folders:
+            why = "failed" if (training.robot, training.settings) in failed else "was not trained to the end"
+            page.say(f"- **Missing:** {training.method}, {training.robot}, seed {training.seed} {why}.")
+
+
+def machine() -> str:
+    """Cores, memory and processor."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    name = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    cores = os.cpu_count() or 1
+    return f"{cores} {'core' if cores == 1 else 'cores'}, {memory:.0f} GiB of memory, {name}"
