@@ -147,8 +147,8 @@ def _learning(page: Page, runs: Runs, _: Callable[[str], None]) -> None:
 def _ablation(page: Page, runs: Runs, _: Callable[[str], None]) -> None:
     page.say(
         "Curves as in the learning curves, for shares of the admissible set that multiply all four radii of the "
-        "preset. Share 0 is cFVI. Ramped up: the radii grow over the iterations that the preset's `adversary_ramp` names; at "
-        "once: they are full from the first iteration, as in the paper."
+        "preset. Share 0 is cFVI. Ramped up: the radii grow over the iterations that the preset's `adversary_ramp` "
+        "names; at once: they are full from the first iteration, as in the paper."
     )
     page.say(
         "In the paper DP rFVI learns at every share, while RTDP rFVI fails above a share of 0.3 on the cart-pole and "
