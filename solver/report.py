@@ -197,7 +197,7 @@ def _named(group: Group, labels: dict[Path, str]) -> Group:
 def _masses(page: Page, found: Robustness) -> None:
     """Lowest over the range, and mean return with success at masses along it."""
     (axis,) = found.axes
-    shown = [k for k in range(len(axis.changes)) if k % 2 == 0 or math.isclose(axis.changes[k], 1.3)]
+    shown = [k for k in range(len(axis.changes)) if k % 2 == 0 or math.isclose(axis.values[k], axis.nominal)]
     changes = [f"{axis.changes[k]:+.3g} {axis.unit}" if axis.added else f"x{axis.changes[k]:.3g}" for k in shown]
     header = ["mean return (success)", *changes, "lowest mean return", "lowest return of a rollout", "lowest success"]
     rows = []
