@@ -205,8 +205,8 @@ def _run_all(
     codes: dict[Path, int] = {}
     began = time.perf_counter()
     with ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(one, folder): folder for folder in todo}
         try:
+            futures = {pool.submit(one, folder): folder for folder in todo}
             for done in as_completed(futures):
                 folder = futures[done]
                 codes[folder] = done.result()

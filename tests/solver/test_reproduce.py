@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from solver.settings import Settings
 from solver.training import EVALUATION_SEED, start
 
 TINY: dict[str, Any] = {"iterations": 3, "states": 96, "epochs": 1, "minibatch": 48, "trace_decay": 0.8}
-TINY |= {"trace_floor": 0.1, "holds": (2, 1), "members": 2, "layers": 1, "width": 8, "evaluate_every": 1}
+TINY |= {"trace_floor": 0.1, "holds": (2, 1), "members": 2, "layers": 1, "width": 8, "evaluate_every": 2}
 TINY |= {"episodes": 3, "chunk": 48, "rollouts": 2}
 SMALL = dataclasses.replace(BUDGETS["small"], episodes=3)
 NEVER = (sys.executable, "-c", "raise SystemExit(9)")
@@ -332,7 +333,7 @@ def test_a_call_that_is_interrupted_leaves_no_training_behind(tmp_path: Path) ->
     def interrupt(text: str) -> None:
         announced.append(text)
         if len(announced) == 1:
-            os.kill(os.getpid(), signal.SIGINT)
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     with pytest.raises(KeyboardInterrupt):
         run_plan(plan, tmp_path, 1, interrupt, command=sleeper)
@@ -344,7 +345,7 @@ def test_a_call_that_is_interrupted_leaves_no_training_behind(tmp_path: Path) ->
     ("words", "message"),
     [
         (["table1", "--methods", "SAC-U"], "table1 with --budget small has no method 'SAC-U'"),
-        (["fig-learning", "--methods", "DP rFVl"], "did you mean 'DP rFVI'"),
+        (["fig-learning", "--methods", "DP rFVl"], "Did you mean `DP rFVI`"),
         (["table1", "--seeds", "1", "1"], "--seeds 1 1 names something twice"),
         (["table1", "--seeds", "-1"], "setting seed is -1"),
         (["table1", "--robots", "pendulun"], "pendulum"),
