@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from modelgen.artifact import find, read
 from solver import paper_results
 from solver.baseline_settings import baseline_settings
 from solver.cli import main
@@ -26,7 +27,7 @@ from solver.experiments import BUDGETS, Choice, Plan, make_plan
 from solver.policy import load_controller
 from solver.reproduce import LOG, _arguments, _folder, _key, run_plan
 from solver.run_folder import CHECKPOINT, RUN, load_checkpoint, load_run, read_metrics
-from solver.settings import Settings
+from solver.settings import Settings, fast
 from solver.training import EVALUATION_SEED, start
 
 TINY: dict[str, Any] = {"iterations": 3, "states": 96, "epochs": 1, "minibatch": 48, "trace_decay": 0.8}
@@ -80,11 +81,12 @@ def test_runs_have_the_settings_of_their_methods(trained: Path) -> None:
     assert set(runs) == {
         (algorithm, share, seed) for algorithm in ("cfvi", "rfvi") for share in (0, 1) for seed in (0, 1)
     }
+    usual = fast(read(find("pendulum")).metadata)
     for (_, share, _), settings in runs.items():
         assert {name: getattr(settings, name) for name in TINY} == TINY
         assert settings.start_share == (0.0 if share else 0.05)
-        assert settings.alpha_parameters == 0.15  # the preset's
-        assert settings.adversary_ramp == (0.3, 0.6)
+        for name in ("alpha_state", "alpha_action", "alpha_observation", "alpha_parameters", "adversary_ramp"):
+            assert getattr(settings, name) == usual[name]
 
 
 def all_runs(parent: Path) -> list[Any]:
