@@ -185,11 +185,12 @@ def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings) -> None
     failure: Exception | None = None
     try:
         model.learn(steps, log_interval=2**62, reset_num_timesteps=False)
-    except SolverError:
-        raise
-    except ValueError as error:  # Torch's distributions refuse a mean that is not finite
+    except (SolverError, ValueError) as error:  # weights that are not finite are noticed by the environment or by Torch
         failure = error
-    if failure or not all(bool(torch.isfinite(each).all()) for each in model.policy.parameters()):
+    finite = all(bool(torch.isfinite(each).all()) for each in model.policy.parameters())
+    if finite and isinstance(failure, SolverError):
+        raise failure
+    if failure or not finite:
         raise DivergenceError(
             f"{settings.algorithm} diverged after {model.num_timesteps} actions: its weights are not finite"
             f"{f' ({failure})'.splitlines()[0] if failure else ''}. Train again with a smaller --learning-rate than "

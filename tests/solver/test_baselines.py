@@ -250,6 +250,17 @@ def test_divergence_keeps_the_last_checkpoint(tmp_path: Path) -> None:
     assert load_checkpoint(tmp_path, keys=["steps"])["steps"] == 0
 
 
+def test_divergence_that_the_environment_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def learn(model: Any, *_: Any, **__: Any) -> None:
+        with torch.no_grad():
+            next(iter(model.policy.parameters())).fill_(torch.nan)
+        raise SolverError("actions must be finite numbers")
+
+    monkeypatch.setattr("stable_baselines3.SAC.learn", learn)
+    with pytest.raises(DivergenceError, match="weights are not finite"):
+        train(tmp_path, learning_rate=1e-3)
+
+
 def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> None:
     script = """
         import sys
