@@ -12,7 +12,6 @@ from torch import Tensor
 from solver.errors import SolverError
 from solver.game import Game
 from solver.plants import Nominal, Plant
-from solver.value_function import FrozenValue
 
 SUCCESS_ANGLE = math.radians(5.0)
 SUCCESS_RATE = 0.5  # rad/s
@@ -37,7 +36,7 @@ class Rollouts:
         return self.state_reward + self.action_reward
 
 
-def controller(game: Game, value: FrozenValue) -> Controller:
+def controller(game: Game, value: Callable[[Tensor], tuple[Tensor, Tensor]]) -> Controller:
     """The closed-form policy of a value function."""
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:

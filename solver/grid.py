@@ -32,9 +32,8 @@ class GridValue:
     nodes: Tensor  # (3, K0, K1): V, dV/dx_0, dV/dx_1
     residual: float  # largest |dV/dt| that is left, in units of the reward
 
-    def __call__(self, x: Tensor, workspace: object = None) -> tuple[Tensor, Tensor]:
-        """Linear interpolation of V and of its gradient; takes and ignores `FrozenValue`'s workspace."""
-        del workspace
+    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Linear interpolation of V and of its gradient."""
         share = [2.0 * (x[:, i] - axis[0]) / (axis[-1] - axis[0]) - 1.0 for i, axis in enumerate(self.axes)]
         where = torch.stack([share[1], share[0]], 1)[None, None]
         found = grid_sample(self.nodes[None].to(x), where, mode="bilinear", padding_mode="border", align_corners=True)
