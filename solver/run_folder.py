@@ -48,7 +48,11 @@ def check_words(**named: object) -> None:
 
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Write a file beside `path`, flush it to disk, then move it into place. SolverError when that cannot be."""
+    """Write a file beside `path`, flush it to disk, then move it into place.
+
+    SolverError when that cannot be; KeyboardInterrupt when Ctrl-C came while writing, which torch.save hides behind a
+    RuntimeError about its unfinished archive.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         name = path.with_name(f".{path.name}.{os.getpid()}")
@@ -62,6 +66,8 @@ def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> None:
             name.unlink(missing_ok=True)
             raise
     except (OSError, RuntimeError) as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
         raise SolverError(
             f"cannot write {path}: {error}. The previous file, if there was one, is untouched. "
             "Free some space or give a folder you may write to with --out."

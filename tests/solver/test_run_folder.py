@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import random
@@ -194,6 +195,18 @@ def test_writing_stopped_halfway_keeps_the_old_file(tmp_path: Path) -> None:
         write_atomically(path, stopped)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_ctrl_c_within_torch_save_is_no_full_disk(tmp_path: Path) -> None:
+    class Interrupted(io.BytesIO):
+        def write(self, data: Any) -> int:
+            if self.tell() > 1000:
+                raise KeyboardInterrupt
+            return super().write(data)
+
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(tmp_path / "file", lambda _: torch.save({"a": torch.zeros(1000)}, Interrupted()))
+    assert not list(tmp_path.iterdir())
 
 
 def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
