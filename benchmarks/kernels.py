@@ -108,7 +108,7 @@ def compare(name: str, function: str, dtype: str, batch: int, rounds: int) -> li
         if threads() > 1:
             candidates[f"casadi map, {threads()} threads"] = casadi_map(single, arrays, batch, threads())
         if shutil.which("gcc"):
-            candidates["casadi C, gcc -O3"] = casadi_c(single, arrays, batch, threads())
+            candidates["casadi C, gcc -O3"] = casadi_c(single, arrays, batch)
         model = stated(name)
         if function == "hamiltonian_gradient" and model.links and importlib.util.find_spec("pinocchio"):
             candidates["pinocchio computeABADerivatives"] = pinocchio_derivatives(model)

@@ -20,7 +20,7 @@ from typing import Any
 from modelgen.backends import elementary, native, translation, transposition, vectors
 from modelgen.backends.host import Array, HostKernels
 from modelgen.backends.source import Dialect, listing
-from modelgen.backends.threads import chunk_count, run_chunks
+from modelgen.backends.threads import run_chunks
 from modelgen.graph import Graph, Node
 from modelgen.manifest import Manifest
 from modelgen.metadata import Metadata
@@ -110,6 +110,7 @@ class NumbaKernels(HostKernels):
         self._module = module
         self._real = _REALS[dtype]
         self._parallel = parallel
+        self._operations = manifest.operations
         self._compiled: dict[tuple[str, bool], Callable[..., None]] = {}
 
     def _run(self, function: str, arrays: dict[str, Array], results: Sequence[Array], samples: int) -> None:
@@ -118,9 +119,8 @@ class NumbaKernels(HostKernels):
         shared = arrays["theta"].ndim == 1
         kernel = self._compiled.get((function, shared)) or self._kernel(function, shared)
         addresses = [_address(array) for array in (*inputs, *results)]
-        count = chunk_count(samples) if self._parallel else 1
-        if count > 1:
-            run_chunks(lambda first, last: kernel(first, last, *addresses), samples, count)
+        if samples and self._parallel:
+            run_chunks(lambda first, last: kernel(first, last, *addresses), samples, self._operations[function])
         elif samples:
             kernel(0, samples, *addresses)
 

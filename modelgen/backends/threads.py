@@ -9,8 +9,10 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-#: Below this many samples a thread, handing work over costs more than it saves.
-_FEWEST = 512
+#: Below so many operations a thread, about 0.1 ms, handing work over costs more than it saves.
+_FEWEST = 4_000_000
+#: Operations that the calling thread does while the others wake up.
+_HEAD_START = 1_000_000
 
 _pool: ThreadPoolExecutor | None = None
 
@@ -23,14 +25,14 @@ def threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def chunk_count(samples: int) -> int:
-    """How many threads pay for this many samples."""
-    return max(1, min(threads(), samples // _FEWEST))
+def run_chunks(chunk: Callable[[int, int], None], samples: int, operations: int) -> None:
+    """Call chunk(start, stop) on ranges that cover all samples, at once on as many threads as pay for the operations.
 
-
-def run_chunks(chunk: Callable[[int, int], None], samples: int, count: int) -> None:
-    """Call chunk(start, stop) `count` times at once, so that the ranges cover all samples."""
-    bounds = [samples * k // count for k in range(count + 1)]
+    `operations` is the number a sample takes.
+    """
+    count = max(1, min(threads(), samples * operations // _FEWEST))
+    first = min(samples, _HEAD_START // operations) if count > 1 else 0
+    bounds = [0, *(first + (samples - first) * k // count for k in range(1, count + 1))]
     jobs = [_workers().submit(chunk, bounds[k], bounds[k + 1]) for k in range(1, count)]
     chunk(bounds[0], bounds[1])
     for job in jobs:

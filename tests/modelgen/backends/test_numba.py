@@ -160,14 +160,26 @@ def test_numba_compiles_the_emitted_functions_as_they_are():
             np.testing.assert_allclose(found, right[0], rtol=1e-12, atol=1e-14)
 
 
-def test_threads_give_what_one_gives(artifacts, robot, monkeypatch):
+@pytest.fixture
+def three_threads(monkeypatch):
+    """As if small batches paid for three threads."""
     monkeypatch.setenv("NUMBA_NUM_THREADS", "3")
+    monkeypatch.setattr(threads, "_FEWEST", 1_000)
+    monkeypatch.setattr(threads, "_HEAD_START", 100)
+    monkeypatch.setattr(threads, "_pool", None)
+    yield
+    assert threads._pool is not None
+
+
+@pytest.mark.usefixtures("three_threads")
+def test_threads_give_what_one_gives(artifacts, robot):
     x = np.random.default_rng(0).uniform(-3, 3, (5_001, 2))
     serial = modelgen.load("pendulum", directory=artifacts, parallel=False)
     for together, alone in zip(robot.affine_dynamics(x), serial.affine_dynamics(x), strict=True):
         np.testing.assert_array_equal(together, alone)
 
 
+@pytest.mark.usefixtures("three_threads")
 def test_many_callers_at_once(robot):
     x = np.random.default_rng(0).uniform(-3, 3, (4_096, 2))
     expected = robot.dynamics(x, x[:, :1].copy())
@@ -187,8 +199,8 @@ def _in_child(robot, x, queue):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_child_has_threads_of_its_own(robot, monkeypatch):
-    monkeypatch.setattr(threads, "threads", lambda: 2)
+@pytest.mark.usefixtures("three_threads")
+def test_a_forked_child_has_threads_of_its_own(robot):
     x = np.random.default_rng(0).uniform(-3, 3, (4_096, 2))
     expected = robot.dynamics(x, x[:, :1].copy()).sum()
     context = multiprocessing.get_context("fork")
