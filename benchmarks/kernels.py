@@ -5,14 +5,14 @@
 
 All candidates evaluate the same batch on the same number of threads. Their rounds are interleaved, so that a busy
 machine slows them alike, and medians are reported. `rivals.py` says how each rival is called; Pinocchio, which gives
-derivatives with respect to the state alone, stands beside the Hamiltonian gradient of robots made of links.
+derivatives with respect to the state alone, stands beside the Hamiltonian gradient of robots made of links or shipped
+with an MJCF file.
 Robots that are not shipped (chainN, arm7) are built into a temporary folder.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 import shutil
@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from generate import names, stated
 from machine import gemm_gflops_fp32
-from rivals import casadi_c, casadi_map, pinocchio_derivatives
+from rivals import casadi_c, casadi_map, pinocchio_derivatives, pinocchio_model
 
 import modelgen
 from modelgen.backends.threads import threads
@@ -109,8 +109,8 @@ def compare(name: str, function: str, dtype: str, batch: int, rounds: int) -> li
             candidates[f"casadi map, {threads()} threads"] = casadi_map(single, arrays, batch, threads())
         if shutil.which("gcc"):
             candidates["casadi C, gcc -O3"] = casadi_c(single, arrays, batch)
-        model = stated(name)
-        if function == "hamiltonian_gradient" and model.links and importlib.util.find_spec("pinocchio"):
+        model = pinocchio_model(stated(name)) if function == "hamiltonian_gradient" else None
+        if model is not None:
             candidates["pinocchio computeABADerivatives"] = pinocchio_derivatives(model)
         seconds: dict[str, list[float]] = {label: [] for label in candidates}
         for _ in range(rounds):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import subprocess
 import tempfile
 import time
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from modelgen.backends.threads import run_chunks, threads
+from modelgen.engines import ASSETS
 
 Measure = Callable[[], float]  # seconds per sample
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
@@ -85,18 +87,29 @@ def casadi_c(function: Any, arrays: dict[str, Any], batch: int) -> Measure:
     return measure
 
 
-def pinocchio_derivatives(robot: Any, samples: int = 2_000) -> Measure:
+def pinocchio_model(robot: Any) -> Any:
+    """The same mechanism, from the robot's links or from its MJCF file; None without either or without Pinocchio."""
+    if not importlib.util.find_spec("pinocchio"):
+        return None
+    import pinocchio
+
+    from modelgen.engines.pinocchio import build
+    from modelgen.engines.tree import Description
+
+    if robot.links:
+        nominal = np.array([constant.value for constant in robot.constants if not constant.fixed])
+        return build(Description(robot).tree(nominal))._model
+    mjcf = ASSETS / f"{robot.name}.xml"
+    return pinocchio.buildModelFromMJCF(str(mjcf)) if mjcf.exists() else None
+
+
+def pinocchio_derivatives(model: Any, samples: int = 2_000) -> Measure:
     """computeABADerivatives, called once a sample; the cost of a call that does next to nothing is taken off.
 
     Pinocchio has no batch of them, so the time is divided by the number of threads, as if it scaled perfectly.
     """
     import pinocchio
 
-    from modelgen.engines.pinocchio import build
-    from modelgen.engines.tree import Description
-
-    nominal = np.array([constant.value for constant in robot.constants if not constant.fixed])
-    model = build(Description(robot).tree(nominal))._model
     data = model.createData()
     rows = np.random.default_rng(0).uniform(-1, 1, (3, samples, model.nq))
 

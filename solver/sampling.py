@@ -32,12 +32,18 @@ class StateSource:
         s = self.settings
         own, at_start = round(s.on_policy_share * s.states), round(s.start_share * s.states)
         parts = [self.game.sample_domain(s.states - own - at_start, generator)]
-        parts.append(self.game.sample_starts(at_start, generator))
+        parts.append(self._near_starts(at_start, generator))
         if own > 0:
             self._explore(act, generator)
             index = torch.randint(len(self.visited), (own,), generator=generator, device=generator.device)
             parts.append(self.visited[index])
         return torch.cat(parts)
+
+    def _near_starts(self, size: int, generator: torch.Generator) -> Tensor:
+        """Starts spread by a Gaussian: V needs its shape around them, not at the points alone."""
+        starts = self.game.sample_starts(size, generator)
+        draw = torch.randn(starts.shape, generator=generator, device=generator.device)
+        return self.game.confine(starts + self.settings.start_spread * self.game.state_limits * draw)
 
     def _explore(self, act: Controller, generator: torch.Generator) -> None:
         """Append the states of fresh rollouts from the starts; the oldest leave the buffer."""

@@ -35,6 +35,9 @@ class Settings:
     start_share: float = 0.05
     """Share of the states drawn from the task's start distribution instead: a uniform draw hardly ever comes near the
     starts, where a kink of V, undersampled, can trap the policy."""
+    start_spread: float = 0.05
+    """Standard deviation, as a share of the state limits, of what is added to these starts: a start distribution may be
+    far narrower than the kink around it."""
     on_policy_share: float = 0.0
     """Share of the states drawn from a buffer of the current policy's rollouts: real-time dynamic programming."""
     rollouts: int = 64
@@ -107,7 +110,7 @@ class Settings:
             _require_type(setting.name, str(setting.type), getattr(self, setting.name))
         counts = "iterations states rollouts buffer epochs minibatch loss_power members layers width evaluate_every"
         counts += " episodes threads chunk"
-        amounts = "seed exploration_noise weight_decay position_scale rate_scale"
+        amounts = "seed start_spread exploration_noise weight_decay position_scale rate_scale"
         amounts += " alpha_state alpha_action alpha_observation alpha_parameters"
         least = dict.fromkeys(counts.split(), 1) | dict.fromkeys(amounts.split(), 0)
         for name, bound in least.items():
