@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import modelgen
+from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.settings import Settings
 from solver.training import start
@@ -39,6 +40,29 @@ TINY: dict[str, Any] = {
     "chunk": 80,
 }
 
+SLIDER = '''
+"""A slider whose task is linear-quadratic."""
+from modelgen import Quadratic, Robot
+
+robot = Robot("slider", "A mass on a rail with friction, driven by a force")
+s = robot.prismatic("s", limit=1, rate_limit=3, meaning="position")
+mass = robot.parameter("mass", 1.3, "kg", bounds=(0.5, 2), meaning="mass")
+damping = robot.parameter("damping", 0.4, "N s/m", bounds=(0.1, 1), meaning="friction")
+force = robot.input("force", 10, "N", meaning="drive")
+robot.point_mass(mass, (s, 0))
+robot.damp(s, damping)
+robot.apply(s, force)
+robot.task(
+    state_cost=2 * s**2 + 0.3 * s.rate**2,
+    action_cost=Quadratic(0.3),
+    start=dict(s=(0.5, 0.1)),
+    horizon=3,
+    weight_at_horizon=0.5,
+    control_rate=250,
+    simulation_rate=500,
+)
+'''
+
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
@@ -62,6 +86,15 @@ def load() -> Callable[[str], CompiledRobot]:
 def load64() -> Callable[[str], CompiledRobot]:
     """Serial float64 Numba kernels, for references."""
     return lambda name: _load(name, "float64")
+
+
+@pytest.fixture(scope="session")
+def slider(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The generated/ folder of `slider`, whose optimum the Riccati equation knows."""
+    folder = tmp_path_factory.mktemp("slider")
+    (folder / "slider.py").write_text(SLIDER)
+    assert modelgen_main(["build", str(folder / "slider.py"), "--directory", str(folder / "generated")]) == 0
+    return str(folder / "generated")
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,6 @@ import torch
 from scipy.linalg import solve_continuous_are
 
 import modelgen
-from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game import NO_ADVERSARY, Game, Radii
@@ -22,37 +21,6 @@ from solver.settings import Settings
 from solver.training import start
 
 Load = Callable[[str], CompiledRobot]
-
-SLIDER = '''
-"""A slider whose task is linear-quadratic."""
-from modelgen import Quadratic, Robot
-
-robot = Robot("slider", "A mass on a rail with friction, driven by a force")
-s = robot.prismatic("s", limit=1, rate_limit=3, meaning="position")
-mass = robot.parameter("mass", 1.3, "kg", bounds=(0.5, 2), meaning="mass")
-damping = robot.parameter("damping", 0.4, "N s/m", bounds=(0.1, 1), meaning="friction")
-force = robot.input("force", 10, "N", meaning="drive")
-robot.point_mass(mass, (s, 0))
-robot.damp(s, damping)
-robot.apply(s, force)
-robot.task(
-    state_cost=2 * s**2 + 0.3 * s.rate**2,
-    action_cost=Quadratic(0.3),
-    start=dict(s=(0.5, 0.1)),
-    horizon=3,
-    weight_at_horizon=0.5,
-    control_rate=250,
-)
-'''
-
-
-@pytest.fixture(scope="module")
-def slider(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The generated/ folder of the slider."""
-    folder = tmp_path_factory.mktemp("slider")
-    (folder / "slider.py").write_text(SLIDER)
-    assert modelgen_main(["build", str(folder / "slider.py"), "--directory", str(folder / "generated")]) == 0
-    return folder / "generated"
 
 
 def riccati(game: Game) -> np.ndarray:
@@ -68,7 +36,7 @@ def near_target() -> torch.Tensor:
     return torch.cartesian_prod(torch.linspace(-0.5, 0.5, 11), torch.linspace(-0.6, 0.6, 11))
 
 
-def test_grid_matches_the_riccati_solution(slider: Path) -> None:
+def test_grid_matches_the_riccati_solution(slider: str) -> None:
     game = Game(modelgen.load("slider", dtype="float32", directory=slider, parallel=False), NO_ADVERSARY)
     found = solve(game, (51, 51), tolerance=1e-3, seconds=6.0)
     x = near_target()
@@ -76,7 +44,7 @@ def test_grid_matches_the_riccati_solution(slider: Path) -> None:
     assert float((found(x)[0] - exact).abs().mean() / exact.abs().mean()) < 0.01
 
 
-def test_learned_value_matches_the_riccati_solution(slider: Path, tmp_path: Path) -> None:
+def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path) -> None:
     settings = Settings(
         algorithm="cfvi",
         iterations=32,
@@ -93,11 +61,11 @@ def test_learned_value_matches_the_riccati_solution(slider: Path, tmp_path: Path
         rate_scale=1.0,
         threads=1,
     )
-    start("slider", "fast", settings, tmp_path / "run", str(slider), lambda _: None)
+    start("slider", "fast", settings, tmp_path / "run", slider, lambda _: None)
     game = Game(modelgen.load("slider", dtype="float32", directory=slider, parallel=False), NO_ADVERSARY)
     x = near_target()
     exact = -np.einsum("bi,ij,bj->b", x.numpy(), riccati(game), x.numpy())
-    learned = load_value(tmp_path / "run", str(slider))(x.numpy())[0]
+    learned = load_value(tmp_path / "run", slider)(x.numpy())[0]
     assert np.abs(learned - exact).mean() / np.abs(exact).mean() < 0.01
 
 
