@@ -30,13 +30,21 @@ def source(load: Load, **changes: float) -> StateSource:
 
 def test_shares_of_the_states(load: Load) -> None:
     """The idle pendulum hangs: its rollouts and its starts lie at the bottom, uniform states do not."""
-    quiet = source(load, start_share=0.2, on_policy_share=0.3, exploration_noise=0.0)
+    quiet = source(load, start_share=0.2, start_spread=0.0, on_policy_share=0.3, exploration_noise=0.0)
     x = quiet.draw(idle, torch.Generator().manual_seed(0))
     at_bottom = ((x[:, 0].abs() > 2.8) & (x[:, 1].abs() < 0.6)).float()
     assert x.shape == (1000, 2)
     assert at_bottom[500:].mean() == 1.0
     assert at_bottom[:500].mean() < 0.05
     assert torch.equal(source(load, start_share=0.2).draw(idle, torch.Generator().manual_seed(0))[:500], x[:500])
+
+
+def test_starts_are_spread_by_a_share_of_the_limits(load: Load) -> None:
+    spread = source(load, start_share=1.0, start_spread=0.05).draw(idle, torch.Generator().manual_seed(0))
+    angle = torch.remainder(spread[:, 0], 2.0 * torch.pi) - torch.pi
+    assert spread[:, 0].abs().max() <= torch.pi
+    torch.testing.assert_close(angle.std(), torch.tensor(0.05 * torch.pi), rtol=0.1, atol=0.0)
+    torch.testing.assert_close(spread[:, 1].std(), torch.tensor(0.05 * 8.0), rtol=0.1, atol=0.0)
 
 
 def test_dynamic_programming_visits_nothing(load: Load) -> None:
