@@ -132,7 +132,9 @@ def _environments(robot: str, settings: BaselineSettings, generated: str | None)
     """The training environments; SolverError for a segment that would cut every episode short."""
     s = settings
     share = s.randomize_share if s.randomize else 0.0
-    environments = RobotVectorEnv(robot, s.environments, s.start, share, hold=s.hold, generated=generated)
+    environments = RobotVectorEnv(
+        robot, s.environments, start=s.start, randomize=share, hold=s.hold, generated=generated
+    )
     least = s.environments * environments.episodes.length
     if s.evaluate_every < least:
         raise SolverError(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 import torch
@@ -121,6 +121,22 @@ def features(game: Game, x: Tensor) -> Tensor:
     return torch.stack(columns, 1)
 
 
+class Options(TypedDict, total=False):
+    """What both environments take by name beside the robot; the defaults are `_prepare`'s.
+
+    start, randomize, hold: as in Episodes. seconds: length of an episode, the task's horizon by default. observation:
+    `features` (see above) or `state`, SI units. generated: folder of artifacts. render_mode: None or `rgb_array`.
+    """
+
+    start: Start
+    randomize: float
+    seconds: float | None
+    hold: int
+    observation: Observation
+    generated: str | None
+    render_mode: str | None
+
+
 class _Robot:
     """What both environments share: the episodes and the spaces."""
 
@@ -128,15 +144,15 @@ class _Robot:
         self,
         size: int,
         robot: str,
-        start: Start,
-        randomize: float,
-        seconds: float | None,
-        hold: int,
-        observation: Observation,
-        generated: str | None,
-        render_mode: str | None,
+        start: Start = "gaussian",
+        randomize: float = 0.0,
+        seconds: float | None = None,
+        hold: int = 1,
+        observation: Observation = "features",
+        generated: str | None = None,
+        render_mode: str | None = None,
     ) -> tuple[Box, Box]:
-        """Load the robot; returns the spaces of one observation and one action."""
+        """Load the robot; returns the spaces of one observation and one action. SolverError for a bad option."""
         if render_mode not in (None, *METADATA["render_modes"]):
             raise SolverError(f"render_mode is {render_mode!r}; choices are None and 'rgb_array'")
         if observation not in get_args(Observation):
@@ -168,24 +184,13 @@ def _no_options(options: dict[str, Any] | None) -> None:
 
 
 class RobotEnv(gymnasium.Env[Array, Array], _Robot):
-    """One robot. See RobotVectorEnv for the arguments."""
+    """One robot, with one episode at a time."""
 
     metadata: dict[str, Any] = METADATA
 
-    def __init__(
-        self,
-        robot: str,
-        start: Start = "gaussian",
-        randomize: float = 0.0,
-        seconds: float | None = None,
-        hold: int = 1,
-        observation: Observation = "features",
-        generated: str | None = None,
-        render_mode: str | None = None,
-    ) -> None:
-        spaces = self._prepare(1, robot, start, randomize, seconds, hold, observation, generated, render_mode)
-        self.observation_space, self.action_space = spaces
-        self.render_mode = render_mode
+    def __init__(self, robot: str, **options: Unpack[Options]) -> None:
+        self.observation_space, self.action_space = self._prepare(1, robot, **options)
+        self.render_mode = options.get("render_mode")
         self.metadata = {**self.metadata, "render_fps": self.game.robot.metadata.task.control_rate}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
@@ -209,30 +214,17 @@ class RobotEnv(gymnasium.Env[Array, Array], _Robot):
 class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
     """num_envs copies of a robot, simulated together.
 
-    start, randomize, hold: as in Episodes. seconds: length of an episode, the task's horizon by default. observation:
-    `features` (see above) or `state`, SI units. generated: folder of artifacts. Environment i of a vector that was
-    reset with `seed` is the RobotEnv that was reset with `seed + i`. An episode at its end starts anew in the same
-    step; infos["final_obs"] holds its last observation.
+    Environment i of a vector that was reset with `seed` is the RobotEnv that was reset with `seed + i`. An episode at
+    its end starts anew in the same step; infos["final_obs"] holds its last observation.
     """
 
     metadata: dict[str, Any] = VECTOR_METADATA
 
-    def __init__(
-        self,
-        robot: str,
-        num_envs: int = 1,
-        start: Start = "gaussian",
-        randomize: float = 0.0,
-        seconds: float | None = None,
-        hold: int = 1,
-        observation: Observation = "features",
-        generated: str | None = None,
-        render_mode: str | None = None,
-    ) -> None:
+    def __init__(self, robot: str, num_envs: int = 1, **options: Unpack[Options]) -> None:
         if num_envs < 1:
             raise SolverError(f"num_envs is {num_envs}; give at least 1")
-        spaces = self._prepare(num_envs, robot, start, randomize, seconds, hold, observation, generated, render_mode)
-        self.num_envs, self.render_mode = num_envs, render_mode
+        spaces = self._prepare(num_envs, robot, **options)
+        self.num_envs, self.render_mode = num_envs, options.get("render_mode")
         self.single_observation_space, self.single_action_space = spaces
         self.observation_space, self.action_space = (batch_space(space, num_envs) for space in spaces)
         self.metadata = {**self.metadata, "render_fps": self.game.robot.metadata.task.control_rate}

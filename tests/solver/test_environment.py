@@ -19,7 +19,7 @@ gymnasium = pytest.importorskip("gymnasium")
 
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
-from solver.environment import NAMESPACE, RobotEnv, RobotVectorEnv, features, register  # noqa: E402
+from solver.environment import NAMESPACE, Options, RobotEnv, RobotVectorEnv, features, register  # noqa: E402
 
 PENDULUM = f"{NAMESPACE}/pendulum-v0"
 
@@ -88,7 +88,7 @@ def test_a_vector_is_its_single_environments_bit_for_bit(robot: str) -> None:
 
 def test_rewards_are_the_evaluations() -> None:
     """An episode of random actions is worth what solver.evaluation says of the same inputs."""
-    env = RobotVectorEnv("cartpole", 4, "uniform")
+    env = RobotVectorEnv("cartpole", 4, start="uniform")
     env.reset(seed=1)
     x, game, length = env.episodes.x.clone(), env.game, env.episodes.length
     moves = actions(env.action_space, length)
@@ -107,7 +107,7 @@ def test_rewards_are_the_evaluations() -> None:
 
 
 def test_held_actions_are_worth_their_periods() -> None:
-    one, four = RobotEnv("pendulum", "uniform"), RobotEnv("pendulum", "uniform", hold=4)
+    one, four = (RobotEnv("pendulum", start="uniform", hold=hold) for hold in (1, 4))
     assert np.array_equal(one.reset(seed=2)[0], four.reset(seed=2)[0])
     seen, reward, *_ = four.step(np.array([0.4]))
     steps = [one.step(np.array([0.4])) for _ in range(4)]
@@ -135,17 +135,18 @@ def test_the_same_seed_is_the_same_episode_and_another_is_not() -> None:
         seen += [env.step(move)[0] for move in actions(env.action_space, 8)]
         return np.stack(seen)
 
-    env = RobotVectorEnv("pendulum", 2, "uniform", randomize=0.1, seconds=0.04)
+    options: Options = {"start": "uniform", "randomize": 0.1, "seconds": 0.04}
+    env = RobotVectorEnv("pendulum", 2, **options)
     first = run(3, env)
     again = run(None, env)
     assert np.array_equal(run(3, env), first)
-    assert np.array_equal(run([3, 4], RobotVectorEnv("pendulum", 2, "uniform", 0.1, 0.04)), first)
+    assert np.array_equal(run([3, 4], RobotVectorEnv("pendulum", 2, **options)), first)
     assert not np.array_equal(again, first)
     assert not np.array_equal(run(4, env), first)
 
 
 def test_starts_are_the_tasks_or_fill_the_domain() -> None:
-    gaussian, uniform = (RobotVectorEnv("cartpole", 4000, start) for start in ("gaussian", "uniform"))
+    gaussian, uniform = (RobotVectorEnv("cartpole", 4000, start=start) for start in ("gaussian", "uniform"))
     gaussian.reset(seed=0)
     task = gaussian.game.robot.metadata.task
     error = gaussian.episodes.x - torch.tensor(task.start_mean)
