@@ -192,14 +192,14 @@ def fast(metadata: Metadata) -> dict[str, Any]:
         "trace_floor": 0.05 if simple else 0.01,
         "holds": (hold, hold, hold, max(1, hold // 2)),
         "modulation": "stationary",
-        "alpha_observation": 0.002,
-        "alpha_parameters": 0.07,
+        "alpha_observation": 0.001,
     }
     if simple:
-        grown = {"alpha_state": 0.02, "alpha_action": 0.12 * weakest, "adversary_ramp": (0.3, 0.6)}
-        return {**common, **grown, "states": 12288}
+        radii = {"alpha_state": 0.04, "alpha_action": round(0.18 * weakest, 9), "alpha_parameters": 0.02}
+        return {**common, **radii, "adversary_ramp": (0.3, 0.6), "states": 12288}
+    radii = {"alpha_state": 0.002, "alpha_action": round(0.05 * weakest, 9), "alpha_parameters": 0.055}
     sizes = {"states": 16384, "learning_rate": 2e-3, "rate_scale": 4.0}
-    return {**common, **sizes, "alpha_state": 0.002, "alpha_action": 0.05 * weakest, "adversary_ramp": (0.4, 0.7)}
+    return {**common, **radii, **sizes, "adversary_ramp": (0.4, 0.7)}
 
 
 def _crossing(metadata: Metadata) -> float:
