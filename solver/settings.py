@@ -100,7 +100,7 @@ class Settings:
     """cpu uses the Numba kernels, cuda the Torch kernels."""
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Worker threads on the CPU. Results do not depend on it."""
-    chunk: int = 1024
+    chunk: int = 2560
     """States whose targets are computed together: small enough to stay in cache on a CPU. Part of the random
     stream, so results depend on it."""
 
@@ -198,7 +198,7 @@ def fast(metadata: Metadata) -> dict[str, Any]:
         radii = {"alpha_state": 0.04, "alpha_action": round(0.185 * weakest, 9), "alpha_parameters": 0.02}
         return {**common, **radii, "adversary_ramp": (0.3, 0.6), "states": 10240}
     radii = {"alpha_state": 0.002, "alpha_action": round(0.05 * weakest, 9), "alpha_parameters": 0.055}
-    sizes = {"states": 16384, "learning_rate": 2e-3, "rate_scale": 4.0}
+    sizes = {"states": 15360, "learning_rate": 2e-3, "rate_scale": 4.0}
     return {**common, **radii, **sizes, "adversary_ramp": (0.4, 0.7)}
 
 
