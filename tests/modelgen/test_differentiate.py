@@ -99,6 +99,23 @@ def test_system_whose_solution_has_a_constant_row(constant):
     np.testing.assert_allclose([float(value) for value in found], expected * 2, rtol=1e-12)
 
 
+def test_rates_that_are_the_same_node_both_count():
+    """Two rows of xdot are v[0]: dH/dv[0] has both their costates."""
+    equations = mechanisms.dense()
+    v = equations.velocities
+    built = program(
+        mechanism(type(equations)(**{**vars(equations), "coordinate_rates": type(equations.force)([v[0], v[0], v[2]])}))
+    )
+    function = built.function("hamiltonian_gradient")
+    (gradient,) = [output.entries for output in function.outputs if output.name == "dH_dx"]
+    (costate,) = [argument.entries for argument in function.arguments if argument.name == "costate"]
+    names = [built.graph.operations[node].name for argument in function.arguments for node in argument.entries]
+    values = dict.fromkeys(names, 0.3) | {built.graph.operations[node].name: 0.0 for node in costate}
+    values |= {built.graph.operations[node].name: value for node, value in zip(costate, (0.7, -0.2, 0.4), strict=False)}
+    found = [float(value) for value in evaluate(built.graph, gradient, values)]
+    assert found == pytest.approx([0, 0, 0, 0.5, 0, 0.4], abs=1e-15)
+
+
 def test_a_constant_has_no_derivative_node(dense):
     graph = dense.graph
     jacobians = {output.name: output for output in dense.function("jacobians").outputs}

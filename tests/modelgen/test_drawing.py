@@ -109,6 +109,20 @@ def test_point_masses_are_joined(tmp_path):
     np.testing.assert_allclose(drawing(robot, tmp_path).segments([[0.5, 0, 0, 0]]), [[[[0.5, 0], [0.5, -1]]]])
 
 
+def test_every_parameter_is_drawn_where_it_is_given(tmp_path):
+    robot = Robot("ellipse")
+    q = robot.revolute("q", continuous=True, rate_limit=2)
+    width, mass, height = (
+        robot.parameter(*one, tolerance=0.5) for one in (("width", 1, "m"), ("mass", 1, "kg"), ("height", 1, "m"))
+    )
+    bob = (width * sin(q), height * cos(q))
+    robot.point_mass(mass, bob)
+    robot.draw(line=((0, 0), bob))
+    robot.apply(q, robot.input("torque", 5, "N m"))
+    segments = drawing(robot, tmp_path).segments([[np.pi / 6, 0.0]], np.array([0.3, 4.0, 0.7]))
+    np.testing.assert_allclose(segments, [[[[0, 0], [0.15, 0.7 * 3**0.5 / 2]]]])
+
+
 def test_energies_alone_say_nothing_of_a_place(tmp_path):
     robot = Robot("energies")
     s = robot.prismatic("s", limit=1, rate_limit=2)

@@ -73,6 +73,17 @@ def test_names_are_identifiers_and_different():
     assert not {"x", "lambda", "t1", "c12"} & set(made)
 
 
+def test_a_state_named_as_a_costate_is_another_symbol():
+    equations = mechanisms.pendulum()
+    rate = sp.Symbol("costate_angle", real=True)
+    fields = {
+        name: value.subs(v, rate) if name in ("coordinate_rates", "state_cost") else value
+        for name, value in vars(equations).items()
+    }
+    made = mechanism(type(equations)(**{**fields, "velocities": (rate,)}))
+    assert len({*made.x.entries, *made.u.entries, *made.costate.entries, *made.theta.entries}) == 2 + 1 + 2 + 2
+
+
 def test_definitions_are_used_in_their_order(exact):
     at = exact("dense")
     made = mechanism(mechanisms.dense())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -98,3 +99,34 @@ def test_fit_does_not_depend_on_the_number_of_threads() -> None:
         results.append((loss, [p.detach().clone() for p in ensemble.parameters()]))
     assert results[0][0] == results[1][0]
     assert all(torch.equal(a, b) for a, b in zip(results[0][1], results[1][1], strict=True))
+
+
+def test_every_member_draws_its_own_minibatches() -> None:
+    """Members that start equal part, and the same seed parts them again in the same way."""
+    fitted = []
+    for _ in range(2):
+        ensemble = make(2)
+        ensemble.factors[1].load_state_dict(ensemble.factors[0].state_dict())
+        x, data = samples(ensemble)
+        optimisers = [make_optimiser(m, 1e-3, 0.0, False) for m in ensemble.factors]
+        with ThreadPoolExecutor(1) as workers:
+            fit_ensemble(ensemble, optimisers, x, data.target, Fit(1, 5, 1.0), 3, workers)
+        fitted.append([m.weights[1].detach() for m in ensemble.factors])
+    assert not torch.equal(*fitted[0])
+    assert all(torch.equal(a, b) for a, b in zip(*fitted, strict=True))
+
+
+@pytest.mark.parametrize("amsgrad", [False, True])
+def test_steps_are_adams_with_an_l2_penalty(amsgrad: bool) -> None:
+    """The recursion of Kingma and Ba, or of Reddi et al., for one weight; the penalty is part of the gradient."""
+    member = torch.nn.Linear(1, 1, bias=False).double()
+    optimiser = make_optimiser(member, 0.1, 0.5, amsgrad)  # type: ignore[arg-type]
+    weight, mean, square, largest = member.weight.item(), 0.0, 0.0, 0.0
+    for k, slope in enumerate([3.0, -0.2, 0.1, 0.3], 1):
+        member.weight.grad = torch.full_like(member.weight, slope)
+        optimiser.step()
+        gradient = slope + 0.5 * weight
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2
+        largest = max(largest, square) if amsgrad else square
+        weight -= 0.1 * mean / (1.0 - 0.9**k) / (math.sqrt(largest / (1.0 - 0.999**k)) + 1e-8)
+        assert member.weight.item() == pytest.approx(weight, rel=1e-12)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -61,6 +62,7 @@ def test_policy_maximises_the_hamiltonian_over_a_grid_of_inputs(load: Load, load
     game, robot = Game(load(name), NO_ADVERSARY), load64(name)
     x, costate = sampled(game, 6)
     u, cost, _ = game.respond(x, costate)
+    torch.testing.assert_close(cost, game.action_cost.cost(u), rtol=1e-4, atol=1e-6)
     axes = [torch.linspace(-limit, limit, 301) for limit in game.input_limits.tolist()]
     grid = torch.cartesian_prod(*axes).reshape(-1, len(axes))
     grid_cost = game.action_cost.cost(grid).double().numpy()
@@ -137,6 +139,30 @@ def test_model_adversary_stays_within_the_parameter_bounds(load: Load) -> None:
     assert move.theta is not None
     assert float(move.theta.min()) == pytest.approx(0.5)
     assert float(move.theta.max()) == pytest.approx(1.9)
+
+
+def test_the_sign_of_a_parameter_changes_nothing(load: Load) -> None:
+    """The pendulum written in minus its parameters has the same worst case."""
+    robot = load("pendulum")
+
+    def gradient(*arguments: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        dx, du, dtheta = robot.hamiltonian_gradient(*arguments)
+        return dx, du, -dtheta
+
+    mirrored = SimpleNamespace(
+        metadata=robot.metadata,
+        state_limits=robot.state_limits,
+        input_limits=robot.input_limits,
+        nominal_parameters=-np.asarray(robot.nominal_parameters),
+        parameter_bounds=-np.asarray(robot.parameter_bounds)[:, ::-1],
+        affine_dynamics=robot.affine_dynamics,
+        hamiltonian_gradient=gradient,
+    )
+    theta, same = (played(Game(each, RADII))[2].theta for each in (robot, mirrored))  # type: ignore[arg-type]
+    assert theta is not None
+    assert same is not None
+    torch.testing.assert_close(same, -theta)
+    assert not torch.equal(theta, Game(robot, RADII).theta.expand_as(theta))
 
 
 @robots

@@ -100,6 +100,17 @@ def test_every_adversary_lowers_the_value(load: Load) -> None:
         assert bool((worse < nominal).all()), name
 
 
+def test_a_mirrored_pendulum_is_worth_the_same(load: Load) -> None:
+    """V(x) = V(-x) and grad V(x) = -grad V(-x), also between the last node and the seam at pi."""
+    found = solve(Game(load("pendulum"), NO_ADVERSARY), (41, 41), seconds=1.0)
+    step = 2.0 * math.pi / 41
+    angles = torch.tensor([0.3, 1.4, math.pi - step, math.pi - 0.6 * step, math.pi - 0.3 * step])
+    x = torch.cartesian_prod(angles, torch.tensor([-7.0, -2.5, -0.4, 0.0, 1.0, 4.0, 8.0]))
+    (value, slope), (mirrored, opposite) = found(x), found(-x)
+    torch.testing.assert_close(mirrored, value, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(opposite, -slope, rtol=1e-3, atol=1e-3)
+
+
 def test_robots_with_more_joints_are_refused(load: Load) -> None:
     with pytest.raises(SolverError, match=r"one coordinate and its rate; cartpole has 4 states"):
         solve(Game(load("cartpole"), NO_ADVERSARY), (21, 21))

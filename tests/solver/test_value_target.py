@@ -43,10 +43,14 @@ def test_weights_are_geometric_and_sum_to_one(trace: Trace) -> None:
 
 
 @pytest.mark.parametrize(("decay", "floor", "periods"), [(0.85, 1e-4, 1), (0.97, 1e-2, 1), (0.97, 1e-2, 4)])
-def test_the_last_weight_is_the_floor_to_one_step(decay: float, floor: float, periods: int) -> None:
+def test_the_target_ends_where_the_next_weight_is_below_the_floor(decay: float, floor: float, periods: int) -> None:
     *_, last = Trace(decay, floor, periods).weights()
-    step = decay**periods
-    assert floor * step <= last <= floor / step
+    assert last * decay**periods <= floor < last
+
+
+def test_the_authors_steps() -> None:
+    """Their N, where (1 - lambda) lambda^N falls to 1e-4: 45 for the pendulum and 66 for the others."""
+    assert [Trace(decay, 1e-4 / (1.0 - decay), 1).steps for decay in (0.85, 0.9)] == [45, 66]
 
 
 def naive_targets(x: Tensor, value: FrozenValue, game: Game, trace: Trace, rho: float) -> np.ndarray:

@@ -231,6 +231,8 @@ def test_tensors_share_their_memory(robot):
 
 X = np.zeros((4, 2))
 U = np.zeros((4, 1))
+LOCKED = np.zeros((4, 2))
+LOCKED.flags.writeable = False
 
 
 @pytest.mark.parametrize(
@@ -247,16 +249,24 @@ U = np.zeros((4, 1))
         ({"x": X, "u": U, "theta": np.ones((3, 2))}, "`theta` has 3 rows"),
         ({"x": torch.zeros(4, 2, dtype=torch.float64, requires_grad=True), "u": U}, "requires a gradient"),
         ({"x": torch.zeros(4, 2, dtype=torch.float64, device="meta"), "u": U}, "tensor on meta"),
+        ({"x": torch.zeros(4, 2, dtype=torch.float64).to_sparse(), "u": U}, "takes dense CPU tensors"),
         ({"x": X, "u": U, "out": (np.zeros((4, 3)),)}, r"`out` for xdot has shape \(4, 3\)"),
         ({"x": X, "u": U, "out": (np.zeros((4, 2), np.float32),)}, "dtype float32"),
         ({"x": X, "u": U, "out": (X,)}, "overlaps `x`"),
         ({"x": X, "u": U, "out": ()}, "tuple of 1 arrays: xdot"),
         ({"x": X, "u": U, "out": (np.zeros((2, 4)).T,)}, "contiguous and writable"),
+        ({"x": X, "u": U, "out": (LOCKED,)}, "contiguous and writable"),
     ],
 )
 def test_a_wrong_call_is_explained(robot, arguments, words):
     with pytest.raises(ModelError, match=words):
         robot.dynamics(**arguments)
+
+
+def test_results_that_overlap_each_other_are_refused(robot):
+    memory = np.zeros(12)
+    with pytest.raises(ModelError, match="`out` for dq_dx overlaps `q`"):
+        robot.state_cost(X, out=(memory[:4], memory[3:11].reshape(4, 2)))
 
 
 def _array(columns):
