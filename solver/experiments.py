@@ -20,6 +20,7 @@ Experiment = Literal["table1", "fig-value", "fig-learning", "fig-robustness", "f
 BudgetName = Literal["small", "full"]
 PRESET = "fast"
 RADII = ("alpha_state", "alpha_action", "alpha_observation", "alpha_parameters")
+PURE_DP = {"on_policy_share": 0.0}
 RTDP = {"on_policy_share": 1.0, "start_share": 0.0}
 NO_RAMP = {"adversary_ramp": (0.0, 0.0)}
 
@@ -64,7 +65,7 @@ MASSES = {
     "furuta": Range("pendulum_mass", -0.005, 0.005, 11, added=True),
 }
 
-DP = (Method("DP cFVI", {"algorithm": "cfvi"}), Method("DP rFVI", {"algorithm": "rfvi"}))
+USUAL = (Method("cFVI", {"algorithm": "cfvi"}), Method("rFVI", {"algorithm": "rfvi"}))
 RTDPS = (Method("RTDP cFVI", {"algorithm": "cfvi", **RTDP}), Method("RTDP rFVI", {"algorithm": "rfvi", **RTDP}))
 
 
@@ -81,7 +82,7 @@ def _baselines(starts: tuple[str, ...]) -> tuple[Method, ...]:
 def _ablation(shares: tuple[float, ...]) -> tuple[Method, ...]:
     """DP and RTDP, with and without the ramp, at every share of the radii; none of them is cFVI."""
     made = []
-    for (source, changes), ramp, share in product((("DP", {}), ("RTDP", RTDP)), (True, False), shares):
+    for (source, changes), ramp, share in product((("DP", PURE_DP), ("RTDP", RTDP)), (True, False), shares):
         panel = f"{source}, {'adversary ramped up' if ramp else 'full adversary at once'}"
         own = {"algorithm": "cfvi"} if share == 0.0 else {"algorithm": "rfvi", **({} if ramp else NO_RAMP)}
         made.append(Method(f"{panel}, {share:g}", {**changes, **own}, panel=panel, share=share))
@@ -91,14 +92,14 @@ def _ablation(shares: tuple[float, ...]) -> tuple[Method, ...]:
 def methods(experiment: Experiment, budget: Budget) -> tuple[Method, ...]:
     """Rows or curves, in order."""
     if experiment == "fig-value":
-        return DP
+        return USUAL
     if experiment == "fig-learning":
-        return DP + RTDPS
+        return USUAL + RTDPS
     if experiment == "fig-robustness":
-        return DP + (_baselines(("uniform",)) if budget.baselines else ())
+        return USUAL + (_baselines(("uniform",)) if budget.baselines else ())
     if experiment == "fig-ablation":
         return _ablation(budget.shares)
-    return DP + RTDPS + (_baselines(("gaussian", "uniform")) if budget.baselines else ())
+    return USUAL + RTDPS + (_baselines(("gaussian", "uniform")) if budget.baselines else ())
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from solver.settings import Settings
 
 Array = NDArray[np.float64]
 STARTS, SEED = 2000, 0
-CLIPPED, OVERPOWERED, PASSES = 0.05, 0.5, 2.0  # shares above, and passes of the horizon below which it is worth a word
+CLIPPED, OVERPOWERED, PASSES = 0.05, 0.5, 1.0  # shares above, and passes of the horizon below which it is worth a word
 
 
 def forewarnings(robot: CompiledRobot, settings: Settings) -> list[str]:

@@ -151,7 +151,7 @@ def _ablation(page: Page, runs: Runs, _: Callable[[str], None]) -> None:
         "names; at once: they are full from the first iteration, as in the paper."
     )
     page.say(
-        "In the paper DP rFVI learns at every share, while RTDP rFVI fails above a share of 0.3 on the cart-pole and "
+        "In the paper rFVI learns at every share, while RTDP rFVI fails above a share of 0.3 on the cart-pole and "
         "above 0.1 on the Furuta pendulum. Its shares are of larger radii."
     )
     page.show(ablation_figure(page.plan, runs), "", "Learning curves for several admissible sets")

@@ -21,7 +21,7 @@ from solver.reproduce import Runs
 from solver.run_folder import read_metrics
 from solver.training import EVALUATION_SEED
 
-PRINTED = ("DP cFVI", "DP rFVI")  # whose returns in the paper are drawn as lines
+PRINTED = ("cFVI", "rFVI")  # whose returns in the paper are drawn as lines
 
 
 def value_figure(plan: Plan, runs: Runs, robot: str) -> Figure | None:

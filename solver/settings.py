@@ -175,16 +175,17 @@ def _require_type(name: str, kind: str, value: object) -> None:
 def fast(metadata: Metadata) -> dict[str, Any]:
     """Minutes on two cores, for a robot nobody tuned: what follows from its size and its time scale.
 
-    The time scale is what the fastest joint takes across its range (a turn, for one that wraps) at its largest rate.
-    Moves are held for a twentieth of it, and the look-ahead is a share of it: longer ones find robots of more than one
-    joint worse manoeuvres. The adversary grows from nothing once the nominal task is solved: played from the first
-    iteration it holds the robot down. docs/algorithms compares all of this.
+    The time scale is what a joint takes across its range (a turn, for one that wraps) at its largest rate. Moves are
+    held for a twentieth of it, and the look-ahead is a share of it: longer ones find robots of more than one joint worse
+    manoeuvres. Those also get a share of states along their own rollouts, without which a good manoeuvre is found and
+    lost again. The adversary grows from nothing once the nominal task is solved: played from the first iteration it
+    holds the robot down. docs/algorithms compares all of this.
     """
     simple = len(metadata.states) <= 2
     period, crossing = 1.0 / metadata.task.control_rate, _crossing(metadata)
     hold = min(4, max(1, round(0.05 * crossing / period)))
     look_ahead = max(2.0 * period, (0.68 if simple else 0.4) * crossing)
-    iterations = min(200, max(48, math.ceil(2.0 * metadata.task.horizon / look_ahead)))
+    iterations = min(80, max(48, math.ceil(2.0 * metadata.task.horizon / look_ahead)))
     weakest = min(entry.limit for entry in metadata.inputs)
     common = {
         "iterations": iterations,
@@ -198,16 +199,20 @@ def fast(metadata: Metadata) -> dict[str, Any]:
         radii = {"alpha_state": 0.04, "alpha_action": round(0.185 * weakest, 9), "alpha_parameters": 0.02}
         return {**common, **radii, "adversary_ramp": (0.3, 0.6), "states": 10240}
     radii = {"alpha_state": 0.002, "alpha_action": round(0.05 * weakest, 9), "alpha_parameters": 0.055}
-    sizes = {"states": 15360, "learning_rate": 2e-3, "rate_scale": 4.0}
+    sizes = {"states": 15360, "learning_rate": 2e-3, "rate_scale": 4.0, "on_policy_share": 0.3}
     return {**common, **radii, **sizes, "adversary_ramp": (0.4, 0.7)}
 
 
 def _crossing(metadata: Metadata) -> float:
-    """Seconds that the fastest joint takes across its range; only joints that wrap count, if there are any."""
+    """Seconds that the slowest of the joints that wrap takes to turn once; the fastest joint's, where none wraps.
+
+    Of those that wrap the fastest may be a wheel, whose angle nobody asks for.
+    """
     half = len(metadata.states) // 2
-    joints = list(zip(metadata.states[:half], metadata.states[half:], strict=True))
-    wrapping = [pair for pair in joints if pair[0].continuous]
-    return min(2.0 * position.limit / rate.limit for position, rate in wrapping or joints)
+    joints = zip(metadata.states[:half], metadata.states[half:], strict=True)
+    seconds = [(2.0 * position.limit / rate.limit, position.continuous) for position, rate in joints]
+    wrapping = [crossing for crossing, wraps in seconds if wraps]
+    return max(wrapping) if wrapping else min(crossing for crossing, _ in seconds)
 
 
 def paper(metadata: Metadata) -> dict[str, Any]:

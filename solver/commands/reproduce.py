@@ -29,7 +29,7 @@ class Options:
     seeds: list[int] = field(default_factory=list)
     """Seeds, instead of the budget's."""
     methods: list[str] = field(default_factory=list)
-    """Some of the rows or curves, by name, such as "DP rFVI" "SAC-U UDR"; by default all."""
+    """Some of the rows or curves, by name, such as rFVI "SAC-U UDR"; by default all."""
     baseline_steps: int | None = None
     """Actions that each baseline is trained for, instead of its default."""
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)

@@ -179,19 +179,19 @@ def test_a_failed_training_stops_no_other(tmp_path: Path, capsys: Capture) -> No
     )
     plan = make_plan("fig-value", "small", choice(seeds=(0,)))
     runs = run_plan(plan, tmp_path, 1, quiet, command=one)
-    assert [failure.training.method for failure in runs.failures] == ["DP cFVI"]
+    assert [failure.training.method for failure in runs.failures] == ["cFVI"]
     assert runs.failures[0].code == 1
     assert "cannot" in runs.failures[0].log.read_text()
-    assert [training.method for training in runs.folders] == ["DP rFVI"]
+    assert [training.method for training in runs.folders] == ["rFVI"]
 
     options = Options("fig-value", runs=tmp_path / "diverged", out=tmp_path / "out", jobs=2)
-    bad = choice(seeds=(0,), overrides={"learning_rate": 1e30, "final_learning_rate": 1e30}, methods=("DP cFVI",))
+    bad = choice(seeds=(0,), overrides={"learning_rate": 1e30, "final_learning_rate": 1e30}, methods=("cFVI",))
     with pytest.raises(SystemExit) as stopped:
         carry_out(options, bad)
     assert stopped.value.code == 1
-    assert re.search(rf"error: DP cFVI, pendulum, seed 0 failed \(1\): .*{LOG}", capsys.readouterr().err)
+    assert re.search(rf"error: cFVI, pendulum, seed 0 failed \(1\): .*{LOG}", capsys.readouterr().err)
     text = (tmp_path / "out" / "fig-value-small.md").read_text()
-    assert "**Missing:** DP cFVI, pendulum, seed 0 failed." in text
+    assert "**Missing:** cFVI, pendulum, seed 0 failed." in text
 
 
 def test_table_1_is_what_the_rollouts_give(trained: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -203,7 +203,7 @@ def test_table_1_is_what_the_rollouts_give(trained: Path, tmp_path: Path, capsys
     assert "2 seeds (0, 1), **fewer than the paper's 5**" in text
     assert re.search(r"Machine: \d+ cores?, \d+ GiB of memory, \S", text)
     assert str(trained) not in text
-    cells = [cell.strip() for cell in next(line for line in text.splitlines() if "| DP rFVI" in line).split("|")[1:-1]]
+    cells = [cell.strip() for cell in next(line for line in text.splitlines() if "| rFVI" in line).split("|")[1:-1]]
 
     folders = [p.parent for p in trained.glob(f"*/{RUN}") if is_dp_rfvi(load_run(p.parent).settings)]
     folders.sort(key=lambda folder: load_run(folder).settings.seed)
@@ -244,13 +244,13 @@ def test_figures(experiment: Any, figures: list[str], trained: Path, tmp_path: P
             for p in trained.glob(f"*/{RUN}")
             if is_dp_rfvi(load_run(p.parent).settings)
         ]
-        assert f"| pendulum, DP rFVI | {np.mean(last):.1f} | {min(last):.1f} … {max(last):.1f} |" in text
+        assert f"| pendulum, rFVI | {np.mean(last):.1f} | {min(last):.1f} … {max(last):.1f} |" in text
     if experiment == "fig-robustness":
         found = json.loads((tmp_path / "fig-robustness-small-pendulum-nominal.json").read_text())
-        assert [group["label"] for group in found["groups"]] == ["DP cFVI", "DP rFVI"]
+        assert [group["label"] for group in found["groups"]] == ["cFVI", "rFVI"]
         k = [round(change, 6) for change in found["axes"][0]["changes"]].index(1.5)
         assert f"{found['groups'][1]['statistics']['return_mean']['value'][k]:.1f} (0 %)" in text
-        assert "| authors' DP rFVI |" in text
+        assert "| authors' rFVI |" in text
         assert "-48.4 (100 %)" in text
 
 
@@ -276,7 +276,10 @@ def test_shares_scale_all_four_radii() -> None:
     for name in ("alpha_state", "alpha_action", "alpha_observation", "alpha_parameters"):
         assert getattr(part, name) == 0.25 * getattr(whole, name) > 0.0
     assert whole.adversary_ramp == (0.0, 0.0)
-    assert (whole.on_policy_share, whole.start_share, whole.seed, whole.states) == (1.0, 0.0, 3, 16384)
+    assert (whole.on_policy_share, whole.start_share, whole.seed) == (1.0, 0.0, 3)
+    dp = found["DP, full adversary at once, 1"]
+    assert isinstance(dp, Settings)
+    assert dp.on_policy_share == 0.0
     assert found["DP, adversary ramped up, 0"].algorithm == "cfvi"
 
 
@@ -357,7 +360,7 @@ def test_a_call_that_is_interrupted_leaves_no_training_behind(tmp_path: Path) ->
     ("words", "message"),
     [
         (["table1", "--methods", "SAC-U"], "table1 with --budget small has no method 'SAC-U'"),
-        (["fig-learning", "--methods", "DP rFVl"], "Did you mean `DP rFVI`"),
+        (["fig-learning", "--methods", "rFVl"], "Did you mean `rFVI`"),
         (["table1", "--seeds", "1", "1"], "--seeds 1 1 names something twice"),
         (["table1", "--seeds", "-1"], "setting seed is -1"),
         (["table1", "--robots", "pendulun"], "pendulum"),
