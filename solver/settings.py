@@ -198,7 +198,7 @@ def fast(metadata: Metadata) -> dict[str, Any]:
     if simple:
         radii = {"alpha_state": 0.04, "alpha_action": round(0.185 * weakest, 9), "alpha_parameters": 0.02}
         return {**common, **radii, "adversary_ramp": (0.3, 0.6), "states": 10240}
-    radii = {"alpha_state": 0.002, "alpha_action": round(0.05 * weakest, 9), "alpha_parameters": 0.055}
+    radii = {"alpha_state": 0.002, "alpha_action": round(0.03 * weakest, 9), "alpha_parameters": 0.03}
     sizes = {"states": 15360, "learning_rate": 2e-3, "rate_scale": 4.0, "on_policy_share": 0.3}
     return {**common, **radii, **sizes, "adversary_ramp": (0.4, 0.7)}
 
