@@ -46,7 +46,7 @@ LISTS = {
     "--points": "--points 21 11",
     "--robots": "--robots pendulum cartpole",
     "--seeds": "--seeds 0 1 2",
-    "--methods": '--methods rFVI SAC-U',
+    "--methods": "--methods rFVI SAC-U",
 }
 
 

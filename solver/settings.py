@@ -176,9 +176,9 @@ def fast(metadata: Metadata) -> dict[str, Any]:
     """Minutes on two cores, for a robot nobody tuned: what follows from its size and its time scale.
 
     The time scale is what a joint takes across its range (a turn, for one that wraps) at its largest rate. Moves are
-    held for a twentieth of it, and the look-ahead is a share of it: longer ones find robots of more than one joint worse
-    manoeuvres. Those also get a share of states along their own rollouts, without which a good manoeuvre is found and
-    lost again. The adversary grows from nothing once the nominal task is solved: played from the first iteration it
+    held for a twentieth of it, and the look-ahead is a share of it: longer ones find robots of more than one joint
+    worse manoeuvres. Those also get a share of states along their own rollouts, without which a good manoeuvre is found
+    and lost again. The adversary grows from nothing once the nominal task is solved: played from the first iteration it
     holds the robot down. docs/algorithms compares all of this.
     """
     simple = len(metadata.states) <= 2

@@ -14,7 +14,6 @@ from solver.settings import make_settings
 from solver.training import EVALUATION_SEED, Trainer, load_robot, workers_of
 from solver.value_function import FrozenValue
 
-
 MODEL_ADVERSARY = {"alpha_state": 0.0, "alpha_action": 0.0, "alpha_observation": 0.0, "alpha_parameters": 0.1}
 
 
@@ -24,7 +23,8 @@ MODEL_ADVERSARY = {"alpha_state": 0.0, "alpha_action": 0.0, "alpha_observation":
 def test_trained_value_and_policy_against_the_grid(changes: dict[str, Any]) -> None:
     """Relative L1 error of V over the state domain below 3 %; the policy's return within 2 % of the grid policy's.
 
-    Against the model adversary alone: with energy-bounded ones the exact V is negative at the target, the network's zero.
+    Against the model adversary alone: with energy-bounded ones the exact V is negative at the target, where the
+    network is zero.
     """
     robot, iterations = load_robot("pendulum", "cpu", None), 24
     settings = make_settings("fast", robot.metadata, iterations=iterations, **changes)
