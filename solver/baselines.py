@@ -10,8 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +33,7 @@ from solver.run_folder import (
     save_checkpoint,
     write_atomically,
 )
+from solver.serial import serial_torch
 from solver.stable_baselines import contents, fill, make_model
 from solver.training import EVALUATION_SEED, Purpose, Report, stream
 
@@ -158,7 +158,7 @@ def _train(folder: Path, model: BaseAlgorithm, game: Game, run: Baseline, report
     s = run.settings
     x = sample_starts(game, s.episodes, EVALUATION_SEED)
     try:
-        with closing(MetricsLog(folder, model.num_timesteps + 1, KEYS)) as log, _one_thread():
+        with closing(MetricsLog(folder, model.num_timesteps + 1, KEYS)) as log, serial_torch():
             while model.num_timesteps < s.steps:
                 started = time.perf_counter()
                 _learn(model, min(s.evaluate_every, s.steps - model.num_timesteps), s)
@@ -198,17 +198,6 @@ def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings) -> None
             f"{f' ({failure})'.splitlines()[0] if failure else ''}. Train again with a smaller --learning-rate than "
             f"{settings.learning_rate:g}. The last checkpoint is kept."
         ) from failure
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Torch on one thread: the networks are small, and results then do not depend on the number of cores."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _save(folder: Path, model: BaseAlgorithm, run: Baseline) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor
 from solver.errors import SolverError
 from solver.game import Game
 from solver.plants import Nominal, Plant
+from solver.serial import serial_torch
 
 SUCCESS_ANGLE = math.radians(5.0)
 SUCCESS_RATE = 0.5  # rad/s
@@ -51,6 +52,7 @@ def sample_starts(game: Game, episodes: int, seed: int) -> Tensor:
 
 
 @torch.no_grad()
+@serial_torch()
 def rollouts(
     game: Game, act: Controller, x: Tensor, plant: Plant | None = None, seconds: float | None = None
 ) -> Rollouts:

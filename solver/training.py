@@ -35,6 +35,7 @@ from solver.run_folder import (
     save_run,
 )
 from solver.sampling import StateSource
+from solver.serial import serial_torch
 from solver.settings import Settings
 from solver.value_function import Ensemble, FrozenValue
 from solver.value_target import value_targets
@@ -210,14 +211,12 @@ def worst_value(game: Game, settings: Settings) -> float:
 @contextmanager
 def workers_of(settings: Settings) -> Iterator[ThreadPoolExecutor]:
     """Worker threads that each run Torch serially; one on a GPU."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    pool = ThreadPoolExecutor(settings.threads if settings.device == "cpu" else 1)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(threads)
+    with serial_torch():
+        pool = ThreadPoolExecutor(settings.threads if settings.device == "cpu" else 1)
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def start(

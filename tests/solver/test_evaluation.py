@@ -161,3 +161,19 @@ def test_any_text_ends_in_finite_parameters_or_a_solver_error(changes: list[str]
         return
     assert theta.shape == (2,)
     assert bool(torch.isfinite(theta).all())
+
+
+def test_rollouts_keep_torch_on_one_thread(load: Load) -> None:
+    game, seen = Game(load("pendulum"), NO_ADVERSARY), []
+
+    def act(x: Tensor) -> tuple[Tensor, Tensor]:
+        seen.append(torch.get_num_threads())
+        return linear(game)(x)
+
+    torch.set_num_threads(2)
+    try:
+        rollouts(game, act, sample_starts(game, 3, 0), seconds=0.04)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+    assert set(seen) == {1}
