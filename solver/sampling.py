@@ -30,9 +30,11 @@ class StateSource:
     def draw(self, act: Controller, generator: torch.Generator) -> Tensor:
         """States (N, n). With an on-policy share, first feeds the buffer with rollouts of `act` under noise."""
         s = self.settings
-        own, at_start = round(s.on_policy_share * s.states), round(s.start_share * s.states)
-        parts = [self.game.sample_domain(s.states - own - at_start, generator)]
+        shares = (s.on_policy_share, s.start_share, s.target_share)
+        own, at_start, at_target = (round(share * s.states) for share in shares)
+        parts = [self.game.sample_domain(s.states - own - at_start - at_target, generator)]
         parts.append(self._near_starts(at_start, generator))
+        parts.append(self._near_target(at_target, generator))
         if own > 0:
             self._explore(act, generator)
             index = torch.randint(len(self.visited), (own,), generator=generator, device=generator.device)
@@ -44,6 +46,14 @@ class StateSource:
         starts = self.game.sample_starts(size, generator)
         draw = torch.randn(starts.shape, generator=generator, device=generator.device)
         return self.game.confine(starts + self.settings.start_spread * self.game.state_limits * draw)
+
+    def _near_target(self, size: int, generator: torch.Generator) -> Tensor:
+        """States around the target at every scale up to the spread: V is steepest there."""
+        limits = self.game.state_limits
+        draw = torch.randn((size, len(limits)), generator=generator, device=generator.device)
+        scale = torch.rand((size, 1), generator=generator, device=generator.device)
+        target = torch.tensor(self.game.robot.metadata.task.target, device=limits.device)
+        return self.game.confine(target + self.settings.target_spread * scale * limits * draw)
 
     def _explore(self, act: Controller, generator: torch.Generator) -> None:
         """Append the states of fresh rollouts from the starts; the oldest leave the buffer."""

@@ -18,6 +18,7 @@ Algorithm = Literal["rfvi", "cfvi"]
 Device = Literal["cpu", "cuda"]
 Modulation = Literal["wiener", "stationary"]
 CHOICES = {"algorithm": get_args(Algorithm), "device": get_args(Device), "modulation": get_args(Modulation)}
+SHARES = ("start_share", "target_share", "on_policy_share")  # of the states; the rest is uniform
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,12 @@ class Settings:
     start_spread: float = 0.05
     """Standard deviation, as a share of the state limits, of what is added to these starts: a start distribution may be
     far narrower than the kink around it."""
+    target_share: float = 0.0
+    """Share of the states drawn around the task's target: a policy that never gets there shows V nothing of it, and of
+    many joints' domain hardly a uniform draw is near."""
+    target_spread: float = 0.15
+    """Standard deviation of these states, as a share of the state limits, at most: every one has a spread of its own,
+    uniform between zero and this."""
     on_policy_share: float = 0.0
     """Share of the states drawn from a buffer of the current policy's rollouts: real-time dynamic programming."""
     rollouts: int = 64
@@ -110,7 +117,7 @@ class Settings:
             _require_type(setting.name, str(setting.type), getattr(self, setting.name))
         counts = "iterations states rollouts buffer epochs minibatch loss_power members layers width evaluate_every"
         counts += " episodes threads chunk"
-        amounts = "seed start_spread exploration_noise weight_decay position_scale rate_scale"
+        amounts = "seed start_spread target_spread exploration_noise weight_decay position_scale rate_scale"
         amounts += " alpha_state alpha_action alpha_observation alpha_parameters"
         least = dict.fromkeys(counts.split(), 1) | dict.fromkeys(amounts.split(), 0)
         for name, bound in least.items():
@@ -124,11 +131,11 @@ class Settings:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a value in [0, 1)")
         if self.trace_floor == 0.0:
             raise SolverError("setting trace_floor is 0, a target without end; give for example 1e-4")
-        for name in ("start_share", "on_policy_share"):
+        for name in SHARES:
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a share in [0, 1]")
-        if self.start_share + self.on_policy_share > 1.0:
-            raise SolverError("settings start_share and on_policy_share leave less than nothing: their sum is above 1")
+        if sum(getattr(self, name) for name in SHARES) > 1.0:
+            raise SolverError(f"the sum of the settings {', '.join(SHARES)} is above 1; give less of one")
         if self.alpha_parameters >= 1.0:
             raise SolverError("setting alpha_parameters is a share of the nominal value; give less than 1")
         ramp = self.adversary_ramp
