@@ -1,8 +1,8 @@
-"""Where the states of an iteration come from: the whole domain, the task's starts, or the robot's own rollouts.
+"""Where the states of an iteration come from: the whole domain, the task's starts and target, the robot's rollouts.
 
 Uniform states are the paper's dynamic programming (DP). Real-time dynamic programming (RTDP) draws from a first-in
 first-out buffer that every iteration feeds with fresh rollouts of the current policy, disturbed so that it explores.
-Any mixture of the three is allowed: `Settings.start_share` and `Settings.on_policy_share`.
+Any mixture is allowed: `Settings.start_share`, `target_share` and `on_policy_share`.
 """
 
 from __future__ import annotations

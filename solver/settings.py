@@ -32,7 +32,7 @@ class Settings:
     iterations: int = 60
     """Value iterations: each makes targets from the current V and fits V to them."""
     states: int = 8192
-    """States per iteration, drawn afresh, uniformly from the state domain but for `start_share`."""
+    """States per iteration, drawn afresh, uniformly from the state domain but for the shares below."""
     start_share: float = 0.05
     """Share of the states drawn from the task's start distribution instead: a uniform draw hardly ever comes near the
     starts, where a kink of V, undersampled, can trap the policy."""

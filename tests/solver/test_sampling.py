@@ -47,6 +47,19 @@ def test_starts_are_spread_by_a_share_of_the_limits(load: Load) -> None:
     torch.testing.assert_close(spread[:, 1].std(), torch.tensor(0.05 * 8.0), rtol=0.1, atol=0.0)
 
 
+def test_states_around_the_target_have_every_scale(load: Load) -> None:
+    near = source(load, start_share=0.0, target_share=1.0, target_spread=0.15)
+    x = near.draw(idle, torch.Generator().manual_seed(0)) / near.game.state_limits
+    torch.testing.assert_close(x.std(0), torch.full((2,), 0.15 / math.sqrt(3.0)), rtol=0.1, atol=0.0)
+    inner = (x.norm(dim=1) < 0.01).float().mean()
+    assert inner > 5.0 * (1.0 - math.exp(-0.5 * (0.01 / 0.15) ** 2))  # of a Gaussian of the full spread
+
+
+def test_shares_beyond_the_whole_are_refused() -> None:
+    with pytest.raises(SolverError, match="start_share, target_share, on_policy_share is above 1"):
+        Settings(start_share=0.4, target_share=0.3, on_policy_share=0.4)
+
+
 def test_dynamic_programming_visits_nothing(load: Load) -> None:
     uniform = source(load)
     uniform.draw(idle, torch.Generator().manual_seed(0))
