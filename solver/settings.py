@@ -183,19 +183,20 @@ def fast(metadata: Metadata) -> dict[str, Any]:
     """Minutes on two cores, for a robot nobody tuned: what follows from its size and its time scale.
 
     The time scale is what a joint takes across its range (a turn, for one that wraps) at its largest rate. Moves are
-    held for a twentieth of it, and the look-ahead is a share of it: longer ones find robots of more than one joint
-    worse manoeuvres. Those also get a share of states along their own rollouts, without which a good manoeuvre is found
-    and lost again. The adversary grows from nothing once the nominal task is solved: played from the first iteration it
-    holds the robot down. docs/algorithms compares all of this.
+    held for a twentieth of it, and the look-ahead is a share of it; robots of more than one joint hold and look ahead
+    no further than 2 and 16 control periods: beyond, they chatter or find worse manoeuvres. They also get a share of
+    states along their own rollouts, without which a good manoeuvre is found and lost again. The adversary grows from
+    nothing once the nominal task is solved: played from the first iteration it holds the robot down. docs/algorithms
+    compares all of this.
     """
     simple = len(metadata.states) <= 2
     period, crossing = 1.0 / metadata.task.control_rate, _crossing(metadata)
-    hold = min(4, max(1, round(0.05 * crossing / period)))
-    look_ahead = max(2.0 * period, (0.68 if simple else 0.4) * crossing)
-    iterations = min(80, max(48, math.ceil(2.0 * metadata.task.horizon / look_ahead)))
+    longest_hold, share, longest = (4, 0.68, math.inf) if simple else (2, 0.4, 16.0 * period)
+    hold = min(longest_hold, max(1, round(0.05 * crossing / period)))
+    look_ahead = min(longest, max(2.0 * period, share * crossing))
     weakest = min(entry.limit for entry in metadata.inputs)
     common = {
-        "iterations": iterations,
+        "iterations": 48 if simple else 80,
         "trace_decay": 1.0 - period / look_ahead,
         "trace_floor": 0.05 if simple else 0.01,
         "holds": (hold, hold, hold, max(1, hold // 2)),

@@ -147,3 +147,22 @@ def test_holds_take_equal_shares_of_the_iterations() -> None:
     assert [settings.trace(k).periods for k in range(10)] == [4] * 5 + [2] * 5
     short = Settings(iterations=1, holds=(4, 2, 1))
     assert short.trace(0).periods == 4
+
+
+def test_fast_follows_the_size_and_the_time_scale() -> None:
+    """Of robots whose limits differ: the pendulum turns in 0.79 s, the Furuta pendulum in 0.16 s; arms have more joints."""
+    made = {
+        name: make_settings("fast", modelgen.load(name, dtype="float32", parallel=False).metadata)
+        for name in ("pendulum", "furuta", "double_pendulum", "reaction_wheel")
+    }
+    assert {name: s.holds[0] for name, s in made.items()} == {
+        "pendulum": 4,
+        "furuta": 1,
+        "double_pendulum": 2,
+        "reaction_wheel": 2,
+    }
+    seconds = {name: 0.008 / (1.0 - s.trace_decay) for name, s in made.items()}
+    assert seconds["pendulum"] == pytest.approx(0.68 * 2.0 * math.pi / 8.0)
+    assert seconds["furuta"] == pytest.approx(0.4 * 2.0 * math.pi / 40.0)
+    assert seconds["reaction_wheel"] == pytest.approx(0.128)  # by its pendulum: its wheel turns in 0.016 s
+    assert {name for name, s in made.items() if s.on_policy_share > 0.0} == made.keys() - {"pendulum"}
