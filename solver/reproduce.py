@@ -1,8 +1,8 @@
 """Run or resume what an experiment needs, each training in a process of its own, and reuse what is finished.
 
-A run belongs to a training when robot, artifact and settings are equal; the number of threads, without effect on
-results, does not count. Its folder is named by a hash of them, so that other settings never meet in one folder.
-Finished runs in other folders of the same parent are reused too.
+A run belongs to a training when robot, artifact and settings are equal; those without effect on results do not count:
+the number of threads and, for cFVI, the adversary. Its folder is named by a hash of them, so that other settings never
+meet in one folder. Finished runs in other folders of the same parent are reused too.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from pathlib import Path
 from solver.baseline_settings import BaselineSettings
 from solver.commands import FAILED
 from solver.errors import SolverError
-from solver.experiments import PRESET, Plan, Training
+from solver.experiments import PRESET, RADII, Plan, Training
 from solver.run_folder import BASELINE, CHECKPOINT, RUN, load_checkpoint, load_run
 from solver.settings import Settings
 
 SOLVER = "import sys; from solver.cli import main; sys.exit(main())"
 LOG = "reproduce.log"
+ADVERSARY = (*RADII, "adversary_ramp", "modulation")  # without effect on cFVI
 LOCK = ".reproduce.lock"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -90,10 +91,11 @@ def run_plan(
 
 def _key(robot: str, artifact_hash: str, settings: Settings | BaselineSettings) -> str:
     """What makes two runs the same, as text."""
+    idle = {"threads", *(ADVERSARY if settings.algorithm == "cfvi" else ())}
     values = {
         name: float(value) if type(value) is int else value  # 1 and 1.0 are the same setting
         for name, value in vars(settings).items()
-        if name != "threads"
+        if name not in idle
     }
     return json.dumps([robot, artifact_hash, type(settings).__name__, values], sort_keys=True)
 

@@ -118,6 +118,12 @@ def test_the_number_of_threads_and_the_folder_do_not_matter(copied: Path) -> Non
     assert sorted(path.name for path in runs.folders.values()) == [f"mine{k}" for k in range(8)]
 
 
+def test_the_adversary_does_not_matter_to_cfvi(copied: Path) -> None:
+    plan = make_plan("fig-value", "small", choice(overrides={"alpha_action": 0.123}))
+    runs = run_plan(plan, copied, 1, quiet, train=False)
+    assert {training.method for training in runs.folders} == {"cFVI"}
+
+
 def test_other_settings_get_a_folder_of_their_own(copied: Path) -> None:
     before = state(copied)
     plan = make_plan("fig-value", "small", choice(seeds=(0,), overrides={"width": 9}))

@@ -150,7 +150,7 @@ def test_holds_take_equal_shares_of_the_iterations() -> None:
 
 
 def test_fast_follows_the_size_and_the_time_scale() -> None:
-    """Of robots whose limits differ: the pendulum turns in 0.79 s, the Furuta pendulum in 0.16 s; arms have more joints."""
+    """The pendulum turns in 0.79 s, the Furuta pendulum in 0.16 s."""
     made = {
         name: make_settings("fast", modelgen.load(name, dtype="float32", parallel=False).metadata)
         for name in ("pendulum", "furuta", "double_pendulum", "reaction_wheel")
