@@ -13,7 +13,8 @@ from solver.settings import Settings
 
 Array = NDArray[np.float64]
 STARTS, SEED = 2000, 0
-CLIPPED, OVERPOWERED, PASSES = 0.05, 0.5, 1.0  # shares above, and passes of the horizon below which it is worth a word
+#: Shares above which, and passes of the horizon below which it is worth a word.
+CLIPPED, OVERPOWERED, PUSH, PASSES = 0.05, 0.5, 0.2, 1.0
 
 
 def forewarnings(robot: CompiledRobot, settings: Settings) -> list[str]:
@@ -22,7 +23,12 @@ def forewarnings(robot: CompiledRobot, settings: Settings) -> list[str]:
     `robot` has float32 kernels on the CPU.
     """
     game = Game(robot, NO_ADVERSARY)
-    found = [_starts_outside(game), _rates_too_low(game), _too_few_iterations(game, settings)]
+    found = [
+        _starts_outside(game),
+        _rates_too_low(game),
+        _too_few_iterations(game, settings),
+        _chatters(game, settings),
+    ]
     found += _unstable_directions(game, settings)
     return [text for text in found if text]
 
@@ -70,6 +76,23 @@ def _too_few_iterations(game: Game, settings: Settings) -> str:
     return (
         f"{settings.iterations} iterations carry the reward back by about {carried:.2g} s, and the task lasts "
         f"{horizon:g} s. Give --iterations {enough}, or a --trace-decay nearer to 1."
+    )
+
+
+def _chatters(game: Game, settings: Settings) -> str:
+    """A full input held for one value step must leave the rates near what they were: the closed-form policy is that of
+    continuous time, and a longer hold throws the robot across the target and back."""
+    task, states = game.robot.metadata.task, game.robot.metadata.states
+    _, gain = game.robot.affine_dynamics(np.array([task.target], np.float32))
+    half, hold = len(states) // 2, max(settings.holds)
+    push = np.abs(np.asarray(gain)[0]) @ game.input_limits.numpy() * game.control_step / game.state_limits.numpy()
+    worst = half + int(push[half:].argmax())
+    if hold * push[worst] <= PUSH:
+        return ""
+    advice = "Give --holds 1 --trace-decay 0.9" if push[worst] <= PUSH else "Raise the task's control_rate"
+    return (
+        f"at the target a full input changes {states[worst].name} by {100 * hold * push[worst]:.0f} % of its limit "
+        f"within a value step ({hold} control periods): the policy may chatter there and never settle. {advice}."
     )
 
 
