@@ -16,7 +16,7 @@ from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb
 
 from solver.fitting import Fit, fit_ensemble, make_optimiser
 from solver.game import NO_ADVERSARY, Game
-from solver.settings import PRESETS, make_settings
+from solver.presets import PRESETS, make_settings
 from solver.training import load_robot, make_ensemble, workers_of
 
 
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     options = parser.parse_args()
     robot = load_robot(options.robot, "cpu", None)
-    settings = make_settings(options.preset, robot.metadata, threads=options.threads)
+    settings = make_settings(options.preset, robot, threads=options.threads)
     ensemble = make_ensemble(robot, settings)
     optimisers = [make_optimiser(m, 1e-5, settings.weight_decay, settings.amsgrad) for m in ensemble.factors]
     x = Game(robot, NO_ADVERSARY).sample_domain(options.states, torch.Generator().manual_seed(0))

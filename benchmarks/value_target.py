@@ -15,7 +15,7 @@ import torch
 from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb
 
 from solver.game import Game
-from solver.settings import PRESETS, make_settings
+from solver.presets import PRESETS, make_settings
 from solver.training import load_robot, make_ensemble, workers_of
 from solver.value_function import FrozenValue
 from solver.value_target import value_targets
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     options = parser.parse_args()
     robot = load_robot(options.robot, "cpu", None)
-    settings = make_settings(options.preset, robot.metadata, algorithm=options.algorithm, threads=options.threads)
+    settings = make_settings(options.preset, robot, algorithm=options.algorithm, threads=options.threads)
     game, value = Game(robot, settings.radii(settings.iterations)), FrozenValue(make_ensemble(robot, settings))
     x = game.sample_domain(options.states, torch.Generator().manual_seed(0))
     trace = settings.trace(settings.iterations - 1)

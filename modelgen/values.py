@@ -15,6 +15,7 @@ from modelgen.errors import ModelError, Place, suggestion
 
 POWER = 100
 LARGEST = 10**300
+LONGEST_NAME = 100
 
 
 def shown(value: object) -> str:
@@ -114,6 +115,10 @@ def identifier(name: object, what: str, place: Place | None) -> str:
             f"`{name[:200]}` cannot name the {what}: a name has letters, digits and underscores and starts with a "
             f"letter. Write `{_repaired(name)}`, for example.",
             place,
+        )
+    if len(name) > LONGEST_NAME:
+        raise ModelError(
+            f"`{name[:20]}...` names the {what} with {len(name)} characters; write at most {LONGEST_NAME}.", place
         )
     if iskeyword(name):
         raise ModelError(

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Literal, get_args
 
-from modelgen.artifact import find, read
 from modelgen.errors import suggestion
-from modelgen.metadata import Metadata
+from modelgen.loader import CompiledRobot
 from solver.baseline_settings import BaselineSettings, baseline_settings
 from solver.errors import SolverError
 from solver.plants import PlantName
+from solver.presets import PRESETS, make_settings
 from solver.robustness import Range
-from solver.settings import PRESETS, Settings, make_settings
+from solver.settings import Settings
+from solver.training import load_robot
 
 Experiment = Literal["table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation"]
 BudgetName = Literal["small", "full"]
@@ -176,35 +177,35 @@ def make_plan(experiment: Experiment, budget_name: BudgetName, choice: Choice) -
     if experiment == "fig-robustness" and not set(robots) <= set(MASSES):
         raise SolverError(f"fig-robustness has mass ranges for {', '.join(MASSES)} only; use `solver robustness`")
     chosen = tuple(known_methods[name] for name in choice.methods) or tuple(known_methods.values())
-    manifests = {robot: read(find(robot, choice.generated)) for robot in robots}
+    loaded = {robot: load_robot(robot, "cpu", choice.generated) for robot in robots}
     trainings = tuple(
         Training(
             method.name,
             robot,
-            manifests[robot].hash,
-            _settings(method, seed, manifests[robot].metadata, choice),
-            _usual(method, manifests[robot].metadata),
+            loaded[robot].hash,
+            _settings(method, seed, loaded[robot], choice),
+            _usual(method, loaded[robot]),
         )
         for seed, robot, method in product(seeds, robots, chosen)
     )
     return Plan(experiment, budget_name, budget, robots, seeds, chosen, trainings, choice.generated)
 
 
-def _settings(method: Method, seed: int, metadata: Metadata, choice: Choice) -> Settings | BaselineSettings:
+def _settings(method: Method, seed: int, robot: CompiledRobot, choice: Choice) -> Settings | BaselineSettings:
     """Of one run."""
     if method.baseline:
         steps = {} if choice.baseline_steps is None else {"steps": choice.baseline_steps}
         return baseline_settings(**{**method.changes, "seed": seed, **steps, **choice.overrides.get("baseline", {})})
     radii = {}
     if method.share:  # with none at all it is cFVI, whose radii do not matter
-        usual = PRESETS[PRESET](metadata)
+        usual = PRESETS[PRESET](robot)
         radii = {name: method.share * usual[name] for name in RADII}
     changes = {**method.changes, **radii, "seed": seed, "threads": choice.threads}
-    return make_settings(PRESET, metadata, **{**changes, **choice.overrides.get("solver", {})})
+    return make_settings(PRESET, robot, **{**changes, **choice.overrides.get("solver", {})})
 
 
-def _usual(method: Method, metadata: Metadata) -> Settings | BaselineSettings:
+def _usual(method: Method, robot: CompiledRobot) -> Settings | BaselineSettings:
     """The defaults of `solver train` or `solver baseline`."""
     if method.baseline:
         return baseline_settings(method.changes["algorithm"])
-    return make_settings(PRESET, metadata)
+    return make_settings(PRESET, robot)

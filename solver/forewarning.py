@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from modelgen.loader import CompiledRobot
 from solver.evaluation import SUCCESS_ANGLE, SUCCESS_POSITION
 from solver.game import NO_ADVERSARY, Game
+from solver.presets import PUSH, push
 from solver.settings import Settings
 
 Array = NDArray[np.float64]
 STARTS, SEED = 2000, 0
 #: Shares above which, and passes of the horizon below which it is worth a word.
-CLIPPED, OVERPOWERED, PUSH, PASSES = 0.05, 0.5, 0.2, 1.0
+CLIPPED, OVERPOWERED, PASSES = 0.05, 0.5, 1.0
 
 
 def forewarnings(robot: CompiledRobot, settings: Settings) -> list[str]:
@@ -80,18 +81,15 @@ def _too_few_iterations(game: Game, settings: Settings) -> str:
 
 
 def _chatters(game: Game, settings: Settings) -> str:
-    """A full input held for one value step must leave the rates near what they were: the closed-form policy is that of
-    continuous time, and a longer hold throws the robot across the target and back."""
-    task, states = game.robot.metadata.task, game.robot.metadata.states
-    _, gain = game.robot.affine_dynamics(np.array([task.target], np.float32))
-    half, hold = len(states) // 2, max(settings.holds)
-    push = np.abs(np.asarray(gain)[0]) @ game.input_limits.numpy() * game.control_step / game.state_limits.numpy()
-    worst = half + int(push[half:].argmax())
-    if hold * push[worst] <= PUSH:
+    """Holds that push harder than the presets allow."""
+    states = game.robot.metadata.states
+    hold, once = max(settings.holds), push(game.robot)
+    worst = int(once.argmax())
+    if hold * once[worst] <= PUSH:
         return ""
-    advice = "Give --holds 1 --trace-decay 0.9" if push[worst] <= PUSH else "Raise the task's control_rate"
+    advice = "Give --holds 1 --trace-decay 0.88" if once[worst] <= PUSH else "Raise the task's control_rate"
     return (
-        f"at the target a full input changes {states[worst].name} by {100 * hold * push[worst]:.0f} % of its limit "
+        f"at the target a full input changes {states[worst].name} by {100 * hold * once[worst]:.0f} % of its limit "
         f"within a value step ({hold} control periods): the policy may chatter there and never settle. {advice}."
     )
 

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from modelgen.metadata import Metadata
+from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation import Controller, controller
 from solver.game import NO_ADVERSARY, Game
+from solver.presets import make_settings
 from solver.run_folder import BASELINE, Run, load_checkpoint, load_run
-from solver.settings import make_settings
 from solver.training import load_robot, make_ensemble, require_same_artifact
 from solver.value_function import FrozenValue
 
@@ -62,12 +62,12 @@ def load_controller(folder: str | Path, generated: str | None = None) -> tuple[G
 
         return baselines.load_controller(folder, generated)
     solution = load_solution(folder, generated)
-    return solution.game, controller(solution.game, solution.value), label(solution.run, solution.game.robot.metadata)
+    return solution.game, controller(solution.game, solution.value), label(solution.run, solution.game.robot)
 
 
-def label(run: Run, metadata: Metadata) -> str:
+def label(run: Run, robot: CompiledRobot) -> str:
     """Robot, algorithm and preset, and every setting that is not the preset's and may change the policy."""
-    usual = make_settings(run.preset, metadata, algorithm=run.settings.algorithm)
+    usual = make_settings(run.preset, robot, algorithm=run.settings.algorithm)
     words = [run.robot, run.settings.algorithm, run.preset]
     idle = ("alpha_", "adversary_", "modulation") if run.settings.algorithm == "cfvi" else ()
     for name, value in vars(run.settings).items():

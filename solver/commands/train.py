@@ -10,7 +10,7 @@ from tyro.conf import OmitArgPrefixes, Positional
 
 from solver.commands import INTERRUPTED
 from solver.errors import SolverError
-from solver.settings import Settings, make_settings
+from solver.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ def defaults(options: Train) -> Train:
     """The preset's settings for the robot, as the default that the command line then changes."""
     if not options.robot:
         return Train()
-    from modelgen.artifact import find, read
+    from solver.presets import make_settings
+    from solver.training import load_robot
 
-    metadata = read(find(options.robot, options.generated)).metadata
-    return Train(settings=make_settings(options.preset, metadata))
+    return Train(settings=make_settings(options.preset, load_robot(options.robot, "cpu", options.generated)))
 
 
 def run(options: Train) -> None:

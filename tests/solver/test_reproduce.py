@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from modelgen.artifact import find, read
 from solver import paper_results
 from solver.baseline_settings import baseline_settings
 from solver.cli import main
@@ -26,10 +25,11 @@ from solver.errors import SolverError
 from solver.evaluation import rollouts, sample_starts
 from solver.experiments import BUDGETS, Choice, Plan, make_plan
 from solver.policy import load_controller
+from solver.presets import fast
 from solver.reproduce import LOG, _arguments, _folder, _key, run_plan
 from solver.run_folder import CHECKPOINT, RUN, load_checkpoint, load_run, read_metrics
-from solver.settings import Settings, fast
-from solver.training import EVALUATION_SEED, start
+from solver.settings import Settings
+from solver.training import EVALUATION_SEED, load_robot, start
 
 TINY: dict[str, Any] = {"iterations": 3, "states": 96, "epochs": 1, "minibatch": 48, "trace_decay": 0.8}
 TINY |= {"trace_floor": 0.1, "holds": (2, 1), "members": 2, "layers": 1, "width": 8, "evaluate_every": 2}
@@ -82,7 +82,7 @@ def test_runs_have_the_settings_of_their_methods(trained: Path) -> None:
     assert set(runs) == {
         (algorithm, share, seed) for algorithm in ("cfvi", "rfvi") for share in (0, 1) for seed in (0, 1)
     }
-    usual = fast(read(find("pendulum")).metadata)
+    usual = fast(load_robot("pendulum", "cpu", None))
     for (_, share, _), settings in runs.items():
         assert {name: getattr(settings, name) for name in TINY} == TINY
         assert settings.start_share == (0.0 if share else 0.05)

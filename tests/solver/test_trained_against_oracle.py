@@ -10,7 +10,7 @@ import torch
 from solver.evaluation import controller, rollouts, sample_starts
 from solver.game import NO_ADVERSARY, Game
 from solver.grid import solve
-from solver.settings import make_settings
+from solver.presets import make_settings
 from solver.training import EVALUATION_SEED, Trainer, load_robot, workers_of
 from solver.value_function import FrozenValue
 
@@ -27,7 +27,7 @@ def test_trained_value_and_policy_against_the_grid(changes: dict[str, Any]) -> N
     network is zero.
     """
     robot, iterations = load_robot("pendulum", "cpu", None), 24
-    settings = make_settings("fast", robot.metadata, iterations=iterations, **changes)
+    settings = make_settings("fast", robot, iterations=iterations, **changes)
     trainer = Trainer(robot, settings)
     with workers_of(settings) as workers:
         for _ in range(iterations):
