@@ -11,7 +11,7 @@ from modelgen.actuators import Actuators
 from modelgen.declarations import Energy, StatedTask
 from modelgen.errors import ModelError, Place, calling_place
 from modelgen.links import Link, make_link
-from modelgen.sketch import rod, stated_lines
+from modelgen.shapes import rod, stated_lines
 from modelgen.tasks import LogCos, Quadratic, Tanh, numeric_task
 from modelgen.units import dimension, divided
 

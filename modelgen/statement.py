@@ -11,7 +11,7 @@ from modelgen.declarations import RATE, Constant, Coordinate, Drive, Energy, Joi
 from modelgen.dimensions import Dimensions
 from modelgen.errors import ModelError, Place, calling_place, suggestion
 from modelgen.links import Kind, Link
-from modelgen.sketch import Line
+from modelgen.shapes import Line
 from modelgen.units import Dimension, dimension, parse
 from modelgen.values import check_symbols, expression, flag, identifier, number, parameter_range, positive, text
 
