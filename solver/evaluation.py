@@ -11,7 +11,7 @@ from torch import Tensor
 
 from solver.errors import SolverError
 from solver.game import Game
-from solver.plants import Nominal, Plant
+from solver.plants.plant import Nominal, Plant
 from solver.serial import serial_torch
 
 SUCCESS_ANGLE = math.radians(5.0)

@@ -13,7 +13,7 @@ import modelgen
 from solver.errors import SolverError
 from solver.evaluation import Controller, changed_parameters, rollouts, succeeded
 from solver.game import NO_ADVERSARY, Game
-from solver.plants import Nominal
+from solver.plants.plant import Nominal
 from solver.policy import load_controller
 from solver.run_folder import BASELINE, RUN
 from solver.training import load_robot

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from solver.errors import SolverError
 from solver.evaluation import Rollouts, changed_parameters, controller, rollouts, sample_starts
 from solver.game import Game
-from solver.plants import Nominal
+from solver.plants.plant import Nominal
 from solver.policy import Solution, load_solution
 from solver.run_folder import FIGURES, read_metrics
 from solver.training import EVALUATION_SEED

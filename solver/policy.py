@@ -58,9 +58,9 @@ def load_controller(folder: str | Path, generated: str | None = None) -> tuple[G
     a baseline.json is read by `solver.baselines.load_controller`, which returns the same. Raises as `load_solution`.
     """
     if (Path(folder) / BASELINE).is_file():
-        from solver import baselines  # needs Stable-Baselines3
+        from solver.baselines import runs  # needs Stable-Baselines3
 
-        return baselines.load_controller(folder, generated)
+        return runs.load_controller(folder, generated)
     solution = load_solution(folder, generated)
     return solution.game, controller(solution.game, solution.value), label(solution.run, solution.game.robot)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tyro.conf import OmitArgPrefixes, Positional
 
-from solver.baseline_settings import BaselineSettings, baseline_settings
+from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.commands import INTERRUPTED
 from solver.errors import SolverError
 
@@ -39,7 +39,7 @@ def defaults(options: Baseline) -> Baseline:
 
 def run(options: Baseline) -> None:
     """Train, with progress on a terminal; SystemExit after Ctrl-C."""
-    from solver.baselines import load_baseline, resume, start
+    from solver.baselines.runs import load_baseline, resume, start
     from solver.progress import progress
     from solver.run_folder import load_checkpoint
 

@@ -13,7 +13,7 @@ from tyro.conf import Positional
 
 from solver.commands import FAILED
 from solver.errors import SolverError
-from solver.experiments import BudgetName, Choice, Experiment, Plan, make_plan
+from solver.reproduction.experiments import BudgetName, Choice, Experiment, Plan, make_plan
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ def run(options: Options) -> None:
 
 def carry_out(options: Options, choice: Choice) -> None:
     """`run` with a choice that Python made."""
-    from solver.report import write_report
-    from solver.report_page import Origin
-    from solver.reproduce import run_plan
+    from solver.reproduction.page import Origin
+    from solver.reproduction.report import write_report
+    from solver.reproduction.runs import run_plan
 
     plan = make_plan(options.experiment, options.budget, choice)
     _require_extras(plan)

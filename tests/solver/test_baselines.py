@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 import torch
 
-from solver.baseline_settings import BaselineSettings, baseline_settings
+from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.cli import main
 from solver.errors import DivergenceError, SolverError
 from solver.evaluation import rollouts, sample_starts, summary
-from solver.plants import Nominal
+from solver.plants.plant import Nominal
 from solver.run_folder import BASELINE, METRICS, MODEL, load_checkpoint, load_run, read_metrics
 
 pytest.importorskip("stable_baselines3")
 
-from solver import stable_baselines
-from solver.baselines import KEYS, load_baseline, load_controller, resume, start
+from solver.baselines import stable_baselines
+from solver.baselines.runs import KEYS, load_baseline, load_controller, resume, start
 from solver.environment import RobotEnv, RobotVectorEnv, features
 
 TINY: dict[str, Any] = {"steps": 240, "hold": 25, "environments": 4, "evaluate_every": 120, "episodes": 3}
@@ -130,7 +130,7 @@ def test_the_training_environments_are_what_the_settings_say(monkeypatch: pytest
         assert model.gamma == pytest.approx(0.65 ** (25 / 625))
         return model
 
-    monkeypatch.setattr("solver.baselines.make_model", keep)
+    monkeypatch.setattr("solver.baselines.runs.make_model", keep)
     train(tmp_path, randomize=True, randomize_share=0.3, steps=1)
     episodes = seen[0].episodes
     assert (episodes.start, episodes.randomize, episodes.hold, episodes.length) == ("uniform", 0.3, 25, 25)

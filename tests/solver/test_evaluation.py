@@ -17,7 +17,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation import Rollouts, changed_parameters, rollouts, sample_starts, succeeded, summary
 from solver.game import NO_ADVERSARY, Game
-from solver.plants import Nominal
+from solver.plants.plant import Nominal
 
 Load = Callable[[str], CompiledRobot]
 

@@ -17,7 +17,8 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation import rollouts, sample_starts
 from solver.game import NO_ADVERSARY, Game
-from solver.harsh import (
+from solver.plants import make_plant
+from solver.plants.harsh import (
     BREAKAWAY,
     COULOMB,
     COUNTS_PER_TURN,
@@ -32,7 +33,7 @@ from solver.harsh import (
     Harshness,
     harshness,
 )
-from solver.plants import Nominal, Plant, make_plant
+from solver.plants.plant import Nominal, Plant
 
 Load = Callable[[str], CompiledRobot]
 

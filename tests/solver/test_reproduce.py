@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from solver import paper_results
-from solver.baseline_settings import baseline_settings
+from solver.baselines.settings import baseline_settings
 from solver.cli import main
 from solver.commands.reproduce import Options, carry_out
 from solver.errors import SolverError
 from solver.evaluation import rollouts, sample_starts
-from solver.experiments import BUDGETS, Choice, Plan, make_plan
 from solver.policy import load_controller
 from solver.presets import fast
-from solver.reproduce import LOG, _arguments, _folder, _key, run_plan
+from solver.reproduction import paper_results
+from solver.reproduction.experiments import BUDGETS, Choice, Plan, make_plan
+from solver.reproduction.runs import LOG, _arguments, _folder, _key, run_plan
 from solver.run_folder import CHECKPOINT, RUN, load_checkpoint, load_run, read_metrics
 from solver.settings import Settings
 from solver.training import EVALUATION_SEED, load_robot, start

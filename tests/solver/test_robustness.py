@@ -15,7 +15,8 @@ import torch
 from solver.cli import main
 from solver.errors import SolverError
 from solver.evaluation import changed_parameters, rollouts, sample_starts
-from solver.plants import Nominal, make_plant
+from solver.plants import make_plant
+from solver.plants.plant import Nominal
 from solver.policy import load_controller, load_solution
 from solver.robustness import (
     QUANTITIES,

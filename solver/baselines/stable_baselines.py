@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from solver.baseline_settings import BaselineSettings
+from solver.baselines.settings import BaselineSettings
 from solver.environment import RobotVectorEnv
 from solver.errors import SolverError
 

@@ -12,12 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.typing import ColorType
 
-from solver import paper_results
 from solver.evaluation import controller, rollouts, sample_starts
-from solver.experiments import Plan
 from solver.plots import DRAWN, coordinate, draw_value_and_policy
 from solver.policy import load_solution
-from solver.reproduce import Runs
+from solver.reproduction import paper_results
+from solver.reproduction.experiments import Plan
+from solver.reproduction.runs import Runs
 from solver.run_folder import read_metrics
 from solver.training import EVALUATION_SEED
 

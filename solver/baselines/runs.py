@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from solver.baseline_settings import BaselineSettings
+from solver.baselines.settings import BaselineSettings
+from solver.baselines.stable_baselines import contents, fill, make_model
 from solver.environment import RobotVectorEnv, features
 from solver.errors import DivergenceError, SolverError
 from solver.evaluation import Controller, rollouts, sample_starts, summary
@@ -34,7 +35,6 @@ from solver.run_folder import (
     write_atomically,
 )
 from solver.serial import serial_torch
-from solver.stable_baselines import contents, fill, make_model
 from solver.training import EVALUATION_SEED, Purpose, Report, stream
 
 if TYPE_CHECKING:

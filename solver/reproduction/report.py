@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from solver import paper_results
 from solver.evaluation import rollouts, sample_starts
-from solver.experiments import MASSES, Plan
 from solver.policy import load_controller
-from solver.report_figures import ablation_figure, learning_figure, value_figure
-from solver.report_page import Origin, Page, head
-from solver.reproduce import Runs
+from solver.reproduction import paper_results
+from solver.reproduction.experiments import MASSES, Plan
+from solver.reproduction.figures import ablation_figure, learning_figure, value_figure
+from solver.reproduction.page import Origin, Page, head
+from solver.reproduction.runs import Runs
 from solver.robustness import Group, Robustness, Trial, measure
 from solver.robustness_plot import figure as robustness_figure
 from solver.run_folder import read_metrics

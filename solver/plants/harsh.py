@@ -16,7 +16,7 @@ from torch import Tensor
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.game import Game
-from solver.plants import Motion
+from solver.plants.plant import Motion
 
 SATURATION = 0.1  # of the input limit that the drive cannot give: a warm motor, a low supply
 BREAKAWAY = 0.05  # of the input limit that a joint at rest withstands

@@ -21,10 +21,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from solver.baseline_settings import BaselineSettings
+from solver.baselines.settings import BaselineSettings
 from solver.commands import FAILED
 from solver.errors import SolverError
-from solver.experiments import PRESET, RADII, Plan, Training
+from solver.reproduction.experiments import PRESET, RADII, Plan, Training
 from solver.run_folder import BASELINE, CHECKPOINT, RUN, load_checkpoint, load_run
 from solver.settings import Settings
 
@@ -111,7 +111,7 @@ def _folder(parent: Path, training: Training, key: str) -> Path:
 def _read(folder: Path) -> tuple[str, bool]:
     """Key of the run in a folder, and whether it is finished. SolverError where it cannot be read."""
     if (folder / BASELINE).is_file():
-        from solver.baselines import load_baseline
+        from solver.baselines.runs import load_baseline
 
         baseline = load_baseline(folder)
         key = _key(baseline.robot, baseline.artifact_hash, baseline.settings)

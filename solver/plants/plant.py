@@ -6,17 +6,12 @@ reward is computed from, and what it shows to the policy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Protocol
 
 from torch import Tensor
 
-from solver.errors import SolverError
 from solver.game import Game
-
-PlantName = Literal["nominal", "harsh", "mujoco"]
-PLANTS = get_args(PlantName)
 
 
 class Motion(Protocol):
@@ -57,24 +52,3 @@ class _NominalMotion:
 
     def step(self, u: Tensor) -> None:
         self.x = self.seen = self.plant.game.hold(self.x, u, self.plant.theta)
-
-
-def make_plant(
-    name: PlantName, game: Game, theta: Tensor | None = None, effects: Sequence[str] = (), seed: int = 0
-) -> Plant:
-    """A plant by name, at the parameters theta (p,) or (N, p).
-
-    effects: what makes the harsh plant harsh, as `solver.harsh.harshness` reads them; all of them when none is named.
-    seed: of the harsh plant's noise. SolverError for effects of another plant, or what the plant cannot do.
-    """
-    if effects and name != "harsh":
-        raise SolverError(f"{' '.join(effects)} are effects of the harsh plant, and this is {name}; add --plant harsh")
-    if name == "harsh":
-        from solver.harsh import Harsh, harshness
-
-        return Harsh(game, harshness(effects), theta, seed)
-    if name == "mujoco":
-        from solver.mujoco_plant import MuJoCoPlant
-
-        return MuJoCoPlant(game, theta)
-    return Nominal(game, theta)

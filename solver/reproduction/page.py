@@ -9,10 +9,10 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from solver import paper_results
-from solver.baseline_settings import BaselineSettings, baseline_settings
-from solver.experiments import PRESET, Plan
-from solver.reproduce import Runs
+from solver.baselines.settings import BaselineSettings, baseline_settings
+from solver.reproduction import paper_results
+from solver.reproduction.experiments import PRESET, Plan
+from solver.reproduction.runs import Runs
 from solver.run_folder import write_atomically
 
 

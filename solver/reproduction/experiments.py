@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
-from solver.baseline_settings import BaselineSettings, baseline_settings
+from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.errors import SolverError
 from solver.plants import PlantName
 from solver.presets import PRESETS, make_settings

@@ -20,7 +20,7 @@ from modelgen.engines import ASSETS
 from modelgen.engines.mujoco import read
 from solver.errors import SolverError
 from solver.game import Game
-from solver.plants import Motion
+from solver.plants.plant import Motion
 
 Array = NDArray[np.float64]
 Values = Mapping[str, float]  # of the parameters, by name

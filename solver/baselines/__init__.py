@@ -1,0 +1,1 @@
+"""Algorithms of Stable-Baselines3 on the same dynamics, tasks and evaluation."""

@@ -1,0 +1,36 @@
+"""Plants by name, each in one module behind `Plant`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from torch import Tensor
+
+from solver.errors import SolverError
+from solver.game import Game
+from solver.plants.plant import Nominal, Plant
+
+PlantName = Literal["nominal", "harsh", "mujoco"]
+PLANTS = get_args(PlantName)
+
+
+def make_plant(
+    name: PlantName, game: Game, theta: Tensor | None = None, effects: Sequence[str] = (), seed: int = 0
+) -> Plant:
+    """A plant by name, at the parameters theta (p,) or (N, p).
+
+    effects: what makes the harsh plant harsh, as `plants.harsh.harshness` reads them; all of them when none is named.
+    seed: of the harsh plant's noise. SolverError for effects of another plant, or what the plant cannot do.
+    """
+    if effects and name != "harsh":
+        raise SolverError(f"{' '.join(effects)} are effects of the harsh plant, and this is {name}; add --plant harsh")
+    if name == "harsh":
+        from solver.plants.harsh import Harsh, harshness
+
+        return Harsh(game, harshness(effects), theta, seed)
+    if name == "mujoco":
+        from solver.plants.mujoco import MuJoCoPlant
+
+        return MuJoCoPlant(game, theta)
+    return Nominal(game, theta)
