@@ -40,8 +40,9 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     held for a twentieth of it, but no longer than PUSH allows, and the look-ahead is a share of it; robots of more than
     one joint hold no longer than 2 control periods and look no further than 8 holds: beyond, they chatter or find worse
     manoeuvres. They also get a share of states along their own rollouts, without which a good manoeuvre is found and
-    lost again. The adversary grows from nothing once the nominal task is solved: played from the first iteration it
-    holds the robot down. docs/algorithms compares all of this.
+    lost again, and, where every joint can be driven, around the target: such a robot can rest anywhere, and only a
+    precise V makes it go on. The adversary grows from nothing once the nominal task is solved: played from the first
+    iteration it holds the robot down. docs/algorithms compares all of this.
     """
     metadata = robot.metadata
     simple = len(metadata.states) <= 2
@@ -60,11 +61,12 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
         "alpha_observation": 0.001,
     }
     if simple:
-        radii = {"alpha_state": 0.04, "alpha_action": round(0.185 * weakest, 9), "alpha_parameters": 0.02}
+        radii = {"alpha_state": 0.04, "alpha_action": round(0.185 * weakest, 9), "alpha_parameters": 0.025}
         return {**common, **radii, "adversary_ramp": (0.3, 0.6), "states": 10240}
     radii = {"alpha_state": 0.002, "alpha_action": round(0.03 * weakest, 9), "alpha_parameters": 0.03}
-    sizes = {"states": 15360, "learning_rate": 2e-3, "rate_scale": 4.0, "on_policy_share": 0.3}
-    return {**common, **radii, **sizes, "adversary_ramp": (0.4, 0.7)}
+    shares = {"on_policy_share": 0.3, "target_share": 0.05 if 2 * len(metadata.inputs) >= len(metadata.states) else 0.0}
+    sizes = {"states": 15360, "learning_rate": 2e-3, "rate_scale": 4.0}
+    return {**common, **radii, **shares, **sizes, "adversary_ramp": (0.4, 0.7)}
 
 
 def _crossing(metadata: Metadata) -> float:
