@@ -83,7 +83,7 @@ def _table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> None:
     page.say(
         f"Returns are undiscounted sums over the task's horizon, {plan.budget.episodes} rollouts of every seed from "
         "the task's start distribution, nominal robot; ± is 1.96 standard deviations over all rollouts of all seeds. "
-        "`gap` is the mean less the limit. Seconds are the training of one seed without evaluations, as the run itself "
+        "`gap` is the limit less the mean. Seconds are the training of one seed without evaluations, as the run itself "
         "logged it: their mean, under whatever else the machine did then."
     )
     header = ["", "return", "paper", "success", "paper", "state reward", "paper", "action reward", "paper"]
@@ -116,7 +116,7 @@ def _row(ours: Returns | None, method: str, robot: str) -> list[str]:
         total, state, action = (_pair(float(value.mean()), spread(value)) for value in values)
         own = [total, f"{100 * ours.success.mean():.1f} %", state, action]
         limit = paper_results.LIMITS.get(robot)
-        gap = NONE if limit is None else f"{ours.total.mean() - limit:+.1f}"
+        gap = NONE if limit is None else f"{limit - ours.total.mean():.1f}"
         rest = [gap, ", ".join(f"{mean:.2f}" for mean in ours.total.mean(1)), f"{np.mean(ours.seconds):.0f}"]
     return [cell for pair in zip(own, theirs, strict=True) for cell in pair] + rest
 
