@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEMO := runs/demo
 
-.PHONY: setup demo test lint clean
+.PHONY: setup demo test fuzz lint clean
 
 setup: $(INSTALLED)
 
@@ -21,6 +21,9 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest
+
+fuzz: $(INSTALLED)  # other random model files and trees every time
+	FUZZ=1 $(BIN)/python -m pytest tests/modelgen -k fuzz
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,8 +15,8 @@ from hypothesis import settings
 from modelgen.build import build_from_equations
 from modelgen.reference import Reference
 
-# Times on a machine that others load say nothing; the same examples every time.
-settings.register_profile("modelgen", deadline=None, derandomize=True)
+# Times on a machine that others load say nothing; the same examples every time, but for `make fuzz`.
+settings.register_profile("modelgen", deadline=None, derandomize="FUZZ" not in os.environ)
 settings.load_profile("modelgen")
 
 EQUATIONS = {"pendulum": mechanisms.pendulum, "dense": mechanisms.dense}
