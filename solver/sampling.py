@@ -38,7 +38,7 @@ class StateSource:
         if own > 0:
             self._explore(act, generator)
             index = torch.randint(len(self.visited), (own,), generator=generator, device=generator.device)
-            parts.append(self.visited[index])
+            parts.append(self._scattered(self.visited[index], s.on_policy_spread, generator))
         return torch.cat(parts)
 
     def _near_starts(self, size: int, generator: torch.Generator) -> Tensor:
@@ -48,12 +48,17 @@ class StateSource:
         return self.game.confine(starts + self.settings.start_spread * self.game.state_limits * draw)
 
     def _near_target(self, size: int, generator: torch.Generator) -> Tensor:
-        """States around the target at every scale up to the spread: V is steepest there."""
-        limits = self.game.state_limits
-        draw = torch.randn((size, len(limits)), generator=generator, device=generator.device)
-        scale = torch.rand((size, 1), generator=generator, device=generator.device)
-        target = torch.tensor(self.game.robot.metadata.task.target, device=limits.device)
-        return self.game.confine(target + self.settings.target_spread * scale * limits * draw)
+        """States around the target: V is steepest there."""
+        target = torch.tensor(self.game.robot.metadata.task.target, device=self.game.state_limits.device)
+        return self._scattered(target.expand(size, -1), self.settings.target_spread, generator)
+
+    def _scattered(self, x: Tensor, spread: float, generator: torch.Generator) -> Tensor:
+        """x (N, n) and a Gaussian at every scale up to the spread."""
+        if spread == 0.0:
+            return x
+        draw = torch.randn(x.shape, generator=generator, device=generator.device)
+        scale = torch.rand((len(x), 1), generator=generator, device=generator.device)
+        return self.game.confine(x + spread * scale * self.game.state_limits * draw)
 
     def _explore(self, act: Controller, generator: torch.Generator) -> None:
         """Append the states of fresh rollouts from the starts; the oldest leave the buffer."""

@@ -45,6 +45,9 @@ class Settings:
     uniform between zero and this."""
     on_policy_share: float = 0.0
     """Share of the states drawn from a buffer of the current policy's rollouts: real-time dynamic programming."""
+    on_policy_spread: float = 0.0
+    """Largest standard deviation, as a share of the state limits, of what is added to these states: the policy follows
+    the gradient of V, which the states of a narrow bundle of motions leave open across it."""
     rollouts: int = 64
     """Rollouts that feed the buffer in every iteration, of the task's duration and from its start distribution."""
     buffer: int = 100000
@@ -115,8 +118,8 @@ class Settings:
             _require_type(setting.name, str(setting.type), getattr(self, setting.name))
         counts = "iterations states rollouts buffer epochs minibatch loss_power members layers width evaluate_every"
         counts += " episodes threads chunk"
-        amounts = "seed start_spread target_spread exploration_noise weight_decay position_scale rate_scale"
-        amounts += " alpha_state alpha_action alpha_observation alpha_parameters"
+        amounts = "seed start_spread target_spread on_policy_spread exploration_noise weight_decay"
+        amounts += " position_scale rate_scale alpha_state alpha_action alpha_observation alpha_parameters"
         least = dict.fromkeys(counts.split(), 1) | dict.fromkeys(amounts.split(), 0)
         for name, bound in least.items():
             if not getattr(self, name) >= bound:

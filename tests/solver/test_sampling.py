@@ -55,6 +55,16 @@ def test_states_around_the_target_have_every_scale(load: Load) -> None:
     assert inner > 5.0 * (1.0 - math.exp(-0.5 * (0.01 / 0.15) ** 2))  # of a Gaussian of the full spread
 
 
+def test_visited_states_are_spread(load: Load) -> None:
+    """The idle pendulum's rollouts stay at the bottom, at 0.6 rad/s or less."""
+    settings = {"start_share": 0.0, "on_policy_share": 1.0, "exploration_noise": 0.0}
+    bare, spread = (source(load, **settings, on_policy_spread=s) for s in (0.0, 0.2))
+    rates = [each.draw(idle, torch.Generator().manual_seed(0))[:, 1] for each in (bare, spread)]
+    assert rates[0].abs().max() < 0.6
+    torch.testing.assert_close(rates[1].std(), torch.tensor(0.2 * 8.0 / math.sqrt(3.0)), rtol=0.1, atol=0.0)
+    assert torch.equal(bare.visited, spread.visited)
+
+
 def test_shares_beyond_the_whole_are_refused() -> None:
     with pytest.raises(SolverError, match="start_share, target_share, on_policy_share is above 1"):
         Settings(start_share=0.4, target_share=0.3, on_policy_share=0.4)
