@@ -22,7 +22,8 @@ BudgetName = Literal["small", "full"]
 PRESET = "fast"
 RADII = ("alpha_state", "alpha_action", "alpha_observation", "alpha_parameters")
 PURE_DP = {"on_policy_share": 0.0}
-RTDP = {"on_policy_share": 1.0, "start_share": 0.0}
+BARE_RTDP = {"on_policy_share": 1.0, "start_share": 0.0}
+RTDP = {**BARE_RTDP, "on_policy_spread": 0.1}
 NO_RAMP = {"adversary_ramp": (0.0, 0.0)}
 
 
@@ -81,11 +82,16 @@ def _baselines(starts: tuple[str, ...]) -> tuple[Method, ...]:
 
 
 def _ablation(shares: tuple[float, ...]) -> tuple[Method, ...]:
-    """DP and RTDP, with and without the ramp, at every share of the radii; none of them is cFVI."""
+    """DP and RTDP, with and without what makes them learn, at every share of the radii; none of them is cFVI."""
+    panels = {
+        "DP, adversary ramped up": (PURE_DP, {}),
+        "DP, full adversary at once": (PURE_DP, NO_RAMP),
+        "RTDP, spread states, adversary ramped up": (RTDP, {}),
+        "RTDP, full adversary at once": (BARE_RTDP, NO_RAMP),
+    }
     made = []
-    for (source, changes), ramp, share in product((("DP", PURE_DP), ("RTDP", RTDP)), (True, False), shares):
-        panel = f"{source}, {'adversary ramped up' if ramp else 'full adversary at once'}"
-        own = {"algorithm": "cfvi"} if share == 0.0 else {"algorithm": "rfvi", **({} if ramp else NO_RAMP)}
+    for (panel, (changes, ramp)), share in product(panels.items(), shares):
+        own = {"algorithm": "cfvi"} if share == 0.0 else {"algorithm": "rfvi", **ramp}
         made.append(Method(f"{panel}, {share:g}", {**changes, **own}, panel=panel, share=share))
     return tuple(made)
 

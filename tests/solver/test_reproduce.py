@@ -108,7 +108,8 @@ def test_another_experiment_reuses_the_runs_it_shares(copied: Path) -> None:
     plan = make_plan("fig-ablation", "small", choice())
     runs = run_plan(plan, copied, 1, quiet, train=False)
     missing = {training.method for training in plan.trainings} - {training.method for training in runs.folders}
-    assert missing == {"DP, full adversary at once, 1", "RTDP, full adversary at once, 1"}
+    at_once = (("DP", 1), ("RTDP", 0), ("RTDP", 1))
+    assert missing == {f"{source}, full adversary at once, {share}" for source, share in at_once}
 
 
 def test_the_number_of_threads_and_the_folder_do_not_matter(copied: Path) -> None:
@@ -225,7 +226,7 @@ def test_table_1_is_what_the_rollouts_give(trained: Path, tmp_path: Path, capsys
     assert cells[2] == "-32.7 ± 0.3"
     assert cells[3:5] == ["0.0 %", "100 %"]
     assert cells[7].startswith(f"{np.concatenate(actions).mean():.1f} ±")
-    assert cells[9] == f"{pooled.mean() + 29.9:+.1f}"
+    assert cells[9] == f"{-29.9 - pooled.mean():.1f}"
     assert cells[10] == ", ".join(f"{each.mean():.2f}" for each in returns)
 
 
@@ -282,7 +283,11 @@ def test_shares_scale_all_four_radii() -> None:
     for name in ("alpha_state", "alpha_action", "alpha_observation", "alpha_parameters"):
         assert getattr(part, name) == 0.25 * getattr(whole, name) > 0.0
     assert whole.adversary_ramp == (0.0, 0.0)
-    assert (whole.on_policy_share, whole.start_share, whole.seed) == (1.0, 0.0, 3)
+    assert (whole.on_policy_share, whole.on_policy_spread, whole.start_share, whole.seed) == (1.0, 0.0, 0.0, 3)
+    remedied = found["RTDP, spread states, adversary ramped up, 1"]
+    assert isinstance(remedied, Settings)
+    assert remedied.on_policy_spread > 0.0
+    assert remedied.adversary_ramp[1] > 0.0
     dp = found["DP, full adversary at once, 1"]
     assert isinstance(dp, Settings)
     assert dp.on_policy_share == 0.0
