@@ -23,7 +23,7 @@ PRESET = "fast"
 RADII = ("alpha_state", "alpha_action", "alpha_observation", "alpha_parameters")
 PURE_DP = {"on_policy_share": 0.0}
 BARE_RTDP = {"on_policy_share": 1.0, "start_share": 0.0}
-RTDP = {**BARE_RTDP, "on_policy_spread": 0.1}
+RTDP = {**BARE_RTDP, "on_policy_spread": 0.25}
 NO_RAMP = {"adversary_ramp": (0.0, 0.0)}
 
 
