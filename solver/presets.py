@@ -47,10 +47,10 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     metadata = robot.metadata
     simple = len(metadata.states) <= 2
     period, crossing = 1.0 / metadata.task.control_rate, _crossing(metadata)
-    longest_hold, share, longest = (4, 0.68, math.inf) if simple else (2, 0.4, 8)
-    longest_hold = min(longest_hold, math.floor(PUSH / float(push(robot).max())))
-    hold = max(1, min(longest_hold, round(0.05 * crossing / period)))
-    look_ahead = min(longest * hold * period, max(2.0 * period, share * crossing))
+    longest_hold, share, holds_ahead = (4, 0.68, math.inf) if simple else (2, 0.4, 8)
+    pace, hardest = min(longest_hold, round(0.05 * crossing / period)), float(push(robot).max())
+    hold = max((periods for periods in range(1, pace + 1) if periods * hardest <= PUSH), default=1)
+    look_ahead = min(holds_ahead * hold * period, max(2.0 * period, share * crossing))
     weakest = min(entry.limit for entry in metadata.inputs)
     common = {
         "iterations": 48 if simple else 80,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,14 +9,9 @@ from typing import Any
 import mechanisms
 import numpy as np
 import pytest
-from hypothesis import settings
 
 from modelgen.build import build_from_equations
 from modelgen.reference import Reference
-
-# Times on a machine that others load say nothing; the same examples every time, but for `make fuzz`.
-settings.register_profile("modelgen", deadline=None, derandomize="FUZZ" not in os.environ)
-settings.load_profile("modelgen")
 
 EQUATIONS = {"pendulum": mechanisms.pendulum, "dense": mechanisms.dense}
 

@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import pytest
 import torch
 
@@ -18,10 +17,6 @@ from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.settings import Settings
 from solver.training import start
-
-# Times on a machine that others load say nothing; the same examples every time.
-hypothesis.settings.register_profile("solver", deadline=None, derandomize=True)
-hypothesis.settings.load_profile("solver")
 
 TINY: dict[str, Any] = {
     "iterations": 5,

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 import tyro
 from hypothesis import given
 from hypothesis import strategies as st
 
 import modelgen
+from modelgen.loader import CompiledRobot
 from solver.commands.train import Train
 from solver.errors import SolverError
 from solver.game import NO_ADVERSARY, Radii
@@ -148,6 +152,13 @@ def test_holds_take_equal_shares_of_the_iterations() -> None:
     assert [settings.trace(k).periods for k in range(10)] == [4] * 5 + [2] * 5
     short = Settings(iterations=1, holds=(4, 2, 1))
     assert short.trace(0).periods == 4
+
+
+def test_an_input_without_effect_at_the_target_limits_no_hold(load: Callable[[str], CompiledRobot]) -> None:
+    """A force through a hinge, for example: B is zero at the target, and not elsewhere."""
+    robot = load("pendulum")
+    idle = SimpleNamespace(**vars(robot), affine_dynamics=lambda _: (torch.zeros(1, 2), torch.zeros(1, 2, 1)))
+    assert make_settings("fast", idle) == make_settings("fast", robot)  # type: ignore[arg-type]
 
 
 def test_fast_follows_the_size_and_the_time_scale() -> None:
