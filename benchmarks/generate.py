@@ -153,7 +153,7 @@ def _verified(robot: Robot, folder: str) -> float:
     """Seconds for the checks of `modelgen verify`, all of which must pass."""
     import modelgen
     from modelgen.mechanics import equations_of_motion
-    from modelgen.verify import verify
+    from modelgen.verification import verify
 
     begun = time.perf_counter()
     checks = verify(robot, equations_of_motion(robot), modelgen.load, Path(folder))

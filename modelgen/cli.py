@@ -171,7 +171,8 @@ def _verify(options: argparse.Namespace) -> int:
     from modelgen.inspection import inspect
     from modelgen.loader import load
     from modelgen.mechanics import equations_of_motion
-    from modelgen.verify import table, verify
+    from modelgen.verification import verify
+    from modelgen.verification.check import table
 
     if options.mjcf and (not options.against or len(options.models) > 1):
         raise ModelError("--mjcf belongs to one robot and engine: modelgen verify NAME --against mujoco --mjcf PATH.")

@@ -16,7 +16,8 @@ from modelgen.equations import EquationsOfMotion
 from modelgen.errors import ModelError, shortened
 from modelgen.inspection import evaluator, samples
 from modelgen.robot import Robot
-from modelgen.verify import Check, relative_error
+from modelgen.verification.check import Check
+from modelgen.verification.kernels import relative_error
 
 Array = NDArray[np.float64]
 

@@ -22,7 +22,8 @@ from sympy.physics.mechanics import (
 from modelgen import LogCos, Robot
 from modelgen.inspection import evaluator, inspect
 from modelgen.mechanics import equations_of_motion
-from modelgen.verify import _points, mechanics_checks
+from modelgen.verification.mechanics import mechanics_checks
+from modelgen.verification.points import sample_points
 
 q1, q2, q3, u1, u2, u3, F, T = dynamicsymbols("q1 q2 q3 u1 u2 u3 F T")
 m1, m2, l1, l2, g, b, c, A, B, C = sp.symbols("m1 m2 l1 l2 g b c A B C")
@@ -49,7 +50,7 @@ def acceleration(robot, x, theta, u):
 def proven(robot):
     """The checks of mechanics pass; returns them by name."""
     equations = equations_of_motion(robot)
-    checks = mechanics_checks(robot, equations, _points(robot, 16))
+    checks = mechanics_checks(robot, equations, sample_points(robot, 16))
     assert all(check.passed for check in checks), checks
     return {check.what: check for check in checks}
 

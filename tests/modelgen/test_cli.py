@@ -165,10 +165,10 @@ class TestVerify:
         assert "modelgen build crane" in mistake(capsys, "verify", "crane")
 
     def test_failure_returns_one(self, built, capsys, monkeypatch):
-        from modelgen import verify
-        from modelgen.verify import Check
+        from modelgen import verification
+        from modelgen.verification.check import Check
 
-        monkeypatch.setattr(verify, "verify", lambda *_: [Check("drift", "numba float64", 1.0, 1e-9)])
+        monkeypatch.setattr(verification, "verify", lambda *_: [Check("drift", "numba float64", 1.0, 1e-9)])
         assert main(["verify", "crane"]) == 1
         output = capsys.readouterr().out
         assert "FAILED" in output

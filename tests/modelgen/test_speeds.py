@@ -16,7 +16,10 @@ from modelgen.build import build_artifact
 from modelgen.inspection import samples
 from modelgen.mechanics import equations_of_motion, metadata
 from modelgen.reference import Reference
-from modelgen.verify import _points, energy_balance, kernel_checks, mechanics_checks
+from modelgen.verification.energy import energy_balance
+from modelgen.verification.kernels import kernel_checks
+from modelgen.verification.mechanics import mechanics_checks
+from modelgen.verification.points import sample_points
 
 q1, q2, q3, u1, u2, u3, T = dynamicsymbols("q1 q2 q3 u1 u2 u3 T")
 m1, m2, l1, l2, g, b, c, A, B, C = sp.symbols("m1 m2 l1 l2 g b c A B C")
@@ -160,14 +163,14 @@ def test_kinematics_are_singular_only_where_the_angles_are(gyro):
 def test_wrong_rates_are_found_out(gyro):
     rates = {rate: value * sp.Float("1.001") for rate, value in gyro.system.rates.items()}
     system, gyro.system = gyro.system, replace(gyro.system, rates=rates)
-    checks = mechanics_checks(gyro, equations_of_motion(gyro), _points(gyro, 16))
+    checks = mechanics_checks(gyro, equations_of_motion(gyro), sample_points(gyro, 16))
     gyro.system = system
     assert "Lagrange's equations hold" in {check.what for check in checks if not check.passed}
 
 
 def test_artifact_with_other_speeds_is_proven(gyro, tmp_path):
     build_artifact(gyro, tmp_path)
-    equations, points = equations_of_motion(gyro), _points(gyro, 8)
+    equations, points = equations_of_motion(gyro), sample_points(gyro, 8)
     kernels = modelgen.load("gyro", backend="casadi", directory=tmp_path)
     reference = Reference(equations).quantities(points.x, points.u, points.costate, points.theta)
     checks = kernel_checks(kernels, "casadi", reference, points, 1e-9)

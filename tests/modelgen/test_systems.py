@@ -11,7 +11,8 @@ from systems import cartpole, evaluated, finished, joined, kane, lagrange, prove
 from modelgen.inspection import samples
 from modelgen.mechanics import equations_of_motion, metadata
 from modelgen.modelfile import SHIPPED, content_hash, load
-from modelgen.verify import _points, mechanics_checks
+from modelgen.verification.mechanics import mechanics_checks
+from modelgen.verification.points import sample_points
 
 
 @pytest.mark.parametrize("system", [kane, lagrange, joined])
@@ -49,7 +50,7 @@ def test_a_wrong_system_is_found_out():
         ),
     ):
         system, robot.system = robot.system, broken
-        checks = mechanics_checks(robot, equations_of_motion(robot), _points(robot, 16))
+        checks = mechanics_checks(robot, equations_of_motion(robot), sample_points(robot, 16))
         robot.system = system
         assert names <= {check.what for check in checks if not check.passed}
 

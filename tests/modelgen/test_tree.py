@@ -14,7 +14,8 @@ from modelgen.inspection import evaluator, inspect
 from modelgen.mechanics import equations_of_motion
 from modelgen.modelfile import SHIPPED, content_hash, load
 from modelgen.routes import by_energies
-from modelgen.verify import Points, mechanics_checks, routes_check
+from modelgen.verification.mechanics import mechanics_checks, routes_check
+from modelgen.verification.points import Points
 
 
 def values(robot: Robot, x: np.ndarray, theta: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -11,15 +11,11 @@ from modelgen.inspection import evaluator
 from modelgen.mechanics import equations_of_motion
 from modelgen.modelfile import SHIPPED, load
 from modelgen.reference import Reference
-from modelgen.verify import (
-    CALLS,
-    Points,
-    energy_balance,
-    kernel_checks,
-    mechanics_checks,
-    relative_error,
-    table,
-)
+from modelgen.verification.check import table
+from modelgen.verification.energy import energy_balance
+from modelgen.verification.kernels import CALLS, kernel_checks, relative_error
+from modelgen.verification.mechanics import mechanics_checks
+from modelgen.verification.points import Points
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,45 @@
+"""Proof of an artifact: its kernels against the model with 50 digits, and the model against mechanics."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from modelgen.backends import MODULES
+from modelgen.equations import EquationsOfMotion
+from modelgen.reference import Reference
+from modelgen.robot import Robot
+from modelgen.verification.check import LIMITS, PRECISIONS, Check
+from modelgen.verification.energy import energy_balance
+from modelgen.verification.kernels import kernel_checks
+from modelgen.verification.mechanics import mechanics_checks, routes_check
+from modelgen.verification.points import sample_points
+
+SAMPLES = 128
+
+
+def verify(
+    robot: Robot, equations: EquationsOfMotion, load: Callable[..., Any], directory: Path | None = None
+) -> list[Check]:
+    """Every check of the artifact of `robot`; `load` is `modelgen.load`."""
+    points = sample_points(robot, max(16, SAMPLES // len(robot.joints)))  # 50 digits take their time
+    together = replace(points, theta=points.theta[0])
+    exactly = Reference(equations)
+    references = [(each, exactly.quantities(each.x, each.u, each.costate, each.theta)) for each in (points, together)]
+    mechanics, kernels = mechanics_checks(robot, equations, points), []
+    if robot.links:
+        mechanics.append(routes_check(robot, equations, points))
+    for backend in MODULES:
+        if backend == "torch" and importlib.util.find_spec("torch") is None:
+            mechanics.append(Check("kernels", backend, None, 0.0, "Torch is not installed"))
+            continue
+        for precision in PRECISIONS:
+            compiled = load(robot.name, backend=backend, dtype=precision, directory=directory)
+            if (backend, precision) == ("numba", "float64"):
+                mechanics.append(energy_balance(robot, equations, compiled))
+            for each, reference in references:
+                kernels += kernel_checks(compiled, f"{backend} {precision}", reference, each, LIMITS[precision])
+    return mechanics + kernels

@@ -1,0 +1,54 @@
+"""One line of a proof, and all lines as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from modelgen.backends import MODULES
+
+PRECISIONS = ("float64", "float32")
+LIMITS = {"float64": 1e-9, "float32": 0.05}  # beyond 0.05 a kernel is wrong, not merely rounded
+KERNELS = tuple(f"{backend} {precision}" for backend in MODULES for precision in PRECISIONS)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the proof; `error` is None for a check that was not made, and `note` then says why."""
+
+    what: str
+    case: str
+    error: float | None
+    limit: float
+    note: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the check was made and held, or could not be made."""
+        return self.error is None or self.error <= self.limit
+
+
+def table(checks: Sequence[Check]) -> str:
+    """The checks as text: one line a check of mechanics, one line a quantity and one column a kernel."""
+    lines = []
+    by_quantity: dict[str, dict[str, Check]] = {}
+    for check in checks:
+        if check.case in KERNELS:
+            by_quantity.setdefault(check.what, {})[check.case] = check
+        else:
+            lines.append(f"  {check.what:<46} {check.case:<15} {_cell(check):>18}  {check.note}".rstrip())
+    if not by_quantity:
+        return "\n".join(lines)
+    lines += ["", f"  {'kernels, limits 1e-9 and 5e-2':<46}" + "".join(f"{case:>17}" for case in KERNELS)]
+    for what, cells in by_quantity.items():
+        shown = (_cell(cells.get(case)) for case in KERNELS)
+        lines.append(f"  {what:<46}" + "".join(f"{cell:>17}" for cell in shown))
+    return "\n".join(lines)
+
+
+def _cell(check: Check | None) -> str:
+    if check is None:
+        return "not checked"
+    if check.error is None:
+        return "skipped"
+    return f"{check.error:.1e}" + ("" if check.passed else " FAILED")

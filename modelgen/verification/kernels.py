@@ -1,0 +1,60 @@
+"""The compiled kernels against the model, evaluated with 50 digits."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelgen.verification.check import Check
+from modelgen.verification.points import Points
+
+Array = NDArray[np.float64]
+
+CALLS: dict[str, tuple[str, ...]] = {
+    "affine_dynamics": ("a", "B"),
+    "dynamics": ("xdot",),
+    "jacobians": ("a", "B", "da_dx", "dB_dx", "da_dtheta", "dB_dtheta"),
+    "hamiltonian_gradient": ("dH_dx", "dH_du", "dH_dtheta"),
+    "state_cost": ("q", "dq_dx"),
+}
+
+
+def kernel_checks(kernels: Any, case: str, reference: dict[str, Array], points: Points, limit: float) -> list[Check]:
+    """Every output of every call against the reference; theta per sample, or as one vector (p,)."""
+    checks = []
+    for call, names in CALLS.items():
+        for name, result in zip(names, _called(kernels, call, points), strict=True):
+            if reference[name].size:
+                what = f"{call}: {name}" + (", one theta" if points.theta.ndim == 1 else "")
+                checks.append(Check(what, case, relative_error(result, reference[name]), limit))
+    return checks
+
+
+def _called(kernels: Any, call: str, points: Points) -> list[Array]:
+    """The outputs of one call as float64 arrays (N, entries)."""
+    like = kernels.nominal_parameters
+    arguments = {
+        "affine_dynamics": [points.x],
+        "dynamics": [points.x, points.u],
+        "jacobians": [points.x],
+        "hamiltonian_gradient": [points.x, points.u, points.costate],
+        "state_cost": [points.x],
+    }[call]
+    # A Torch kernel's own parameters make arrays of their kind; Torch itself is not imported here.
+    make = like.new_tensor if hasattr(like, "new_tensor") else lambda value: value.astype(like.dtype)
+    results = getattr(kernels, call)(*map(make, arguments), theta=make(points.theta))
+    count = len(points.x)
+    outputs = results if isinstance(results, tuple) else (results,)
+    return [np.asarray(output, dtype=np.float64).reshape(count, -1) for output in outputs]
+
+
+def relative_error(got: Array, expected: Array) -> float:
+    """Largest error, each entry (column) beside its own largest value over the samples; NaN where `got` is."""
+    scale = np.abs(expected).max(axis=0)
+    # An entry that is zero but for cancellation has no scale of its own.
+    scale = np.where(scale > 1e-14 * scale.max(), scale, scale.max())
+    errors = np.abs(got - expected).max(axis=0)
+    return float(np.divide(errors, scale, out=np.where(errors > 0, math.inf, 0.0), where=scale > 0).max())
