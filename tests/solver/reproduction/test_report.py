@@ -1,0 +1,98 @@
+"""What stands on the pages and in the figures."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from small_plans import choice, is_dp_rfvi, train_here
+
+from solver.cli import main
+from solver.commands.reproduce import Options, carry_out
+from solver.evaluation import rollouts, sample_starts
+from solver.policy import load_controller
+from solver.reproduction.experiments import make_plan
+from solver.run_folder import RUN, load_run, read_metrics
+from solver.training import EVALUATION_SEED
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_table_1_is_what_the_rollouts_give(trained: Path, tmp_path: Path, capsys: Capture) -> None:
+    options = Options("table1", runs=trained, out=tmp_path, jobs=2, seeds=[0, 1])
+    carry_out(options, choice())
+    assert capsys.readouterr().out.splitlines()[0] == "0 trained, 8 reused"
+    text = (tmp_path / "table1-small.md").read_text()
+    assert "`solver reproduce table1 --budget small --seeds 0 1 --jobs 2`" in text
+    assert "2 seeds (0, 1), **fewer than the paper's 5**" in text
+    assert re.search(r"Machine: \d+ cores?, \d+ GiB of memory, \S", text)
+    assert str(trained) not in text
+    cells = [cell.strip() for cell in next(line for line in text.splitlines() if "| rFVI" in line).split("|")[1:-1]]
+
+    folders = [p.parent for p in trained.glob(f"*/{RUN}") if is_dp_rfvi(load_run(p.parent).settings)]
+    folders.sort(key=lambda folder: load_run(folder).settings.seed)
+    returns, actions = [], []
+    for folder in folders:
+        game, act, _ = load_controller(folder)
+        result = rollouts(game, act, sample_starts(game, 3, EVALUATION_SEED))
+        returns.append(result.returns.double().numpy())
+        actions.append(result.action_reward.double().numpy())
+    pooled = np.concatenate(returns)
+    assert len(pooled) == 6
+    assert cells[1] == f"{pooled.mean():.1f} ± {1.96 * pooled.std(ddof=1):.1f}"
+    assert cells[2] == "-32.7 ± 0.3"
+    assert cells[3:5] == ["0.0 %", "100 %"]
+    assert cells[7].startswith(f"{np.concatenate(actions).mean():.1f} ±")
+    assert cells[9] == f"{-29.9 - pooled.mean():.1f}"
+    assert cells[10] == ", ".join(f"{each.mean():.2f}" for each in returns)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "figures"),
+    [("fig-value", ["-pendulum.png"]), ("fig-learning", [".png"]), ("fig-robustness", ["-pendulum-nominal.png"])],
+)
+def test_figures(experiment: Any, figures: list[str], trained: Path, tmp_path: Path) -> None:
+    carry_out(Options(experiment, runs=trained, out=tmp_path, jobs=1), choice())
+    text = (tmp_path / f"{experiment}-small.md").read_text()
+    for suffix in figures:
+        name = f"{experiment}-small{suffix}"
+        assert f"({name})" in text
+        assert (tmp_path / name).stat().st_size > 20_000
+    if experiment == "fig-learning":
+        last = [
+            read_metrics(p.parent)[-1]["return_mean"]
+            for p in trained.glob(f"*/{RUN}")
+            if is_dp_rfvi(load_run(p.parent).settings)
+        ]
+        assert f"| pendulum, rFVI | {np.mean(last):.1f} | {min(last):.1f} … {max(last):.1f} |" in text
+    if experiment == "fig-robustness":
+        found = json.loads((tmp_path / "fig-robustness-small-pendulum-nominal.json").read_text())
+        assert [group["label"] for group in found["groups"]] == ["cFVI", "rFVI"]
+        k = [round(change, 6) for change in found["axes"][0]["changes"]].index(1.5)
+        assert f"{found['groups'][1]['statistics']['return_mean']['value'][k]:.1f} (0 %)" in text
+        assert "| authors' rFVI |" in text
+        assert "-48.4 (100 %)" in text
+
+
+def test_the_ablation(copied: Path, tmp_path: Path) -> None:
+    train_here(make_plan("fig-ablation", "small", choice(seeds=(0,))), copied)
+    carry_out(Options("fig-ablation", runs=copied, out=tmp_path, jobs=2, seeds=[0]), choice(seeds=(0,)))
+    text = (tmp_path / "fig-ablation-small.md").read_text()
+    assert (tmp_path / "fig-ablation-small.png").stat().st_size > 20_000
+    assert text.count("| pendulum, ") == 8
+    row = {
+        line.split("|")[1].strip(): line.split("|")[2] for line in text.splitlines() if line.startswith("| pendulum")
+    }
+    assert row["pendulum, DP, adversary ramped up, 0"] == row["pendulum, DP, full adversary at once, 0"]  # one run
+
+
+def test_nothing_trained_and_nothing_found(tmp_path: Path, capsys: Capture) -> None:
+    for experiment in ("table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation"):
+        words = ["reproduce", experiment, "--report-only", "--runs", str(tmp_path), "--out", str(tmp_path / "out")]
+        assert main(words) == 0
+        assert "0 trained, 0 reused" in capsys.readouterr().out
+        assert "**Missing:** " in (tmp_path / "out" / f"{experiment}-small.md").read_text()
