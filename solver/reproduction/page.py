@@ -88,11 +88,19 @@ def head(page: Page, runs: Runs, origin: Origin) -> None:
             f"- {algorithm.upper()} is trained for {steps:,} actions of {hold} control periods each{shorter}; "
             "the paper does not print how long its baselines were trained."
         )
-    failed = {(f.training.robot, f.training.settings): f for f in runs.failures}
+    failed = {(f.training.robot, f.training.settings) for f in runs.failures}
+    missing: dict[tuple[str, str, str], list[str]] = {}
     for training in plan.trainings:
         if training not in runs.folders:
-            why = "failed" if (training.robot, training.settings) in failed else "was not trained to the end"
-            page.say(f"- **Missing:** {training.method}, {training.robot}, seed {training.seed} {why}.")
+            why = "failed" if (training.robot, training.settings) in failed else "not trained to the end"
+            missing.setdefault((training.method, training.robot, why), []).append(str(training.seed))
+    if missing:
+        page.say(
+            *(
+                f"- **Missing:** {method}, {robot}, {'seed' if len(seeds) == 1 else 'seeds'} {', '.join(seeds)}: {why}."
+                for (method, robot, why), seeds in missing.items()
+            )
+        )
 
 
 def machine() -> str:

@@ -96,3 +96,6 @@ def test_nothing_trained_and_nothing_found(tmp_path: Path, capsys: Capture) -> N
         assert main(words) == 0
         assert "0 trained, 0 reused" in capsys.readouterr().out
         assert "**Missing:** " in (tmp_path / "out" / f"{experiment}-small.md").read_text()
+    assert main([*words, "--seeds", "0", "4"]) == 0
+    missing = "- **Missing:** DP, adversary ramped up, 0, pendulum, seeds 0, 4: not trained to the end.\n"
+    assert missing in (tmp_path / "out" / "fig-ablation-small.md").read_text()

@@ -158,7 +158,7 @@ def test_a_failed_training_stops_no_other(tmp_path: Path, capsys: Capture) -> No
     assert stopped.value.code == 1
     assert re.search(rf"error: cFVI, pendulum, seed 0 failed \(1\): .*{LOG}", capsys.readouterr().err)
     text = (tmp_path / "out" / "fig-value-small.md").read_text()
-    assert "**Missing:** cFVI, pendulum, seed 0 failed." in text
+    assert "**Missing:** cFVI, pendulum, seed 0: failed." in text
 
 
 def test_a_baseline_runs_resumes_and_is_reused(tmp_path: Path) -> None:
