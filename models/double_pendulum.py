@@ -7,7 +7,7 @@ from modelgen import LogCos, Robot
 robot = Robot("double_pendulum", "Two uniform rods with a motor in each joint")
 
 shoulder = robot.revolute("shoulder", continuous=True, rate_limit=10, meaning="angle of the upper rod, 0 upright")
-elbow = robot.revolute("elbow", continuous=True, rate_limit=15, meaning="angle between the rods, 0 stretched")
+elbow = robot.revolute("elbow", continuous=True, rate_limit=20, meaning="angle between the rods, 0 stretched")
 
 upper_mass = robot.parameter("upper_mass", 1.0, "kg", tolerance=0.5, meaning="mass of the upper rod")
 upper_length = robot.parameter("upper_length", 0.5, "m", tolerance=0.5, meaning="length of the upper rod")

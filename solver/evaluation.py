@@ -30,6 +30,7 @@ class Rollouts:
     state_reward: Tensor  # (N,) undiscounted
     action_reward: Tensor  # (N,)
     success: Tensor  # (N,) bool
+    at_limit: Tensor  # (N, n) bool, the states that the simulation stopped at their limit on the way
 
     @property
     def returns(self) -> Tensor:
@@ -71,7 +72,9 @@ def rollouts(
         motion.step(u)
         states.append(motion.x)
         inputs.append(u)
-    return Rollouts(torch.stack(states), torch.stack(inputs), state_reward, action_reward, succeeded(game, states[-1]))
+    x = torch.stack(states)
+    at_limit = (x[1:].abs() >= game.bound).any(0)
+    return Rollouts(x, torch.stack(inputs), state_reward, action_reward, succeeded(game, states[-1]), at_limit)
 
 
 def succeeded(game: Game, x: Tensor) -> Tensor:
@@ -89,7 +92,7 @@ def succeeded(game: Game, x: Tensor) -> Tensor:
 
 
 def summary(result: Rollouts) -> dict[str, float]:
-    """Mean, 1.96 standard deviations and success rate, under the names the metrics use."""
+    """What the rollouts come to, under the names the metrics use (docs/algorithms/cfvi.md)."""
     spread = 1.96 * result.returns.std() if len(result.returns) > 1 else torch.zeros(())
     return {
         "return_mean": float(result.returns.mean()),
@@ -98,6 +101,7 @@ def summary(result: Rollouts) -> dict[str, float]:
         "state_reward": float(result.state_reward.mean()),
         "action_reward": float(result.action_reward.mean()),
         "success_rate": float(result.success.float().mean()),
+        "limit_rate": float(result.at_limit.any(1).float().mean()),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,7 +51,8 @@ def run(options: Evaluate) -> None:
     theta = changed_parameters(game, options.changes)
     seed = EVALUATION_SEED if options.seed is None else options.seed
     plant = make_plant(options.plant, game, theta, options.harsh, seed)
-    result = summary(rollouts(game, act, sample_starts(game, options.episodes, seed), plant))
+    found = rollouts(game, act, sample_starts(game, options.episodes, seed), plant)
+    result = summary(found)
     if options.json:
         parameters = dict(zip(game.robot.parameter_names, theta.tolist(), strict=True))
         about: dict[str, Any] = {
@@ -69,3 +71,12 @@ def run(options: Evaluate) -> None:
         f"action {result['action_reward']:.2f}, worst {result['return_worst']:.2f})   "
         f"success {100 * result['success_rate']:.0f} %"
     )
+    if found.at_limit.any():
+        states = game.robot.metadata.states
+        names = ", ".join(state.name for state, held in zip(states, found.at_limit.any(0), strict=True) if held)
+        print(
+            f"warning: {100 * result['limit_rate']:.0f} % of the rollouts reached the limit of {names}, where the "
+            "simulation holds a state as a wall would. A robot without that wall moves on: then widen the limit in "
+            "the model file and train again.",
+            file=sys.stderr,
+        )

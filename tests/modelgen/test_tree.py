@@ -84,7 +84,7 @@ def double_pendulum() -> Robot:
     """The shipped double pendulum as two links."""
     robot = Robot("double_pendulum")
     shoulder = robot.revolute("shoulder", continuous=True, rate_limit=10)
-    elbow = robot.revolute("elbow", continuous=True, rate_limit=15)
+    elbow = robot.revolute("elbow", continuous=True, rate_limit=20)
     m1, l1, m2, l2, d1, d2 = (
         robot.parameter(each, 1, "", tolerance=0.5)
         for each in ("upper_mass", "upper_length", "lower_mass", "lower_length", "shoulder_damping", "elbow_damping")

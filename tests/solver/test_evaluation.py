@@ -95,6 +95,17 @@ def test_starts_follow_the_task(load: Load) -> None:
     assert bool((everywhere.abs() <= game.state_limits + 1e-5).all())
 
 
+def test_a_rollout_that_the_simulation_stopped_at_a_limit_is_marked(load: Load) -> None:
+    """The second falls from 1.2 rad at 7.9 rad/s and passes 8 rad/s. The angle's seam at pi is no limit."""
+    game = Game(load("pendulum"), NO_ADVERSARY)
+    starts = torch.tensor([[3.1, 0.5], [1.2, 7.9]])
+    result = rollouts(game, linear(game), starts, seconds=1.0)
+    assert bool((result.x[:, 0, 0].diff().abs() > 6.0).any())  # the first crosses the seam
+    assert result.at_limit.tolist() == [[False, False], [False, True]]
+    assert summary(result)["limit_rate"] == 0.5
+    assert not rollouts(game, linear(game), torch.tensor([[3.1, 8.0]]), seconds=0.008).at_limit.any()  # slows at once
+
+
 def test_summary_of_known_rollouts() -> None:
     result = Rollouts(
         torch.zeros(1),
@@ -102,15 +113,16 @@ def test_summary_of_known_rollouts() -> None:
         torch.tensor([-1.0, -3.0]),
         torch.tensor([-0.5, -0.5]),
         torch.tensor([True, False]),
+        torch.tensor([[False, True], [False, False]]),
     )
     spread = 1.96 * math.sqrt(2.0)
-    expected = dict(return_mean=-2.5, return_spread=spread, return_worst=-3.5, success_rate=0.5)
+    expected = dict(return_mean=-2.5, return_spread=spread, return_worst=-3.5, success_rate=0.5, limit_rate=0.5)
     assert summary(result) == pytest.approx(expected | dict(state_reward=-2.0, action_reward=-0.5))
 
 
 def test_spread_of_one_rollout_is_zero() -> None:
     one = torch.tensor([-1.0])
-    assert summary(Rollouts(one, one, one, one, torch.tensor([True])))["return_spread"] == 0.0
+    assert summary(Rollouts(one, one, one, one, one > 0.0, one[None] > 0.0))["return_spread"] == 0.0
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_fast_follows_the_size_and_the_time_scale() -> None:
     assert {name: s.holds[0] for name, s in made.items()} == {
         "pendulum": 4,
         "furuta": 1,
-        "double_pendulum": 1,  # its torques against each other change the elbow's rate by 16 % of its limit in 8 ms
+        "double_pendulum": 1,  # its torques against each other change the elbow's rate by 12 % of its limit in 8 ms
         "reaction_wheel": 2,
     }
     seconds = {name: 0.008 / (1.0 - s.trace_decay) for name, s in made.items()}

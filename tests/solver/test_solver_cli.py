@@ -86,6 +86,14 @@ def test_evaluation_as_json(finished_run: Path, capsys: Capture) -> None:
     assert json.loads(capsys.readouterr().out)["return_mean"] != content["return_mean"]
 
 
+def test_a_wall_of_the_simulation_is_named(finished_run: Path, capsys: Capture) -> None:
+    """A hundredth of the length turns the rod faster than its limit."""
+    assert main(["evaluate", str(finished_run), "--episodes", "4", "--set", "length=0.01x"]) == 0
+    assert "warning: 100 % of the rollouts reached the limit of angle_rate" in capsys.readouterr().err
+    assert main(["evaluate", str(finished_run), "--episodes", "4"]) == 0
+    assert not capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
