@@ -5,11 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import tyro
-from tyro.conf import FlagCreatePairsOff
 
 from modelgen.errors import ModelError, suggestion
 from solver.commands import FAILED, INTERRUPTED, USAGE, baseline, evaluate, limit, plot, reproduce, robustness, train
@@ -34,6 +32,7 @@ COMMANDS = {
     "plot": Command(plot.Plot, plot.run),
     "reproduce": Command(reproduce.Options, reproduce.run),
 }
+HELP = ("-h", "--help")
 #: Options with several values. The parser would keep the last of two such options without a word.
 LISTS = {
     "--set": "--set mass=1.3x length=1.1",
@@ -54,27 +53,39 @@ def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit code: 0, 2 for a user's mistake, 1 for a run that diverged."""
     words = sys.argv[1:] if argv is None else argv
     if not words or words[0] not in COMMANDS:
-        asked = words[:1] in (["-h"], ["--help"])
+        asked = bool(words) and words[0] in HELP
         if words and not asked:
             print(f"error: unknown command '{words[0]}'.{suggestion(words[0], COMMANDS)}", file=sys.stderr)
         print(f"usage: solver {{{','.join(COMMANDS)}}} ...    `solver COMMAND --help` explains each", file=sys.stderr)
         return 0 if asked else USAGE
     command = COMMANDS[words[0]]
-    parse = partial(tyro.cli, command.options, prog=f"solver {words[0]}", args=words[1:], config=(FlagCreatePairsOff,))
     try:
         for flag, example in LISTS.items():
             if words.count(flag) > 1:
                 raise SolverError(f"{flag} stands twice; write all its values behind one, for example {example}")
-        options = parse()
-        if command.defaults is not None:
-            options = parse(default=command.defaults(options))
-        command.run(options)
+        command.run(_options(command, words))
+        sys.stdout.flush()
     except (SolverError, ModelError) as error:
         print(f"error: {error}", file=sys.stderr)
         return USAGE
     except DivergenceError as error:
         print(f"error: {error}", file=sys.stderr)
         return FAILED
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of a pipe has gone; Python would complain once more at exit
+        return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     return 0
+
+
+def _options(command: Command, words: list[str]) -> Any:
+    """What the command line says, other defaults being those that its own robot, preset or algorithm have.
+
+    Help waits for the second reading, which knows them.
+    """
+    name, *arguments = words
+    if command.defaults is None:
+        return tyro.cli(command.options, prog=f"solver {name}", args=arguments)
+    first: Any = tyro.cli(command.options, prog=f"solver {name}", args=[word for word in arguments if word not in HELP])
+    return tyro.cli(command.options, prog=f"solver {name}", args=arguments, default=command.defaults(first))

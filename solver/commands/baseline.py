@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tyro.conf import OmitArgPrefixes, Positional
+from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional
 
 from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.commands import INTERRUPTED
@@ -21,7 +21,7 @@ class Baseline:
     """Name of a robot built with `modelgen build`."""
     out: Path | None = None
     """Run folder; by default runs/ROBOT-ALGORITHM-START-seedN, with -randomized before the seed."""
-    overwrite: bool = False
+    overwrite: FlagCreatePairsOff[bool] = False
     """Replace a run that is already in the folder."""
     resume: Path | None = None
     """Go on with the baseline in this folder, with its own settings."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from tyro.conf import Positional, arg
+from tyro.conf import FlagCreatePairsOff, Positional, arg
 
 from solver.errors import SolverError
 from solver.plants import PlantName
@@ -32,7 +32,7 @@ class Evaluate:
     multiple, noise=2x; by default all of them."""
     seed: int | None = None
     """Seed of the starts and of the harsh plant's noise; by default the one used in training."""
-    json: bool = False
+    json: FlagCreatePairsOff[bool] = False
     """Print JSON instead of a table."""
     generated: str | None = None
     """Folder of artifacts when it has moved."""

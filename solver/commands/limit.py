@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from tyro.conf import Positional, arg
+from tyro.conf import FlagCreatePairsOff, Positional, arg
 
 from solver.errors import SolverError
 
@@ -24,7 +24,7 @@ class Limit:
     """Seed of the random guesses."""
     changes: Annotated[list[str], arg(name="set")] = field(default_factory=list)
     """Changed parameters, as in `solver evaluate`; a run's policy is not told of them."""
-    json: bool = False
+    json: FlagCreatePairsOff[bool] = False
     """Print JSON instead of a line."""
     generated: str | None = None
     """Folder of artifacts; by default ./generated, then the one shipped with the package."""

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tyro.conf import Positional
+from tyro.conf import FlagCreatePairsOff, Positional
 
 from solver.commands import FAILED
 from solver.errors import SolverError
@@ -34,7 +34,7 @@ class Options:
     """Actions that each baseline is trained for, instead of its default."""
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Trainings at once; the cores are shared among them."""
-    report_only: bool = False
+    report_only: FlagCreatePairsOff[bool] = False
     """Train nothing: report what is finished."""
     runs: Path = Path("runs/reproduce")
     """Parent of the run folders. Finished runs with the settings asked for are reused, whoever trained them."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tyro.conf import Positional, arg
+from tyro.conf import FlagCreatePairsOff, Positional, arg
 
 from solver.errors import SolverError
 from solver.plants import PlantName
@@ -39,7 +39,7 @@ class Options:
     """Last multiple of the nominal value; one number, or one for each parameter."""
     points: list[int] = field(default_factory=list)
     """Steps of the range; one number, or one for each parameter; 21, or 11 for each of two."""
-    offset: bool = False
+    offset: FlagCreatePairsOff[bool] = False
     """--from and --to are added to the nominal value, in its unit (a weight in kg), and are no multiples."""
     plant: PlantName = "nominal"
     """`nominal`, `harsh` or `mujoco`, as in `solver evaluate`."""

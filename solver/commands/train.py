@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tyro.conf import OmitArgPrefixes, Positional
+from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional
 
 from solver.commands import INTERRUPTED
 from solver.errors import SolverError
@@ -23,7 +23,7 @@ class Train:
     """`fast` (minutes on two cores) or `paper` (the authors' settings); every setting below overrides it."""
     out: Path | None = None
     """Run folder; by default runs/ROBOT-ALGORITHM-PRESET-seedN."""
-    overwrite: bool = False
+    overwrite: FlagCreatePairsOff[bool] = False
     """Replace a run that is already in the folder."""
     resume: Path | None = None
     """Go on with the run in this folder, with its own settings."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from solver.cli import main
+from solver.cli import COMMANDS, _options, main
 from solver.run_folder import CHECKPOINT, load_checkpoint, load_run
 
 Capture = pytest.CaptureFixture[str]
@@ -150,6 +153,40 @@ def test_commands_and_their_help(capsys: Capture) -> None:
             main([command, "--help"])
         assert stop.value.code == 0
         assert f"solver {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "default"),
+    [
+        (["train", "pendulum"], 48),
+        (["train", "cartpole", "--preset", "paper"], 250),
+        (["baseline", "pendulum", "--algorithm", "ppo"], 1000000),
+    ],
+)
+def test_help_has_the_defaults_that_the_command_would_take(words: list[str], default: int, capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--help"])
+    assert stop.value.code == 0
+    setting = "--steps INT" if words[0] == "baseline" else "--iterations INT"
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert re.search(rf"{setting} [^(]*\(default: {default}\)", text)
+
+
+@pytest.mark.parametrize("preset", ["fast", "paper"])
+@pytest.mark.parametrize("flag", ["amsgrad", "keep-optimiser"])
+def test_a_switch_can_be_turned_either_way(preset: str, flag: str) -> None:
+    words = ["train", "pendulum", "--preset", preset]
+    found = [vars(_options(COMMANDS["train"], [*words, word]).settings) for word in (f"--{flag}", f"--no-{flag}")]
+    assert [settings[flag.replace("-", "_")] for settings in found] == [True, False]
+
+
+def test_a_pipe_that_closes_early_is_no_traceback() -> None:
+    program = [sys.executable, "-c", "import sys; from solver.cli import main; sys.exit(main())", "train", "--help"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout
+        assert child.stderr
+        child.stdout.close()
+        assert child.stderr.read() == ""
 
 
 def test_divergence_exits_1(tmp_path: Path, tiny_options: list[str], capsys: Capture) -> None:
