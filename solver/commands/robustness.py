@@ -50,7 +50,7 @@ class Options:
     seed: int | None = None
     """Seed of the starts and of the harsh plant's noise; by default the one used in training."""
     out: Path | None = None
-    """Figure and JSON file without their endings; by default runs/robustness-ROBOT-PLANT-PARAMETERS."""
+    """Figure and JSON file without their endings; by default runs/robustness-ROBOT-PLANT[-EFFECTS]-PARAMETERS."""
     generated: str | None = None
     """Folder of artifacts when it has moved."""
 
