@@ -55,7 +55,8 @@ def load_controller(folder: str | Path, generated: str | None = None) -> tuple[G
     """Whatever a run folder holds as something to roll out: the nominal game, the controller, and a label.
 
     The label says all that was chosen but the seed: runs that differ by their seeds only have the same. A folder with
-    a baseline.json is read by `solver.baselines.runs.load_controller`, which returns the same. Raises as `load_solution`.
+    a baseline.json is read by `solver.baselines.runs.load_controller`, which returns the same. Raises as
+    `load_solution`.
     """
     if (Path(folder) / BASELINE).is_file():
         from solver.baselines import runs  # needs Stable-Baselines3
