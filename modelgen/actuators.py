@@ -5,7 +5,7 @@ Each method is one line of a model file. A loss takes energy at every rate; an a
 
 from __future__ import annotations
 
-from sympy import Abs, Expr, Max, exp, log, sqrt, tanh
+from sympy import Abs, Expr, Float, Max, exp, log, sqrt, tanh
 
 from modelgen.declarations import Energy, Load
 from modelgen.dimensions import per
@@ -32,7 +32,7 @@ class Actuators(Statement):
         """Add viscous friction: the force -coefficient * rate along a coordinate (N s/m or N m s)."""
         place = calling_place()
         along, span = self._along(displacement, place)
-        resistance = self._term(coefficient, "damping coefficient", "q", place, per("J s", span, 2))
+        resistance = self._coefficient(coefficient, "damping coefficient", "q", place, per("J s", span, 2))
         self.loads.append(Load(along, -resistance * self._velocity(along), place))
 
     def dry_friction(self, displacement: object, force: object, *, smoothing: object) -> None:
@@ -42,8 +42,10 @@ class Actuators(Statement):
         """
         place = calling_place()
         along, span = self._along(displacement, place)
-        friction = self._term(force, "friction", "q", place, per("J", span))
-        fading = self._velocity(along) / self._divisor(smoothing, "smoothing rate", place, per("Hz", span, -1))
+        friction = self._coefficient(force, "friction", "q", place, per("J", span))
+        fading = self._velocity(along) / self._coefficient(
+            smoothing, "smoothing rate", "", place, per("Hz", span, -1), zero=False
+        )
         self.loads.append(Load(along, -friction * tanh(fading), place))
 
     def spring(self, displacement: object, stiffness: object, rest: object = 0) -> None:
@@ -68,7 +70,7 @@ class Actuators(Statement):
         gap = one - self._term(ratio, "ratio", "", place, fits) * other
         hardness = self._term(stiffness, "stiffness", "q", place, per("J", span, 2))
         self.potential.append(Energy(hardness * gap**2 / 2, place))
-        loss = self._term(damping, "damping coefficient", "q", place, per("J s", span, 2))
+        loss = self._coefficient(damping, "damping coefficient", "q", place, per("J s", span, 2))
         if loss != 0:
             self.loads.append(Load(gap, -loss * self._velocity(gap), place))
 
@@ -90,9 +92,12 @@ class Actuators(Statement):
             lower, upper = (self._term(end, "limit", "", place, span) for end in limit)
         else:
             raise ModelError(f"the limit of the end stops is {limit!r}; write limit or (lower, upper).", place)
+        nominal = {constant.symbol: Float(constant.value) for constant in self.constants}
+        if not (upper - lower).xreplace(nominal) > 0:
+            raise ModelError(f"the end stops are at ({lower}, {upper}), the larger first; write (lower, upper).", place)
         hardness = self._term(stiffness, "stiffness", "", place, per("J", span, 2))
-        loss = self._term(damping, "damping coefficient", "", place, per("J s", span, 2))
-        bend = self._divisor(width, "width", place, span)
+        loss = self._coefficient(damping, "damping coefficient", "", place, per("J s", span, 2))
+        bend = self._coefficient(width, "width", "", place, span, zero=False)
         for depth in (along - upper, lower - along):
             # As the doc string has it, in a form that does not overflow.
             bent = Max(depth, 0) + bend * log(1 + exp(-Abs(depth) / bend))
@@ -108,7 +113,7 @@ class Actuators(Statement):
         place = calling_place()
         along, span = self._along(displacement, place)
         speed = self._term(gear, "gear", "q", place, per("1", span)) * self._velocity(along)
-        moment = self._term(inertia, "rotor inertia", "q", place, "kg m^2")
+        moment = self._coefficient(inertia, "rotor inertia", "q", place, "kg m^2")
         self.kinetic.append(Energy(moment * speed**2 / 2, place))
 
     def motor(
@@ -131,12 +136,10 @@ class Actuators(Statement):
         ratio = self._term(gear, "gear", "q", place, per("1", span))
         given = self._term(torque, "torque", "qvu", place, "N m")
         if corner_speed is not None:
-            corner = self._divisor(corner_speed, "corner speed", place, "rad/s")
+            corner = self._coefficient(corner_speed, "corner speed", "", place, "rad/s", zero=False)
             given = given / sqrt(1 + (ratio * self._velocity(along) / corner) ** 2)
-        passed = self._term(gear_efficiency, "gear efficiency", "q", place, "1")
-        self._drive(
-            along, given, ratio, passed, self._term(rotor_inertia, "rotor inertia", "q", place, "kg m^2"), place
-        )
+        passed = self._coefficient(gear_efficiency, "gear efficiency", "q", place, "1", most=1.0)
+        self._drive(along, given, ratio, passed, rotor_inertia, place)
 
     def dc_motor(
         self,
@@ -163,17 +166,15 @@ class Actuators(Statement):
         ratio = self._term(gear, "gear", "q", place, per("1", span))
         constant = self._term(torque_constant, "torque constant", "q", place, "N m/A")
         emf = constant if back_emf is None else self._term(back_emf, "back-EMF constant", "q", place, "V s/rad")
-        ohms = self._divisor(resistance, "resistance", place, "Ohm")
+        ohms = self._coefficient(resistance, "resistance", "", place, "Ohm", zero=False)
         current = (self._term(voltage, "voltage", "qvu", place, "V") - emf * (ratio * self._velocity(along))) / ohms
-        torque = self._term(efficiency, "efficiency", "q", place, "1") * constant * current
-        passed = self._term(gear_efficiency, "gear efficiency", "q", place, "1")
-        self._drive(
-            along, torque, ratio, passed, self._term(rotor_inertia, "rotor inertia", "q", place, "kg m^2"), place
-        )
+        torque = self._coefficient(efficiency, "efficiency", "q", place, "1", most=1.0) * constant * current
+        passed = self._coefficient(gear_efficiency, "gear efficiency", "q", place, "1", most=1.0)
+        self._drive(along, torque, ratio, passed, rotor_inertia, place)
 
     def _drive(self, along: Expr, torque: Expr, ratio: Expr, passed: Expr, inertia: object, place: Place) -> None:
         """A shaft's torque behind a gear that passes a fraction of it, and of what its rotor needs."""
-        rotor = self._term(inertia, "rotor inertia", "q", place, "kg m^2")
+        rotor = self._coefficient(inertia, "rotor inertia", "q", place, "kg m^2")
         self.loads.append(Load(along, passed * ratio * torque, place))
         if rotor != 0:
             speed = ratio * self._velocity(along)
@@ -181,7 +182,7 @@ class Actuators(Statement):
 
     def _along(self, displacement: object, place: Place) -> tuple[Expr, Dimension | None]:
         """A checked expression that contains a coordinate, and its dimension where it is known."""
-        along = self._term(displacement, "displacement", "q", place)
+        along = self._smooth(displacement, "displacement", "q", place)
         if not along.free_symbols & {joint.symbol for joint in self.joints}:
             raise ModelError(
                 f"a force is applied along {along}, which contains no coordinate. "
@@ -189,10 +190,3 @@ class Actuators(Statement):
                 place,
             )
         return along, self._dimensions("displacement", place).span(along)
-
-    def _divisor(self, value: object, what: str, place: Place, unit: str | Dimension | None) -> Expr:
-        """A checked expression that is not zero."""
-        term = self._term(value, what, "", place, unit)
-        if term == 0:
-            raise ModelError(f"the {what} is 0, and something is divided by it; write its value.", place)
-        return term

@@ -115,6 +115,8 @@ def animate(robot: CompiledRobot, states: Array, path: Path) -> None:
 
 
 def _writer(path: Path, kinds: Mapping[str, Any]) -> Any:
+    if path.is_dir():
+        raise ModelError(f"{path} is a folder. Write {path / 'robot.gif'}, for example.")
     kind = kinds.get(path.suffix)
     if kind is None:
         raise ModelError(f"{path} is neither .gif nor .mp4. Write {path.with_suffix('.gif')}, for example.")

@@ -8,7 +8,8 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from modelgen.errors import ArtifactError, ModelError, suggestion
@@ -22,8 +23,10 @@ SHIPPED = Path(__file__).resolve().parent.parent / "generated"
 
 
 def find(name: str, directory: str | Path | None = None) -> Path:
-    """The folder of the artifact NAME. Raises ModelError with a suggestion when there is none."""
+    """The folder of the artifact NAME, or of a model file NAME.py. Raises ArtifactError when there is none."""
     places = _places(directory)
+    if name.endswith(".py"):
+        name = Path(name).stem
     for place in places:
         if name and Path(name).name == name and (place / name / MANIFEST).is_file():
             return place / name
@@ -31,7 +34,7 @@ def find(name: str, directory: str | Path | None = None) -> Path:
     listed = f" There are: {', '.join(names)}." if names else ""
     raise ArtifactError(
         f"There is no artifact {name!r} in {' or '.join(str(place) for place in places)}."
-        f"{suggestion(name, names)}{listed} `modelgen build {name}` makes it from its model file."
+        f"{suggestion(Path(name).stem, names)}{listed} `modelgen build {name}` makes it from its model file."
     )
 
 
@@ -123,25 +126,37 @@ def write(directory: Path, manifest: Manifest, files: Mapping[str, bytes], repor
     """
     folder = directory / manifest.metadata.name
     content = {**files, MANIFEST: to_json(manifest).encode(), REPORT: report.encode()}
-    temporary: Path | None = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
-        changed = [name for name, data in content.items() if not _holds(folder / name, data)]
-        for name in changed:
-            _write_file(temporary / name, content[name])
-        for name in sorted(changed, key=lambda name: name == MANIFEST):
-            os.replace(temporary / name, folder / name)
-        _remove_leftovers(folder, set(content), temporary.name)
+        with _alone(folder), tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as temporary:
+            changed = [name for name, data in content.items() if not _holds(folder / name, data)]
+            for name in changed:
+                _write_file(Path(temporary) / name, content[name])
+            for name in sorted(changed, key=lambda name: name == MANIFEST):
+                os.replace(Path(temporary) / name, folder / name)
+            _remove_leftovers(folder, set(content), Path(temporary).name)
     except OSError as error:
         raise ArtifactError(
             f"The artifact {folder} cannot be written: {error.strerror or error}. "
             "What was there before is unchanged. Free the disk or choose another folder with --directory."
         ) from error
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
     return folder
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """No other build writes to the folder in the meantime; where the system has no such lock, several may."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _holds(path: Path, data: bytes) -> bool:

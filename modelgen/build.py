@@ -15,9 +15,11 @@ from modelgen import artifact, drawing, lowering
 from modelgen.backends import MODULES, emitter
 from modelgen.differentiate import program as differentiated
 from modelgen.equations import EquationsOfMotion
+from modelgen.errors import Place
 from modelgen.manifest import GENERATOR_VERSION, Manifest, Signature
 from modelgen.metadata import Metadata
 from modelgen.program import Program
+from modelgen.regularity import check_regular
 from modelgen.sketch import Sketch, sketch
 
 if TYPE_CHECKING:
@@ -57,7 +59,9 @@ def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildRe
         equations = equations_of_motion(robot)
     with report.stage("checks"):
         inspect(robot, equations)
-    return build_from_equations(equations, metadata(robot), content_hash(robot), directory, report, sketch(robot))
+    return build_from_equations(
+        equations, metadata(robot), content_hash(robot), directory, report, sketch(robot), robot.place
+    )
 
 
 def export(robot: Robot, target: str) -> dict[str, bytes]:
@@ -70,7 +74,9 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
 
     equations = equations_of_motion(robot)
     inspect(robot, equations)
-    files = emitter(target).emit(differentiated(lowering.mechanism(equations)), metadata(robot))
+    program, described = differentiated(lowering.mechanism(equations)), metadata(robot)
+    check_regular(program, described, robot.place)
+    files = emitter(target).emit(program, described)
     return {name if name.startswith(robot.name) else f"{robot.name}_{name}": text for name, text in files.items()}
 
 
@@ -81,13 +87,15 @@ def build_from_equations(
     directory: str | Path,
     report: BuildReport | None = None,
     drawn: Sketch = NOTHING,
+    place: Place | None = None,
 ) -> BuildReport:
-    """The same from equations of motion, however they were derived."""
+    """The same from equations of motion, however they were derived; `place` is what a mistake in them is put to."""
     report = report or BuildReport(metadata.name, str(Path(directory) / metadata.name))
     with report.stage("program"):
         implicit = lowering.mechanism(equations)
     with report.stage("derivatives"):
         program = differentiated(implicit)
+        check_regular(program, metadata, place)
     report.operations = program.operations()
     emitted: dict[str, dict[str, bytes]] = {}
     for name in (*MODULES, drawing.FILES):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from modelgen.commands import animate, export, show
 from modelgen.engines import ENGINES
 from modelgen.errors import ModelError
+from modelgen.files import replacing
 
 if TYPE_CHECKING:
     from modelgen.build import BuildReport
@@ -92,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
 def _new(options: argparse.Namespace) -> int:
     from modelgen.values import identifier
 
-    name = identifier(options.name, "robot", None)
+    name = identifier(options.name.removesuffix(".py"), "robot", None)
     path = Path(options.directory) / f"{name}.py"
     text = Path(__file__).with_name("template.py.txt").read_text(encoding="utf-8").replace("NAME", name)
     return _write(path, text, name if options.directory == "models" else str(path))
@@ -111,12 +112,8 @@ def _write(path: Path, text: str, wanted: str) -> int:
     """A new model file, and what to do next; never overwrites."""
     if path.exists():
         raise ModelError(f"{path} exists already and is left as it is. Choose another name, or remove it.")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise ModelError(f"cannot write {path}: {error.strerror}. Choose another --directory.") from error
+    with replacing(path) as beside:
+        beside.write_text(text, encoding="utf-8")
     print(f"{path} is written. Next: modelgen build {wanted}")
     return 0
 
@@ -154,11 +151,16 @@ def _check(options: argparse.Namespace) -> int:
         raise ModelError(f"there is nothing to check: no artifact in {directory} and no model file in ./models.")
     failures = 0
     for model in models:
-        known = model in modelfile.available() or model not in built
-        robot = modelfile.load(model) if known else None
-        name = robot.name if robot else model
-        findings = artifact.check(name, directory, modelfile.content_hash(robot) if robot else None)
-        print(f"{name:<20} {'FAILED' if findings else 'ok' if robot else 'ok, but its model file is not here'}")
+        name, here = model, model in modelfile.available() or model not in built
+        try:
+            robot = modelfile.load(model) if here else None
+            name = robot.name if robot else model
+            findings = artifact.check(name, directory, modelfile.content_hash(robot) if robot else None)
+        except ModelError as error:
+            if len(models) == 1:
+                raise
+            findings = [str(error)]
+        print(f"{name:<20} {'FAILED' if findings else 'ok' if here else 'ok, but its model file is not here'}")
         for finding in findings:
             print(f"  {finding}")
         failures += bool(findings)

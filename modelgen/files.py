@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Makes the folder. Raises ModelError when the file cannot be written.
     """
-    beside = path.with_name(f".{os.getpid()}{path.name}")
+    if path.is_dir() or not path.name:
+        raise ModelError(f"cannot write {path}: it is a folder. Name a file in it.")
+    beside = path.with_name(f".{os.getpid()}-{threading.get_ident()}{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:

@@ -12,6 +12,7 @@ from modelgen.declarations import Joint
 from modelgen.equations import Definition, EquationsOfMotion, shared
 from modelgen.errors import ModelError, Place
 from modelgen.robot import Robot
+from modelgen.sketch import sketch
 
 Array = NDArray[np.float64]
 
@@ -45,6 +46,7 @@ def inspect(robot: Robot, equations: EquationsOfMotion) -> None:
     _check_positive_definite(mass_matrix, robot.joints, where)
     _check_periodic(robot.joints, equations, values)
     _check_cost(robot, equations, x, theta, where)
+    _check_drawing(robot, equations, values, where)
 
 
 def samples(robot: Robot, count: int = SAMPLES, seed: int = 0) -> tuple[Array, Array]:
@@ -111,6 +113,7 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
     declared += [load.force for load in robot.loads] + [load.displacement for load in robot.loads]
     declared += [stated.state_cost] if stated else []
     declared += [term for link in robot.links for term in link.terms]
+    declared += [robot.downward_acceleration] if robot.links else []
     declared += robot.system.terms if robot.system else ()
     effective = [equations.mass_matrix, equations.force, equations.input_matrix, equations.state_cost]
     effective += [value for _, value in equations.definitions]
@@ -131,6 +134,20 @@ def _check_finite(what: str, batch: Array, symbols: Sequence[Symbol], where: _Wh
             f"{what} in the row of `{symbols[row]}` is {batch[tuple(bad[0])]} at {where(sample)}. Look for a "
             "division by zero, a logarithm or a root of a negative number, or narrow the limits and bounds.",
             place,
+        )
+
+
+def _check_drawing(robot: Robot, equations: EquationsOfMotion, values: Sequence[Array], where: _Where) -> None:
+    drawn = sketch(robot)
+    arguments = [*equations.state, *equations.parameters]
+    points = evaluator(arguments, Matrix(drawn.points), drawn.definitions)(*values)
+    bad = np.argwhere(~np.isfinite(points))
+    if len(bad):
+        sample, row, column = bad[0]
+        raise ModelError(
+            f"the point ({', '.join(map(str, drawn.points[row]))}) that is drawn is {points[sample, row, column]} at "
+            f"{where(sample)}. Draw what is finite on the whole domain.",
+            robot.place,
         )
 
 

@@ -20,11 +20,11 @@ from modelgen.sketch import Sketch
 _RESERVED = (
     "x u costate theta step i row first last block real load store half_pi a B xdot da_dx dB_dx da_dtheta "
     "dB_dtheta dH_dx dH_du dH_dtheta q dq_dx abs min range math np ir types signature torch njit warnings kernel "
-    "sincos exp log tanh sign minimum maximum points SEGMENTS "
+    "sincos exp log tanh sign minimum maximum points SEGMENTS len "
     # C99's words, and what its mathematics and complex headers define
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
     "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while R I complex "
-    "sin cos tan asin acos atan atan2 sinh cosh sqrt pow fabs"
+    "sin cos tan asin acos atan atan2 sinh cosh sqrt pow fabs NAN INFINITY HUGE_VAL"
 )
 _TEMPORARY = re.compile(r"[tc]\d+[sc]?")
 
@@ -213,7 +213,7 @@ class _Converter:
         graph = self.graph
         if exponent.is_Integer:
             return graph.power(self(base), int(exponent))
-        if exponent.is_number and (2 * exponent).is_Integer:
+        if abs(exponent) == sympy.S.Half:
             return graph.power(graph.call("sqrt", self(base)), int(2 * exponent))
         if exponent.is_number:
             return graph.call("pow", self(base), self(exponent))

@@ -17,6 +17,7 @@ from modelgen.errors import ModelError, Place, shortened, suggestion
 from modelgen.mechanics import metadata
 from modelgen.robot import Robot
 from modelgen.sketch import sketch
+from modelgen.values import repaired
 
 OWN = Path("models")
 SHIPPED = Path(__file__).resolve().parent.parent / "models"
@@ -35,9 +36,7 @@ def available() -> dict[str, Path]:
 
 
 def own() -> dict[str, Path]:
-    """Model files of ./models that state a robot's name; the shipped ones when there is no such folder."""
-    if not OWN.is_dir():
-        return available()
+    """Model files of ./models."""
     return {name: path for name, path in available().items() if path.parent == OWN}
 
 
@@ -52,10 +51,16 @@ def find(name_or_path: str) -> Path:
     if name_or_path not in known:
         raise ModelError(
             f"there is no model `{name_or_path}` in ./models or among the shipped ones."
-            f"{suggestion(name_or_path, known)} Known: {', '.join(sorted(known))}. "
-            f"`modelgen new {name_or_path}` writes a new one."
+            f"{suggestion(name_or_path, known)} Known: {', '.join(sorted(known))}. {_next(name_or_path)}"
         )
     return known[name_or_path]
+
+
+def _next(name: str) -> str:
+    """What to do where there is no model of a name."""
+    if name.endswith(".urdf"):
+        return f"`modelgen import {name}` writes one from the URDF."
+    return f"`modelgen new {repaired(name)}` writes a new one."
 
 
 def load(name_or_path: str) -> Robot:

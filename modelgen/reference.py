@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sympy import Expr, Float, Matrix, S, Symbol, lambdify
 
 from modelgen.equations import Definition, EquationsOfMotion, shared
+from modelgen.errors import ModelError
 from modelgen.robot import Robot
 from modelgen.tree import energies
 
@@ -45,7 +46,13 @@ class Reference:
         theta = np.broadcast_to(theta, (len(x), theta.shape[-1]))
         with mpmath.workdps(DIGITS):
             for sample in zip(x, u, costate, theta, strict=True):
-                rows.append(self._sample(*([mpf(float(value)) for value in part] for part in sample)))
+                quantities = self._sample(*([mpf(float(value)) for value in part] for part in sample))
+                if any(isinstance(entry, mpmath.mpc) for entries in quantities.values() for entry in entries):
+                    raise ModelError(
+                        f"the equations or their derivatives are complex at x = {sample[0]}, theta = {sample[3]}: a "
+                        "root or a logarithm of a negative number. Narrow the limits or the bounds."
+                    )
+                rows.append(quantities)
         return {name: np.array([[float(entry) for entry in row[name]] for row in rows]) for name in rows[0]}
 
     def _sample(self, x: Numbers, u: Numbers, costate: Numbers, theta: Numbers) -> Quantities:

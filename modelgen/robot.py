@@ -33,7 +33,8 @@ class Robot(Actuators):
         place = calling_place()
         if self.kinetic or self.potential or self.links:
             raise ModelError("gravity is set after a body or an energy; move this line above the first of them.", place)
-        self.downward_acceleration = self._term(acceleration, "gravity", "q", place, "m/s^2")
+        self.downward_acceleration = self._coefficient(acceleration, "gravity (downward)", "", place, "m/s^2")
+        self.gravity_place = place
 
     def link(
         self,
@@ -73,8 +74,8 @@ class Robot(Actuators):
         """Add a planar body: mass (kg), inertia about its centre (kg m^2), centre (x, height), angle."""
         place = calling_place()
         kilograms, where = self._mass(mass, position, place)
-        turned = self._term(angle, "angle of the body", "q", place, "rad")
-        moment = self._term(inertia, "inertia of the body", "q", place, "kg m^2")
+        turned = self._smooth(angle, "angle of the body", "q", place, "rad")
+        moment = self._smooth(inertia, "inertia of the body", "q", place, "kg m^2")
         self.kinetic.append(Energy(moment * self._velocity(turned) ** 2 / 2, place))
         self.rods.append(rod(kilograms, moment, where, turned))
 
@@ -90,12 +91,12 @@ class Robot(Actuators):
     def kinetic_energy(self, energy: object) -> None:
         """Add a kinetic energy (J), quadratic in the rates."""
         place = calling_place()
-        self.kinetic.append(Energy(self._term(energy, "kinetic energy", "qv", place, "J"), place))
+        self.kinetic.append(Energy(self._smooth(energy, "kinetic energy", "qv", place, "J"), place))
 
     def potential_energy(self, energy: object) -> None:
         """Add a potential energy (J)."""
         place = calling_place()
-        self.potential.append(Energy(self._term(energy, "potential energy", "q", place, "J"), place))
+        self.potential.append(Energy(self._smooth(energy, "potential energy", "q", place, "J"), place))
 
     def mechanics(
         self,
@@ -177,6 +178,12 @@ class Robot(Actuators):
             missing = "coordinate; declare it with robot.revolute(...) or robot.prismatic(...)"
             missing = missing if not self.joints else "input; declare it with robot.input(name, limit, unit)"
             raise ModelError(f"robot `{self.name}` has no {missing} before robot.task(...).", place)
+        if self.gravity_place and not (self.masses or self.rods or self.links):
+            raise ModelError(
+                "gravity is set, but only robot.point_mass, robot.body and robot.link weigh anything; an energy states "
+                "its own. Write it in robot.potential_energy(...), and remove this line.",
+                self.gravity_place,
+            )
         cost = self._term(state_cost, "state cost", "qv", place)
         self._dimensions("state cost", place, bare=True).check_arguments(cost)
         speeds = self.velocities
@@ -201,8 +208,8 @@ class Robot(Actuators):
             raise ModelError(
                 f"the position is {position!r}; write (x, height) or (x, y, height), the height last.", place
             )
-        kilograms = self._term(mass, "mass", "q", place, "kg")
-        where = [self._term(component, "position", "q", place, "m") for component in position]
+        kilograms = self._smooth(mass, "mass", "q", place, "kg")
+        where = [self._smooth(component, "position", "q", place, "m") for component in position]
         self.kinetic.append(Energy(kilograms * sum(self._velocity(each) ** 2 for each in where) / 2, place))
         self.potential.append(Energy(kilograms * self.downward_acceleration * where[-1], place))
         return kilograms, where

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import pi
+from math import inf, pi
 from typing import TYPE_CHECKING, NoReturn
 
 from sympy import Expr, Float, S, Symbol
@@ -13,12 +13,25 @@ from modelgen.errors import ModelError, Place, calling_place, suggestion
 from modelgen.links import Kind, Link
 from modelgen.shapes import Line
 from modelgen.units import Dimension, dimension, parse
-from modelgen.values import check_symbols, expression, flag, identifier, number, parameter_range, positive, text
+from modelgen.values import (
+    check_finite,
+    check_smooth,
+    check_symbols,
+    expression,
+    flag,
+    identifier,
+    number,
+    parameter_range,
+    positive,
+    text,
+)
 
 if TYPE_CHECKING:
     from modelgen.systems import MechanicalSystem
 
 UNITS = {"revolute": "rad", "prismatic": "m"}
+#: Of a state's limit, beyond what a robot does, and of what an angle that does not wrap turns to.
+LARGEST, LARGEST_ANGLE = 1e6, 100.0
 RATE_UNITS = {"revolute": "rad/s", "prismatic": "m/s"}
 
 
@@ -30,6 +43,7 @@ class Statement:
         "description",
         "downward_acceleration",
         "drives",
+        "gravity_place",
         "joints",
         "kinetic",
         "lines",
@@ -62,6 +76,7 @@ class Statement:
         self.masses: list[list[Expr]] = []  # positions of point masses, likewise
         self.symbols: dict[str, Symbol] = {}  # all that may stand in an expression, by name
         self.downward_acceleration: Expr = Float("9.81")
+        self.gravity_place: Place | None = None  # None: not stated
         self.speeds: list[Speed] = []
         self.system: MechanicalSystem | None = None
         self.stated_task: StatedTask | None = None
@@ -194,14 +209,25 @@ class Statement:
             Joint(
                 coordinate,
                 kind,
-                positive(limit, f"limit of `{name}`", place),
-                None if rate_limit is None else positive(rate_limit, f"rate_limit of `{name}`", place),
+                self._limit(limit, f"limit of `{name}`", LARGEST_ANGLE if kind == "revolute" else LARGEST, place),
+                None if rate_limit is None else self._limit(rate_limit, f"rate_limit of `{name}`", LARGEST, place),
                 continuous,
                 meaning,
                 place,
             )
         )
         return coordinate
+
+    def _limit(self, value: object, what: str, largest: float, place: Place) -> float:
+        """A limit of the state domain, which is sampled as a whole."""
+        limit = positive(value, what, place)
+        if limit > largest:
+            raise ModelError(
+                f"the {what} is {limit:g}; write {largest:g} at most, in SI units (180 degrees are pi): what the robot "
+                "can reach, for the solver learns on all of it.",
+                place,
+            )
+        return limit
 
     def _declare(self, name: str, what: str, symbol: Symbol, place: Place) -> None:
         """Enter a symbol under a name of its own."""
@@ -241,8 +267,46 @@ class Statement:
             "robot.apply(coordinate, force) and are paid for by action_cost.",
         }
         check_symbols(term, what, allowed, self.symbols, why.get(may_contain, ""), place)
+        fixed = {constant.symbol: Float(constant.value) for constant in self.constants if constant.fixed}
+        check_finite(term.xreplace(fixed), what, place)
         if unit is not None and not term.is_number:
             self._dimensions(what, place).check(term, dimension(unit) if isinstance(unit, str) else unit)
+        return term
+
+    def _smooth(
+        self, value: object, what: str, may_contain: str, place: Place, unit: str | Dimension | None = None
+    ) -> Expr:
+        """The same without kinks, for what forces are derivatives of."""
+        check_smooth(expression(value, what, place), what, place)
+        return self._term(value, what, may_contain, place, unit)
+
+    def _coefficient(
+        self,
+        value: object,
+        what: str,
+        may_contain: str,
+        place: Place,
+        unit: str | Dimension | None,
+        *,
+        zero: bool = True,
+        most: float = inf,
+    ) -> Expr:
+        """The same, never negative (a parameter within its bounds), nor zero unless that is allowed, nor above `most`.
+
+        What depends on coordinates is not looked at.
+        """
+        term = self._term(value, what, may_contain, place, unit)
+        constants = {constant.symbol: constant for constant in self.constants}
+        nominal = term.xreplace({symbol: Float(constant.value) for symbol, constant in constants.items()})
+        if not nominal.is_number:
+            return term
+        loose = term in constants and not constants[term].fixed
+        least = constants[term].bounds[0] if loose else float(nominal)
+        if least < 0 or (least == 0 and not zero):
+            found = f"may be {least:g} by the bounds of `{term}`" if loose else f"is {least:g}"
+            raise ModelError(f"the {what} {found}; it is {'never negative' if zero else 'always above zero'}.", place)
+        if float(nominal) > most:
+            raise ModelError(f"the {what} is {float(nominal):g}; it is {most:g} at most.", place)
         return term
 
     def _dimensions(self, what: str, place: Place, bare: bool = False) -> Dimensions:

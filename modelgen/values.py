@@ -6,13 +6,14 @@ import math
 from collections.abc import Collection, Mapping
 from keyword import iskeyword
 
-from sympy import Basic, Expr, I, Symbol, nan, oo, preorder_traversal, sympify, zoo
+from sympy import Abs, Basic, Expr, Heaviside, I, Max, Min, Symbol, nan, oo, preorder_traversal, sign, sympify, zoo
 from sympy.core.function import AppliedUndef
 from sympy.core.sympify import SympifyError
 
 from modelgen.equations import FUNCTIONS
 from modelgen.errors import ModelError, Place, suggestion
 
+KINKS = (Abs, sign, Max, Min, Heaviside)
 POWER = 100
 LARGEST = 10**300
 LONGEST_NAME = 100
@@ -113,7 +114,7 @@ def identifier(name: object, what: str, place: Place | None) -> str:
     if not (name.isascii() and name.isidentifier()) or name.startswith("_"):
         raise ModelError(
             f"`{name[:200]}` cannot name the {what}: a name has letters, digits and underscores and starts with a "
-            f"letter. Write `{_repaired(name)}`, for example.",
+            f"letter. Write `{repaired(name)}`, for example.",
             place,
         )
     if len(name) > LONGEST_NAME:
@@ -128,8 +129,9 @@ def identifier(name: object, what: str, place: Place | None) -> str:
     return name
 
 
-def _repaired(name: str) -> str:
-    """The nearest valid name."""
+def repaired(name: str) -> str:
+    """The nearest valid name; without the suffix of a model file."""
+    name = name.removesuffix(".py")
     letters = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name).strip("_")
     return letters if letters[:1].isalpha() else f"value_{letters}".rstrip("_")
 
@@ -151,10 +153,7 @@ def expression(value: object, what: str, place: Place) -> Expr:
             "robot.revolute(...) or robot.prismatic(...) returned, and its `.rate` for the velocity.",
             place,
         )
-    if result.has(nan, zoo, oo, -oo):
-        raise ModelError(f"the {what} is {result}, which is not finite. Look for a division by zero.", place)
-    if result.has(I):
-        raise ModelError(f"the {what} is {result}, which is complex. Write a real expression.", place)
+    check_finite(result, what, place)
     extreme = next((node for node in preorder_traversal(result) if _is_extreme(node)), None)
     if extreme is not None:
         raise ModelError(
@@ -170,6 +169,26 @@ def expression(value: object, what: str, place: Place) -> Expr:
             place,
         )
     return result
+
+
+def check_finite(term: Expr, what: str, place: Place) -> None:
+    """Refuse what SymPy itself knows to be infinite or complex."""
+    if term.has(nan, zoo, oo, -oo):
+        raise ModelError(f"the {what} is {term}, which is not finite. Look for a division by zero.", place)
+    if term.has(I):
+        raise ModelError(f"the {what} is {term}, which is complex. Write a real expression.", place)
+
+
+def check_smooth(term: Expr, what: str, place: Place) -> None:
+    """Refuse kinks where forces are made by differentiation."""
+    kink = next((node for node in preorder_traversal(term) if isinstance(node, KINKS)), None)
+    if kink is not None:
+        raise ModelError(
+            f"the {what} contains {kink}, which has a kink, and forces are its derivatives. Write a smooth form, "
+            "sqrt(y**2 + 1e-6) for Abs(y), tanh(y / 0.01) for sign(y), (y + sqrt(y**2 + 1e-6)) / 2 for Max(0, y); or "
+            "state the force itself with robot.apply(coordinate, force).",
+            place,
+        )
 
 
 def _is_extreme(node: Basic) -> bool:

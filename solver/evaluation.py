@@ -73,7 +73,7 @@ def rollouts(
         states.append(motion.x)
         inputs.append(u)
     x = torch.stack(states)
-    at_limit = (x[1:].abs() >= game.bound).any(0)
+    at_limit = game.stopped(x[1:]).any(0)
     return Rollouts(x, torch.stack(inputs), state_reward, action_reward, succeeded(game, states[-1]), at_limit)
 
 

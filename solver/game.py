@@ -78,7 +78,9 @@ class Modulation:
 class Game:
     """Dynamics, costs and limits of a compiled robot as Torch tensors on one device, and the players' moves."""
 
-    def __init__(self, robot: CompiledRobot, radii: Radii, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self, robot: CompiledRobot, radii: Radii, device: torch.device | str = "cpu", limit_cost: float = 0.0
+    ) -> None:
         task = robot.metadata.task
         self.robot, self.radii = robot, radii
 
@@ -95,6 +97,7 @@ class Game:
         self.discount_rate = -math.log(task.weight_at_horizon) / task.horizon
         self.action_cost: ActionCost = make_action_cost(task.action_cost, self.input_limits)
         self.bound = torch.where(self.clipped, self.state_limits, torch.inf)
+        self.limit_cost = limit_cost and limit_cost * float(self.state_cost(self.state_limits[None]))  # per second
 
     def respond(self, x: Tensor, costate: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The closed-form policy at x (N, n): u (N, m), g_c(u) (N,) and w = B^T dV/dx (N, m)."""
@@ -135,13 +138,16 @@ class Game:
         """Hold `move` for `periods` control periods.
 
         Returns the next state (N, n) and the discounted cost of the interval (N,): state and action cost per control
-        period, each period discounted by exp(-rho t).
+        period, and the cost of a limit where the period ends at one, each period discounted by exp(-rho t).
         """
         u = move.u if move.xi_action is None else move.u + move.xi_action
         cost = torch.zeros_like(move.cost)
         for period in range(periods):
             cost.add_(self.state_cost(x) + move.cost, alpha=self.control_step * self.discount(period))
             x = self.hold(x, u, move.theta, move.xi_observation)
+            if self.limit_cost > 0.0:
+                stopped = self.stopped(x).any(1)
+                cost.add_(stopped, alpha=self.control_step * self.discount(period) * self.limit_cost)
         if move.xi_state is not None:
             x = self.confine(x + move.xi_state)
         return x, cost
@@ -157,6 +163,10 @@ class Game:
             angle = x[:, i]
             angle.add_(math.pi).remainder_(2.0 * math.pi).sub_(math.pi)
         return x
+
+    def stopped(self, x: Tensor) -> Tensor:
+        """Which of the states x (..., n) the simulation holds at their limit, bool."""
+        return x.abs() >= self.bound
 
     def sample_starts(self, size: int, generator: torch.Generator) -> Tensor:
         """States (size, n) from the task's Gaussian start distribution, confined to the state domain."""

@@ -40,9 +40,10 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     held for a twentieth of it, but no longer than PUSH allows, and the look-ahead is a share of it; robots of more than
     one joint hold no longer than 2 control periods and look no further than 8 holds: beyond, they chatter or find worse
     manoeuvres. They also get a share of states along their own rollouts, without which a good manoeuvre is found and
-    lost again, and, where every joint can be driven, around the target: such a robot can rest anywhere, and only a
-    precise V makes it go on. The adversary grows from nothing once the nominal task is solved: played from the first
-    iteration it holds the robot down. docs/algorithms compares all of this.
+    lost again. Where every joint can be driven, they get some around the target, too: such a robot can rest anywhere, and
+    only a precise V makes it go on. It can also throw a joint against the limit of its rate, where the simulation stops
+    it for nothing: limit_cost makes that dear. The adversary grows from nothing once the nominal task is solved: played
+    from the first iteration it holds the robot down. docs/algorithms compares all of this.
     """
     metadata = robot.metadata
     simple = len(metadata.states) <= 2
@@ -64,7 +65,9 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
         radii = {"alpha_state": 0.04, "alpha_action": round(0.185 * weakest, 9), "alpha_parameters": 0.025}
         return {**common, **radii, "adversary_ramp": (0.3, 0.6), "states": 10240}
     radii = {"alpha_state": 0.002, "alpha_action": round(0.03 * weakest, 9), "alpha_parameters": 0.03}
-    shares = {"on_policy_share": 0.3, "target_share": 0.05 if 2 * len(metadata.inputs) >= len(metadata.states) else 0.0}
+    shares = {"on_policy_share": 0.3}
+    if 2 * len(metadata.inputs) >= len(metadata.states):
+        shares |= {"target_share": 0.05, "limit_cost": 3.0}
     sizes = {"states": 15360, "learning_rate": 2e-3, "rate_scale": 4.0}
     return {**common, **radii, **shares, **sizes, "adversary_ramp": (0.4, 0.7)}
 

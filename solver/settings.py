@@ -70,6 +70,9 @@ class Settings:
     """Keep Adam's moments from one iteration to the next; the authors start afresh every iteration."""
     loss_power: float = 1.0
     """p of the loss mean |V - V_tar|^p."""
+    limit_cost: float = 0.0
+    """Cost per second while the simulation stops a state at its limit, as a multiple of the state cost with all states
+    at their limits. At 0 a limit is a wall for nothing, which a policy may learn to use."""
     trace_decay: float = 0.97
     """lambda of the n-step target, per control period."""
     trace_floor: float = 1e-2
@@ -118,7 +121,7 @@ class Settings:
             _require_type(setting.name, str(setting.type), getattr(self, setting.name))
         counts = "iterations states rollouts buffer epochs minibatch loss_power members layers width evaluate_every"
         counts += " episodes threads chunk"
-        amounts = "seed start_spread target_spread on_policy_spread exploration_noise weight_decay"
+        amounts = "seed start_spread target_spread on_policy_spread exploration_noise weight_decay limit_cost"
         amounts += " position_scale rate_scale alpha_state alpha_action alpha_observation alpha_parameters"
         least = dict.fromkeys(counts.split(), 1) | dict.fromkeys(amounts.split(), 0)
         for name, bound in least.items():

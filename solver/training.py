@@ -109,7 +109,7 @@ class Trainer:
         generator = torch.Generator(device=s.device).manual_seed(stream(s.seed, k, Purpose.STATES))
         value, trace = FrozenValue(self.ensemble), s.trace(k)
         x = self.source.draw(controller(self.nominal, value), generator)
-        game = Game(self.robot, s.radii(k), s.device)
+        game = Game(self.robot, s.radii(k), s.device, s.limit_cost)
         seed = stream(s.seed, k, Purpose.ADVERSARY)
         target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
         self._check(target)
@@ -203,7 +203,7 @@ def worst_value(game: Game, settings: Settings) -> float:
     """A lower bound on any V: the largest cost rate in the domain, for ever, discounted."""
     generator = torch.Generator(device=settings.device).manual_seed(0)
     x = game.sample_domain(65536, generator)
-    state_cost = float(game.state_cost(torch.cat([x, game.state_limits[None]])).max())
+    state_cost = (1.0 + settings.limit_cost) * float(game.state_cost(torch.cat([x, game.state_limits[None]])).max())
     action_cost = float(game.action_cost.cost(0.99 * game.input_limits[None]).max())
     return -(state_cost + 2.0 * action_cost) / max(game.discount_rate, 1e-3)
 

@@ -39,10 +39,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
 
 def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
     """One file a function: what casadi.Function.load reads, in Python, C++ and MATLAB."""
-    return {
-        f"{function.name}.casadi": _serialized(_function(program.graph, function, robot.name))
-        for function in program.functions
-    }
+    return {f"{each.name}.casadi": _serialized(compiled(program.graph, each, robot.name)) for each in program.functions}
 
 
 def _serialized(function: Any) -> bytes:
@@ -52,7 +49,8 @@ def _serialized(function: Any) -> bytes:
     return text.encode()
 
 
-def _function(graph: Graph, function: Function, robot: str) -> Any:
+def compiled(graph: Graph, function: Function, robot: str) -> Any:
+    """One function of a program as a casadi.Function of one sample."""
     values: dict[Node, Any] = {}
     inputs = []
     for argument in function.arguments:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
 import os
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,6 +15,9 @@ from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
+
+from modelgen.errors import ModelError
+from modelgen.files import replacing
 
 #: A folder for machine code that is used before all others.
 CACHE = "MODELGEN_CACHE"
@@ -69,7 +72,8 @@ def _folders(beside: Path) -> Iterator[Path]:
     if os.environ.get(CACHE):
         yield Path(os.environ[CACHE])
     yield beside
-    yield Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "modelgen"
+    with contextlib.suppress(RuntimeError):  # a user without a home
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "modelgen"
 
 
 def _read(path: Path) -> bytes | None:
@@ -83,14 +87,9 @@ def _read(path: Path) -> bytes | None:
 
 def _keep(path: Path, code: bytes) -> None:
     for folder in _folders(path.parent):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=folder, prefix=".new-", delete=False) as file:
-                file.write(hashlib.sha256(code).digest() + code)
-            os.replace(file.name, folder / path.name)
-        except OSError:
-            continue
-        return
+        with contextlib.suppress(ModelError), replacing(folder / path.name) as beside:
+            beside.write_bytes(hashlib.sha256(code).digest() + code)
+            return
     warnings.warn(
         f"No folder to keep the machine code {path.name} in: it is compiled again in every process. "
         f"Set {CACHE} to a folder that can be written.",

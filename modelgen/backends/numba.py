@@ -99,15 +99,15 @@ def _unused(graph: Graph, function: Function) -> dict[tuple[str, int], Node]:
 def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> NumbaKernels:
     """The compiled functions; machine code is made, or read from the cache, at a function's first call."""
     (name,) = manifest.files["numba"]
-    return NumbaKernels(folder / name, manifest, dtype, parallel)
+    return NumbaKernels(folder / name, (folder / name).read_text(encoding="utf-8"), manifest, dtype, parallel)
 
 
 class NumbaKernels(HostKernels):
     """The functions over NumPy arrays, or over CPU Torch tensors whose memory is used as it is."""
 
-    def __init__(self, module: Path, manifest: Manifest, dtype: str, parallel: bool) -> None:
+    def __init__(self, module: Path, text: str, manifest: Manifest, dtype: str, parallel: bool) -> None:
         super().__init__(manifest, dtype)
-        self._module = module
+        self._module, self._text = module, text  # a rebuild may remove the file
         self._real = _REALS[dtype]
         self._parallel = parallel
         self._operations = manifest.operations
@@ -126,7 +126,7 @@ class NumbaKernels(HostKernels):
 
     def llvm_code(self, function: str, shared: bool) -> str:
         """What is compiled for a function; `shared` for one theta for all samples."""
-        return translation.llvm_code(_statements(self._module)[function], self._widths(function), self._real, shared)
+        return translation.llvm_code(_statements(self._text)[function], self._widths(function), self._real, shared)
 
     def _widths(self, function: str) -> dict[str, int]:
         signature = self._signatures[function]
@@ -151,8 +151,8 @@ def _address(array: Array) -> object:
 
 
 @functools.lru_cache(maxsize=2)
-def _statements(module: Path) -> dict[str, ast.FunctionDef]:
-    tree = ast.parse(module.read_text(encoding="utf-8"))
+def _statements(text: str) -> dict[str, ast.FunctionDef]:
+    tree = ast.parse(text)
     return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 

@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 #: Below so many operations a thread, about 0.1 ms, handing work over costs more than it saves.
 _FEWEST = 4_000_000
+#: A kernel takes fewer samples than it has lanes, 16 at most, only when they are all there are.
+_SMALLEST = 16
 #: Operations that the calling thread does while the others wake up.
 _HEAD_START = 1_000_000
 
@@ -30,8 +32,8 @@ def run_chunks(chunk: Callable[[int, int], None], samples: int, operations: int)
 
     `operations` is the number a sample takes.
     """
-    count = max(1, min(threads(), samples * operations // _FEWEST))
-    first = min(samples, _HEAD_START // operations) if count > 1 else 0
+    count = max(1, min(threads(), samples * operations // _FEWEST, samples // _SMALLEST))
+    first = min(samples - _SMALLEST * count, _HEAD_START // operations) if count > 1 else 0
     bounds = [0, *(first + (samples - first) * k // count for k in range(1, count + 1))]
     jobs = [_workers().submit(chunk, bounds[k], bounds[k + 1]) for k in range(1, count)]
     chunk(bounds[0], bounds[1])

@@ -33,14 +33,16 @@ def run(options: argparse.Namespace) -> int:
     """Print one of them; an HTML page goes to a file where one is named."""
     if options.at and not options.linearize:
         raise ModelError("--at says where to linearize; write modelgen show NAME --linearize --at COORDINATE=VALUE.")
-    if sum(map(bool, (options.linearize, options.latex, options.html))) > 1:
+    if sum((options.linearize, options.latex, options.html is not None)) > 1:
         raise ModelError("--linearize prints an artifact, --latex and --html a model file; write one of them.")
-    if options.html and options.html != "-":
+    if options.directory and (options.latex or options.html is not None):
+        raise ModelError("--directory is of artifacts; --latex and --html are made from the model file. Leave it out.")
+    if options.html is not None and options.html != "-":
         text = _html(options.name)
         with replacing(Path(options.html)) as path:
             path.write_text(text, encoding="utf-8")
         print(options.html)
-    elif options.html:
+    elif options.html is not None:
         print(_html(options.name), end="")
     elif options.latex:
         print(_latex(options.name))
@@ -56,13 +58,15 @@ def _artifact(options: argparse.Namespace) -> str:
 
     folder = find(options.name, options.directory)
     text = _show_text(read(folder))
+    if not (folder / REPORT).exists():
+        return f"{text}\n\nbuild: {folder / REPORT} is not there, so the seconds of each stage are not known"
     try:
         report = json.loads((folder / REPORT).read_text(encoding="utf-8"))
         seconds = ", ".join(f"{stage} {value:.2f} s" for stage, value in report["seconds"].items())
         size = ", ".join(f"{backend} {count / 1024:.0f} KiB" for backend, count in report["source_bytes"].items())
         return f"{text}\n\nbuild: {seconds}\nsources: {size}"
-    except (OSError, ValueError, KeyError, AttributeError):
-        return f"{text}\n\nbuild: {folder / REPORT} is not there, so the seconds of each stage are not known"
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return f"{text}\n\nbuild: {folder / REPORT} is damaged, so the seconds of each stage are not known"
 
 
 def _linearize(options: argparse.Namespace) -> str:

@@ -52,9 +52,11 @@ def _called(kernels: Any, call: str, points: Points) -> list[Array]:
 
 
 def relative_error(got: Array, expected: Array) -> float:
-    """Largest error, each entry (column) beside its own largest value over the samples; NaN where `got` is."""
+    """Largest error, each entry (column) beside its own largest value over the samples.
+
+    NaN or infinite where either is not finite."""
     scale = np.abs(expected).max(axis=0)
     # An entry that is zero but for cancellation has no scale of its own.
     scale = np.where(scale > 1e-14 * scale.max(), scale, scale.max())
     errors = np.abs(got - expected).max(axis=0)
-    return float(np.divide(errors, scale, out=np.where(errors > 0, math.inf, 0.0), where=scale > 0).max())
+    return float(np.divide(errors, scale, out=np.where(errors == 0, 0.0, math.inf), where=scale > 0).max())

@@ -195,6 +195,8 @@ def test_inputs_act_through_a_map():
 
 def test_mistakes_name_what_is_wrong():
     robot, s, force = slider()
+    loss = robot.parameter("loss", 0.1, "N s/m", tolerance=30)
+    none = robot.parameter("none", 0, "Ohm", fixed=True)
     for words, act in (
         ("resistance is 0", lambda: robot.dc_motor(s, force, resistance=0, torque_constant=1)),
         ("smoothing rate is 0", lambda: robot.dry_friction(s, 1, smoothing=0)),
@@ -203,6 +205,15 @@ def test_mistakes_name_what_is_wrong():
         (r"\(lower, upper\)", lambda: robot.end_stops(s, (1, 2, 3), 10, width=1)),
         ("no coordinate", lambda: robot.damp(3, 1)),
         ("smoothing rate contains `s`", lambda: robot.dry_friction(s, 1, smoothing=s)),
+        ("damping coefficient is -0.5; it is never negative", lambda: robot.damp(s, -0.5)),
+        ("damping coefficient may be -2.9 by the bounds of `loss`", lambda: robot.damp(s, loss)),
+        ("friction is -1", lambda: robot.dry_friction(s, -1, smoothing=1)),
+        ("smoothing rate is -0.01", lambda: robot.dry_friction(s, 1, smoothing=-0.01)),
+        ("gear efficiency is 85; it is 1 at most", lambda: robot.motor(s, 0.1 * force, gear_efficiency=85)),
+        ("rotor inertia is -1", lambda: robot.rotor(s, -1)),
+        ("resistance is 0", lambda: robot.dc_motor(s, force, resistance=none, torque_constant=1)),
+        ("the larger first", lambda: robot.end_stops(s, (0.5, -0.5), 10, width=0.1)),
+        ("the larger first", lambda: robot.end_stops(s, -1, 10, width=0.1)),
     ):
         with pytest.raises(ModelError, match=words):
             act()

@@ -244,6 +244,17 @@ def test_a_folder_that_cannot_be_written_is_explained(folder, monkeypatch, numbe
     assert not list(folder.glob(".new-*"))
 
 
+def test_builds_of_one_robot_at_once(tmp_path):
+    """Each has its turn: all succeed, and what stands in the end is one of them, whole."""
+    code = "import sys\nfrom modelgen.cli import main\nsys.exit(main(sys.argv[1:]))"
+    words = [sys.executable, "-c", code, "build", "pendulum", "--directory", str(tmp_path)]
+    children = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(4)]
+    assert [child.communicate()[1] for child in children] == [b""] * 4
+    assert [child.returncode for child in children] == [0] * 4
+    assert artifact.check("pendulum", tmp_path) == []
+    assert not list((tmp_path / "pendulum").glob(".*"))
+
+
 def test_a_file_where_the_folder_should_be_is_explained(tmp_path):
     (tmp_path / "generated").write_text("a file")
     with pytest.raises(ArtifactError, match="cannot be written"):

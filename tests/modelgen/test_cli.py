@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -63,6 +64,20 @@ class TestNew:
     @pytest.mark.parametrize("name", ["class", "a b", "../x", "3d"])
     def test_bad_name(self, capsys, name):
         assert f"`{name}` cannot name the robot" in mistake(capsys, "new", name)
+
+    def test_a_name_with_the_suffix(self, folder):
+        assert main(["new", "crane.py"]) == 0
+        assert (folder / "models" / "crane.py").is_file()
+
+    def test_a_full_disk_leaves_no_half_of_a_file(self, folder, capsys, monkeypatch):
+        def full(self, text, encoding):
+            with self.open("w", encoding=encoding) as file:
+                file.write(text[:100])
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Path, "write_text", full)
+        assert "No space left" in mistake(capsys, "new", "crane")
+        assert not list((folder / "models").iterdir())
 
     def test_folder_that_cannot_be_made(self, folder, capsys):
         (folder / "models").write_text("a file")
@@ -130,6 +145,13 @@ class TestCheck:
         assert main(["check"]) == 0
         assert "model file is not here" in capsys.readouterr().out
 
+    def test_a_broken_model_stops_no_other(self, built, capsys):
+        (built / "models" / "aaa.py").write_text("robot =")
+        assert main(["check"]) == 1
+        output = capsys.readouterr().out
+        assert "aaa                  FAILED" in output
+        assert "crane                ok" in output
+
     def test_nothing(self, folder, capsys):
         (folder / "models").mkdir()
         assert "nothing to check" in mistake(capsys, "check")
@@ -142,6 +164,22 @@ class TestShow:
         output = capsys.readouterr().out
         for words in ("trolley_mass", "swing_rate", "turns", "log_cos (0.005)", "hamiltonian_gradient", " s,"):
             assert words in output
+
+    @pytest.mark.usefixtures("built")
+    def test_a_model_file_stands_for_its_robot(self, capsys):
+        assert main(["show", "models/crane.py"]) == 0
+        assert "crane: " in capsys.readouterr().out
+
+    def test_a_damaged_build_report(self, built, capsys):
+        (built / "generated" / "crane" / "build_report.json").write_text("[]")
+        assert main(["show", "crane"]) == 0
+        assert "is damaged" in capsys.readouterr().out
+
+    @pytest.mark.usefixtures("built")
+    def test_a_page_needs_a_file_and_no_artifact(self, capsys):
+        assert "is a folder" in mistake(capsys, "show", "crane", "--html", ".")
+        assert "Leave it out" in mistake(capsys, "show", "crane", "--latex", "--directory", "generated")
+        assert "is a folder" in mistake(capsys, "animate", "crane", "--output", ".")
 
     def test_without_a_build_report(self, built, capsys):
         (built / "generated" / "crane" / "build_report.json").unlink()

@@ -181,3 +181,18 @@ def test_evaluator_takes_constants_empty_matrices_and_names_of_functions():
     np.testing.assert_allclose(
         evaluator([sine, x], sin(sine) * x + pi)(values, values), np.sin(values) * values + np.pi
     )
+
+
+def test_a_drawing_is_finite(draft):
+    draft.bodies()
+    draft.robot.draw(line=[(0, 0), (sqrt(0.25 - sin(draft.q) ** 2), 0)])
+    draft.rejected("that is drawn is nan")
+
+
+def test_gravity_may_be_a_fixed_parameter_of_a_robot_of_links(draft):
+    moon = draft.robot.parameter("moon", 1.62, "m/s^2", fixed=True)
+    draft.robot.gravity(moon)
+    slider = draft.robot.link("slider", draft.s, axis="x", mass=draft.mass)
+    draft.robot.link("rod", draft.q, on=slider, mass=0.3, centre=(0, 0, 0.5), inertia=0.01)
+    draft.robot.apply(draft.s, draft.force)
+    draft.check()

@@ -42,6 +42,22 @@ def reference(furuta, points):
     return Reference(furuta[1]).quantities(points.x, points.u, points.costate, points.theta)
 
 
+@pytest.mark.parametrize(
+    ("got", "expected", "error"),
+    [
+        ([[1.0], [2.0]], [[1.0], [2.5]], 0.2),
+        ([[0.0]], [[0.0]], 0.0),
+        ([[1.0]], [[0.0]], np.inf),
+        ([[np.nan]], [[0.0]], np.inf),
+        ([[np.inf]], [[0.0]], np.inf),
+        ([[1.0]], [[np.nan]], np.inf),
+        ([[np.nan], [1.0]], [[2.0], [1.0]], np.nan),
+    ],
+)
+def test_relative_errors(got, expected, error):
+    np.testing.assert_equal(relative_error(np.array(got), np.array(expected)), error)
+
+
 class Kernels:
     """Answers with given quantities, as a loaded artifact would."""
 

@@ -95,7 +95,7 @@ def trees(draw: st.DrawFn) -> Tree:
             )
         )
         room -= len(bars[-1].coordinates)
-    return Tree(tuple(bars), draw(st.integers(5, 15)) / 10, draw(st.sampled_from([9.81, 0.0, -3.0])))
+    return Tree(tuple(bars), draw(st.integers(5, 15)) / 10, draw(st.sampled_from([9.81, 0.0, 3.0])))
 
 
 def as_robot(tree: Tree) -> Robot:

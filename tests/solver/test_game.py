@@ -292,6 +292,19 @@ def test_domain_samples_fill_the_domain(load: Load, name: str) -> None:
     np.testing.assert_allclose(x.std(0), 1.0 / math.sqrt(3.0), rtol=0.02)
 
 
+def test_a_limit_costs_in_every_period_that_ends_at_it(load: Load) -> None:
+    """A rod let go at 1.5 rad with 7.95 rad/s is over 8 rad/s before the first period ends; one at rest hangs."""
+    free, dear = (Game(load("pendulum"), NO_ADVERSARY, limit_cost=share) for share in (0.0, 3.0))
+    x = torch.tensor([[1.5, 7.95], [math.pi, 0.0]])
+    move = Move(torch.zeros(2, 1), torch.zeros(2), None, None, None, None)
+    (end, cost), (same, dearer) = (game.advance(x.clone(), move, 2) for game in (free, dear))
+    assert torch.equal(end, same)
+    assert end[0, 1] == 8.0
+    corner = math.pi**2 + 0.1 * 8.0**2  # the state cost at an angle of pi and 8 rad/s
+    expected = 3.0 * corner * 0.008 * (1.0 + free.discount(1))
+    torch.testing.assert_close(dearer - cost, torch.tensor([expected, 0.0]), rtol=1e-5, atol=1e-6)
+
+
 def test_advance_discounts_every_period_and_displaces_the_state_once(load: Load) -> None:
     game = Game(load("double_pendulum"), RADII)
     x, _, move = played(game)

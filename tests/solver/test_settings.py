@@ -180,3 +180,4 @@ def test_fast_follows_the_size_and_the_time_scale() -> None:
     assert seconds["reaction_wheel"] == pytest.approx(0.128)  # by its pendulum: its wheel turns in 0.016 s
     assert {name for name, s in made.items() if s.on_policy_share > 0.0} == made.keys() - {"pendulum"}
     assert {name for name, s in made.items() if s.target_share > 0.0} == {"double_pendulum"}
+    assert {name for name, s in made.items() if s.limit_cost > 0.0} == {"double_pendulum"}

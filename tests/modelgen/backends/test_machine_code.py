@@ -60,6 +60,7 @@ def test_a_folder_that_cannot_be_written_keeps_its_machine_code_in_the_users_cac
     compiled, errors = _run_with(copied, tmp_path / "none")
     assert compiled == 1
     assert "MODELGEN_CACHE" in errors
+    assert not list(tmp_path.rglob(".*.o"))  # nothing half written
     stated = {"MODELGEN_CACHE": str(tmp_path / "stated")}
     assert _run_with(copied, tmp_path / "none", **stated) == (1, "")
     assert _run_with(copied, tmp_path / "none", **stated) == (0, "")

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import modelgen
+from modelgen import modelfile
 from modelgen.backends import threads
+from modelgen.build import build_artifact
 from modelgen.errors import ModelError
 
 
@@ -173,3 +175,12 @@ def test_nan_of_a_state_that_nothing_depends_on_is_kept():
     slope = robot.hamiltonian_gradient(x, u, costate)[0]
     assert np.isnan(slope[1, 0])
     assert np.isfinite(slope[[0, 2]]).all()
+
+
+def test_a_loaded_robot_outlives_a_rebuild(tmp_path):
+    """Its functions are compiled when first called, from the text that was loaded."""
+    build_artifact(modelfile.load(str(modelfile.SHIPPED / "pendulum.py")), tmp_path)
+    loaded = modelgen.load("pendulum", directory=tmp_path)
+    for file in (tmp_path / "pendulum").glob("numba_*.py"):
+        file.unlink()
+    assert np.isfinite(loaded.jacobians(np.ones((3, 2)))[0]).all()

@@ -27,6 +27,7 @@ def test_chunks_cover_every_sample_once(samples: int, operations: int, cores: in
     covered.sort()
     assert (covered[0][0], covered[-1][1]) == (0, samples)
     assert all(before[1] == after[0] for before, after in itertools.pairwise(covered))
+    assert len(covered) == 1 or min(last - first for first, last in covered) >= 16  # lanes of the widest kernel
     assert len(covered) <= cores
 
 

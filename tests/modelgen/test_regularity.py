@@ -1,0 +1,66 @@
+"""A build refuses what has no value or no slope at the target, the start or a corner of the domain."""
+
+import pytest
+from sympy import Rational, sign, sqrt, symbols
+
+from modelgen import LogCos, ModelError, Robot
+from modelgen.build import build_artifact, export
+
+S, V = symbols("s v", real=True)  # stand for the coordinate and its rate
+
+
+def slider(cost=None, force=0 * S, target=0, start=0):
+    robot = Robot("slider")
+    s = robot.prismatic("s", limit=2, rate_limit=3)
+    mass = robot.parameter("mass", 1, "kg", tolerance=0.5)
+    push = robot.input("push", 3, "N")
+    robot.point_mass(mass, (s, 0))
+    robot.apply(s, push)
+    stated = {S: s, V: s.rate}
+    robot.apply(s, force.xreplace(stated))
+    robot.task(
+        state_cost=((S - target) ** 2 + V**2 if cost is None else cost).xreplace(stated),
+        action_cost=LogCos(1),
+        target=dict(s=target),
+        start=dict(s=(start, 0.1)),
+        horizon=5,
+        weight_at_horizon=0.5,
+        control_rate=100,
+    )
+    return robot
+
+
+@pytest.mark.parametrize(
+    ("words", "case"),
+    [
+        ("derivative of the state cost by `s` is not finite at the target", dict(cost=sqrt(S**2 + V**2))),
+        (
+            "rate of change of `s_rate` is not finite at the start .s = 0.5",
+            dict(force=1 / (S - 0.5), start=0.5),
+        ),
+        ("rate of change of `s_rate` is not finite at the target", dict(force=1 / (S - 1), target=1)),
+        ("derivative of the rate of change of `s_rate` by `s` is", dict(force=-V * sqrt(S**2 + V**2))),
+        ("by `s` is not finite in a corner", dict(force=sqrt(4 - S**2))),
+    ],
+)
+def test_what_has_no_slope_is_refused(words, case, tmp_path):
+    with pytest.raises(ModelError, match=words) as caught:
+        build_artifact(slider(**case), tmp_path)
+    assert caught.value.place
+    assert not list(tmp_path.glob("*/*"))
+    with pytest.raises(ModelError, match=words):
+        export(slider(**case), "c")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        dict(cost=sqrt(S**2 + V**2 + 1e-6) - 1e-3),
+        dict(cost=(S**2 + V**2) ** Rational(3, 2)),
+        dict(cost=sqrt(S**2 + V**2) ** 3),
+        dict(force=-sign(V) * abs(V) ** Rational(3, 2)),
+    ],
+)
+def test_what_has_a_slope_of_zero_there_is_built(case, tmp_path):
+    """r**(3/2) is flat at 0, which its square root is not."""
+    build_artifact(slider(**case), tmp_path)
