@@ -14,10 +14,12 @@ import json
 import torch
 from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb
 
+from solver.ensembles import make_ensemble
 from solver.fitting import Fit, fit_ensemble, make_optimiser
 from solver.game import NO_ADVERSARY, Game
 from solver.presets import PRESETS, make_settings
-from solver.training import load_robot, make_ensemble, workers_of
+from solver.robots import load_robot
+from solver.training import workers_of
 
 
 def main() -> None:

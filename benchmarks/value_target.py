@@ -14,9 +14,11 @@ import json
 import torch
 from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb
 
+from solver.ensembles import make_ensemble
 from solver.game import Game
 from solver.presets import PRESETS, make_settings
-from solver.training import load_robot, make_ensemble, workers_of
+from solver.robots import load_robot
+from solver.training import workers_of
 from solver.value_function import FrozenValue
 from solver.value_target import value_targets
 

@@ -8,9 +8,7 @@ from typing import Literal
 from sympy import Expr, Symbol
 
 from modelgen.errors import Place
-from modelgen.metadata import Task
-
-RATE = "_rate"
+from modelgen.metadata import RATE, Task
 
 
 class Coordinate(Symbol):  # type: ignore[misc]

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+RATE = "_rate"  # ends the name of a coordinate's rate; a speed that is none has a name of its own
+
 
 @dataclass(frozen=True)
 class State:

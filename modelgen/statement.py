@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sympy import Expr, Float, S, Symbol
 
-from modelgen.declarations import RATE, Constant, Coordinate, Drive, Energy, Joint, Load, Speed, StatedTask
+from modelgen.declarations import Constant, Coordinate, Drive, Energy, Joint, Load, Speed, StatedTask
 from modelgen.dimensions import Dimensions
 from modelgen.errors import ModelError, Place, calling_place, suggestion
 from modelgen.links import Kind, Link
+from modelgen.metadata import RATE
 from modelgen.shapes import Line
 from modelgen.units import Dimension, dimension, parse
 from modelgen.values import (

@@ -61,7 +61,7 @@ def main(argv: list[str] | None = None) -> int:
     command = COMMANDS[words[0]]
     try:
         for flag, example in LISTS.items():
-            if words.count(flag) > 1:
+            if sum(word == flag or word.startswith(f"{flag}=") for word in words) > 1:
                 raise SolverError(f"{flag} stands twice; write all its values behind one, for example {example}")
         command.run(_options(command, words))
         sys.stdout.flush()
@@ -85,6 +85,9 @@ def _options(command: Command, words: list[str]) -> Any:
     Help waits for the second reading, which knows them.
     """
     name, *arguments = words
+    resumed = [k for k, word in enumerate(arguments) if word.partition("=")[0] == "--resume"]
+    if resumed and len(arguments) > (1 if "=" in arguments[resumed[0]] else 2) and not set(HELP) & set(arguments):
+        raise SolverError("a resumed run keeps its own robot and settings; give --resume DIR and nothing else")
     if command.defaults is None:
         return tyro.cli(command.options, prog=f"solver {name}", args=arguments)
     first: Any = tyro.cli(command.options, prog=f"solver {name}", args=[word for word in arguments if word not in HELP])

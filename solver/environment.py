@@ -24,7 +24,7 @@ from modelgen.artifact import known
 from solver.errors import SolverError
 from solver.game import NO_ADVERSARY, Game
 from solver.rendering import Camera
-from solver.training import load_robot
+from solver.robots import load_robot
 
 try:
     import gymnasium

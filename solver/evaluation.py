@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.game import Game
 from solver.plants.plant import Nominal, Plant
@@ -107,16 +108,19 @@ def summary(result: Rollouts) -> dict[str, float]:
 
 def changed_parameters(game: Game, changes: list[str]) -> Tensor:
     """theta (p,) after changes such as `mass=1.3x` (times nominal), `mass=+0.05` (added) or `mass=1.1` (set)."""
-    import difflib
-
     names = game.robot.parameter_names
     theta = game.theta.clone()
+    changed = set[str]()
     for change in changes:
         name, separator, text = (part.strip() for part in change.partition("="))
         if name not in names:
-            near = difflib.get_close_matches(name, names, 1)
-            hint = f"; did you mean '{near[0]}'?" if near else f"; parameters are {', '.join(names)}"
-            raise SolverError(f"robot {game.robot.name} has no parameter '{name}'{hint}")
+            raise SolverError(
+                f"robot {game.robot.name} has no parameter '{name}'.{suggestion(name, names)} Parameters: "
+                f"{', '.join(names)}"
+            )
+        if name in changed:
+            raise SolverError(f"{name} is changed twice in {' '.join(changes)}; write its last value only")
+        changed.add(name)
         i = names.index(name)
         try:
             number = float(text.removesuffix("x"))

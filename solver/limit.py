@@ -15,8 +15,8 @@ from solver.evaluation import Controller, changed_parameters, rollouts, succeede
 from solver.game import NO_ADVERSARY, Game
 from solver.plants.plant import Nominal
 from solver.policy import load_controller
+from solver.robots import load_robot
 from solver.run_folder import BASELINE, RUN
-from solver.training import load_robot
 from solver.trajectory import Guess, Problem, Trajectory, idle, random_motions, straight
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +13,14 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure, FigureBase
 from numpy.typing import NDArray
 
+from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.evaluation import Rollouts, changed_parameters, controller, rollouts, sample_starts
 from solver.game import Game
 from solver.plants.plant import Nominal
 from solver.policy import Solution, load_solution
-from solver.run_folder import FIGURES, read_metrics
-from solver.training import EVALUATION_SEED
+from solver.run_folder import FIGURES, read_metrics, write_atomically
+from solver.streams import EVALUATION_SEED
 
 GRID = 161
 DRAWN = 10  # rollouts
@@ -40,12 +41,8 @@ def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str
         "learning_curve": learning_curve(read_metrics(folder), trained),
     }
     target = folder / FIGURES
-    try:
-        target.mkdir(exist_ok=True)
-        for name, figure in figures.items():
-            figure.savefig(target / f"{name}.png", dpi=140)
-    except OSError as error:
-        raise SolverError(f"cannot write figures to {target}: {error}") from error
+    for name, figure in figures.items():
+        write_atomically(target / f"{name}.png", partial(figure.savefig, format="png", dpi=140))
     return [target / f"{name}.png" for name in figures]
 
 
@@ -55,9 +52,10 @@ def coordinate(game: Game, joint: str | None) -> int:
     if joint is None:
         return game.continuous[0] if game.continuous else 0
     if joint not in names:
-        near = difflib.get_close_matches(joint, names, 1)
-        hint = f"did you mean '{near[0]}'?" if near else f"coordinates are {', '.join(names)}"
-        raise SolverError(f"robot {game.robot.name} has no coordinate '{joint}'; {hint}")
+        raise SolverError(
+            f"robot {game.robot.name} has no coordinate '{joint}'.{suggestion(joint, names)} Coordinates: "
+            f"{', '.join(names)}"
+        )
     return names.index(joint)
 
 

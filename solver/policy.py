@@ -10,12 +10,13 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from modelgen.loader import CompiledRobot
+from solver.ensembles import make_ensemble
 from solver.errors import SolverError
 from solver.evaluation import Controller, controller
 from solver.game import NO_ADVERSARY, Game
 from solver.presets import make_settings
+from solver.robots import load_robot, require_same_artifact
 from solver.run_folder import BASELINE, Run, load_checkpoint, load_run
-from solver.training import load_robot, make_ensemble, require_same_artifact
 from solver.value_function import FrozenValue
 
 WITHOUT_EFFECT = ("seed", "chunk", "device", "episodes", "evaluate_every", "threads")  # on what a policy is like
@@ -28,7 +29,6 @@ class Solution:
     run: Run
     game: Game
     value: FrozenValue
-    iteration: int
 
 
 def load_solution(folder: str | Path, generated: str | None = None) -> Solution:
@@ -39,16 +39,16 @@ def load_solution(folder: str | Path, generated: str | None = None) -> Solution:
     folder = Path(folder)
     run = load_run(folder)
     robot = load_robot(run.robot, "cpu", generated or run.generated)
-    require_same_artifact(folder, run, robot)
+    require_same_artifact(folder, run.artifact_hash, robot)
     checkpoint = load_checkpoint(folder)
-    ensemble = make_ensemble(robot, run.settings).cpu()
+    ensemble = make_ensemble(robot, run.settings)
     try:
         ensemble.load_state_dict(checkpoint["ensemble"])
     except (RuntimeError, KeyError, TypeError) as error:
         raise SolverError(
             f"the checkpoint in {folder} does not fit the settings in its run.json: {str(error).splitlines()[0]}"
         ) from error
-    return Solution(run, Game(robot, NO_ADVERSARY), FrozenValue(ensemble), checkpoint["iteration"])
+    return Solution(run, Game(robot, NO_ADVERSARY), FrozenValue(ensemble))
 
 
 def load_controller(folder: str | Path, generated: str | None = None) -> tuple[Game, Controller, str]:

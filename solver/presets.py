@@ -41,9 +41,9 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     one joint hold no longer than 2 control periods and look no further than 8 holds: beyond, they chatter or find worse
     manoeuvres. They also get a share of states along their own rollouts, without which a good manoeuvre is found and
     lost again. Where every joint can be driven, they get some around the target, too: such a robot can rest anywhere,
-    and only a precise V makes it go on. It can also throw a joint against the limit of its rate, where the simulation stops
-    it for nothing: limit_cost makes that dear. The adversary grows from nothing once the nominal task is solved: played
-    from the first iteration it holds the robot down. docs/algorithms compares all of this.
+    and only a precise V makes it go on. It can also throw a joint against the limit of its rate, where the simulation
+    stops it for nothing: limit_cost makes that dear. The adversary grows from nothing once the nominal task is solved:
+    played from the first iteration it holds the robot down. docs/algorithms compares all of this.
     """
     metadata = robot.metadata
     simple = len(metadata.states) <= 2

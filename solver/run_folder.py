@@ -70,7 +70,7 @@ def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> None:
             raise KeyboardInterrupt from None
         raise SolverError(
             f"cannot write {path}: {error}. The previous file, if there was one, is untouched. "
-            "Free some space or give a folder you may write to with --out."
+            "Free some space or choose a folder that can be written."
         ) from error
 
 
@@ -129,7 +129,7 @@ def load_checkpoint(folder: Path, device: str = "cpu", keys: Collection[str] = P
             f"{path} is damaged ({reason}). It was edited or copied in part; copy it again or train again."
         ) from error
     if missing:
-        raise SolverError(f"{path} lacks {', '.join(sorted(missing))}; it was not written by `solver train`.")
+        raise SolverError(f"{path} lacks {', '.join(sorted(missing))}; it belongs to another kind of run.")
     return dict(content)
 
 
@@ -156,8 +156,19 @@ def _tensors(content: object) -> Iterator[torch.Tensor]:
             yield from _tensors(each)
 
 
+def require_free(folder: Path, command: str, overwrite: bool) -> None:
+    """SolverError when the folder holds a run, of whatever kind, that may not be replaced."""
+    if (folder / CHECKPOINT).exists() and not overwrite:
+        raise SolverError(
+            f"{folder} already holds a run. Go on with `solver {command} --resume {folder}`, replace it with "
+            "--overwrite, or give another folder with --out."
+        )
+
+
 def remove_run(folder: Path) -> None:
-    """Delete what a run wrote to its folder, and nothing else that may lie there."""
+    """Delete what a run, if there is one, wrote to its folder, and nothing else that may lie there."""
+    if not (folder / CHECKPOINT).exists():
+        return
     try:
         files = [folder / name for name in (CHECKPOINT, METRICS, RUN, BASELINE, MODEL)]
         for path in [*files, *folder.glob("events.out.tfevents.*")]:

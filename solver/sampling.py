@@ -32,6 +32,8 @@ class StateSource:
         s = self.settings
         shares = (s.on_policy_share, s.start_share, s.target_share)
         own, at_start, at_target = (round(share * s.states) for share in shares)
+        at_target -= max(0, own + at_start + at_target - s.states)  # all may have been rounded up
+        at_start -= max(0, own + at_start + at_target - s.states)
         parts = [self.game.sample_domain(s.states - own - at_start - at_target, generator)]
         parts.append(self._near_starts(at_start, generator))
         parts.append(self._near_target(at_target, generator))
@@ -65,7 +67,7 @@ class StateSource:
         starts = self.game.sample_starts(self.settings.rollouts, generator)
         noisy = disturbed(act, self.game, self.settings.exploration_noise, generator)
         states = rollouts(self.game, noisy, starts).x.reshape(-1, starts.shape[1])
-        self.visited = torch.cat([self.visited, states])[-self.settings.buffer :]
+        self.visited = torch.cat([self.visited, states])[-self.settings.buffer :].clone()  # a view would be saved whole
 
     def restore(self, visited: Tensor) -> None:
         """Put a checkpoint's buffer back; SolverError for one of another robot."""

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from solver.errors import SolverError
 from solver.game import Radii
+from solver.streams import require_seed
 from solver.value_target import Trace
 
 Algorithm = Literal["rfvi", "cfvi"]
@@ -121,17 +122,18 @@ class Settings:
             _require_type(setting.name, str(setting.type), getattr(self, setting.name))
         counts = "iterations states rollouts buffer epochs minibatch loss_power members layers width evaluate_every"
         counts += " episodes threads chunk"
-        amounts = "seed start_spread target_spread on_policy_spread exploration_noise weight_decay limit_cost"
+        amounts = "start_spread target_spread on_policy_spread exploration_noise weight_decay limit_cost"
         amounts += " position_scale rate_scale alpha_state alpha_action alpha_observation alpha_parameters"
         least = dict.fromkeys(counts.split(), 1) | dict.fromkeys(amounts.split(), 0)
         for name, bound in least.items():
             if not getattr(self, name) >= bound:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a value of at least {bound:g}")
+        require_seed(self.seed, "setting seed")
         for name in ("learning_rate", "final_learning_rate"):
             if not getattr(self, name) > 0.0:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a positive value")
-        for name, above in (("trace_decay", 0.0), ("trace_floor", 0.0)):
-            if not above <= getattr(self, name) < 1.0:
+        for name in ("trace_decay", "trace_floor"):
+            if not 0.0 <= getattr(self, name) < 1.0:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a value in [0, 1)")
         if self.trace_floor == 0.0:
             raise SolverError("setting trace_floor is 0, a target without end; give for example 1e-4")

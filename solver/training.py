@@ -11,79 +11,46 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-import modelgen
 from modelgen.loader import CompiledRobot
+from solver.ensembles import make_ensemble
 from solver.errors import DivergenceError, SolverError
 from solver.evaluation import controller, rollouts, sample_starts, summary
 from solver.fitting import Fit, fit_ensemble, make_optimiser
 from solver.game import NO_ADVERSARY, Game
+from solver.robots import load_robot, require_same_artifact
 from solver.run_folder import (
-    CHECKPOINT,
     MetricsLog,
     Run,
     load_checkpoint,
     load_run,
+    remove_run,
+    require_free,
     save_checkpoint,
     save_run,
 )
 from solver.sampling import StateSource
 from solver.serial import serial_torch
 from solver.settings import Settings
-from solver.value_function import Ensemble, FrozenValue
+from solver.streams import EVALUATION_SEED, Purpose, stream
+from solver.value_function import FrozenValue
 from solver.value_target import value_targets
 
 Report = Callable[[dict[str, float]], None]
-EVALUATION_SEED = 20210725  # the same starts for every run, so that returns compare
 
 
-class Purpose(IntEnum):
-    """What a random stream is for."""
-
-    WEIGHTS = 0
-    STATES = 1
-    ADVERSARY = 2
-    MINIBATCHES = 3
+def _stored(settings: Settings) -> dict[str, Any]:
+    """Settings as a checkpoint holds them: those that results depend on, in types that load weights-only."""
+    values = {name: value for name, value in vars(settings).items() if name not in ("threads", "device")}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
-def stream(seed: int, iteration: int, purpose: Purpose) -> int:
-    """An independent 62-bit seed for one purpose of one iteration; adding small numbers to it is safe."""
-    words = np.random.SeedSequence([seed, iteration, int(purpose)]).generate_state(2)
-    return (int(words[0]) << 30) ^ int(words[1])
-
-
-def load_robot(name: str, device: str, generated: str | None) -> CompiledRobot:
-    """The float32 kernels a device needs: serial Numba kernels under the solver's own threads, or Torch's."""
-    if device == "cuda" and not torch.cuda.is_available():
-        raise SolverError("device cuda was asked for, but Torch sees no CUDA device; use --device cpu")
-    if device == "cuda":
-        return modelgen.load(name, backend="torch", dtype="float32", directory=generated)
-    return modelgen.load(name, backend="numba", dtype="float32", directory=generated, parallel=False)
-
-
-def make_ensemble(robot: CompiledRobot, settings: Settings) -> Ensemble:
-    """The untrained value function of a run."""
-    metadata = robot.metadata
-    scale = []
-    for state in metadata.states:
-        share = settings.position_scale if state.kind == "position" else settings.rate_scale
-        scale.append(share / state.limit if share > 0.0 else 1.0)
-    return Ensemble(
-        continuous=[state.continuous for state in metadata.states],
-        target=list(metadata.task.target),
-        scale=scale,
-        members=settings.members,
-        layers=settings.layers,
-        width=settings.width,
-        generator=torch.Generator().manual_seed(stream(settings.seed, 0, Purpose.WEIGHTS)),
-    ).to(settings.device)
+USUAL = _stored(Settings())  # what a setting was before there was one
 
 
 class Trainer:
@@ -92,7 +59,7 @@ class Trainer:
     def __init__(self, robot: CompiledRobot, settings: Settings) -> None:
         self.robot, self.settings = robot, settings
         self.nominal = Game(robot, NO_ADVERSARY, settings.device)
-        self.ensemble = make_ensemble(robot, settings)
+        self.ensemble = make_ensemble(robot, settings).to(settings.device)
         self.optimisers = self._fresh_optimisers()
         self.source = StateSource(self.nominal, settings)
         self.iteration = 0
@@ -157,11 +124,18 @@ class Trainer:
             "ensemble": self.ensemble.state_dict(),
             "visited": self.source.visited,
             "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
-            "settings": {key: list(v) if isinstance(v, tuple) else v for key, v in vars(self.settings).items()},
+            "settings": _stored(self.settings),
         }
 
     def restore(self, checkpoint: dict[str, Any]) -> None:
-        """The inverse of `checkpoint`; SolverError when it was made with other settings."""
+        """The inverse of `checkpoint`; SolverError when it was made with other settings, threads and device apart."""
+        stored, own = checkpoint["settings"], _stored(self.settings)
+        for name in own:
+            if stored.get(name, USUAL[name]) != own[name]:
+                raise SolverError(
+                    f"run.json has {name} {own[name]}, the checkpoint {stored.get(name, USUAL[name])}: it was edited. "
+                    "Put the old value back, or train again with the new one."
+                )
         try:
             self.ensemble.load_state_dict(checkpoint["ensemble"])
             for optimiser, state in zip(self.optimisers, checkpoint["optimisers"], strict=True):
@@ -220,17 +194,20 @@ def workers_of(settings: Settings) -> Iterator[ThreadPoolExecutor]:
 
 
 def start(
-    robot_name: str, preset: str, settings: Settings, folder: Path, generated: str | None, report: Report
+    robot_name: str,
+    preset: str,
+    settings: Settings,
+    folder: Path,
+    generated: str | None,
+    report: Report,
+    overwrite: bool = False,
 ) -> None:
-    """Train a new run in `folder`. SolverError when the folder already holds one."""
-    if (folder / CHECKPOINT).exists():
-        raise SolverError(
-            f"{folder} already holds a run. Go on with `solver train --resume {folder}`, replace it with "
-            "--overwrite, or give another folder with --out."
-        )
+    """Train a new run in `folder`. SolverError when the folder already holds one that may not be replaced."""
+    require_free(folder, "train", overwrite)
     robot = load_robot(robot_name, settings.device, generated)
-    save_run(folder, Run(robot_name, robot.hash, generated, preset, settings))
     trainer = Trainer(robot, settings)
+    remove_run(folder)  # only now that the new run can start
+    save_run(folder, Run(robot_name, robot.hash, generated, preset, settings))
     save_checkpoint(folder, trainer.checkpoint())
     train(trainer, folder, report)
 
@@ -239,19 +216,10 @@ def resume(folder: Path, report: Report) -> None:
     """Go on where the folder's checkpoint stands, with the run's own settings."""
     run = load_run(folder)
     robot = load_robot(run.robot, run.settings.device, run.generated)
-    require_same_artifact(folder, run, robot)
+    require_same_artifact(folder, run.artifact_hash, robot)
     trainer = Trainer(robot, run.settings)
     trainer.restore(load_checkpoint(folder, run.settings.device))
     train(trainer, folder, report)
-
-
-def require_same_artifact(folder: Path, run: Run, robot: CompiledRobot) -> None:
-    """SolverError when the artifact is not the one the run was trained on."""
-    if run.artifact_hash != robot.hash:
-        raise SolverError(
-            f"{folder} was trained on artifact {run.artifact_hash[:12]} of {run.robot}, but generated/{run.robot} is "
-            f"now {robot.hash[:12]}: the model or modelgen changed since. Go back to the old ones or train anew."
-        )
 
 
 def train(trainer: Trainer, folder: Path, report: Report) -> None:

@@ -24,18 +24,21 @@ from solver.environment import RobotVectorEnv, features
 from solver.errors import DivergenceError, SolverError
 from solver.evaluation import Controller, rollouts, sample_starts, summary
 from solver.game import Game
+from solver.robots import require_same_artifact
 from solver.run_folder import (
     BASELINE,
-    CHECKPOINT,
     MODEL,
     MetricsLog,
+    check_words,
     load_checkpoint,
     remove_run,
+    require_free,
     save_checkpoint,
     write_atomically,
 )
 from solver.serial import serial_torch
-from solver.training import EVALUATION_SEED, Purpose, Report, stream
+from solver.streams import EVALUATION_SEED, Purpose, stream
+from solver.training import Report
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
@@ -53,6 +56,11 @@ class Baseline:
     generated: str | None  # the folder that held the artifact, when one was named
     settings: BaselineSettings
 
+    def __post_init__(self) -> None:
+        """TypeError where a name is none."""
+        check_words(robot=self.robot, artifact_hash=self.artifact_hash)
+        check_words(generated="" if self.generated is None else self.generated)
+
 
 def start(
     robot: str,
@@ -63,17 +71,12 @@ def start(
     overwrite: bool = False,
 ) -> None:
     """Train a new baseline in `folder`. SolverError when the folder already holds a run that may not be replaced."""
-    if (folder / CHECKPOINT).exists() and not overwrite:
-        raise SolverError(
-            f"{folder} already holds a run. Go on with `solver baseline --resume {folder}`, replace it with "
-            "--overwrite, or give another folder with --out."
-        )
+    require_free(folder, "baseline", overwrite)
     environments = _environments(robot, settings, generated)
     run = Baseline(robot, environments.game.robot.hash, generated, settings)
     text = json.dumps(dataclasses.asdict(run), indent=2) + "\n"
     model = make_model(settings, environments, settings.steps)
-    if (folder / CHECKPOINT).exists():  # only now that the new run can start
-        remove_run(folder)
+    remove_run(folder)  # only now that the new run can start
     write_atomically(folder / BASELINE, lambda stream: stream.write(text.encode()))
     _save(folder, model, run)
     _train(folder, model, environments.game, run, report)
@@ -83,7 +86,7 @@ def resume(folder: Path, report: Report) -> None:
     """Go on where the folder's checkpoint stands, with the run's own settings."""
     run = load_baseline(folder)
     environments = _environments(run.robot, run.settings, run.generated)
-    _require_same_artifact(folder, run, environments.game)
+    require_same_artifact(folder, run.artifact_hash, environments.game.robot)
     model = make_model(run.settings, environments, run.settings.steps)
     _restore(model, load_checkpoint(folder, keys=PARTS))
     _train(folder, model, environments.game, run, report)
@@ -97,7 +100,7 @@ def load_baseline(folder: Path) -> Baseline:
     try:
         content = json.loads(path.read_text())
         return Baseline(settings=BaselineSettings(**content.pop("settings")), **content)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise SolverError(
             f"{path} is damaged or from another version ({error}). Train again into a new folder."
         ) from error
@@ -111,7 +114,7 @@ def load_controller(folder: str | Path, generated: str | None = None) -> tuple[G
     folder = Path(folder)
     run = load_baseline(folder)
     environments = _environments(run.robot, run.settings, generated or run.generated)
-    _require_same_artifact(folder, run, environments.game)
+    require_same_artifact(folder, run.artifact_hash, environments.game.robot)
     model = make_model(run.settings, environments, steps=1)
     _restore(model, {**load_checkpoint(folder, keys=PARTS), "buffer": None})
     return environments.game, controller(environments.game, model), f"{run.robot} {run.settings.label}"
@@ -143,14 +146,6 @@ def _environments(robot: str, settings: BaselineSettings, generated: str | None)
             f"{s.environments} environments, or fewer --environments"
         )
     return environments
-
-
-def _require_same_artifact(folder: Path, run: Baseline, game: Game) -> None:
-    if run.artifact_hash != game.robot.hash:
-        raise SolverError(
-            f"{folder} was trained on artifact {run.artifact_hash[:12]} of {run.robot}, but generated/{run.robot} is "
-            f"now {game.robot.hash[:12]}: the model or modelgen changed since. Go back to the old ones or train anew."
-        )
 
 
 def _train(folder: Path, model: BaseAlgorithm, game: Game, run: Baseline, report: Report) -> None:

@@ -8,12 +8,13 @@ from typing import Any, Literal, get_args
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
+from solver.streams import require_seed
 
 BaselineAlgorithm = Literal["sac", "ddpg", "ppo"]
 StartDistribution = Literal["gaussian", "uniform"]
 CHOICES = {"algorithm": get_args(BaselineAlgorithm), "start": get_args(StartDistribution)}
 NAMED = {"algorithm", "start", "randomize", "seed", "episodes"}  # in a label already, or without effect on a policy
-LEAST = {"seed": 0, "steps": 1, "hold": 1, "environments": 1, "minibatch": 2, "layers": 1, "width": 1}
+LEAST = {"steps": 1, "hold": 1, "environments": 1, "minibatch": 2, "layers": 1, "width": 1}
 LEAST |= {"evaluate_every": 1, "episodes": 1}
 
 
@@ -57,6 +58,7 @@ class BaselineSettings:
                 raise SolverError(f"setting {name} is {getattr(self, name)!r}; choices are {', '.join(choices)}")
         if type(self.randomize) is not bool:
             raise SolverError(f"setting randomize is {self.randomize!r}; give True or False")
+        require_seed(self.seed, "setting seed")
         for name, least in LEAST.items():
             if type(getattr(self, name)) is not int or getattr(self, name) < least:
                 raise SolverError(f"setting {name} is {getattr(self, name)!r}; give a whole number of at least {least}")

@@ -44,8 +44,6 @@ def run(options: Baseline) -> None:
     from solver.run_folder import load_checkpoint
 
     if options.resume is not None:
-        if options != Baseline(resume=options.resume):
-            raise SolverError("a resumed baseline keeps its own robot and settings; give --resume DIR and nothing else")
         folder, settings = options.resume, load_baseline(options.resume).settings
         done = load_checkpoint(folder, keys=("steps",))["steps"]
     elif options.robot:

@@ -43,13 +43,14 @@ def run(options: Evaluate) -> None:
     from solver.evaluation import changed_parameters, rollouts, sample_starts, summary
     from solver.plants import make_plant
     from solver.policy import load_controller
-    from solver.training import EVALUATION_SEED
+    from solver.streams import EVALUATION_SEED, require_seed
 
     if options.episodes < 1:
         raise SolverError(f"--episodes is {options.episodes}; give at least 1")
     game, act, label = load_controller(options.run, options.generated)
     theta = changed_parameters(game, options.changes)
     seed = EVALUATION_SEED if options.seed is None else options.seed
+    require_seed(seed)
     plant = make_plant(options.plant, game, theta, options.harsh, seed)
     found = rollouts(game, act, sample_starts(game, options.episodes, seed), plant)
     result = summary(found)

@@ -73,6 +73,8 @@ def carry_out(options: Options, choice: Choice) -> None:
     from solver.reproduction.report import write_report
     from solver.reproduction.runs import run_plan
 
+    if options.experiment == "fig-value" and len(options.seeds) > 1:
+        raise SolverError(f"fig-value shows one seed; give one instead of --seeds {' '.join(map(str, options.seeds))}")
     plan = make_plan(options.experiment, options.budget, choice)
     _require_extras(plan)
     runs = run_plan(plan, options.runs, options.jobs, _announce, train=not options.report_only)

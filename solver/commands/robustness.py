@@ -74,10 +74,13 @@ def run(options: Options) -> None:
     from solver.robustness import Trial, measure
     from solver.robustness_plot import figure
     from solver.run_folder import write_atomically
-    from solver.training import EVALUATION_SEED
+    from solver.streams import EVALUATION_SEED, require_seed
 
     seed = EVALUATION_SEED if options.seed is None else options.seed
+    require_seed(seed)
     trial = Trial(options.plant, tuple(options.harsh), options.episodes, seed)
+    if options.out is not None and (options.out.is_dir() or options.out.name in ("", "..")):
+        raise SolverError(f"--out {options.out} is a folder; name the figure, for example {options.out / 'masses'}")
     result = measure(options.runs, options.ranges(), trial, options.generated, _announce)
     name = "-".join(["robustness", result.robot, options.plant, *options.harsh, *options.parameter])
     out = options.out or Path("runs") / name

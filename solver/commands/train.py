@@ -37,7 +37,7 @@ def defaults(options: Train) -> Train:
     if not options.robot:
         return Train()
     from solver.presets import make_settings
-    from solver.training import load_robot
+    from solver.robots import load_robot
 
     return Train(settings=make_settings(options.preset, load_robot(options.robot, "cpu", options.generated)))
 
@@ -46,20 +46,17 @@ def run(options: Train) -> None:
     """Train, with progress on a terminal; SystemExit after Ctrl-C."""
     from solver.forewarning import forewarnings
     from solver.progress import progress
-    from solver.run_folder import CHECKPOINT, load_checkpoint, load_run, remove_run
-    from solver.training import load_robot, resume, start
+    from solver.robots import load_robot
+    from solver.run_folder import load_checkpoint, load_run
+    from solver.training import resume, start
 
     if options.resume is not None:
-        if options != Train(resume=options.resume):
-            raise SolverError("a resumed run keeps its own robot and settings; give --resume DIR and nothing else")
         folder, settings = options.resume, load_run(options.resume).settings
         done = load_checkpoint(folder)["iteration"]
     elif options.robot:
         s = settings = options.settings
         name = f"{options.robot}-{s.algorithm}-{options.preset}-seed{s.seed}"
         folder, done = options.out or Path("runs") / name, 0
-        if options.overwrite and (folder / CHECKPOINT).exists():
-            remove_run(folder)
         for text in forewarnings(load_robot(options.robot, "cpu", options.generated), settings):
             print(f"warning: {text}", file=sys.stderr)
     else:
@@ -69,7 +66,7 @@ def run(options: Train) -> None:
             if options.resume is not None:
                 resume(folder, report)
             else:
-                start(options.robot, options.preset, settings, folder, options.generated, report)
+                start(options.robot, options.preset, settings, folder, options.generated, report, options.overwrite)
         except KeyboardInterrupt:
             print(f"\ninterrupted; go on with: solver train --resume {folder}", file=sys.stderr)
             raise SystemExit(INTERRUPTED) from None

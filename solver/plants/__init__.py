@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from torch import Tensor
 
+from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.game import Game
 from solver.plants.plant import Nominal, Plant
@@ -21,8 +22,11 @@ def make_plant(
     """A plant by name, at the parameters theta (p,) or (N, p).
 
     effects: what makes the harsh plant harsh, as `plants.harsh.harshness` reads them; all of them when none is named.
-    seed: of the harsh plant's noise. SolverError for effects of another plant, or what the plant cannot do.
+    seed: of the harsh plant's noise. SolverError for another name, effects of another
+    plant, or what the plant cannot do.
     """
+    if name not in PLANTS:
+        raise SolverError(f"unknown plant '{name}'.{suggestion(name, PLANTS)} Plants: {', '.join(PLANTS)}")
     if effects and name != "harsh":
         raise SolverError(f"{' '.join(effects)} are effects of the harsh plant, and this is {name}; add --plant harsh")
     if name == "harsh":

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from modelgen.errors import suggestion
+from modelgen.metadata import RATE
 from solver.errors import SolverError
 from solver.game import Game
 from solver.plants.plant import Motion
@@ -47,9 +48,12 @@ EFFECTS = tuple(field.name for field in fields(Harshness))
 
 def harshness(words: Sequence[str]) -> Harshness:
     """From words such as `delay` or `noise=2x`; every effect once when there are none. SolverError for others."""
-    result = Harshness()
+    result, named = Harshness(), set[str]()
     for word in [part for each in words for part in each.split(",") if part.strip()] or EFFECTS:
         name, separator, text = (part.strip() for part in word.partition("="))
+        if name in named:
+            raise SolverError(f"{name} is named twice in {' '.join(words)}; write it once")
+        named.add(name)
         if name not in EFFECTS:
             raise SolverError(f"unknown effect '{name}'.{suggestion(name, EFFECTS)} Effects: {', '.join(EFFECTS)}")
         try:
@@ -84,7 +88,26 @@ class Harsh:
                 f"input {across[0]} of {game.robot.name} acts on several coordinates or none, so there is no joint "
                 f"for stiction to hold; leave it out, for example --harsh {others}"
             )
+        self._require_rates()
         self.driven = [positions.index(entry.coordinate) for entry in metadata.inputs if entry.coordinate is not None]
+
+    def _require_rates(self) -> None:
+        """SolverError where an encoder's counts or a joint's friction need a rate that is no entry of the state."""
+        states = self.game.robot.metadata.states
+        rows = zip(states[: self.coordinates], states[self.coordinates :], strict=True)
+        other = next((speed.name for position, speed in rows if speed.name != f"{position.name}{RATE}"), None)
+        for effect in ("encoder", "stiction"):
+            if other is not None and getattr(self.harshness, effect):
+                raise SolverError(
+                    f"{other} of {self.game.robot.name} is no coordinate's rate, so {effect} cannot be computed; name "
+                    "the other effects, for example --harsh delay saturation backlash noise"
+                )
+        unit = next((state.unit for state in states if state.unit not in NOISE), None)
+        if unit is not None and self.harshness.noise:
+            raise SolverError(
+                f"nothing says how noisy a sensor in {unit} is; name the other effects, for example --harsh delay "
+                f"saturation. Noise is known for {', '.join(NOISE)}."
+            )
 
     def begin(self, x: Tensor) -> Motion:
         """Rollouts from x (N, n), with the same noise every time."""
@@ -192,7 +215,7 @@ class Sensors:
         self.plant, self.period = plant, plant.game.control_step
         self.coordinates, self.continuous = plant.coordinates, plant.game.continuous
         self.generator = torch.Generator(device=x.device).manual_seed(plant.seed)
-        self.deviation = x.new_tensor([NOISE[state.unit] for state in states]) * plant.harshness.noise
+        self.deviation = x.new_tensor([NOISE.get(state.unit, 0.0) for state in states]) * plant.harshness.noise
         self.count: Tensor | None = None
         if level := plant.harshness.encoder:
             turn = 2.0 * math.pi / max(1, round(COUNTS_PER_TURN / level))  # so that the counts close a turn

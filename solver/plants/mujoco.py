@@ -80,6 +80,7 @@ class MuJoCoPlant:
     def __init__(self, game: Game, theta: Tensor | None = None) -> None:
         robot = game.robot
         self.game, self.theta = game, game.theta if theta is None else theta
+        self.threads = torch.get_num_threads()  # rollouts keep Torch to one
         self.mujoco, self.model, self.joints, self.actuators = read(_description(robot.name), robot.metadata)
         self.model.opt.timestep = game.control_step / game.substeps
         self.model.opt.integrator = self.mujoco.mjtIntegrator.mjINT_RK4
@@ -128,7 +129,7 @@ class _MuJoCoMotion:
     def __init__(self, plant: MuJoCoPlant, x: Tensor) -> None:
         from mujoco.rollout import Rollout
 
-        threads = torch.get_num_threads()
+        threads = plant.threads
         self.plant, self.x, self.seen = plant, x, x
         self.models = plant.models(len(x))
         self.data = [plant.mujoco.MjData(plant.model) for _ in range(threads)]

@@ -13,9 +13,9 @@ from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.errors import SolverError
 from solver.plants import PlantName
 from solver.presets import PRESETS, make_settings
+from solver.robots import load_robot
 from solver.robustness import Range
 from solver.settings import Settings
-from solver.training import load_robot
 
 Experiment = Literal["table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation"]
 BudgetName = Literal["small", "full"]
@@ -138,10 +138,6 @@ class Plan:
     trainings: tuple[Training, ...]
     generated: str | None = None
 
-    def method(self, name: str) -> Method:
-        """By name."""
-        return next(method for method in self.methods if method.name == name)
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -183,6 +179,8 @@ def make_plan(experiment: Experiment, budget_name: BudgetName, choice: Choice) -
     if experiment == "fig-robustness" and not set(robots) <= set(MASSES):
         raise SolverError(f"fig-robustness has mass ranges for {', '.join(MASSES)} only; use `solver robustness`")
     chosen = tuple(known_methods[name] for name in choice.methods) or tuple(known_methods.values())
+    if choice.baseline_steps is not None and not any(method.baseline for method in chosen):
+        raise SolverError("--baseline-steps is given, but no baseline is asked for; name one with --methods")
     loaded = {robot: load_robot(robot, "cpu", choice.generated) for robot in robots}
     trainings = tuple(
         Training(

@@ -19,7 +19,7 @@ from solver.reproduction import paper_results
 from solver.reproduction.experiments import Plan
 from solver.reproduction.runs import Runs
 from solver.run_folder import read_metrics
-from solver.training import EVALUATION_SEED
+from solver.streams import EVALUATION_SEED
 
 PRINTED = ("cFVI", "rFVI")  # whose returns in the paper are drawn as lines
 

@@ -21,7 +21,7 @@ from solver.reproduction.runs import Runs
 from solver.robustness import Group, Robustness, Trial, measure
 from solver.robustness_plot import figure as robustness_figure
 from solver.run_folder import read_metrics
-from solver.training import EVALUATION_SEED
+from solver.streams import EVALUATION_SEED
 
 NONE = "–"  # in a cell without a number
 
@@ -30,7 +30,6 @@ NONE = "–"  # in a cell without a number
 class Returns:
     """Rollouts of the finished runs of one method on one robot, a row for each seed."""
 
-    seeds: tuple[int, ...]
     total: NDArray[np.float64]  # (seeds, episodes)
     state: NDArray[np.float64]
     action: NDArray[np.float64]
@@ -59,7 +58,7 @@ def evaluate(plan: Plan, runs: Runs, method: str, robot: str) -> Returns | None:
         np.stack([row.double().numpy() for row in column])
         for column in zip(*((r.returns, r.state_reward, r.action_reward, r.success) for r in found), strict=True)
     )
-    return Returns(tuple(folders), total, state, action, success, tuple(map(training_seconds, folders.values())))
+    return Returns(total, state, action, success, tuple(map(training_seconds, folders.values())))
 
 
 def training_seconds(folder: Path) -> float:
@@ -126,7 +125,9 @@ def _final_returns(page: Page, runs: Runs) -> None:
     rows = []
     for robot in page.plan.robots:
         for method in page.plan.methods:
-            last = [read_metrics(folder)[-1] for folder in runs.of(method.name, robot).values()]
+            logs = [read_metrics(folder) for folder in runs.of(method.name, robot).values()]
+            evaluated = [[row for row in log if "return_mean" in row] for log in logs]
+            last = [rows[-1] for rows in evaluated if rows]
             printed = paper_results.returns(method.name, robot)
             paper = _pair(*printed[:2]) if printed else NONE
             cells = [NONE] * 3

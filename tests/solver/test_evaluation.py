@@ -144,8 +144,8 @@ def test_changed_parameters(load: Load, changes: list[str], expected: list[float
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("mas=1", "did you mean 'mass'"),
-        ("colour=1", "parameters are mass, length"),
+        ("mas=1", "Did you mean `mass`"),
+        ("colour=1", "Parameters: mass, length"),
         ("mass", "cannot read 'mass'"),
         ("mass=", "cannot read"),
         ("mass=x", "cannot read"),

@@ -162,7 +162,7 @@ def test_limit_of_a_robot_that_does_not_arrive(slider: str, capsys: Capture) -> 
         (["pendulm"], "Did you mean `pendulum`"),
         (["pendulum", "--guesses", "-1"], "--guesses is -1"),
         (["pendulum", "--seed", "-1"], "--seed is -1"),
-        (["pendulum", "--set", "mas=2"], "did you mean 'mass'"),
+        (["pendulum", "--set", "mas=2"], "Did you mean `mass`"),
     ],
 )
 def test_mistakes(words: list[str], message: str, capsys: Capture) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -339,3 +341,43 @@ def test_an_mjcf_file_of_ones_own(game: Callable[[str], Game], tmp_path: Path, m
     (tmp_path / "models" / "pendulum.xml").write_text((ASSETS / "pendulum.xml").read_text().replace("rod", "stick"))
     with pytest.raises(SolverError, match="different names"):
         make_plant("mujoco", game("pendulum")).begin(torch.zeros(1, 2))
+
+
+@pytest.mark.parametrize(("name", "unit"), [("lower", "rad/s"), ("elbow_rate", "1/s")])
+def test_a_speed_that_is_no_rate_has_neither_encoder_nor_friction(
+    game: Callable[[str], Game], name: str, unit: str
+) -> None:
+    metadata = game("double_pendulum").robot.metadata
+    states = (*metadata.states[:3], dataclasses.replace(metadata.states[3], name=name, unit=unit))
+    other = SimpleNamespace(robot=SimpleNamespace(name="rods", metadata=dataclasses.replace(metadata, states=states)))
+    refused = {"encoder": "lower", "stiction": "lower"} if name == "lower" else {"noise": "1/s"}
+    for effect in EFFECTS:
+        if effect in refused:
+            with pytest.raises(SolverError, match=f"{refused[effect]}.*--harsh delay"):
+                Harsh(other, Harshness(**{effect: 1.0}))  # type: ignore[arg-type]
+        else:
+            Harsh(other, Harshness(**{effect: 1.0}))  # type: ignore[arg-type]
+
+
+def test_names_of_plants_and_effects(game: Callable[[str], Game]) -> None:
+    with pytest.raises(SolverError, match=r"unknown plant 'Harsh'.*harsh"):
+        make_plant("Harsh", game("pendulum"))  # type: ignore[arg-type]
+    with pytest.raises(SolverError, match="noise is named twice"):
+        harshness(["noise=2x", "noise"])
+
+
+def test_mujoco_takes_the_threads_that_torch_has(game: Callable[[str], Game]) -> None:
+    """Not those within a rollout, where Torch is kept to one; the results are the same."""
+    pytest.importorskip("mujoco")
+    g = game("pendulum")
+    starts = sample_starts(g, 6, 0)
+    found = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        try:
+            plant = make_plant("mujoco", g)
+        finally:
+            torch.set_num_threads(1)
+        assert len(plant.begin(starts).data) == threads  # type: ignore[attr-defined]
+        found.append(rollouts(g, feedback(g), starts, plant, seconds=0.2).x)
+    assert torch.equal(*found)

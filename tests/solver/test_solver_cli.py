@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from solver.cli import COMMANDS, _options, main
-from solver.run_folder import CHECKPOINT, load_checkpoint, load_run
+from solver.run_folder import CHECKPOINT, RUN, load_checkpoint, load_run
 
 Capture = pytest.CaptureFixture[str]
 
@@ -133,12 +133,25 @@ def test_mistakes_the_parser_finds_exit_2(words: list[str], capsys: Capture) -> 
 
 def test_mistakes_about_a_run(finished_run: Path, capsys: Capture) -> None:
     run = str(finished_run)
-    assert "did you mean 'mass'" in fails(["evaluate", run, "--set", "mas=1.3x"], capsys)
+    assert "Did you mean `mass`" in fails(["evaluate", run, "--set", "mas=1.3x"], capsys)
     assert "give at least 1" in fails(["evaluate", run, "--episodes", "0"], capsys)
     assert "--set stands twice" in fails(["evaluate", run, "--set", "mass=2", "--set", "length=1"], capsys)
-    assert "did you mean 'angle'" in fails(["plot", run, "--joint", "angel"], capsys)
+    assert "Did you mean `angle`" in fails(["plot", run, "--joint", "angel"], capsys)
     assert "already holds a run" in fails(["train", "pendulum", "--out", run], capsys)
-    assert "keeps its own" in fails(["train", "--resume", run, "--iterations", "9"], capsys)
+    for words in (
+        ["--iterations", "9"],
+        ["--seed", "0"],
+        ["--preset=fast"],
+        ["pendulum"],
+    ):  # even where nothing changes
+        assert "keeps its own" in fails(["train", "--resume", run, *words], capsys)
+        assert "keeps its own" in fails(["train", *words, f"--resume={run}"], capsys)
+    assert "--set stands twice" in fails(["evaluate", run, "--set=mass=2", "--set=length=1"], capsys)
+    assert "mass is changed twice" in fails(["evaluate", run, "--set", "mass=2x", "mass=+0.1"], capsys)
+    assert "--seed is 99999999999" in fails(["evaluate", run, "--seed", "99999999999"], capsys)
+    words = ["robustness", run, "--parameter", "mass", "--from", "0.5", "--to", "1.5"]
+    assert "is a folder; name the figure" in fails([*words, "--out", "."], capsys)
+    assert "--seed is -1" in fails([*words, "--seed", "-1"], capsys)
 
 
 def test_commands_and_their_help(capsys: Capture) -> None:
@@ -192,6 +205,25 @@ def test_a_pipe_that_closes_early_is_no_traceback() -> None:
 def test_divergence_exits_1(tmp_path: Path, tiny_options: list[str], capsys: Capture) -> None:
     words = ["train", "pendulum", *tiny_options, "--learning-rate", "1e30", "--out", str(tmp_path)]
     assert "iteration 0" in fails(words, capsys, code=1)
+
+
+def test_overwrite_spares_the_old_run_where_the_new_one_cannot_start(
+    run_copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    before = {path.name: path.read_bytes() for path in run_copy.iterdir() if path.is_file()}
+    assert "--device cpu" in fails(
+        ["train", "pendulum", "--device", "cuda", "--overwrite", "--out", str(run_copy)], capsys
+    )
+    assert {path.name: path.read_bytes() for path in run_copy.iterdir() if path.is_file()} == before
+
+
+def test_a_run_trained_on_a_gpu_is_evaluated_without_one(run_copy: Path, capsys: Capture) -> None:
+    content = json.loads((run_copy / RUN).read_text())
+    content["settings"]["device"] = "cuda"
+    (run_copy / RUN).write_text(json.dumps(content))
+    assert main(["evaluate", str(run_copy), "--episodes", "2"]) == 0
+    assert "2 rollouts" in capsys.readouterr().out
 
 
 def test_overwrite_starts_anew_and_spares_other_files(run_copy: Path, tiny_options: list[str], capsys: Capture) -> None:

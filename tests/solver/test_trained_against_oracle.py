@@ -11,7 +11,9 @@ from solver.evaluation import controller, rollouts, sample_starts
 from solver.game import NO_ADVERSARY, Game
 from solver.grid import solve
 from solver.presets import make_settings
-from solver.training import EVALUATION_SEED, Trainer, load_robot, workers_of
+from solver.robots import load_robot
+from solver.streams import EVALUATION_SEED
+from solver.training import Trainer, workers_of
 from solver.value_function import FrozenValue
 
 MODEL_ADVERSARY = {"alpha_state": 0.0, "alpha_action": 0.0, "alpha_observation": 0.0, "alpha_parameters": 0.1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -25,7 +26,8 @@ from solver.errors import DivergenceError, SolverError
 from solver.policy import load_policy
 from solver.run_folder import METRICS, RUN, load_checkpoint, load_run, read_metrics
 from solver.settings import Settings
-from solver.training import Purpose, Trainer, resume, start, stream, workers_of, worst_value
+from solver.streams import Purpose, stream
+from solver.training import Trainer, resume, start, workers_of, worst_value
 
 TrainTiny = Callable[..., None]
 TIMES = {"seconds_targets", "seconds_fit"}
@@ -254,11 +256,12 @@ def test_full_disk_during_training_keeps_the_checkpoint(
     assert load_checkpoint(tmp_path)["iteration"] == 2
 
 
-def test_run_json_edited_before_resuming(run_copy: Path) -> None:
+@pytest.mark.parametrize(("name", "value"), [("width", 9), ("loss_power", 2.0), ("seed", 7), ("holds", [1])])
+def test_run_json_edited_before_resuming(run_copy: Path, name: str, value: Any) -> None:
     content = json.loads((run_copy / RUN).read_text())
-    content["settings"]["width"] = 9
+    content["settings"][name] = value
     (run_copy / RUN).write_text(json.dumps(content))
-    with pytest.raises(SolverError, match=r"does not fit the settings in run\.json"):
+    with pytest.raises(SolverError, match=f"run.json has {name} {re.escape(str(value))}, the checkpoint"):
         resume(run_copy, lambda _: None)
 
 

@@ -17,7 +17,7 @@ from solver.evaluation import rollouts, sample_starts
 from solver.policy import load_controller
 from solver.reproduction.experiments import make_plan
 from solver.run_folder import RUN, load_run, read_metrics
-from solver.training import EVALUATION_SEED
+from solver.streams import EVALUATION_SEED
 
 Capture = pytest.CaptureFixture[str]
 
@@ -88,6 +88,13 @@ def test_the_ablation(copied: Path, tmp_path: Path) -> None:
         line.split("|")[1].strip(): line.split("|")[2] for line in text.splitlines() if line.startswith("| pendulum")
     }
     assert row["pendulum, DP, adversary ramped up, 0"] == row["pendulum, DP, full adversary at once, 0"]  # one run
+
+
+def test_a_run_without_its_metrics_has_no_curve(copied: Path, tmp_path: Path) -> None:
+    for k, log in enumerate(sorted(copied.glob("*/metrics.jsonl"))):
+        log.write_text(log.read_text()[:-30] if k % 2 else "")
+    carry_out(Options("fig-learning", runs=copied, out=tmp_path, jobs=1), choice())
+    assert "| pendulum, rFVI |" in (tmp_path / "fig-learning-small.md").read_text()
 
 
 def test_nothing_trained_and_nothing_found(tmp_path: Path, capsys: Capture) -> None:

@@ -22,9 +22,10 @@ from solver.errors import SolverError
 from solver.presets import fast
 from solver.reproduction.experiments import Choice, make_plan
 from solver.reproduction.runs import LOG, run_plan
+from solver.robots import load_robot
 from solver.run_folder import CHECKPOINT, RUN, load_checkpoint, load_run
 from solver.settings import Settings
-from solver.training import load_robot, start
+from solver.training import start
 
 Capture = pytest.CaptureFixture[str]
 
