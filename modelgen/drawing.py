@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from modelgen.artifact import verified
 from modelgen.backends.modules import emitted_module
 from modelgen.backends.shapes import check_shape, sample_count
-from modelgen.backends.source import Dialect, listing
+from modelgen.backends.source import Dialect, columns, listing
 from modelgen.manifest import Manifest
 from modelgen.metadata import Metadata
 from modelgen.program import Program
@@ -44,13 +44,7 @@ def emit(program: Program, segments: Sequence[tuple[int, int]], robot: Metadata)
     (function,) = program.functions
     (output,) = function.outputs
     lines = listing(program.graph, function, Dialect(repr, _call))
-    used = set(program.graph.reachable(function.roots))
-    body = [
-        f"{program.graph.operations[node].name} = {argument.name}[..., {j}]"
-        for argument in function.arguments
-        for j, node in enumerate(argument.entries)
-        if node in used
-    ]
+    body = columns(program.graph, function)
     body += [f"{name} = {text}" for name, text in lines.assignments]
     entries = enumerate(lines.roots[node] for node in output.entries)
     body += [f"points[:, {index // 2}, {index % 2}] = {text}" for index, text in entries]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sympy import Expr, Float, Matrix, S, Symbol, factor_terms
 
-from modelgen.declarations import Energy, Load
+from modelgen.declarations import Energy, Load, StatedTask
 from modelgen.equations import EquationsOfMotion
 from modelgen.errors import ModelError, Place
 from modelgen.metadata import Input, Metadata, Parameter, State
@@ -29,13 +29,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     q = [joint.symbol for joint in robot.joints]
     v = [speed.symbol for speed in robot.velocities]
     u = [drive.symbol for drive in robot.drives]
-    if not robot.stated_task:
-        raise ModelError(
-            f"robot `{robot.name}` has no task. End the file with robot.task(state_cost=..., "
-            "action_cost=LogCos(...), start=dict(...), horizon=..., weight_at_horizon=..., "
-            "control_rate=...).",
-            robot.place,
-        )
+    task = _task(robot)
     rates = [symbol.rate for symbol in q]
     tree = recursion(robot.links, q, robot.downward_acceleration, robot.symbols)
     mass_matrix = _mass_matrix(robot.kinetic, rates)
@@ -67,14 +61,13 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         mass_matrix=mass_matrix.xreplace(fixed),
         force=total.xreplace(fixed),
         input_matrix=input_matrix.xreplace(fixed),
-        state_cost=robot.stated_task.state_cost.xreplace(moving).xreplace(fixed),
+        state_cost=task.state_cost.xreplace(moving).xreplace(fixed),
     )
 
 
 def metadata(robot: Robot) -> Metadata:
     """All an artifact says about the robot besides its kernels."""
-    if not robot.stated_task:
-        raise ModelError(f"robot `{robot.name}` has no task; end the file with robot.task(...).", robot.place)
+    task = _task(robot)
     positions = [
         State(
             joint.symbol.name,
@@ -103,7 +96,7 @@ def metadata(robot: Robot) -> Metadata:
             for each in robot.constants
             if not each.fixed
         ),
-        task=robot.stated_task.numbers,
+        task=task.numbers,
     )
 
 
@@ -239,3 +232,15 @@ def _system(
         for j, column in enumerate(rows):
             mass[row, column] = system.mass_matrix[i, j]
     return mass, force, slopes
+
+
+def _task(robot: Robot) -> StatedTask:
+    """The stated task; ModelError when there is none."""
+    if not robot.stated_task:
+        raise ModelError(
+            f"robot `{robot.name}` has no task. End the file with robot.task(state_cost=..., "
+            "action_cost=LogCos(...), start=dict(...), horizon=..., weight_at_horizon=..., "
+            "control_rate=...).",
+            robot.place,
+        )
+    return robot.stated_task

@@ -96,3 +96,14 @@ def _sincos_pairs(graph: Graph, order: list[Node]) -> dict[Node, tuple[Node, Nod
 
 def _bound(text: tuple[str, int, int], binding: int) -> str:
     return text[0] if text[1] >= binding else f"({text[0]})"
+
+
+def columns(graph: Graph, function: Function) -> list[str]:
+    """Assignments of the used entries of every argument, for code over the last axis of arrays."""
+    used = set(graph.reachable(function.roots))
+    return [
+        f"{graph.operations[node].name} = {argument.name}[..., {j}]"
+        for argument in function.arguments
+        for j, node in enumerate(argument.entries)
+        if node in used
+    ]

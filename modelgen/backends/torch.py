@@ -15,7 +15,7 @@ from typing import Any
 
 from modelgen.backends.modules import emitted_module
 from modelgen.backends.shapes import check_shape, sample_count
-from modelgen.backends.source import Dialect, listing
+from modelgen.backends.source import Dialect, columns, listing
 from modelgen.errors import ModelError
 from modelgen.manifest import Manifest
 from modelgen.metadata import Metadata
@@ -74,13 +74,7 @@ def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
 def _function(program: Program, function: Function) -> str:
     graph = program.graph
     lines = listing(graph, function, Dialect(repr, _call, sincos=lambda a: f"torch.sin({a}), torch.cos({a})"))
-    used = set(graph.reachable(function.roots))
-    body = [
-        f"{graph.operations[node].name} = {argument.name}[..., {j}]"
-        for argument in function.arguments
-        for j, node in enumerate(argument.entries)
-        if node in used
-    ]
+    body = columns(graph, function)
     body += [f"{name} = {text}" for name, text in lines.assignments]
     for output in function.outputs:
         entries = "".join(f", {lines.roots[node]}" for node in output.entries)
