@@ -37,7 +37,7 @@ class Linearization:
 
 def stated(pairs: Sequence[str], robot: CompiledRobot) -> dict[str, float]:
     """`coordinate=value` of `--at`."""
-    positions = [state.name for state in robot.metadata.states if state.kind == "position"]
+    positions = robot.metadata.coordinates
     texts = assigned(
         "--at",
         pairs,

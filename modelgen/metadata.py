@@ -78,3 +78,8 @@ class Metadata:
     inputs: tuple[Input, ...]
     parameters: tuple[Parameter, ...]
     task: Task
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of q, the first entries of the state; as many velocities follow."""
+        return tuple(state.name for state in self.states if state.kind == "position")

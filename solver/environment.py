@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from modelgen.artifact import known
+from solver.baselines.settings import StartDistribution
 from solver.errors import SolverError
 from solver.game import NO_ADVERSARY, Game
 from solver.rendering import Camera
@@ -37,7 +38,6 @@ except ImportError as error:
         "solver.environment needs Gymnasium, which is not installed: pip install 'robust-value-iteration[gym]'"
     ) from error
 
-Start = Literal["gaussian", "uniform"]
 Observation = Literal["features", "state"]
 Array = NDArray[Any]
 NAMESPACE = "robust-value-iteration"
@@ -53,9 +53,11 @@ class Episodes:
     periods that an action is held; an episode has `length` actions.
     """
 
-    def __init__(self, game: Game, size: int, start: Start, randomize: float, seconds: float | None, hold: int) -> None:
-        if start not in get_args(Start):
-            raise SolverError(f"start is {start!r}; choices are {', '.join(get_args(Start))}")
+    def __init__(
+        self, game: Game, size: int, start: StartDistribution, randomize: float, seconds: float | None, hold: int
+    ) -> None:
+        if start not in get_args(StartDistribution):
+            raise SolverError(f"start is {start!r}; choices are {', '.join(get_args(StartDistribution))}")
         if not 0.0 <= randomize < 1.0:
             raise SolverError(f"randomize is {randomize}; it is a share of the nominal parameters: give one in [0, 1)")
         task = game.robot.metadata.task
@@ -128,7 +130,7 @@ class Options(TypedDict, total=False):
     `features` (see above) or `state`, SI units. generated: folder of artifacts. render_mode: None or `rgb_array`.
     """
 
-    start: Start
+    start: StartDistribution
     randomize: float
     seconds: float | None
     hold: int
@@ -144,7 +146,7 @@ class _Robot:
         self,
         size: int,
         robot: str,
-        start: Start = "gaussian",
+        start: StartDistribution = "gaussian",
         randomize: float = 0.0,
         seconds: float | None = None,
         hold: int = 1,

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from modelgen.errors import suggestion
-from solver.errors import SolverError
 from solver.game import Game
 from solver.plants.plant import Nominal, Plant
 from solver.serial import serial_torch
@@ -86,7 +84,7 @@ def succeeded(game: Game, x: Tensor) -> Tensor:
     error = (x - torch.tensor(game.robot.metadata.task.target, device=x.device)).abs()
     if not game.continuous:
         return (error <= SUCCESS_POSITION * game.state_limits).all(1)
-    coordinates = sum(state.kind == "position" for state in game.robot.metadata.states)
+    coordinates = len(game.robot.metadata.coordinates)
     angles = torch.minimum(error, 2.0 * math.pi - error)[:, game.continuous]
     rates = error[:, [i + coordinates for i in game.continuous]]
     return (angles < SUCCESS_ANGLE).all(1) & (rates < SUCCESS_RATE).all(1)
@@ -104,42 +102,3 @@ def summary(result: Rollouts) -> dict[str, float]:
         "success_rate": float(result.success.float().mean()),
         "limit_rate": float(result.at_limit.any(1).float().mean()),
     }
-
-
-def changed_parameters(game: Game, changes: list[str]) -> Tensor:
-    """theta (p,) after changes such as `mass=1.3x` (times nominal), `mass=+0.05` (added) or `mass=1.1` (set)."""
-    names = game.robot.parameter_names
-    theta = game.theta.clone()
-    changed = set[str]()
-    for change in changes:
-        name, separator, text = (part.strip() for part in change.partition("="))
-        if name not in names:
-            raise SolverError(
-                f"robot {game.robot.name} has no parameter '{name}'.{suggestion(name, names)} Parameters: "
-                f"{', '.join(names)}"
-            )
-        if name in changed:
-            raise SolverError(f"{name} is changed twice in {' '.join(changes)}; write its last value only")
-        changed.add(name)
-        i = names.index(name)
-        try:
-            number = float(text.removesuffix("x"))
-        except ValueError:
-            number = math.nan
-        if not separator or not abs(number) < torch.finfo(theta.dtype).max:
-            raise SolverError(f"cannot read '{change}'; write {name}=1.3x, {name}=+0.05 or {name}=1.1")
-        if text.endswith("x"):
-            theta[i] = game.theta[i] * number
-        elif text[0] in "+-":
-            theta[i] = game.theta[i] + number
-        else:
-            theta[i] = number
-    if not bool(torch.isfinite(theta).all()):
-        raise SolverError(f"the changes {' '.join(changes)} leave no finite parameters: {theta.tolist()}")
-    for name, number, lower in zip(names, theta.tolist(), game.theta_bounds[:, 0].tolist(), strict=True):
-        if lower > 0.0 >= number:
-            raise SolverError(
-                f"the changes {' '.join(changes)} make {name} {number:g}, positive by its bounds in the model; "
-                f"write {name}=0.5x, or {name}=-0.05 to take 0.05 off the nominal value"
-            )
-    return theta

@@ -53,7 +53,7 @@ def _starts_outside(game: Game) -> str:
 def _rates_too_low(game: Game) -> str:
     """The target must be in reach at the highest allowed rates."""
     task, states = game.robot.metadata.task, game.robot.metadata.states
-    coordinates = len(states) // 2
+    coordinates = len(game.robot.metadata.coordinates)
     for i in range(coordinates):
         way = abs(task.start_mean[i] - task.target[i])
         if states[i].continuous:
@@ -100,7 +100,7 @@ def _unstable_directions(game: Game, settings: Settings) -> list[str]:
     zdot = s z + w.(B u + xi), so that |z| < |w.B| u_max/s can be brought back and nothing beyond."""
     a, b = _linearised(game)
     names = game.robot.state_names
-    coordinates = len(names) // 2
+    coordinates = len(game.robot.metadata.coordinates)
     values, vectors = np.linalg.eig(a.T)
     radii = settings.radii(settings.iterations)
     found = []

@@ -11,8 +11,9 @@ import torch
 
 import modelgen
 from solver.errors import SolverError
-from solver.evaluation import Controller, changed_parameters, rollouts, succeeded
+from solver.evaluation import Controller, rollouts, succeeded
 from solver.game import NO_ADVERSARY, Game
+from solver.parameters import changed_parameters
 from solver.plants.plant import Nominal
 from solver.policy import load_controller
 from solver.robots import load_robot

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
-from solver.evaluation import Rollouts, changed_parameters, controller, rollouts, sample_starts
+from solver.evaluation import Rollouts, controller, rollouts, sample_starts
 from solver.game import Game
+from solver.parameters import changed_parameters
 from solver.plants.plant import Nominal
 from solver.policy import Solution, load_solution
 from solver.run_folder import FIGURES, read_metrics, write_atomically
@@ -48,7 +49,7 @@ def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str
 
 def coordinate(game: Game, joint: str | None) -> int:
     """Index of the coordinate on the horizontal axis: the named one, else the first continuous, else the first."""
-    names = [state.name for state in game.robot.metadata.states if state.kind == "position"]
+    names = game.robot.metadata.coordinates
     if joint is None:
         return game.continuous[0] if game.continuous else 0
     if joint not in names:
@@ -71,8 +72,7 @@ def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result
     """The same in a figure or a part of one. Returns the map of V, whose colour scale is its own."""
     game = solution.game
     states = game.robot.metadata.states
-    coordinates = sum(state.kind == "position" for state in states)
-    j = i + coordinates
+    j = i + len(game.robot.metadata.coordinates)
     horizontal, vertical = np.meshgrid(
         np.linspace(-states[i].limit, states[i].limit, GRID),
         np.linspace(-states[j].limit, states[j].limit, GRID),

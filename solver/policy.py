@@ -17,6 +17,7 @@ from solver.game import NO_ADVERSARY, Game
 from solver.presets import make_settings
 from solver.robots import load_robot, require_same_artifact
 from solver.run_folder import BASELINE, Run, load_checkpoint, load_run
+from solver.settings import ADVERSARY
 from solver.value_function import FrozenValue
 
 WITHOUT_EFFECT = ("seed", "chunk", "device", "episodes", "evaluate_every", "threads")  # on what a policy is like
@@ -70,9 +71,9 @@ def label(run: Run, robot: CompiledRobot) -> str:
     """Robot, algorithm and preset, and every setting that is not the preset's and may change the policy."""
     usual = make_settings(run.preset, robot, algorithm=run.settings.algorithm)
     words = [run.robot, run.settings.algorithm, run.preset]
-    idle = ("alpha_", "adversary_", "modulation") if run.settings.algorithm == "cfvi" else ()
+    idle = {*WITHOUT_EFFECT, *(ADVERSARY if run.settings.algorithm == "cfvi" else ())}
     for name, value in vars(run.settings).items():
-        if name not in WITHOUT_EFFECT and not name.startswith(idle) and value != getattr(usual, name):
+        if name not in idle and value != getattr(usual, name):
             words.append(f"{name}={' '.join(map(str, value)) if isinstance(value, tuple) else value}")
     return " ".join(words)
 

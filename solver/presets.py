@@ -77,8 +77,8 @@ def _crossing(metadata: Metadata) -> float:
 
     Of those that wrap the fastest may be a wheel, whose angle nobody asks for.
     """
-    half = len(metadata.states) // 2
-    joints = zip(metadata.states[:half], metadata.states[half:], strict=True)
+    count = len(metadata.coordinates)
+    joints = zip(metadata.states[:count], metadata.states[count:], strict=True)
     seconds = [(2.0 * position.limit / rate.limit, position.continuous) for position, rate in joints]
     wrapping = [crossing for crossing, wraps in seconds if wraps]
     return max(wrapping) if wrapping else min(crossing for crossing, _ in seconds)

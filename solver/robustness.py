@@ -19,8 +19,9 @@ import torch
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
-from solver.evaluation import Controller, changed_parameters, rollouts, sample_starts
+from solver.evaluation import Controller, rollouts, sample_starts
 from solver.game import Game
+from solver.parameters import changed_parameters
 from solver.plants import PlantName, make_plant
 from solver.policy import load_controller
 

@@ -143,7 +143,7 @@ def _check_content(content: dict[str, Any]) -> None:
             raise ValueError("its optimisers are none")
     if not isinstance(content.get("visited", torch.empty(0)), torch.Tensor):
         raise ValueError("its visited states are no array")
-    if not all(bool(torch.isfinite(each).all()) for name in PARTS for each in _tensors(content.get(name))):
+    if not all(bool(torch.isfinite(each).all()) for each in _tensors(content)):
         raise ValueError("some of its numbers are not finite")
 
 

@@ -19,6 +19,9 @@ Modulation = Literal["wiener", "stationary"]
 CHOICES = {"algorithm": get_args(Algorithm), "device": get_args(Device), "modulation": get_args(Modulation)}
 SHARES = ("start_share", "target_share", "on_policy_share")  # of the states; the rest is uniform
 
+#: What the adversary is like: without effect on cFVI, which has none.
+ADVERSARY = ("alpha_state", "alpha_action", "alpha_observation", "alpha_parameters", "adversary_ramp", "modulation")
+
 
 @dataclass(frozen=True)
 class Settings:

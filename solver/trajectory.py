@@ -94,7 +94,7 @@ class Problem:
                 f"the mean start has {state.name} beyond its limit of {state.limit:g} {state.unit}: no motion can "
                 "begin there. Widen the limit in the model file or move the start."
             )
-        self.coordinates = len(self.state_limits) // 2
+        self.coordinates = len(self.metadata.coordinates)
         self.step = self._step(robot, robot.nominal_parameters if theta is None else theta)
         self._solver = self._program()
 

@@ -92,7 +92,7 @@ def read(path: Path, metadata: Metadata) -> tuple[Any, Any, list[int], list[int]
         raise ModelError(
             f"{path} has {what}, which a model file cannot state. Remove them from the copy compared with."
         )
-    coordinates = [state.name for state in metadata.states if state.kind == "position"]
+    coordinates = metadata.coordinates
     inputs = [each.name for each in metadata.inputs]
     joints = matched(coordinates, [model.joint(i).name for i in range(model.njnt)], "joint", path)
     actuators = matched(inputs, [model.actuator(i).name for i in range(model.nu)], "actuator", path)

@@ -122,7 +122,7 @@ def load(path: Path, metadata: Metadata) -> Driven:
         model = pinocchio.buildModelFromMJCF(str(path))
     except (ValueError, OSError, RuntimeError, ElementTree.ParseError) as error:
         raise ModelError(f"Pinocchio cannot read {path}: {' '.join(str(error).split())}") from error
-    coordinates = [state.name for state in metadata.states if state.kind == "position"]
+    coordinates = metadata.coordinates
     joints = [name for name in model.names if name != "universe"]
     if any(name.startswith("Composite_") for name in joints):
         raise ModelError(

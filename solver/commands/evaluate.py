@@ -40,7 +40,8 @@ class Evaluate:
 
 def run(options: Evaluate) -> None:
     """Roll out and print."""
-    from solver.evaluation import changed_parameters, rollouts, sample_starts, summary
+    from solver.evaluation import rollouts, sample_starts, summary
+    from solver.parameters import changed_parameters
     from solver.plants import make_plant
     from solver.policy import load_controller
     from solver.streams import EVALUATION_SEED, require_seed

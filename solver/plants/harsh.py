@@ -79,7 +79,7 @@ class Harsh:
     def __init__(self, game: Game, harshness: Harshness, theta: Tensor | None = None, seed: int = 0) -> None:
         self.game, self.harshness, self.theta, self.seed = game, harshness, theta, seed
         metadata = game.robot.metadata
-        positions = [state.name for state in metadata.states if state.kind == "position"]
+        positions = metadata.coordinates
         self.coordinates = len(positions)
         across = [entry.name for entry in metadata.inputs if entry.coordinate is None]
         if harshness.stiction and across:

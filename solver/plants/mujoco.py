@@ -134,7 +134,7 @@ class _MuJoCoMotion:
         self.models = plant.models(len(x))
         self.data = [plant.mujoco.MjData(plant.model) for _ in range(threads)]
         self.rollout = Rollout(nthread=threads if threads > 1 else 0)
-        coordinates = x.shape[1] // 2
+        coordinates = len(plant.game.robot.metadata.coordinates)
         joints = np.array(plant.joints)
         self.columns = [1 + joints, 1 + coordinates + joints]  # of the physics state: time, positions, rates
 

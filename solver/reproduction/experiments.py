@@ -124,6 +124,11 @@ class Training:
         """Of the settings."""
         return self.settings.seed
 
+    @property
+    def threads(self) -> int:
+        """That it works with; a baseline takes one."""
+        return getattr(self.settings, "threads", 1)
+
 
 @dataclass(frozen=True)
 class Plan:

@@ -24,13 +24,12 @@ from pathlib import Path
 from solver.baselines.settings import BaselineSettings
 from solver.commands import FAILED
 from solver.errors import SolverError
-from solver.reproduction.experiments import PRESET, RADII, Plan, Training
+from solver.reproduction.experiments import PRESET, Plan, Training
 from solver.run_folder import BASELINE, CHECKPOINT, RUN, load_checkpoint, load_run
-from solver.settings import Settings
+from solver.settings import ADVERSARY, Settings
 
 SOLVER = "import sys; from solver.cli import main; sys.exit(main())"
 LOG = "reproduce.log"
-ADVERSARY = (*RADII, "adversary_ramp", "modulation")  # without effect on cFVI
 LOCK = ".reproduce.lock"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -177,35 +176,20 @@ def _run_all(
     announce: Announce,
 ) -> dict[Path, int]:
     """Exit code of every training. After Ctrl-C none is started any more and all that run are ended."""
-    alive: list[subprocess.Popen[bytes]] = []
-    stopping = False
+    children = _Children(program, lock)
+    codes: dict[Path, int] = {}
+    began = time.perf_counter()
 
     def one(folder: Path) -> int:
-        if stopping:
-            return FAILED
         training = todo[folder]
-        arguments = _arguments(training, folder, generated)
-        announce(f"training {training.method}, {training.robot}, seed {training.seed} in {folder}")
-        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(getattr(training.settings, "threads", 1)))
+        if not children.ended:
+            announce(f"training {training.method}, {training.robot}, seed {training.seed} in {folder}")
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with (folder / LOG).open("ab") as log:
-                log.write(f"\n$ solver {shlex.join(arguments)}\n".encode())
-                log.flush()
-                words = [*program, *arguments]
-                child = subprocess.Popen(
-                    words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment, pass_fds=[lock]
-                )
-                alive.append(child)
-                if stopping:  # in the meantime
-                    child.terminate()
-                return child.wait()
+            return children.run(_arguments(training, folder, generated), folder, training.threads)
         except OSError as error:
             announce(f"{folder}: {error}")
             return FAILED
 
-    codes: dict[Path, int] = {}
-    began = time.perf_counter()
     with ThreadPoolExecutor(jobs) as pool:
         try:
             futures = {pool.submit(one, folder): folder for folder in todo}
@@ -216,13 +200,48 @@ def _run_all(
                 minutes = (time.perf_counter() - began) / 60.0
                 announce(f"{len(codes)} of {len(todo)} {said} {folder}, {minutes:.1f} min so far")
         except BaseException:
-            stopping = True
             pool.shutdown(wait=False, cancel_futures=True)
-            for child in alive:
-                if child.poll() is None:
-                    child.terminate()
+            children.end()
             raise
     return codes
+
+
+class _Children:
+    """Processes that train, until they are ended; then no more are started."""
+
+    def __init__(self, program: Sequence[str], lock: int) -> None:
+        self.program, self.lock = program, lock
+        self.alive: list[subprocess.Popen[bytes]] = []
+        self.ended = False
+
+    def run(self, arguments: Sequence[str], folder: Path, threads: int) -> int:
+        """Exit code of the program with these arguments, what it says going to the folder's log."""
+        if self.ended:
+            return FAILED
+        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / LOG).open("ab") as log:
+            log.write(f"\n$ solver {shlex.join(arguments)}\n".encode())
+            log.flush()
+            child = subprocess.Popen(
+                [*self.program, *arguments],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env=environment,
+                pass_fds=[self.lock],
+            )
+            self.alive.append(child)
+            if self.ended:  # in the meantime
+                child.terminate()
+            return child.wait()
+
+    def end(self) -> None:
+        """Terminate all that are alive."""
+        self.ended = True
+        for child in self.alive:
+            if child.poll() is None:
+                child.terminate()
 
 
 def _arguments(training: Training, folder: Path, generated: str | None) -> list[str]:

@@ -20,7 +20,7 @@ from solver.cli import main
 from solver.errors import DivergenceError, SolverError
 from solver.evaluation import rollouts, sample_starts, summary
 from solver.plants.plant import Nominal
-from solver.run_folder import BASELINE, METRICS, MODEL, load_checkpoint, load_run, read_metrics
+from solver.run_folder import BASELINE, CHECKPOINT, METRICS, MODEL, load_checkpoint, load_run, read_metrics
 
 pytest.importorskip("stable_baselines3")
 
@@ -233,6 +233,10 @@ def test_a_baseline_is_no_run_of_the_solver_and_says_so(finished: Path) -> None:
         ({"artifact_hash": "ab" * 32}, "trained on artifact abababababab"),
         ({"settings": {"width": 9}}, "does not fit the settings"),
         ({"settings": {"widht": 9}}, "is damaged or from another version"),
+        ({"settings": {"seed": 2**32}}, "setting seed is 4294967296"),
+        ({"artifact_hash": None}, "is damaged or from another version"),
+        ({"robot": 5}, "is damaged or from another version"),
+        ({"generated": 5}, "is damaged or from another version"),
     ],
 )
 def test_edited_runs_are_refused(change: dict[str, Any], message: str, finished: Path, tmp_path: Path) -> None:
@@ -241,6 +245,15 @@ def test_edited_runs_are_refused(change: dict[str, Any], message: str, finished:
     settings = {**content["settings"], **change.pop("settings", {})}
     (folder / BASELINE).write_text(json.dumps({**content, **change, "settings": settings}))
     with pytest.raises(SolverError, match=message):
+        load_controller(folder)
+
+
+def test_weights_that_are_not_finite_are_refused(finished: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(finished, tmp_path / "run"))
+    content = load_checkpoint(folder, keys=["parameters"])
+    next(each for each in content["parameters"]["policy"].values() if each.is_floating_point())[:] = torch.nan
+    torch.save(content, folder / CHECKPOINT)
+    with pytest.raises(SolverError, match="some of its numbers are not finite"):
         load_controller(folder)
 
 

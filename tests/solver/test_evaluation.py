@@ -15,8 +15,9 @@ from torch import Tensor
 import modelgen
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.evaluation import Rollouts, changed_parameters, rollouts, sample_starts, succeeded, summary
+from solver.evaluation import Rollouts, rollouts, sample_starts, succeeded, summary
 from solver.game import NO_ADVERSARY, Game
+from solver.parameters import changed_parameters
 from solver.plants.plant import Nominal
 
 Load = Callable[[str], CompiledRobot]

@@ -10,10 +10,13 @@ import matplotlib.image
 import numpy as np
 import pytest
 import torch
+from matplotlib.figure import Figure
 
+from solver import plots
 from solver.errors import SolverError
-from solver.plots import _broken, coordinate, plot_run
-from solver.policy import load_solution
+from solver.evaluation import Rollouts
+from solver.plots import _broken, coordinate, plot_run, value_and_policy
+from solver.policy import Solution, load_solution
 from solver.run_folder import METRICS
 from solver.settings import Settings
 from solver.training import start
@@ -41,6 +44,31 @@ def test_two_inputs_and_two_joints(tiny: Callable[..., Settings], tmp_path: Path
     start("double_pendulum", "fast", tiny(iterations=1), tmp_path, None, lambda _: None)
     for path in plot_run(tmp_path, "elbow", [], None):
         assert_shows_something(path, 15)
+
+
+def test_the_joint_and_the_changed_parameters_are_what_is_drawn(
+    run_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[int, Rollouts, str]] = []
+
+    def spy(solution: Solution, i: int, result: Rollouts, title: str) -> Figure:
+        drawn.append((i, result, title))
+        return value_and_policy(solution, i, result, title)
+
+    monkeypatch.setattr(plots, "value_and_policy", spy)
+    monkeypatch.setattr(plots, "coordinate", lambda _, joint: {"the one asked for": 0}[joint])
+    for changes in ([], ["mass=1.3x"]):
+        plot_run(run_copy, "the one asked for", changes, None)
+    (_, nominal, _), (i, heavy, title) = drawn
+    assert i == 0
+    assert "mass=1.3x" in title
+    assert torch.equal(nominal.x[0], heavy.x[0])
+    game = load_solution(run_copy).game
+    expected = game.hold(heavy.x[0].clone(), heavy.u[0], torch.tensor([1.3, 1.0]))
+    torch.testing.assert_close(heavy.x[1], expected)
+    assert not torch.equal(heavy.x[1], nominal.x[1])
+    labels = [axes.get_xlabel() for axes in value_and_policy(load_solution(run_copy), 0, heavy, title).axes]
+    assert any("angle" in label for label in labels)
 
 
 def test_coordinates_by_name(finished_run: Path) -> None:

@@ -14,7 +14,8 @@ import torch
 
 from solver.cli import main
 from solver.errors import SolverError
-from solver.evaluation import changed_parameters, rollouts, sample_starts
+from solver.evaluation import rollouts, sample_starts
+from solver.parameters import changed_parameters
 from solver.plants import make_plant
 from solver.plants.plant import Nominal
 from solver.policy import load_controller, load_solution
