@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from small_plans import NEVER, SMALL, TINY, choice, quiet
 
+from solver.commands import reproduce
 from solver.commands.reproduce import Options, carry_out
 from solver.errors import SolverError
 from solver.presets import fast
@@ -183,6 +184,19 @@ def test_a_baseline_runs_resumes_and_is_reused(tmp_path: Path) -> None:
     assert "SAC is trained for 240 actions of 25 control periods each, **shorter than the 250,000" in text
     assert re.search(r"\| SAC-N UDR \| -[\d.]+ ± [\d.]+ \| -32.9 ± 0.6 \|", text)
     assert run_plan(plan, tmp_path / "runs", 1, quiet, command=NEVER).trained == 0
+
+
+def test_trainings_share_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four cores among two at once: two threads each, for every library that starts some."""
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    chosen: list[Choice] = []
+    monkeypatch.setattr(reproduce, "carry_out", lambda _, asked: chosen.append(asked))
+    reproduce.run(Options("fig-value", jobs=2))
+    assert chosen[0].threads == 2
+    plan = make_plan("fig-value", "small", choice(seeds=(0,), threads=2, overrides={"threads": 2}))
+    script = "import os; print(*(v for k, v in os.environ.items() if k.endswith('_NUM_THREADS'))); raise SystemExit(9)"
+    runs = run_plan(plan, tmp_path, 1, quiet, command=(sys.executable, "-c", script))
+    assert [failure.log.read_text().split()[-4:] for failure in runs.failures] == [["2"] * 4] * 2
 
 
 def test_two_calls_in_one_folder(tmp_path: Path) -> None:
