@@ -136,7 +136,8 @@ def _build(options: argparse.Namespace) -> int:
             print(f"error: {error}", file=sys.stderr)
             mistakes += 1
             continue
-        print(_build_text(report, read(find(report.robot, options.directory))))
+        where = "" if options.directory == DIRECTORY else f" --directory {options.directory}"
+        print(_build_text(report, read(find(report.robot, options.directory)), f"modelgen verify {model}{where}"))
     return MISTAKE if mistakes else 0
 
 
@@ -215,8 +216,8 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _build_text(report: BuildReport, manifest: Manifest) -> str:
-    """Seconds of each stage and operations of each function."""
+def _build_text(report: BuildReport, manifest: Manifest, following: str) -> str:
+    """Seconds of each stage, operations of each function, and the command that follows."""
     described = manifest.metadata
     sizes = (
         _count(len(described.states) // 2, "coordinate"),
@@ -227,7 +228,7 @@ def _build_text(report: BuildReport, manifest: Manifest) -> str:
     lines += [f"  {stage:<22} {seconds:6.2f} s" for stage, seconds in report.seconds.items()]
     lines.append(show.operations(manifest))
     targets = ", ".join(manifest.files)
-    return "\n".join([*lines, f"  -> {report.folder} ({targets})    next: modelgen verify {report.robot}"])
+    return "\n".join([*lines, f"  -> {report.folder} ({targets})    next: {following}"])
 
 
 if __name__ == "__main__":

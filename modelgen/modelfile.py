@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import ModuleType
 
 from sympy import srepr
 
@@ -112,11 +113,13 @@ def content_hash(robot: Robot) -> str:
 
 def _executed(code: object, path: Path) -> dict[str, object]:
     """The namespace after executing the file; its neighbours can be imported."""
-    namespace: dict[str, object] = {"__name__": path.stem, "__file__": str(path)}
+    module = ModuleType(f"model_file_{path.stem}")  # no name of a module that it may import
+    module.__file__ = str(path)
     name = shortened(path)
     try:
         with _importable(path.parent):
-            exec(code, namespace)  # type: ignore[arg-type]
+            sys.modules[module.__name__] = module  # dataclasses look for their module there
+            exec(code, vars(module))  # type: ignore[arg-type]
     except ModelError:
         raise
     except (Exception, SystemExit) as error:
@@ -124,8 +127,14 @@ def _executed(code: object, path: Path) -> dict[str, object]:
         place = Place(shortened(Path(frames[-1].filename)), frames[-1].lineno or 1) if frames else Place(name, 1)
         words = " ".join(traceback.format_exception_only(error)[-1].split())
         line = f", in `{frames[-1].line}`" if frames and frames[-1].line else ""
-        raise ModelError(f"{words}{line}", place) from error
-    return namespace
+        hint = ". Take sin, cos, sqrt and the like from sympy, not from math or numpy" if _is_numeric(error) else ""
+        raise ModelError(f"{words}{line}{hint}", place) from error
+    return vars(module)
+
+
+def _is_numeric(error: BaseException) -> bool:
+    """Whether a function of numbers was called with a symbol, as math's and NumPy's words for it say."""
+    return any(words in str(error) for words in ("Cannot convert expression to float", "loop of ufunc"))
 
 
 def _only_robot(namespace: dict[str, object], name: str) -> Robot:

@@ -98,6 +98,14 @@ class TestBuild:
         assert "models/broken.py:1: ZeroDivisionError" in captured.err
         assert captured.out.startswith("crane")
 
+    def test_the_next_command_is_one_that_works(self, folder, capsys):
+        assert main(["new", "crane"]) == 0
+        (folder / "models" / "crane.py").rename(folder / "crane.py")
+        capsys.readouterr()
+        assert main(["build", "./crane.py", "--directory", "out"]) == 0
+        words = capsys.readouterr().out.rpartition("next: modelgen ")[2].split()
+        assert words == ["verify", "./crane.py", "--directory", "out"]
+
     def test_empty_models_folder(self, folder, capsys):
         (folder / "models").mkdir()
         assert "modelgen new" in mistake(capsys, "build")
