@@ -85,10 +85,10 @@ def _options(command: Command, words: list[str]) -> Any:
     Help waits for the second reading, which knows them.
     """
     name, *arguments = words
-    resumed = [k for k, word in enumerate(arguments) if word.partition("=")[0] == "--resume"]
-    if resumed and len(arguments) > (1 if "=" in arguments[resumed[0]] else 2) and not set(HELP) & set(arguments):
-        raise SolverError("a resumed run keeps its own robot and settings; give --resume DIR and nothing else")
     if command.defaults is None:
         return tyro.cli(command.options, prog=f"solver {name}", args=arguments)
+    resumed = next((word for word in arguments if word.partition("=")[0] == "--resume"), None)
+    if resumed and len(arguments) > (1 if "=" in resumed else 2) and not set(HELP) & set(arguments):
+        raise SolverError("a resumed run keeps its own robot and settings; give --resume DIR and nothing else")
     first: Any = tyro.cli(command.options, prog=f"solver {name}", args=[word for word in arguments if word not in HELP])
     return tyro.cli(command.options, prog=f"solver {name}", args=arguments, default=command.defaults(first))

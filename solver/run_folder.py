@@ -20,7 +20,7 @@ from solver.settings import Settings
 
 CHECKPOINT, RUN, METRICS, FIGURES = "checkpoint.pt", "run.json", "metrics.jsonl", "figures"
 BASELINE, MODEL = "baseline.json", "model.zip"  # instead of run.json where another algorithm was trained
-PARTS = ("iteration", "ensemble", "optimisers", "artifact_hash")  # of a checkpoint
+PARTS = ("iteration", "ensemble", "optimisers", "artifact_hash", "settings")  # of a checkpoint
 KEYS = ("iteration", "value_error")  # what every row of metrics.jsonl holds; the first counts
 
 

@@ -129,13 +129,11 @@ class Trainer:
 
     def restore(self, checkpoint: dict[str, Any]) -> None:
         """The inverse of `checkpoint`; SolverError when it was made with other settings, threads and device apart."""
-        stored, own = checkpoint["settings"], _stored(self.settings)
-        for name in own:
-            if stored.get(name, USUAL[name]) != own[name]:
-                raise SolverError(
-                    f"run.json has {name} {own[name]}, the checkpoint {stored.get(name, USUAL[name])}: it was edited. "
-                    "Put the old value back, or train again with the new one."
-                )
+        if checkpoint["artifact_hash"] != self.robot.hash:
+            raise SolverError(
+                "the checkpoint is of another artifact than run.json: one of them was copied from elsewhere"
+            )
+        self._require_settings(checkpoint["settings"])
         try:
             self.ensemble.load_state_dict(checkpoint["ensemble"])
             for optimiser, state in zip(self.optimisers, checkpoint["optimisers"], strict=True):
@@ -147,6 +145,17 @@ class Trainer:
                 f"or train again ({' '.join(str(error).split())})"
             ) from error
         self.iteration = checkpoint["iteration"]
+
+    def _require_settings(self, stored: object) -> None:
+        """SolverError unless the settings in a checkpoint are those of run.json."""
+        if not isinstance(stored, dict):
+            raise SolverError("the checkpoint is damaged: its settings are none; train again")
+        for name, value in _stored(self.settings).items():
+            if stored.get(name, USUAL[name]) != value:
+                raise SolverError(
+                    f"run.json has {name} {value}, the checkpoint {stored.get(name, USUAL[name])}: it was edited. "
+                    "Put the old value back, or train again with the new one."
+                )
 
     def _learning_rate(self) -> float:
         """Half a cosine from the first to the last iteration."""
