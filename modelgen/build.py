@@ -95,6 +95,7 @@ def build_from_equations(
         implicit = lowering.mechanism(equations)
     with report.stage("derivatives"):
         program = differentiated(implicit)
+    with report.stage("their values"):
         check_regular(program, metadata, place)
     report.operations = program.operations()
     emitted: dict[str, dict[str, bytes]] = {}
