@@ -22,6 +22,7 @@ from solver.run_folder import read_metrics
 from solver.streams import EVALUATION_SEED
 
 PRINTED = ("cFVI", "rFVI")  # whose returns in the paper are drawn as lines
+ENTRY = 1.5  # inches of a legend that one curve's name takes
 
 
 def value_figure(plan: Plan, runs: Runs, robot: str) -> Figure | None:
@@ -108,4 +109,5 @@ def _legend(figure: Figure, panels: Sequence[Axes]) -> None:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     if entries:
-        figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=6, fontsize=8)
+        columns = min(6, int(figure.get_figwidth() / ENTRY))
+        figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns, fontsize=8)

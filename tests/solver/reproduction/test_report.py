@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_plans import choice, is_dp_rfvi, train_here
+from small_plans import choice, is_dp_rfvi, quiet, train_here
 
 from solver.cli import main
 from solver.commands.reproduce import Options, carry_out
 from solver.evaluation import rollouts, sample_starts
 from solver.policy import load_controller
 from solver.reproduction.experiments import make_plan
+from solver.reproduction.figures import learning_figure
+from solver.reproduction.runs import run_plan
 from solver.run_folder import RUN, load_run, read_metrics
 from solver.streams import EVALUATION_SEED
 
@@ -76,6 +78,17 @@ def test_figures(experiment: Any, figures: list[str], trained: Path, tmp_path: P
         assert f"{found['groups'][1]['statistics']['return_mean']['value'][k]:.1f} (0 %)" in text
         assert "| authors' rFVI |" in text
         assert "-48.4 (100 %)" in text
+
+
+def test_the_legend_lies_within_a_narrow_figure(trained: Path) -> None:
+    plan = make_plan("fig-learning", "small", choice())
+    figure = learning_figure(plan, run_plan(plan, trained, 1, quiet, train=False))
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    assert len(legend.get_texts()) == 6  # four methods, and two lines of the paper's
+    extent = legend.get_window_extent()
+    assert figure.bbox.x0 <= extent.x0
+    assert extent.x1 <= figure.bbox.x1
 
 
 def test_the_ablation(copied: Path, tmp_path: Path) -> None:
