@@ -34,7 +34,7 @@ def find(name: str, directory: str | Path | None = None) -> Path:
     listed = f" There are: {', '.join(names)}." if names else ""
     raise ArtifactError(
         f"There is no artifact {name!r} in {' or '.join(str(place) for place in places)}."
-        f"{suggestion(Path(name).stem, names)}{listed} `modelgen build {name}` makes it from its model file."
+        f"{suggestion(name, names)}{listed} `modelgen build {name}` makes it from its model file."
     )
 
 

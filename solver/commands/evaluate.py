@@ -79,6 +79,6 @@ def run(options: Evaluate) -> None:
         print(
             f"warning: {100 * result['limit_rate']:.0f} % of the rollouts reached the limit of {names}, where the "
             "simulation holds a state as a wall would. A robot without that wall moves on: then widen the limit in "
-            "the model file, or train again with --limit-cost 3.",
+            "the model file, or train anew with `solver train --limit-cost 3`.",
             file=sys.stderr,
         )

@@ -1,25 +1,22 @@
-"""Plants: every effect of the harsh one against a case solved by hand, MuJoCo against our own robot at a fine step."""
+"""Every effect of the harsh plant against a case solved by hand."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from rollouts_by_hand import feedback, moved, wrapped
 from torch import Tensor
 
-from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation import rollouts, sample_starts
-from solver.game import NO_ADVERSARY, Game
-from solver.plants import make_plant
+from solver.game import Game
 from solver.plants.harsh import (
     BREAKAWAY,
     COULOMB,
@@ -40,33 +37,6 @@ from solver.plants.plant import Nominal, Plant
 Load = Callable[[str], CompiledRobot]
 
 
-@pytest.fixture
-def game(load: Load) -> Callable[[str], Game]:
-    return lambda name: Game(load(name), NO_ADVERSARY)
-
-
-def feedback(game: Game, share: float = 1.0) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-    """Some bounded law that pushes every input in both directions."""
-    n, m = len(game.state_limits), len(game.input_limits)
-    weights = torch.linspace(-2.0, 3.0, n * m).reshape(n, m)
-
-    def act(x: Tensor) -> tuple[Tensor, Tensor]:
-        u = share * game.input_limits * torch.tanh(torch.sin(x) @ weights)
-        return u, game.action_cost.cost(0.9 * u)
-
-    return act
-
-
-def moved(plant: Plant, x: Tensor, inputs: list[Tensor]) -> Tensor:
-    """The true states (len(inputs) + 1, N, n) under a row of inputs."""
-    motion = plant.begin(x)
-    states = [motion.x]
-    for u in inputs:
-        motion.step(u)
-        states.append(motion.x)
-    return torch.stack(states)
-
-
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum", "planar_quadrotor"])
 def test_harsh_without_effects_is_nominal_bit_for_bit(game: Callable[[str], Game], name: str) -> None:
     g = game(name)
@@ -75,22 +45,6 @@ def test_harsh_without_effects_is_nominal_bit_for_bit(game: Callable[[str], Game
     found = rollouts(g, feedback(g), x, Harsh(g, Harshness(), theta), seconds=1.0)
     for field in ("x", "u", "state_reward", "action_reward", "success"):
         assert torch.equal(getattr(found, field), getattr(expected, field)), field
-
-
-@pytest.mark.parametrize("plant", ["nominal", "harsh", "mujoco"])
-def test_every_rollout_may_have_parameters_of_its_own(game: Callable[[str], Game], plant: str) -> None:
-    if plant == "mujoco":
-        pytest.importorskip("mujoco")
-    g = game("cartpole")
-    theta = g.theta * torch.tensor([[0.7], [1.0], [1.4]])
-    x = sample_starts(g, 3, 0)
-    effects = ["delay", "stiction", "backlash"] if plant == "harsh" else []
-    together = rollouts(g, feedback(g), x, make_plant(plant, g, theta, effects), seconds=0.4)  # type: ignore[arg-type]
-    for k in range(3):
-        each = make_plant(plant, g, theta[k], effects)  # type: ignore[arg-type]
-        alone = rollouts(g, feedback(g), x[k : k + 1], each, seconds=0.4)
-        torch.testing.assert_close(together.x[:, k], alone.x[:, 0], rtol=1e-4, atol=1e-4)
-    assert float((together.x[-1, 0] - together.x[-1, 2]).abs().max()) > 0.01
 
 
 def test_delay_shifts_the_inputs_by_whole_periods(game: Callable[[str], Game]) -> None:
@@ -110,10 +64,6 @@ def test_saturation_cuts_what_the_drive_cannot_give(game: Callable[[str], Game])
     inputs = [g.input_limits[None], -0.5 * g.input_limits[None]]
     expected = moved(Nominal(g), x, [most[None], inputs[1]])
     assert torch.equal(moved(Harsh(g, Harshness(saturation=2.0)), x, inputs), expected)
-
-
-def wrapped(angle: Tensor) -> Tensor:
-    return torch.remainder(angle + math.pi, 2.0 * math.pi) - math.pi
 
 
 def breakaway(g: Game) -> Tensor:
@@ -250,20 +200,6 @@ def test_noise_has_its_variance_and_leaves_the_robot_alone(game: Callable[[str],
     assert not torch.equal(seen, observed(Harsh(g, Harshness(noise=2.0), seed=6), x, 50, u)[1])
 
 
-def test_the_reward_is_that_of_the_true_state(game: Callable[[str], Game]) -> None:
-    g = game("pendulum")
-    x = sample_starts(g, 3, 0)
-
-    def constant(_: Tensor) -> tuple[Tensor, Tensor]:
-        return torch.ones(3, 1), torch.full((3,), 0.2)
-
-    seen = rollouts(g, constant, x, Harsh(g, Harshness(noise=5.0, encoder=5.0)))
-    true = rollouts(g, constant, x)
-    assert torch.equal(seen.state_reward, true.state_reward)
-    assert torch.equal(seen.x, true.x)
-    assert seen.action_reward.tolist() == pytest.approx([-0.2 * 5.0] * 3, rel=1e-4)
-
-
 def test_effects_by_name() -> None:
     assert harshness([]) == Harshness(1, 1, 1, 1, 1, 1)
     assert harshness(["delay=2x", " noise = 0.5 x", "encoder"]) == Harshness(delay=2, noise=0.5, encoder=1)
@@ -286,63 +222,6 @@ def test_effects_that_cannot_be_read(words: list[str], message: str) -> None:
         harshness(words)
 
 
-def test_plants_that_cannot_be(game: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch) -> None:
-    quadrotor = game("planar_quadrotor")
-    with pytest.raises(SolverError, match=r"several coordinates.*--harsh delay saturation backlash encoder noise"):
-        make_plant("harsh", quadrotor)
-    make_plant("harsh", quadrotor, effects=[name for name in EFFECTS if name != "stiction"])
-    with pytest.raises(SolverError, match="add --plant harsh"):
-        make_plant("nominal", quadrotor, effects=["noise"])
-    pytest.importorskip("mujoco")
-    with pytest.raises(SolverError, match=r"no MJCF file for planar_arm2: write one to models/planar_arm2\.xml"):
-        make_plant("mujoco", game("planar_arm2"))
-    acrobot = game("acrobot")
-    make_plant("mujoco", acrobot)
-    with pytest.raises(SolverError, match=r"where upper_mass stands in it is not known.*--plant nominal"):
-        make_plant("mujoco", acrobot, acrobot.theta * 1.1)
-    with pytest.raises(SolverError, match="2 rows for 3 rollouts"):
-        make_plant("mujoco", acrobot, acrobot.theta.repeat(2, 1)).begin(torch.zeros(3, 4))
-    monkeypatch.setitem(sys.modules, "mujoco", None)
-    with pytest.raises(ModelError, match="pip install mujoco"):
-        make_plant("mujoco", acrobot)
-
-
-@pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta"])
-@pytest.mark.parametrize("changed", [False, True])
-def test_mujoco_moves_as_our_robot_does_at_a_fine_step(game: Callable[[str], Game], name: str, changed: bool) -> None:
-    """Every parameter changed by a factor of its own, so that none may stand in the wrong place."""
-    pytest.importorskip("mujoco")
-    g = game(name)
-    theta = g.theta * torch.linspace(0.8, 1.3, len(g.theta)) if changed else None
-    x = sample_starts(g, 8, 0)
-    g.substeps = 32
-    theirs = rollouts(g, feedback(g, 0.1), x, make_plant("mujoco", g, theta), seconds=0.4).x
-    errors = []
-    for substeps in (2, 32):  # Euler's error shrinks with the step; MuJoCo's Runge-Kutta has next to none
-        g.substeps = substeps
-        error = theirs - rollouts(g, feedback(g, 0.1), x, Nominal(g, theta), seconds=0.4).x
-        error[..., g.continuous] = wrapped(error[..., g.continuous])
-        errors.append((error.abs() / g.state_limits).max().item())
-    assert errors[1] < 1e-3
-    assert errors[1] < 0.1 * errors[0]
-
-
-def test_an_mjcf_file_of_ones_own(game: Callable[[str], Game], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("mujoco")
-    from modelgen.engines import ASSETS
-
-    (tmp_path / "models").mkdir()
-    monkeypatch.chdir(tmp_path)
-    text = (ASSETS / "acrobot.xml").read_text()
-    (tmp_path / "models" / "acrobot.xml").write_text(text.replace('gravity="0 0 -9.81"', 'gravity="0 0 0"'))
-    g = game("acrobot")
-    x = torch.tensor([[0.3, 0.2, 0.0, 0.0]])
-    assert torch.allclose(moved(make_plant("mujoco", g), x, [torch.zeros(1, 1)] * 9)[-1], x, atol=1e-6)
-    (tmp_path / "models" / "pendulum.xml").write_text((ASSETS / "pendulum.xml").read_text().replace("rod", "stick"))
-    with pytest.raises(SolverError, match="different names"):
-        make_plant("mujoco", game("pendulum")).begin(torch.zeros(1, 2))
-
-
 @pytest.mark.parametrize(("name", "unit"), [("lower", "rad/s"), ("elbow_rate", "1/s")])
 def test_a_speed_that_is_no_rate_has_neither_encoder_nor_friction(
     game: Callable[[str], Game], name: str, unit: str
@@ -357,27 +236,3 @@ def test_a_speed_that_is_no_rate_has_neither_encoder_nor_friction(
                 Harsh(other, Harshness(**{effect: 1.0}))  # type: ignore[arg-type]
         else:
             Harsh(other, Harshness(**{effect: 1.0}))  # type: ignore[arg-type]
-
-
-def test_names_of_plants_and_effects(game: Callable[[str], Game]) -> None:
-    with pytest.raises(SolverError, match=r"unknown plant 'Harsh'.*harsh"):
-        make_plant("Harsh", game("pendulum"))  # type: ignore[arg-type]
-    with pytest.raises(SolverError, match="noise is named twice"):
-        harshness(["noise=2x", "noise"])
-
-
-def test_mujoco_takes_the_threads_that_torch_has(game: Callable[[str], Game]) -> None:
-    """Not those within a rollout, where Torch is kept to one; the results are the same."""
-    pytest.importorskip("mujoco")
-    g = game("pendulum")
-    starts = sample_starts(g, 6, 0)
-    found = []
-    for threads in (1, 2):
-        torch.set_num_threads(threads)
-        try:
-            plant = make_plant("mujoco", g)
-        finally:
-            torch.set_num_threads(1)
-        assert len(plant.begin(starts).data) == threads  # type: ignore[attr-defined]
-        found.append(rollouts(g, feedback(g), starts, plant, seconds=0.2).x)
-    assert torch.equal(*found)

@@ -1,0 +1,41 @@
+"""A law to follow and a row of inputs, for the tests of plants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from modelgen.loader import CompiledRobot
+from solver.game import Game
+from solver.plants.plant import Plant
+
+Load = Callable[[str], CompiledRobot]
+
+
+def feedback(game: Game, share: float = 1.0) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    """Some bounded law that pushes every input in both directions."""
+    n, m = len(game.state_limits), len(game.input_limits)
+    weights = torch.linspace(-2.0, 3.0, n * m).reshape(n, m)
+
+    def act(x: Tensor) -> tuple[Tensor, Tensor]:
+        u = share * game.input_limits * torch.tanh(torch.sin(x) @ weights)
+        return u, game.action_cost.cost(0.9 * u)
+
+    return act
+
+
+def moved(plant: Plant, x: Tensor, inputs: list[Tensor]) -> Tensor:
+    """The true states (len(inputs) + 1, N, n) under a row of inputs."""
+    motion = plant.begin(x)
+    states = [motion.x]
+    for u in inputs:
+        motion.step(u)
+        states.append(motion.x)
+    return torch.stack(states)
+
+
+def wrapped(angle: Tensor) -> Tensor:
+    return torch.remainder(angle + math.pi, 2.0 * math.pi) - math.pi

@@ -1,0 +1,72 @@
+"""The MuJoCo plant against our own robot at a fine step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from rollouts_by_hand import feedback, moved, wrapped
+
+from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
+from solver.evaluation import rollouts, sample_starts
+from solver.game import Game
+from solver.plants import make_plant
+from solver.plants.plant import Nominal
+
+Load = Callable[[str], CompiledRobot]
+
+
+@pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta"])
+@pytest.mark.parametrize("changed", [False, True])
+def test_mujoco_moves_as_our_robot_does_at_a_fine_step(game: Callable[[str], Game], name: str, changed: bool) -> None:
+    """Every parameter changed by a factor of its own, so that none may stand in the wrong place."""
+    pytest.importorskip("mujoco")
+    g = game(name)
+    theta = g.theta * torch.linspace(0.8, 1.3, len(g.theta)) if changed else None
+    x = sample_starts(g, 8, 0)
+    g.substeps = 32
+    theirs = rollouts(g, feedback(g, 0.1), x, make_plant("mujoco", g, theta), seconds=0.4).x
+    errors = []
+    for substeps in (2, 32):  # Euler's error shrinks with the step; MuJoCo's Runge-Kutta has next to none
+        g.substeps = substeps
+        error = theirs - rollouts(g, feedback(g, 0.1), x, Nominal(g, theta), seconds=0.4).x
+        error[..., g.continuous] = wrapped(error[..., g.continuous])
+        errors.append((error.abs() / g.state_limits).max().item())
+    assert errors[1] < 1e-3
+    assert errors[1] < 0.1 * errors[0]
+
+
+def test_an_mjcf_file_of_ones_own(game: Callable[[str], Game], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mujoco")
+    from modelgen.engines import ASSETS
+
+    (tmp_path / "models").mkdir()
+    monkeypatch.chdir(tmp_path)
+    text = (ASSETS / "acrobot.xml").read_text()
+    (tmp_path / "models" / "acrobot.xml").write_text(text.replace('gravity="0 0 -9.81"', 'gravity="0 0 0"'))
+    g = game("acrobot")
+    x = torch.tensor([[0.3, 0.2, 0.0, 0.0]])
+    assert torch.allclose(moved(make_plant("mujoco", g), x, [torch.zeros(1, 1)] * 9)[-1], x, atol=1e-6)
+    (tmp_path / "models" / "pendulum.xml").write_text((ASSETS / "pendulum.xml").read_text().replace("rod", "stick"))
+    with pytest.raises(SolverError, match="different names"):
+        make_plant("mujoco", game("pendulum")).begin(torch.zeros(1, 2))
+
+
+def test_mujoco_takes_the_threads_that_torch_has(game: Callable[[str], Game]) -> None:
+    """Not those within a rollout, where Torch is kept to one; the results are the same."""
+    pytest.importorskip("mujoco")
+    g = game("pendulum")
+    starts = sample_starts(g, 6, 0)
+    found = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        try:
+            plant = make_plant("mujoco", g)
+        finally:
+            torch.set_num_threads(1)
+        assert len(plant.begin(starts).data) == threads  # type: ignore[attr-defined]
+        found.append(rollouts(g, feedback(g), starts, plant, seconds=0.2).x)
+    assert torch.equal(*found)
