@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 #: Below so many operations a thread, about 0.1 ms, handing work over costs more than it saves.
 _FEWEST = 4_000_000
-#: A kernel takes fewer samples than it has lanes, 16 at most, only when they are all there are.
+#: A kernel computes as many samples as it has lanes, 16 at most, however few it is asked for.
 _SMALLEST = 16
 #: Operations that the calling thread does while the others wake up.
 _HEAD_START = 1_000_000

@@ -168,12 +168,17 @@ class Code:
         moved = {array: width * size for array, width in widths.items() if width and array not in uniform}
         copy = "call void @llvm.memcpy.p0.p0.i64(ptr"
         few = [f"  %{array}_few = alloca [{self.lanes * row} x i8], align 64" for array, row in moved.items()]
+        few += ["  %count = sub nsw i64 %last, %first"]
         for array, row in moved.items():
-            few += [f"  %{array}_size = mul i64 %last, {row}"]
+            few += [
+                f"  %{array}_size = mul nsw i64 %count, {row}",
+                f"  %{array}_start = mul nsw i64 %first, {row}",
+                f"  %{array}_rows = getelementptr inbounds i8, ptr %{array}, i64 %{array}_start",
+            ]
             if array not in outputs:
                 few += [
                     f"  call void @llvm.memset.p0.i64(ptr %{array}_few, i8 0, i64 {self.lanes * row}, i1 false)",
-                    f"  {copy} %{array}_few, ptr %{array}, i64 %{array}_size, i1 false)",
+                    f"  {copy} %{array}_few, ptr %{array}_rows, i64 %{array}_size, i1 false)",
                 ]
         there = "".join(f", ptr %{array}" for array in widths)
         here = "".join(f", ptr %{array}_few" if array in moved else f", ptr %{array}" for array in widths)
@@ -181,10 +186,10 @@ class Code:
             [
                 "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
                 "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
-                f"define internal void @{name}_few(i64 %last{there}) {{",
+                f"define internal void @{name}_few(i64 %first, i64 %last{there}) {{",
                 *few,
                 f"  call void @{name}_loop(i64 0, i64 {self.lanes}{here})",
-                *(f"  {copy} %{a}, ptr %{a}_few, i64 %{a}_size, i1 false)" for a in moved if a in outputs),
+                *(f"  {copy} %{a}_rows, ptr %{a}_few, i64 %{a}_size, i1 false)" for a in moved if a in outputs),
                 "  ret void",
                 "}",
                 f"define void @{name}(i64 %first, i64 %last{there}) {{",
@@ -195,7 +200,7 @@ class Code:
                 f"  call void @{name}_loop(i64 %first, i64 %last{there})",
                 "  ret void",
                 "few:",
-                f"  call void @{name}_few(i64 %last{there})",
+                f"  call void @{name}_few(i64 %first, i64 %last{there})",
                 "  ret void",
                 "}",
                 "",

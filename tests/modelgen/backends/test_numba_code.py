@@ -11,19 +11,25 @@ import modelgen
 from modelgen.backends import native, translation, vectors
 
 
+GUARD = 7.0
+
+
 @pytest.fixture(scope="module")
 def evaluated(tmp_path_factory):
-    """evaluated(text, x): the rows of `result` that a statement of x's entries gives, as compiled vector code."""
+    """evaluated(text, x): the rows of `result` that a statement of x's entries gives, as compiled vector code.
+
+    With rows=(first, last) only these; the others stay as in `GUARD`.
+    """
     folder = tmp_path_factory.mktemp("code")
 
-    def of(text, x, entries, shared=False):
+    def of(text, x, entries, shared=False, rows=None):
         real = {"float32": "float", "float64": "double"}[x.dtype.name]
         function = ast.parse(f"def f(x, theta, result):\n{text}").body[0]
         widths = {"x": x.shape[1], "theta": x.shape[1], "result": entries}
         code = translation.llvm_code(function, widths, real, shared)
         kernel = native.function("f", 3, folder / f"{hash(code)}", code, lambda: code)
-        result = np.empty((len(x), entries), x.dtype)
-        kernel(0, len(x), x.ctypes.data, x.ctypes.data, result.ctypes.data)
+        result = np.full((len(x), entries), GUARD, x.dtype)
+        kernel(*(rows or (0, len(x))), x.ctypes.data, x.ctypes.data, result.ctypes.data)
         return result
 
     return of
@@ -128,6 +134,18 @@ def test_all_samples_are_covered_and_no_more(samples):
     for found, right in zip(guarded, expected, strict=True):
         np.testing.assert_array_equal(found[:samples], right[:samples])
         assert (found[samples:] == 7.0).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("rows", [(0, 3), (5, 6), (17, 24), (40, 55), (9, 60), (60, 60)])
+def test_any_range_of_samples_is_computed_in_its_place(evaluated, rows, dtype):
+    x = np.random.default_rng(0).uniform(-1, 1, (60, 3)).astype(dtype)
+    text = "  a = x[0]\n  b = x[1]\n  c = x[2]\n  result[0] = a * c\n  result[1] = b"
+    found = evaluated(text, x, 2, rows=rows)
+    expected = np.full((60, 2), GUARD, dtype)
+    inside = slice(*rows)
+    expected[inside] = np.stack([x[inside, 0] * x[inside, 2], x[inside, 1]], 1)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_numba_compiles_the_emitted_functions_as_they_are():
