@@ -2,40 +2,16 @@
 
 import keyword
 import math
-import re
 
 import pytest
+from declared import TASK, cart, rejects
 from hypothesis import given
 from hypothesis import strategies as st
 from sympy import Abs, Function, I, Max, Min, Symbol, cos, log, pi, sign, sin, symbols
 
-from modelgen import LogCos, ModelError, Quadratic, Robot, Tanh
+from modelgen import ModelError, Robot
 from modelgen.declarations import Coordinate
 from modelgen.mechanics import metadata
-
-TASK = {
-    "state_cost": 0, "action_cost": LogCos(1), "start": {}, "horizon": 5, "weight_at_horizon": 0.5, "control_rate": 125
-}  # fmt: skip
-
-
-def cart():
-    """A robot with one coordinate, one parameter and one input, without a task."""
-    robot = Robot("cart")
-    s = robot.prismatic("s", limit=1, rate_limit=2)
-    mass = robot.parameter("mass", 1.0, "kg", bounds=(0.5, 2))
-    force = robot.input("force", 3, "N")
-    return robot, s, mass, force
-
-
-def rejects(*words, action):
-    """The action raises a ModelError of one paragraph that names this file and contains every word."""
-    with pytest.raises(ModelError) as caught:
-        action()
-    message = str(caught.value)
-    assert re.match(r".*test_robot\.py:\d+: ", message), message
-    assert "\n" not in message
-    for word in words:
-        assert word in message, message
 
 
 def test_error_names_the_users_line():
@@ -283,81 +259,6 @@ class TestExpressions:
             robot.kinetic_energy = mass * s.rate**2 / 2
 
         rejects("robot.kinetic_energy(...)", action=assign)
-
-
-class TestTask:
-    def changed(self, **changes):
-        robot, s, _, force = cart()
-        robot.apply(s, force)
-        robot.task(**{**TASK, "state_cost": s**2, **changes})
-        return robot
-
-    def test_defaults(self):
-        task = metadata(self.changed()).task
-        assert (task.target, task.start_mean, task.start_deviation) == ((0, 0), (0, 0), (0, 0))
-
-    def test_a_state_that_is_not_named_starts_at_its_target(self):
-        task = metadata(self.changed(target={"s": 0.5}, start={"s_rate": (0.1, 0.2)})).task
-        assert (task.start_mean, task.start_deviation) == ((0.5, 0.1), (0, 0.2))
-
-    @pytest.mark.parametrize(
-        ("control", "simulation"), [(125, 500), (500, 500), (1000, 1000), (60, 480), (333, 666), (50, 500)]
-    )
-    def test_default_simulation_rate_is_the_multiple_nearest_500(self, control, simulation):
-        assert metadata(self.changed(control_rate=control)).task.simulation_rate == simulation
-
-    @pytest.mark.parametrize(
-        ("changes", "words"),
-        [
-            ({"start": {"x": (0, 1)}}, ("`x`", "no state", "s, s_rate")),
-            ({"start": {"s_rte": (0, 1)}}, ("Did you mean `s_rate`",)),
-            ({"start": {"s": 1}}, ("s=(mean, standard_deviation)",)),
-            ({"start": {"s": (0, -1)}}, ("standard deviation of `s` is -1", ">= 0")),
-            ({"start": {"s": (2, 0)}}, ("start mean of `s` is 2", "limit of 1")),
-            ({"start": 3}, ("start=dict(s=",)),
-            ({"target": {"speed": 1}}, ("target names `speed`",)),
-            ({"target": {"s": 1.5}}, ("target of `s` is 1.5", "limit of 1")),
-            ({"horizon": 0}, ("horizon is 0", "above zero")),
-            ({"horizon": 0.001}, ("horizon", "control step")),
-            ({"weight_at_horizon": 1}, ("weight_at_horizon is 1", "between 0 and 1")),
-            ({"weight_at_horizon": -0.5}, ("weight_at_horizon",)),
-            ({"control_rate": -1}, ("control_rate is -1",)),
-            ({"control_rate": 12.5}, ("control_rate is 12.5", "whole number")),
-            ({"simulation_rate": 300}, ("simulation_rate=250", "multiple")),
-            ({"action_cost": 0.5}, ("action_cost is 0.5", "LogCos(weight)")),
-            ({"action_cost": LogCos([1, 2])}, ("2 weights", "1 inputs", "LogCos([...])")),
-            ({"action_cost": Quadratic(0)}, ("weight of Quadratic is 0",)),
-            ({"action_cost": Tanh("a")}, ("weight of Tanh is 'a'",)),
-        ],
-    )
-    def test_mistakes(self, changes, words):
-        rejects(*words, action=lambda: self.changed(**changes))
-
-    def test_missing(self):
-        robot, *_ = cart()
-        with pytest.raises(ModelError, match=r"`cart` has no task.*robot\.task\("):
-            metadata(robot)
-
-    def test_twice(self):
-        robot = self.changed()
-        rejects("twice", "first at", action=lambda: robot.task(**TASK))
-
-    def test_declaration_after_the_task(self):
-        robot = self.changed()
-        rejects("`late`", "end of the file", action=lambda: robot.input("late", 1, "N"))
-
-    def test_before_any_coordinate_or_input(self):
-        robot = Robot("empty")
-        rejects("no coordinate", "robot.revolute", action=lambda: robot.task(**TASK))
-        robot.revolute("q", limit=1, rate_limit=1)
-        rejects("no input", "robot.input", action=lambda: robot.task(**TASK))
-
-    def test_one_weight_serves_all_inputs(self):
-        robot, s, _, force = cart()
-        second = robot.input("second", 1, "N")
-        robot.apply(s, force + second)
-        robot.task(**{**TASK, "state_cost": s**2})
-        assert metadata(robot).task.action_cost.weights == (1.0, 1.0)
 
 
 def test_fixed_parameters_are_no_part_of_theta():

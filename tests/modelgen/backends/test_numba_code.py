@@ -10,7 +10,6 @@ import pytest
 import modelgen
 from modelgen.backends import native, translation, vectors
 
-
 GUARD = 7.0
 
 

@@ -1,0 +1,32 @@
+"""A small robot for tests of what a model file may write, and what an error for the rest must say."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from modelgen import LogCos, ModelError, Robot
+
+TASK = {
+    "state_cost": 0, "action_cost": LogCos(1), "start": {}, "horizon": 5, "weight_at_horizon": 0.5, "control_rate": 125
+}  # fmt: skip
+
+
+def cart():
+    """A robot with one coordinate, one parameter and one input, without a task."""
+    robot = Robot("cart")
+    s = robot.prismatic("s", limit=1, rate_limit=2)
+    mass = robot.parameter("mass", 1.0, "kg", bounds=(0.5, 2))
+    force = robot.input("force", 3, "N")
+    return robot, s, mass, force
+
+
+def rejects(*words, action):
+    """The action raises a ModelError of one paragraph that names the file of the action and contains every word."""
+    with pytest.raises(ModelError) as caught:
+        action()
+    message = str(caught.value)
+    assert re.match(rf".*{re.escape(Path(action.__code__.co_filename).name)}:\d+: ", message), message
+    assert "\n" not in message
+    for word in words:
+        assert word in message, message
