@@ -83,3 +83,10 @@ class Metadata:
     def coordinates(self) -> tuple[str, ...]:
         """Names of q, the first entries of the state; as many velocities follow."""
         return tuple(state.name for state in self.states if state.kind == "position")
+
+    @property
+    def quasi_velocity(self) -> str | None:
+        """The name of the first velocity that is no coordinate's rate; None where v = dq/dt."""
+        count = len(self.coordinates)
+        pairs = zip(self.coordinates, self.states[count:], strict=True)
+        return next((speed.name for name, speed in pairs if speed.name != f"{name}{RATE}"), None)

@@ -10,6 +10,7 @@ from modelgen.loader import CompiledRobot
 from solver.evaluation import SUCCESS_ANGLE, SUCCESS_POSITION
 from solver.game import NO_ADVERSARY, Game
 from solver.presets import PUSH, push
+from solver.robots import largest_rates
 from solver.settings import Settings
 
 Array = NDArray[np.float64]
@@ -53,12 +54,11 @@ def _starts_outside(game: Game) -> str:
 def _rates_too_low(game: Game) -> str:
     """The target must be in reach at the highest allowed rates."""
     task, states = game.robot.metadata.task, game.robot.metadata.states
-    coordinates = len(game.robot.metadata.coordinates)
-    for i in range(coordinates):
+    for i, rate in enumerate(largest_rates(game.robot)):
         way = abs(task.start_mean[i] - task.target[i])
         if states[i].continuous:
             way = min(way % (2.0 * np.pi), 2.0 * np.pi - way % (2.0 * np.pi))
-        seconds = way / states[i + coordinates].limit
+        seconds = way / rate
         if seconds > task.horizon:
             return (
                 f"the target is out of reach: {states[i].name} needs {seconds:.2g} s from the mean start at its "

@@ -110,6 +110,11 @@ class Game:
         cost: Tensor = self.robot.state_cost(x)[0]
         return cost
 
+    def rates(self, x: Tensor) -> Tensor:
+        """dq/dt (N, c) of the continuous joints at x (N, n), which no input changes; at the nominal parameters."""
+        drift: Tensor = self.robot.affine_dynamics(x)[0]
+        return drift[:, self.continuous]
+
     def move(self, x: Tensor, costate: Tensor, radius: Modulation) -> Move:
         """Both players' moves at x (N, n) for the costate dV/dx (N, n)."""
         u, cost, w = self.respond(x, costate)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Metadata
+from modelgen.metadata import State
 from solver.errors import SolverError
+from solver.robots import largest_rates
 from solver.settings import Settings
 
 #: A full input held for one value step at the target should change no rate by a larger share of its limit: the
@@ -47,7 +48,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     """
     metadata = robot.metadata
     simple = len(metadata.states) <= 2
-    period, crossing = 1.0 / metadata.task.control_rate, _crossing(metadata)
+    period, crossing = 1.0 / metadata.task.control_rate, _crossing(robot)
     longest_hold, share, holds_ahead = (4, 0.68, math.inf) if simple else (2, 0.4, 8)
     pace, hardest = min(longest_hold, round(0.05 * crossing / period)), float(push(robot).max())
     hold = max((periods for periods in range(1, pace + 1) if periods * hardest <= PUSH), default=1)
@@ -72,14 +73,13 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     return {**common, **radii, **shares, **sizes, "adversary_ramp": (0.4, 0.7)}
 
 
-def _crossing(metadata: Metadata) -> float:
+def _crossing(robot: CompiledRobot) -> float:
     """Seconds that the slowest of the joints that wrap takes to turn once; the fastest joint's, where none wraps.
 
     Of those that wrap the fastest may be a wheel, whose angle nobody asks for.
     """
-    count = len(metadata.coordinates)
-    joints = zip(metadata.states[:count], metadata.states[count:], strict=True)
-    seconds = [(2.0 * position.limit / rate.limit, position.continuous) for position, rate in joints]
+    joints: list[tuple[State, float]] = list(zip(robot.metadata.states, largest_rates(robot).tolist(), strict=False))
+    seconds = [(2.0 * position.limit / rate, position.continuous) for position, rate in joints]
     wrapping = [crossing for crossing, wraps in seconds if wraps]
     return max(wrapping) if wrapping else min(crossing for crossing, _ in seconds)
 

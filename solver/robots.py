@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 import modelgen
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+
+POSES = 256
 
 
 def load_robot(name: str, device: str, generated: str | None) -> CompiledRobot:
@@ -18,6 +22,20 @@ def load_robot(name: str, device: str, generated: str | None) -> CompiledRobot:
     if device == "cuda":
         return modelgen.load(name, backend="torch", dtype="float32", directory=generated)
     return modelgen.load(name, backend="numba", dtype="float32", directory=generated, parallel=False)
+
+
+def largest_rates(robot: CompiledRobot) -> NDArray[np.float64]:
+    """(q,) the largest |dq/dt| that the limits of the velocities allow: those limits themselves where v = dq/dt.
+
+    dq/dt = G(q) v elsewhere, and the largest is over POSES drawn from the domain. `robot` has kernels on the CPU.
+    """
+    metadata = robot.metadata
+    count, limits = len(metadata.coordinates), np.array([state.limit for state in metadata.states])
+    poses = np.random.default_rng(0).uniform(-1.0, 1.0, (POSES, len(limits))) * limits
+    x = torch.from_numpy(poses).to(getattr(torch, robot.dtype))
+    kinematics = np.abs(np.asarray(robot.jacobians(x)[2], np.float64)[:, :count, count:])
+    rates: NDArray[np.float64] = (kinematics @ limits[count:]).max(0)
+    return rates
 
 
 def require_same_artifact(folder: Path, trained_on: str, robot: CompiledRobot) -> None:

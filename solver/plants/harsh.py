@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from modelgen.errors import suggestion
-from modelgen.metadata import RATE
 from solver.errors import SolverError
 from solver.game import Game
 from solver.plants.plant import Motion
@@ -93,9 +92,7 @@ class Harsh:
 
     def _require_rates(self) -> None:
         """SolverError where an encoder's counts or a joint's friction need a rate that is no entry of the state."""
-        states = self.game.robot.metadata.states
-        rows = zip(states[: self.coordinates], states[self.coordinates :], strict=True)
-        other = next((speed.name for position, speed in rows if speed.name != f"{position.name}{RATE}"), None)
+        states, other = self.game.robot.metadata.states, self.game.robot.metadata.quasi_velocity
         for effect in ("encoder", "stiction"):
             if other is not None and getattr(self.harshness, effect):
                 raise SolverError(

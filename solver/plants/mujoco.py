@@ -73,12 +73,18 @@ def _damping(model: Any, **coefficients: float) -> None:
 class MuJoCoPlant:
     """A robot in MuJoCo at theta (p,) or (N, p), by default the nominal parameters.
 
-    Raises SolverError when there is no MJCF file or a changed parameter has no place in it, ModelError when MuJoCo
-    is not installed or the file does not fit the robot.
+    Raises SolverError when there is no MJCF file, a changed parameter has no place in it or v is not dq/dt, ModelError
+    when MuJoCo is not installed or the file does not fit the robot.
     """
 
     def __init__(self, game: Game, theta: Tensor | None = None) -> None:
         robot = game.robot
+        other = robot.metadata.quasi_velocity
+        if other is not None:
+            raise SolverError(
+                f"{other} of {robot.name} is no coordinate's rate, and MuJoCo's velocities are; use --plant nominal or "
+                "--plant harsh"
+            )
         self.game, self.theta = game, game.theta if theta is None else theta
         self.threads = torch.get_num_threads()  # rollouts keep Torch to one
         self.mujoco, self.model, self.joints, self.actuators = read(_description(robot.name), robot.metadata)
