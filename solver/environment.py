@@ -123,6 +123,14 @@ def features(game: Game, x: Tensor) -> Tensor:
     return torch.stack(columns, 1)
 
 
+def feature_scales(game: Game, position: float, rate: float) -> list[float]:
+    """(k,) what a network multiplies `features` by: 1 for cosine and sine, `position` or `rate` for the others."""
+    scales = []
+    for i, state in enumerate(game.robot.metadata.states):
+        scales += [1.0, 1.0] if i in game.continuous else [position if state.kind == "position" else rate]
+    return scales
+
+
 class Options(TypedDict, total=False):
     """What both environments take by name beside the robot; the defaults are `_prepare`'s.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -17,6 +18,12 @@ NAMED = {"algorithm", "start", "randomize", "seed", "episodes"}  # in a label al
 LEAST = {"steps": 1, "hold": 1, "environments": 1, "minibatch": 2, "layers": 1, "width": 1}
 LEAST |= {"evaluate_every": 1, "episodes": 1}
 
+POSITIVE = {
+    "randomize_share": 1.0,
+    "discount": 1.0,
+    **dict.fromkeys(("learning_rate", "position_scale", "rate_scale"), math.inf),
+}
+
 
 @dataclass(frozen=True)
 class BaselineSettings:
@@ -30,10 +37,12 @@ class BaselineSettings:
     """Uniform domain randomisation: every episode has its own parameters."""
     randomize_share: float = 0.15
     """Parameters are drawn within this share of their nominal values. The default is the authors' admissible set."""
-    steps: int = 250_000
+    steps: int = 400_000
     """Actions to train for, over all environments."""
     hold: int = 4
     """Control periods that an action is held in training; evaluations act in every one."""
+    discount: float = 0.99
+    """gamma, of an action of `hold` control periods."""
     seed: int = 0
     """Seeds the weights, the starts, the parameters and the exploration; not the starts of evaluations."""
     environments: int = 16
@@ -46,6 +55,10 @@ class BaselineSettings:
     """Hidden layers of every network."""
     width: int = 128
     """Units in each hidden layer."""
+    position_scale: float = 2.0
+    """A position that does not wrap enters the networks as position_scale * q/limit."""
+    rate_scale: float = 4.0
+    """A rate enters the networks as rate_scale * v/limit."""
     evaluate_every: int = 10_000
     """Actions between evaluations by rollouts, each with a checkpoint; episodes start anew after it."""
     episodes: int = 100
@@ -62,7 +75,7 @@ class BaselineSettings:
         for name, least in LEAST.items():
             if type(getattr(self, name)) is not int or getattr(self, name) < least:
                 raise SolverError(f"setting {name} is {getattr(self, name)!r}; give a whole number of at least {least}")
-        for name, below in {"learning_rate": float("inf"), "randomize_share": 1.0}.items():
+        for name, below in POSITIVE.items():
             value = getattr(self, name)
             if type(value) not in (int, float) or not 0.0 < value < below:
                 raise SolverError(f"setting {name} is {value!r}; give a number between 0 and {below:g}, both excluded")

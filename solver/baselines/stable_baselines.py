@@ -7,16 +7,19 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from solver.baselines.settings import BaselineSettings
-from solver.environment import RobotVectorEnv
+from solver.environment import RobotVectorEnv, feature_scales
 from solver.errors import SolverError
 
 try:
+    from gymnasium.spaces import Box
     from stable_baselines3 import DDPG, PPO, SAC
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.noise import OrnsteinUhlenbeckActionNoise
     from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
     from stable_baselines3.common.vec_env import VecEnv
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 except ImportError as error:
@@ -77,6 +80,20 @@ class Environments(VecEnv):
         return [False for _ in self._get_indices(indices)]
 
 
+class Scaled(BaseFeaturesExtractor):
+    """Observations (N, k) times a scale (k,): what the networks are given, as the solver's own are."""
+
+    scale: Tensor
+
+    def __init__(self, observation_space: Box, scale: list[float]) -> None:
+        super().__init__(observation_space, len(scale))
+        self.register_buffer("scale", torch.tensor(scale))
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """What enters the first layer, (N, k)."""
+        return observations * self.scale
+
+
 def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: int) -> BaseAlgorithm:
     """An untrained model with a buffer for `steps` actions; docs/baselines.md explains the numbers."""
     s, game = settings, environments.game
@@ -85,20 +102,25 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
         "env": Environments(environments),
         "learning_rate": s.learning_rate,
         "batch_size": s.minibatch,
-        "gamma": game.discount(s.hold),
+        "gamma": s.discount,
         "seed": s.seed,
         "device": "cpu",
     }
-    shape = {"net_arch": [s.width] * s.layers}
+    scale = feature_scales(game, s.position_scale, s.rate_scale)
+    networks = {
+        "net_arch": [s.width] * s.layers,
+        "features_extractor_class": Scaled,
+        "features_extractor_kwargs": {"scale": scale},
+    }
     if s.algorithm == "ppo":
-        shared |= {"use_sde": True, "sde_sample_freq": 4, "policy_kwargs": {**shape, "log_std_init": -2.0}}
+        shared |= {"use_sde": True, "sde_sample_freq": 4, "policy_kwargs": {**networks, "log_std_init": -2.0}}
         return PPO(**shared, n_steps=ROLLOUT, gae_lambda=0.98)
     off_policy: dict[str, Any] = {
         "buffer_size": min(steps, 1_000_000),
         "learning_starts": s.environments * environments.episodes.length,
         "gradient_steps": max(1, s.environments // 2),
         "tau": 0.01,
-        "policy_kwargs": shape,
+        "policy_kwargs": networks,
     }
     if s.algorithm == "sac":
         return SAC(**shared, **off_policy)

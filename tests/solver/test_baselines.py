@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -127,13 +128,26 @@ def test_the_training_environments_are_what_the_settings_say(monkeypatch: pytest
     def keep(settings: BaselineSettings, environments: RobotVectorEnv, steps: int) -> Any:
         seen.append(environments)
         model = stable_baselines.make_model(settings, environments, steps)
-        assert model.gamma == pytest.approx(0.65 ** (25 / 625))
+        assert model.gamma == 0.97
         return model
 
     monkeypatch.setattr("solver.baselines.runs.make_model", keep)
-    train(tmp_path, randomize=True, randomize_share=0.3, steps=1)
+    train(tmp_path, randomize=True, randomize_share=0.3, discount=0.97, steps=1)
     episodes = seen[0].episodes
     assert (episodes.start, episodes.randomize, episodes.hold, episodes.length) == ("uniform", 0.3, 25, 25)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_networks_are_given_scaled_features(algorithm: str) -> None:
+    environments = RobotVectorEnv("furuta", 4, hold=25)
+    settings = baseline_settings(algorithm=algorithm, position_scale=3.0, rate_scale=5.0, minibatch=64)
+    policy = stable_baselines.make_model(settings, environments, 200).policy
+    extractors = [module for module in policy.modules() if isinstance(module, stable_baselines.Scaled)]
+    assert len(extractors) == {"sac": 3, "ddpg": 4, "ppo": 1}[algorithm]  # actor, critics and those they follow
+    x = torch.tensor([[0.5, 0.3, -6.0, 8.0]])  # limits 2 rad, none, 30 and 40 rad/s
+    by_hand = [3.0 * 0.25, math.cos(0.3), math.sin(0.3), 5.0 * -0.2, 5.0 * 0.2]
+    for extractor in extractors:
+        np.testing.assert_allclose(extractor(features(environments.game, x))[0], by_hand, rtol=1e-6)
 
 
 def test_the_zip_is_stable_baselines_own(finished: Path) -> None:
