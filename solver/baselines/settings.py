@@ -17,12 +17,8 @@ CHOICES = {"algorithm": get_args(BaselineAlgorithm), "start": get_args(StartDist
 NAMED = {"algorithm", "start", "randomize", "seed", "episodes"}  # in a label already, or without effect on a policy
 LEAST = {"steps": 1, "hold": 1, "environments": 1, "minibatch": 2, "layers": 1, "width": 1}
 LEAST |= {"evaluate_every": 1, "episodes": 1}
-
-POSITIVE = {
-    "randomize_share": 1.0,
-    "discount": 1.0,
-    **dict.fromkeys(("learning_rate", "position_scale", "rate_scale"), math.inf),
-}
+BELOW = {"randomize_share": 1.0, "discount": 1.0}
+BELOW |= dict.fromkeys(("learning_rate", "position_scale", "rate_scale"), math.inf)
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,7 @@ class BaselineSettings:
         for name, least in LEAST.items():
             if type(getattr(self, name)) is not int or getattr(self, name) < least:
                 raise SolverError(f"setting {name} is {getattr(self, name)!r}; give a whole number of at least {least}")
-        for name, below in POSITIVE.items():
+        for name, below in BELOW.items():
             value = getattr(self, name)
             if type(value) not in (int, float) or not 0.0 < value < below:
                 raise SolverError(f"setting {name} is {value!r}; give a number between 0 and {below:g}, both excluded")

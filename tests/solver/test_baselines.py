@@ -212,6 +212,8 @@ def test_ppo_has_its_own_defaults_wherever_the_algorithm_stands() -> None:
         (["baseline", "pendulum", "--steps", "0"], "at least 1"),
         (["baseline", "pendulum", "--randomize-share", "1"], "between 0 and 1"),
         (["baseline", "pendulum", "--learning-rate", "-1"], "between 0 and inf"),
+        (["baseline", "pendulum", "--discount", "1"], "between 0 and 1"),
+        (["baseline", "pendulum", "--rate-scale", "0"], "between 0 and inf"),
         (["baseline", "pendulum", "--evaluate-every", "100"], "give at least 2512"),
         (["baseline", "--resume", "x", "--seed", "1"], "keeps its own"),
     ],
