@@ -99,7 +99,11 @@ def load_baseline(folder: Path) -> Baseline:
         raise SolverError(f"{folder} holds no {BASELINE}. Give the folder that `solver baseline` wrote.")
     try:
         content = json.loads(path.read_text())
-        return Baseline(settings=BaselineSettings(**content.pop("settings")), **content)
+        settings = content.pop("settings")
+        for entry in dataclasses.fields(BaselineSettings):  # a default may be another by now
+            if entry.name not in settings:
+                raise KeyError(f"it does not state {entry.name}")
+        return Baseline(settings=BaselineSettings(**settings), **content)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise SolverError(
             f"{path} is damaged or from another version ({error}). Train again into a new folder."

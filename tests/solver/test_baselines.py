@@ -264,6 +264,15 @@ def test_edited_runs_are_refused(change: dict[str, Any], message: str, finished:
         load_controller(folder)
 
 
+def test_a_run_from_a_version_with_fewer_settings_is_refused(finished: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(finished, tmp_path / "run"))
+    content = json.loads((folder / BASELINE).read_text())
+    del content["settings"]["discount"]
+    (folder / BASELINE).write_text(json.dumps(content))
+    with pytest.raises(SolverError, match="from another version.*does not state discount"):
+        load_baseline(folder)
+
+
 def test_weights_that_are_not_finite_are_refused(finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     content = load_checkpoint(folder, keys=["parameters"])
