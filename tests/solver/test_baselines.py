@@ -269,7 +269,7 @@ def test_a_run_from_a_version_with_fewer_settings_is_refused(finished: Path, tmp
     content = json.loads((folder / BASELINE).read_text())
     del content["settings"]["discount"]
     (folder / BASELINE).write_text(json.dumps(content))
-    with pytest.raises(SolverError, match="from another version.*does not state discount"):
+    with pytest.raises(SolverError, match=r"from another version.*does not state discount"):
         load_baseline(folder)
 
 
