@@ -37,7 +37,7 @@ class Signal:
 def signal(name: str, text: str) -> Signal:
     """`2` or `2@0.5`, an amplitude and a frequency in Hz. Raises ModelError for anything else."""
     amplitude, at, frequency = text.partition("@")
-    if at and number("--input", name, frequency) <= 0:
+    if at and (not frequency or number("--input", name, frequency) <= 0):
         raise ModelError(f"--input {name}={text} has no frequency above zero. Write --input {name}={amplitude}@0.5.")
     return Signal(number("--input", name, amplitude), number("--input", name, frequency) if at else 0.0)
 

@@ -34,7 +34,8 @@ def find(name: str, directory: str | Path | None = None) -> Path:
     listed = f" There are: {', '.join(names)}." if names else ""
     raise ArtifactError(
         f"There is no artifact {name!r} in {' or '.join(str(place) for place in places)}."
-        f"{suggestion(name, names)}{listed} `modelgen build {name}` makes it from its model file."
+        f"{suggestion(name, names)}{listed} `modelgen build` makes it from a model file: give the robot's name for one "
+        "in models/, or the file's path."
     )
 
 

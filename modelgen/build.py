@@ -77,7 +77,7 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
     program, described = differentiated(lowering.mechanism(equations)), metadata(robot)
     check_regular(program, described, robot.place)
     files = emitter(target).emit(program, described)
-    return {name if name.startswith(robot.name) else f"{robot.name}_{name}": text for name, text in files.items()}
+    return {f"{robot.name}_{name}": text for name, text in files.items()} if target in MODULES else files
 
 
 def build_from_equations(

@@ -116,7 +116,7 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
     declared += [robot.downward_acceleration] if robot.links else []
     declared += robot.system.terms if robot.system else ()
     effective = [equations.mass_matrix, equations.force, equations.input_matrix, equations.state_cost]
-    effective += [value for _, value in equations.definitions]
+    effective += [*equations.coordinate_rates, *(value for _, value in equations.definitions)]
     for constant in robot.constants:
         if not any(constant.symbol in term.free_symbols for term in (declared if constant.fixed else effective)):
             raise ModelError(
@@ -144,9 +144,12 @@ def _check_drawing(robot: Robot, equations: EquationsOfMotion, values: Sequence[
     bad = np.argwhere(~np.isfinite(points))
     if len(bad):
         sample, row, column = bad[0]
+        advice = "Draw what is finite on the whole domain."
+        if not robot.lines:
+            advice = "It is of a body's rod, which the file draws nothing instead of: write robot.draw(line=[...])."
         raise ModelError(
             f"the point ({', '.join(map(str, drawn.points[row]))}) that is drawn is {points[sample, row, column]} at "
-            f"{where(sample)}. Draw what is finite on the whole domain.",
+            f"{where(sample)}. {advice}",
             robot.place,
         )
 

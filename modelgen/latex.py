@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from sympy import Symbol, latex
@@ -62,9 +63,7 @@ def _cell(cell: Cell) -> str:
 
 def _unit(unit: str) -> str:
     """`kg m^2` with its exponent raised."""
-    return " ".join(
-        f"{base}$^{{{power}}}$" if power else base for base, _, power in (part.partition("^") for part in unit.split())
-    )
+    return re.sub(r"\^(-?\d+)", r"$^{\1}$", unit)
 
 
 def _escaped(text: str) -> str:

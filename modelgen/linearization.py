@@ -91,6 +91,13 @@ def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, A
         if not np.isfinite(left).all():
             return None
         if np.abs(left).max() <= REST * max(1.0, float(np.abs(B[rates:] * np.asarray(robot.input_limits)).max())):
+            moving = np.flatnonzero(np.abs(a[:rates]) > REST)
+            if len(moving):
+                raise ModelError(
+                    f"`{robot.state_names[moving[0]]}` moves at {a[moving[0]]:.3g} with all speeds of `{robot.name}` "
+                    "at zero: its equilibrium has other speeds, which are not looked for. Linearize it with "
+                    "modelgen.load(...).jacobians at a state of your own."
+                )
             return x, u
         step = np.linalg.lstsq(np.hstack([slope[rates:, free], B[rates:]]) * limits, -left, rcond=1e-12)[0]
         step *= limits * min(1.0, 1 / max(float(np.abs(step).max()), 1e-300))
@@ -178,7 +185,9 @@ def text(robot: CompiledRobot, result: Linearization) -> str:
     described: list[State | Input] = [each for each in robot.metadata.states if each.kind == "position"]
     values = [*result.state[: len(described)], *result.input]
     for each, value in zip([*described, *robot.metadata.inputs], values, strict=True):
-        beyond = f"   beyond its limit of {each.limit:g}" if abs(value) > each.limit * (1 + 1e-9) else ""
+        turns = isinstance(each, State) and each.continuous
+        outside = not turns and abs(value) > each.limit * (1 + 1e-9)
+        beyond = f"   beyond its limit of {each.limit:g}" if outside else ""
         lines.append(f"  {each.name:<22}{value + 0.0:>12.6g} {each.unit}{beyond}")
     lines += ["", *_table("A", states, states, result.A), "", *_table("B", states, inputs, result.B), ""]
     lines.append(f"controllable: {result.controllable} of {len(states)} states")

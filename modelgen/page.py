@@ -179,9 +179,10 @@ def _motion(equations: EquationsOfMotion, names: dict[Symbol, Letter]) -> Iterat
         yield Formula(names[symbol], value)
     states = zip(equations.coordinates, equations.velocities, equations.coordinate_rates, strict=True)
     yield from (Formula(replace(names[q], dotted=True), rate) for q, speed, rate in states if rate != speed)
-    entries = [("M", f"{i + 1}{j + 1}", equations.mass_matrix[i, j]) for i in size for j in size if j >= i]
+    between = "," if max(len(size), len(columns)) > 9 else ""
+    entries = [("M", f"{i + 1}{between}{j + 1}", equations.mass_matrix[i, j]) for i in size for j in size if j >= i]
     entries += [("f", f"{i + 1}", equations.force[i]) for i in size]
-    entries += [("B", f"{i + 1}{j + 1}", equations.input_matrix[i, j]) for i in size for j in columns]
+    entries += [("B", f"{i + 1}{between}{j + 1}", equations.input_matrix[i, j]) for i in size for j in columns]
     yield from (Formula(Letter(letter, place), value) for letter, place, value in entries if value != 0)
 
 

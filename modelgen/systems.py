@@ -200,6 +200,12 @@ class _Names:
             self._refuse(TIME, what)
         given = set().union(*(value.free_symbols for value in self.known.values()))
         for symbol in sorted(result.free_symbols - given, key=str):
+            if str(symbol) in map(str, self.known):
+                raise ModelError(
+                    f"the {what} of the system contains a `{symbol}` that is another symbol than the `{symbol}` of the "
+                    "mappings, which is a string or has other assumptions. Write the script's own symbol there.",
+                    self.place,
+                )
             raise ModelError(
                 f"the {what} of the system contains `{symbol}`, which nothing is given for."
                 f"{suggestion(str(symbol), map(str, self.known))} Write "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
 from collections.abc import Collection, Iterable
@@ -15,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelgen.errors import ModelError, Place
-from modelgen.urdf_check import check
+from modelgen.urdf_check import mechanics
 from modelgen.urdf_tree import GROUND, IN_PLANE, PLANAR, motionless, tree
 from modelgen.values import identifier
 
 Array = NDArray[np.float64]
+Names = dict[tuple[str, str], str]
 
 TAKEN = ("robot", "pi", "sin", "LogCos", "Robot")  # names with a meaning of their own in the file
 UNITS = {"prismatic": ("N", "N s/m"), "revolute": ("N m", "N m s"), "continuous": ("N m", "N m s")}
@@ -58,18 +60,18 @@ def model_file(path: Path, name: str, fixed: Collection[str] = (), planar: Colle
     bodies = {link.name: link for link in described.links}
     written = Written()
     if root != GROUND:
-        _add_link(written, names[root], None, None, None, names)
+        _add_link(written, names["link", root], None, None, None, names)
     still = {root}
     for joint in joints:
         if joint.type == "fixed" and joint.parent in still:
             still.add(joint.child)
         if joint.type in PLANAR:
-            _add_planar(written, joint, names[f"joint {joint.name}"])
+            _add_planar(written, joint, names["joint", joint.name])
         elif joint.type != "fixed":
-            _add_coordinate(written, joint, names[f"joint {joint.name}"])
-        carrier = None if joint.parent == GROUND else names[joint.parent]
+            _add_coordinate(written, joint, names["joint", joint.name])
+        carrier = None if joint.parent == GROUND else names["link", joint.parent]
         body = None if joint.child in still else bodies[joint.child]
-        _add_link(written, names[joint.child], body, joint, carrier, names, joint.child in unmoved)
+        _add_link(written, names["link", joint.child], body, joint, carrier, names, joint.child in unmoved)
     if not written.inputs:
         raise ModelError("no joint can be driven: none moves and has an effort above zero in its <limit>.", place)
     if any(bodies[link].inertial is not None for link in still):
@@ -86,23 +88,24 @@ def _parsed(path: Path) -> Any:
         ) from error
     if not path.is_file():
         raise ModelError(f"there is no file {path}.")
-    check(path)
+    content = mechanics(path)
     try:
-        return reader.load(str(path), build_scene_graph=False, load_meshes=False).robot
+        return reader.load(io.BytesIO(content), build_scene_graph=False, load_meshes=False).robot
     except Exception as error:  # the parser raises whatever its XML library does
         words = " ".join(str(error).split()) or type(error).__name__
         raise ModelError(f"this is no URDF that can be read: {words}.", Place(str(path), 1)) from error
 
 
-def _names(joints: Iterable[str], links: Iterable[str]) -> dict[str, str]:
-    """Identifiers by link name, and by `joint NAME`; no two alike, not even with what is added to them."""
-    result: dict[str, str] = {}
+def _names(joints: Iterable[str], links: Iterable[str]) -> Names:
+    """Identifiers by ("joint" or "link", name); no two alike, not even with what is added to them."""
+    result: Names = {}
     used: set[str] = set(TAKEN)
-    for key, name in [*((f"joint {each}", each) for each in joints), *((each, each) for each in links)]:
+    for key in [*(("joint", each) for each in joints), *(("link", each) for each in links)]:
+        kind, name = key
         plain = re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "part"
         plain = plain if plain[0].isalpha() else f"part_{plain}"
         while iskeyword(plain) or used & set(made := [plain, *(f"{plain}_{word}" for word in ADDED)]):
-            plain += "_link" if not key.startswith("joint ") else "_joint"
+            plain += f"_{kind}"
         used.update(made)
         result[key] = plain
     return result
@@ -116,6 +119,9 @@ def _add_planar(written: Written, joint: Any, name: str) -> None:
     rate = limit.velocity if limit and limit.velocity else 0.0
     if not reach or not rate:
         written.remarks.append(f"The limits of {first}, {second}, {turn} and their rates are guesses; mend them.")
+    losses = joint.dynamics
+    if (limit and limit.effort) or (losses is not None and (float(losses.damping or 0) or float(losses.friction or 0))):
+        written.remarks.append(f"The effort, damping and friction of {name} are left out; write them with robot.apply.")
     for each in (first, second):
         limits = f"limit={_number(reach or 2)}, rate_limit={_number(rate or 5)}"
         written.coordinates.append(f'{each} = robot.prismatic("{each}", {limits})')
@@ -163,16 +169,16 @@ def _add_link(
     body: Any,
     joint: Any,
     on: str | None,
-    names: dict[str, str],
+    names: Names,
     unmoved: bool = False,
 ) -> None:
     """A link with what is not zero; `body` None: no mass; `on` None: it stands on the ground; unmoved: its centre."""
     arguments = [f'"{name}"']
     if joint is not None and joint.type in PLANAR:
-        coordinates = (f"{names[f'joint {joint.name}']}_{word}" for word in PLANAR[joint.type])
+        coordinates = (f"{names['joint', joint.name]}_{word}" for word in PLANAR[joint.type])
         arguments.append(f"({', '.join(coordinates)})")
     elif joint is not None and joint.type != "fixed":
-        arguments.append(names[f"joint {joint.name}"])
+        arguments.append(names["joint", joint.name])
     if on is not None:
         arguments.append(f"on={on}")
     origin = np.eye(4) if joint is None or joint.origin is None else np.asarray(joint.origin, np.float64)

@@ -26,13 +26,15 @@ PARTS = {
 }
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 LARGEST = 1e100
+#: Drawings, and what is not of a robot's links and joints; nothing in them is looked at.
+LEFT_OUT = ("visual", "collision", "material", "transmission", "gazebo", "calibration", "safety_controller")
 UNPRINTABLE = re.compile(r"[\x00-\x1f\"'\\]")
 
 
-def check(path: Path) -> None:
-    """Raise ModelError, with its line, for what is not XML, no robot, or has numbers or names that are none.
+def mechanics(path: Path) -> bytes:
+    """The URDF without `LEFT_OUT`, once it is checked.
 
-    Drawings (visual, collision) and what is not of a robot's links and joints are not looked at.
+    Raises ModelError, with its line, for what is not XML, no robot, or has numbers or names that are none.
     """
     etree = import_module("lxml.etree")
     try:
@@ -46,6 +48,12 @@ def check(path: Path) -> None:
         raise ModelError(
             f"this is no URDF: its first element is <{root.tag}>, where <robot> should be.", _place(path, root)
         )
+    for element in root.iter("{*}*"):
+        if "xacro" in (etree.QName(element).namespace or ""):
+            raise ModelError(
+                f"<xacro:{etree.QName(element).localname}> is not expanded. Expand the file with xacro first.",
+                _place(path, element),
+            )
     for kind in ("link", "joint"):
         seen: set[str] = set()
         for element in root.findall(kind):
@@ -60,6 +68,10 @@ def check(path: Path) -> None:
             _check_parts(element, name, path)
     if not root.findall("link"):
         raise ModelError("the robot has no <link>.", Place(str(path), 1))
+    etree.strip_elements(root, *LEFT_OUT, with_tail=False)
+    root.set("name", root.get("name") or path.stem)
+    content: bytes = etree.tostring(root)
+    return content
 
 
 def _check_parts(element: Any, name: str, path: Path) -> None:

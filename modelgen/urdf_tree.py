@@ -101,11 +101,13 @@ def _in_order(described: Any, place: Place) -> list[Any]:
 def _choose(described: Any, joints: list[Any], fixed: Collection[str], planar: Collection[str], place: Place) -> None:
     """Hold the joints that are to be held, and keep those that float in a plane."""
     base = joints[0].parent if joints else described.links[0].name
+    known = {joint.name: joint for joint in joints}
     if base in planar:
         described.links.append(SimpleNamespace(name=GROUND, inertial=None))
         nothing = dict.fromkeys(("origin", "axis", "limit", "dynamics", "mimic"))
-        joints.insert(0, SimpleNamespace(name=base, type="floating", parent=GROUND, child=base, **nothing))
-    known = {joint.name: joint for joint in joints}
+        name = f"{base}_in_plane" if base in known else base
+        known[base] = SimpleNamespace(name=name, type="floating", parent=GROUND, child=base, **nothing)
+        joints.insert(0, known[base])
     for option, stated in (("--fix", fixed), ("--planar", planar)):
         for name in stated:
             if name not in known:
@@ -123,6 +125,12 @@ def _choose(described: Any, joints: list[Any], fixed: Collection[str], planar: C
 
 
 def _check_joint(joint: Any, place: Place) -> None:
+    if joint.mimic is not None and joint.type != "fixed":
+        raise ModelError(
+            f"the joint `{joint.name}` follows `{joint.mimic.joint}` (<mimic>), which is not imported. "
+            f"Hold it with --fix {joint.name}.",
+            place,
+        )
     if joint.type in PLANAR:
         return
     if joint.type not in (*MOVING, "fixed"):
@@ -131,12 +139,6 @@ def _check_joint(joint: Any, place: Place) -> None:
             f"the joint `{joint.name}` is {joint.type}, which is not imported: hold it with --fix {joint.name}, "
             f"{floats}or import the rest and write it in the file. Imported are {', '.join(MOVING)}, planar and fixed "
             "joints.",
-            place,
-        )
-    if joint.mimic is not None and joint.type != "fixed":
-        raise ModelError(
-            f"the joint `{joint.name}` follows `{joint.mimic.joint}` (<mimic>), which is not imported. "
-            f"Hold it with --fix {joint.name}.",
             place,
         )
     limit = joint.limit

@@ -6,8 +6,13 @@ No allocation, no state, no dependency but libm. The number type is double unles
 from __future__ import annotations
 
 from modelgen.backends.source import Dialect, listing
+from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 from modelgen.program import Function, Program
+
+#: Of the C library, read by ours or by each other; a file of that name beside them would be read instead.
+HEADERS = {"math", "tgmath", "complex", "stdio", "string", "stddef", "stdint", "stdlib", "float", "limits"}
+HEADERS |= {"features", "errno", "ctype"}
 
 _HEADER = """\
 /* {name}: {description}
@@ -102,7 +107,12 @@ int main(int count, char **arguments) {{
 
 
 def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
-    """NAME.h, NAME.c and NAME_driver.c."""
+    """NAME.h, NAME.c and NAME_driver.c. Raises ModelError where a header of the C library has that name."""
+    if robot.name in HEADERS:
+        raise ModelError(
+            f"C has a header {robot.name}.h of its own, which that of the robot `{robot.name}` would hide. Give the "
+            "robot another name."
+        )
     texts = {
         f"{robot.name}.h": _header(program, robot),
         f"{robot.name}.c": _source(program, robot),

@@ -6,6 +6,7 @@ Columns in, one dense matrix an output: (n,) is n x 1, (n, m, k) is (n m) x k wi
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -69,7 +70,7 @@ def compiled(graph: Graph, function: Function, robot: str) -> Any:
         entries = casadi.vertcat(*(casadi.densify(values[node]) for node in output.entries))
         outputs.append(casadi.reshape(entries, columns, rows).T if output.entries else casadi.SX(rows, columns))
     return casadi.Function(
-        f"{robot}_{function.name}",
+        re.sub("_+", "_", f"{robot}_{function.name}"),  # CasADi refuses two underscores in a row
         inputs,
         outputs,
         [argument.name for argument in function.arguments],

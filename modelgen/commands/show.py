@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,14 +45,21 @@ def run(options: argparse.Namespace) -> int:
             path.write_text(text, encoding="utf-8")
         print(options.html)
     elif options.html is not None:
-        print(_html(options.name), end="")
+        _print_page(_html(options.name))
     elif options.latex:
-        print(_latex(options.name))
+        _print_page(_latex(options.name) + "\n")
     elif options.linearize:
         print(_linearize(options))
     else:
         print(_artifact(options))
     return 0
+
+
+def _print_page(text: str) -> None:
+    """In the encoding that the page says it has, whatever the terminal's is."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    print(text, end="")
 
 
 def _artifact(options: argparse.Namespace) -> str:

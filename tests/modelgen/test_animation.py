@@ -97,7 +97,7 @@ def test_mp4(pendulum, tmp_path):
 def test_signals():
     assert signal("torque", "2")(9.0) == 2
     assert signal("torque", "-2@0.25")(1.0) == pytest.approx(-2)
-    with pytest.raises(ModelError, match="no number"):
+    with pytest.raises(ModelError, match="--input torque=2@ has no frequency above zero"):
         signal("torque", "2@")
 
 

@@ -189,6 +189,13 @@ def test_a_drawing_is_finite(draft):
     draft.rejected("that is drawn is nan")
 
 
+def test_a_rod_that_the_file_did_not_draw_is_explained(draft):
+    draft.bodies()
+    payload = draft.robot.parameter("payload", 0.5, "kg", bounds=(0, 1))
+    draft.robot.body(payload, 0.1, (draft.s, 1), draft.q)
+    draft.rejected("which the file draws nothing instead of", "robot.draw(")
+
+
 def test_gravity_may_be_a_fixed_parameter_of_a_robot_of_links(draft):
     moon = draft.robot.parameter("moon", 1.62, "m/s^2", fixed=True)
     draft.robot.gravity(moon)

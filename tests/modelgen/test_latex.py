@@ -1,6 +1,9 @@
 """Pages of LaTeX: every formula is well formed, every quantity is named."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from matplotlib.mathtext import MathTextParser
@@ -63,6 +66,22 @@ def test_no_letter_means_two_things(name):
     assert {*equations.state, *equations.inputs, *equations.parameters} <= names.keys()
 
 
+def test_units_and_indices_of_a_large_robot(tmp_path):
+    lines = ["from modelgen import Quadratic, Robot", 'robot = Robot("large")']
+    lines += ['k = robot.parameter("k", 1, "kg m^2/(m^2 s^2)", tolerance=0.1)', "x = []"]
+    lines += ["for i in range(12):", '    x.append(robot.prismatic(f"x{i}", limit=2, rate_limit=3))']
+    lines += ["    robot.kinetic_energy(x[i].rate**2)", "    robot.spring(x[i], k)"]
+    lines += ['    robot.apply(x[i], robot.input(f"u{i}", 1, "N"))', "robot.apply(x[0], robot.drives[10].symbol / 2)"]
+    lines += ["robot.apply(x[10], robot.drives[0].symbol / 3)"]
+    lines += ["robot.task(state_cost=x[0]**2, action_cost=Quadratic(1), start={}, horizon=5, weight_at_horizon=0.5,"]
+    (tmp_path / "large.py").write_text("\n".join([*lines, "    control_rate=100)"]))
+    robot = load(str(tmp_path / "large.py"))
+    text = document(page_of(metadata(robot), equations_of_motion(robot)))
+    assert "kg m$^{2}$/(m$^{2}$ s$^{2}$)" in text
+    assert "B_{1,11}" in text
+    assert "B_{11,1}" in text
+
+
 def test_command_and_special_characters(tmp_path, capsys):
     text = (SHIPPED / "pendulum.py").read_text()
     changed = text.replace("angle of the rod, 0 upright", r"50 % & #1 of a_b ~ x^2 {\\}")
@@ -70,5 +89,11 @@ def test_command_and_special_characters(tmp_path, capsys):
     assert main(["show", str(tmp_path / "pendulum.py"), "--latex"]) == 0
     output = capsys.readouterr().out
     assert r"50 \% \& \#1 of a\_b \textasciitilde{} x\textasciicircum{}2 \{\textbackslash{}\}" in output
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}  # a terminal that is not UTF-8
+    for form in ("--html", "--latex"):
+        (tmp_path / "pendulum.py").write_text(text.replace("0 upright", "né"), encoding="utf-8")
+        command = [sys.executable, "-m", "modelgen.cli", "show", str(tmp_path / "pendulum.py"), form]
+        done = subprocess.run(command, env=environment, capture_output=True, check=True)
+        assert "né" in done.stdout.decode("utf-8")
     assert main(["show", "pendulum", "--latex", "--linearize"]) == 2
     assert "write one of them" in capsys.readouterr().err

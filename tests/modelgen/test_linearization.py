@@ -148,6 +148,10 @@ class TestCommand:
         assert self.show("pendulum", "--linearize", "--at", "angle=pi/2") == 0
         assert "-4.905 N m   beyond its limit of 2.5" in capsys.readouterr().out
 
+    def test_a_turn_of_an_angle_that_wraps_is_within_its_limit(self, capsys):
+        assert self.show("acrobot", "--linearize", "--at", "shoulder=2*pi") == 0
+        assert "beyond" not in capsys.readouterr().out
+
     def test_place_without_linearize(self, capsys):
         assert self.show("cartpole", "--at", "pole=0") == 2
         assert "--linearize --at" in capsys.readouterr().err

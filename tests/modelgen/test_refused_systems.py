@@ -26,6 +26,8 @@ def rejects(words, action):
 def test_mistakes_name_what_is_missing():
     other = sp.Symbol("mass_of_cart")
     rejects(["m1", "robot.parameter"], lambda: cartpole(kane(), parameters={m2: 1, l1: 1, b: 1, c: 1, g: 9.81}))
+    assumed = {sp.Symbol("m1", positive=True): 1, m2: 1, l1: 1, b: 1, c: 1, g: 9.81}
+    rejects(["`m1` that is another symbol", "the script's own"], lambda: cartpole(kane(), parameters=assumed))
     rejects(["F(t)", "inputs={F:"], lambda: cartpole(kane(), inputs={}))
     rejects(["nothing of q1(t)", "robot.revolute"], lambda: cartpole(kane(), coordinates={}))
     rejects(["`mass_of_cart`", "does not declare"], lambda: cartpole(kane(), parameters={m1: other}))

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sympy as sp
-from sympy.physics.mechanics import dynamicsymbols
-from systems import absolute, acceleration, evaluated, finished, proven, top
+from sympy.physics.mechanics import KanesMethod, Particle, Point, ReferenceFrame, dynamicsymbols
+from systems import TASK, absolute, acceleration, evaluated, finished, proven, top
 
 import modelgen
-from modelgen import Robot
+from modelgen import ModelError, Robot
 from modelgen.build import build_artifact
 from modelgen.inspection import samples
+from modelgen.linearization import equilibrium
 from modelgen.mechanics import equations_of_motion, metadata
 from modelgen.reference import Reference
 from modelgen.verification.energy import energy_balance
@@ -166,6 +167,38 @@ def test_wrong_rates_are_found_out(gyro):
     checks = mechanics_checks(gyro, equations_of_motion(gyro), sample_points(gyro, 16))
     gyro.system = system
     assert "Lagrange's equations hold" in {check.what for check in checks if not check.passed}
+
+
+def belt(uncertain=False):
+    """A mass whose speed is that beside a moving belt, on a spring."""
+    N, origin = ReferenceFrame("N"), Point("O")
+    origin.set_vel(N, 0)
+    mass = origin.locatenew("P", q1 * N.x)
+    mass.set_vel(N, (u1 + b) * N.x)
+    method = KanesMethod(N, [q1], [u1], kd_eqs=[q1.diff() - u1 - b])
+    method.kanes_equations([Particle("p", mass, m1)], [(mass, T * N.x)])
+    robot = Robot("belt")
+    x, slip = robot.prismatic("x", limit=1), robot.speed("slip", limit=3, unit="m/s")
+    speed = robot.parameter("belt", 0.5, "m/s", **({"tolerance": 0.1} if uncertain else {"fixed": True}))
+    parameters = {m1: robot.parameter("mass", 1, "kg", tolerance=0.1), b: speed}
+    robot.mechanics(
+        method, coordinates={q1: x}, speeds={u1: slip}, parameters=parameters, inputs={T: robot.input("F", 3, "N")}
+    )
+    robot.spring(x, 1.0)
+    robot.task(state_cost=x**2 + slip**2, **TASK)
+    return robot
+
+
+def test_a_parameter_of_the_kinematics_alone_has_an_effect(tmp_path):
+    build_artifact(belt(uncertain=True), tmp_path)
+    slope = modelgen.load("belt", directory=tmp_path, backend="casadi").jacobians(np.zeros((1, 2)))[4]
+    np.testing.assert_allclose(slope[0], [[1, 0], [0, 0]], atol=1e-15)
+
+
+def test_what_moves_with_all_speeds_at_zero_is_not_at_rest(tmp_path):
+    build_artifact(belt(), tmp_path)
+    with pytest.raises(ModelError, match=r"`x` moves at 0\.5 with all speeds of `belt` at zero"):
+        equilibrium(modelgen.load("belt", directory=tmp_path), {})
 
 
 def test_artifact_with_other_speeds_is_proven(gyro, tmp_path):

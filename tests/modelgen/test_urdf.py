@@ -221,6 +221,39 @@ LOOP = '<joint name="loop" type="fixed"><parent link="wheel"/><child link="slide
 MIMIC = RAIL.replace("</joint>", '<mimic joint="arm"/></joint>')
 
 
+DRAWN = """<collision><geometry><capsule radius="1" length="2"/></geometry></collision><visual/>
+<visual><geometry><cylinder radius="${r}"/></geometry><material name="x"><color rgba="a b"/></material></visual>"""
+
+
+def test_drawings_are_not_looked_at(written):
+    plain = model_file(written(*ROBOT), "machine")
+    path = written(BASE.replace("</link>", f"{DRAWN}</link>"), *ROBOT[1:], "<transmission/><gazebo/>")
+    path.write_text(path.read_text().replace(' name="machine"', "", 1))
+    assert model_file(path, "machine") == plain
+
+
+def test_what_a_planar_joint_loses_is_said(written):
+    losing = RAIL.replace('type="prismatic"', 'type="planar"').replace("<axis", '<dynamics damping="5"/><axis')
+    assert "damping and friction of rail are left out" in model_file(written(*ROBOT[:-2], losing, SPIN), "machine")
+
+
+def test_names_that_look_alike_stay_apart(written, tmp_path):
+    """A link called like a joint with the word before it; a joint called like the base that floats."""
+    parts = [each.replace("base-plate", "base").replace('"arm"', '"joint a"') for each in (BASE, ARM, SHOULDER)]
+    parts[2] = parts[2].replace('name="joint a"', 'name="a"')
+    assert len(load_text(model_file(written(*parts), "machine"), tmp_path).joints) == 1
+    parts[2] = parts[2].replace('name="a"', 'name="base"')
+    assert len(load_text(model_file(written(*parts), "machine", planar=["base"]), tmp_path).joints) == 4
+
+
+def load_text(text, folder):
+    (folder / "machine.py").write_text(text)
+    return load(str(folder / "machine.py"))
+
+
+XACRO = '<a xmlns:xacro="http://ros.org/wiki/xacro">{}</a>'
+
+
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
@@ -233,6 +266,9 @@ MIMIC = RAIL.replace("</joint>", '<mimic joint="arm"/></joint>')
         ([*ROBOT[:-1], SPIN.replace('"wheel"', '"wheels"')], "not there. Did you mean `wheel`"),
         ([BASE], "no joint can be driven"),
         (["<link>"], "no URDF that can be read"),
+        ([*ROBOT, XACRO.format("<xacro:gripper/>")], "<xacro:gripper> is not expanded"),
+        ([*ROBOT[:-1], SPIN.replace("<limit", XACRO.format("<xacro:if/>") + "<limit")], "<xacro:if> is not expanded"),
+        ([*ROBOT[:-2], MIMIC.replace("prismatic", "planar"), SPIN], "`rail` follows `arm`"),
     ],
 )
 def test_what_cannot_be_said(written, parts, words):

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 
+import casadi
 import mechanisms
 import numpy as np
 import pytest
@@ -99,7 +100,7 @@ def test_header_serves_cpp_and_holds_the_nominal_parameters(tmp_path):
 
 def test_names_of_c_stay_free(tmp_path):
     """A model may call its parameters what C calls something else."""
-    names = ("int", "double", "I", "cos", "sin", "register", "R", "NULL", "in", "real")
+    names = ("int", "double", "I", "cos", "sin", "register", "R", "NULL", "in", "real", "HUGE_VALF", "FP_NAN", "M_PI")
     lines = ["from sympy import sin", "from modelgen import LogCos, Robot", 'robot = Robot("words")']
     lines += ['angle = robot.revolute("angle", continuous=True, rate_limit=5)', 'u = robot.input("main", 5, "N m")']
     lines += [
@@ -111,8 +112,9 @@ def test_names_of_c_stay_free(tmp_path):
     lines += ["           weight_at_horizon=0.7, control_rate=125)"]
     (tmp_path / "words.py").write_text("\n".join(lines))
     driver = compiled(export(load(str(tmp_path / "words.py")), "c"), "words", tmp_path)
-    row = {"x": np.array([[0.3, 2]]), "u": np.array([[4.5]]), "theta": np.ones((1, 9))}
+    row = {"x": np.array([[0.3, 2]]), "u": np.array([[4.5]]), "theta": np.full((1, 12), 0.75)}
     np.testing.assert_allclose(evaluated(driver, "dynamics", row), [[2, 0.5]])
+    assert subprocess.run(["gcc", "-c", "words.c"], cwd=tmp_path, check=False).returncode == 0  # with GNU's words
 
 
 def test_driver_says_what_it_wants(tmp_path):
@@ -139,6 +141,25 @@ class TestExport:
     def test_twice_gives_the_same_bytes(self):
         robot = load(str(SHIPPED / "furuta.py"))
         assert export(robot, "c") == export(robot, "c")
+
+    def test_robots_whose_names_begin_functions_names_share_a_folder(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        text = (SHIPPED / "pendulum.py").read_text()
+        for name in ("d", "dyn", "my__robot_"):
+            (tmp_path / f"{name}.py").write_text(text.replace('Robot("pendulum"', f'Robot("{name}"'))
+            assert main(["export", f"{name}.py", "--casadi", "both", "--c", "both"]) == 0
+        for name in ("d", "dyn", "my__robot_"):
+            function = casadi.Function.load(str(tmp_path / "both" / f"{name}_dynamics.casadi"))
+            assert function.name() == {"my__robot_": "my_robot_dynamics"}.get(name, f"{name}_dynamics")
+            assert (tmp_path / "both" / f"{name}.h").is_file()
+        assert main(["build", "my__robot_.py"]) == 0
+
+    def test_a_header_of_c_is_not_hidden(self, tmp_path, capsys):
+        text = (SHIPPED / "pendulum.py").read_text()
+        (tmp_path / "math.py").write_text(text.replace('Robot("pendulum"', 'Robot("math"'))
+        assert main(["export", str(tmp_path / "math.py"), "--c", str(tmp_path / "c")]) == 2
+        assert "math.h of its own" in capsys.readouterr().err
+        assert not (tmp_path / "c").exists()
 
     def test_mistakes(self, tmp_path, capsys):
         assert main(["export", "pendulum"]) == 2
