@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
@@ -58,20 +59,21 @@ class Episodes:
     ) -> None:
         if start not in get_args(StartDistribution):
             raise SolverError(f"start is {start!r}; choices are {', '.join(get_args(StartDistribution))}")
-        if not 0.0 <= randomize < 1.0:
-            raise SolverError(f"randomize is {randomize}; it is a share of the nominal parameters: give one in [0, 1)")
+        if not _is_number(randomize) or not 0.0 <= randomize < 1.0:
+            raise SolverError(f"randomize is {randomize!r}; it is a share of the nominal parameters, in [0, 1)")
         task = game.robot.metadata.task
         length = task.horizon if seconds is None else seconds
-        if not 0.0 < length < math.inf:
-            raise SolverError(f"seconds is {seconds}; give a positive length of an episode")
+        if not _is_number(length) or not 0.0 < length < math.inf:
+            raise SolverError(f"seconds is {seconds!r}; give a positive length of an episode")
         periods = round(length * task.control_rate)
-        if type(hold) is not int or not 1 <= hold <= periods:
+        if not _is_whole(hold) or not 1 <= hold <= periods:
             raise SolverError(
-                f"an action cannot be held for {hold} control periods in an episode of {periods}; give hold at least 1 "
-                f"and seconds at least hold * {game.control_step:g}"
+                f"an action cannot be held for {hold!r} control periods in an episode of {periods}; give hold a whole "
+                f"number of at least 1, and seconds at least hold * {game.control_step:g}"
             )
         self.length = math.ceil(periods / hold)
-        self.game, self.start, self.randomize, self.hold = game, start, randomize, hold
+        self.rate = task.control_rate / hold  # actions per second
+        self.game, self.start, self.randomize, self.hold = game, start, randomize, int(hold)
         self.x = torch.zeros(size, len(game.state_limits))
         self.theta = game.theta.repeat(size, 1)
         self.taken = np.full(size, -1)  # actions in the present episode; -1 before the first
@@ -112,6 +114,14 @@ class Episodes:
             )
         self.taken += 1
         return reward.double().numpy(), self.taken >= self.length
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def features(game: Game, x: Tensor) -> Tensor:
@@ -201,7 +211,7 @@ class RobotEnv(gymnasium.Env[Array, Array], _Robot):
     def __init__(self, robot: str, **options: Unpack[Options]) -> None:
         self.observation_space, self.action_space = self._prepare(1, robot, **options)
         self.render_mode = options.get("render_mode")
-        self.metadata = {**self.metadata, "render_fps": self.game.robot.metadata.task.control_rate}
+        self.metadata = {**self.metadata, "render_fps": self.episodes.rate}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """A new episode."""
@@ -231,13 +241,13 @@ class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
     metadata: dict[str, Any] = VECTOR_METADATA
 
     def __init__(self, robot: str, num_envs: int = 1, **options: Unpack[Options]) -> None:
-        if num_envs < 1:
-            raise SolverError(f"num_envs is {num_envs}; give at least 1")
+        if not _is_whole(num_envs) or num_envs < 1:
+            raise SolverError(f"num_envs is {num_envs!r}; give a whole number of at least 1")
         spaces = self._prepare(num_envs, robot, **options)
         self.num_envs, self.render_mode = num_envs, options.get("render_mode")
         self.single_observation_space, self.single_action_space = spaces
         self.observation_space, self.action_space = (batch_space(space, num_envs) for space in spaces)
-        self.metadata = {**self.metadata, "render_fps": self.game.robot.metadata.task.control_rate}
+        self.metadata = {**self.metadata, "render_fps": self.episodes.rate}
         self._generators: list[np.random.Generator] = []
 
     def reset(

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from solver.errors import SolverError
 from solver.game import Game
 from solver.plants.plant import Nominal, Plant
 from solver.serial import serial_torch
 
 SUCCESS_ANGLE = math.radians(5.0)
 SUCCESS_RATE = 0.5  # rad/s
+MOST_EPISODES = 100_000  # at once; states and inputs of all periods are kept
 SUCCESS_POSITION = 0.05  # of the limit, for robots without a continuous joint
 
 Controller = Callable[[Tensor], tuple[Tensor, Tensor]]  # x (N, n) -> u (N, m), g_c(u) (N,)
@@ -74,6 +76,12 @@ def rollouts(
     x = torch.stack(states)
     at_limit = game.stopped(x[1:]).any(0)
     return Rollouts(x, torch.stack(inputs), state_reward, action_reward, succeeded(game, states[-1]), at_limit)
+
+
+def require_episodes(episodes: int) -> None:
+    """SolverError unless so many rollouts can be kept at once."""
+    if not 1 <= episodes <= MOST_EPISODES:
+        raise SolverError(f"--episodes is {episodes}; give at least 1 and at most {MOST_EPISODES}")
 
 
 def succeeded(game: Game, x: Tensor) -> Tensor:

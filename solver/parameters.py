@@ -12,6 +12,14 @@ from solver.errors import SolverError
 from solver.game import Game
 
 
+def left_all_bounds(game: Game, theta: Tensor) -> SolverError:
+    """What to raise for rollouts at theta (p,) that are not finite."""
+    values = dict(zip(game.robot.parameter_names, theta.tolist(), strict=True))
+    return SolverError(
+        f"rollouts at {values} left all bounds; change the parameters by less, or raise the task's simulation_rate"
+    )
+
+
 def changed_parameters(game: Game, changes: list[str]) -> Tensor:
     """theta (p,) after changes such as `mass=1.3x` (times nominal), `mass=+0.05` (added) or `mass=1.1` (set)."""
     names = game.robot.parameter_names
@@ -34,6 +42,8 @@ def changed_parameters(game: Game, changes: list[str]) -> Tensor:
             number = math.nan
         if not separator or not abs(number) < torch.finfo(theta.dtype).max:
             raise SolverError(f"cannot read '{change}'; write {name}=1.3x, {name}=+0.05 or {name}=1.1")
+        if text.endswith("x") and game.theta[i] == 0.0 and number != 1.0:
+            raise SolverError(f"{name} is 0 in the model, and so is any multiple of it; add to it, as in {name}=+0.1")
         if text.endswith("x"):
             theta[i] = game.theta[i] * number
         elif text[0] in "+-":

@@ -30,6 +30,7 @@ class Solution:
     run: Run
     game: Game
     value: FrozenValue
+    iteration: int
 
 
 def load_solution(folder: str | Path, generated: str | None = None) -> Solution:
@@ -49,13 +50,14 @@ def load_solution(folder: str | Path, generated: str | None = None) -> Solution:
         raise SolverError(
             f"the checkpoint in {folder} does not fit the settings in its run.json: {str(error).splitlines()[0]}"
         ) from error
-    return Solution(run, Game(robot, NO_ADVERSARY), FrozenValue(ensemble))
+    return Solution(run, Game(robot, NO_ADVERSARY), FrozenValue(ensemble), checkpoint["iteration"])
 
 
 def load_controller(folder: str | Path, generated: str | None = None) -> tuple[Game, Controller, str]:
     """Whatever a run folder holds as something to roll out: the nominal game, the controller, and a label.
 
-    The label says all that was chosen but the seed: runs that differ by their seeds only have the same. A folder with
+    The label says all that was chosen but the seed, and where the training stopped before its end: runs that differ by
+    their seeds only have the same. A folder with
     a baseline.json is read by `solver.baselines.runs.load_controller`, which returns the same. Raises as
     `load_solution`.
     """
@@ -64,7 +66,10 @@ def load_controller(folder: str | Path, generated: str | None = None) -> tuple[G
 
         return runs.load_controller(folder, generated)
     solution = load_solution(folder, generated)
-    return solution.game, controller(solution.game, solution.value), label(solution.run, solution.game.robot)
+    text = label(solution.run, solution.game.robot)
+    if solution.iteration < solution.run.settings.iterations:
+        text += f" (after {solution.iteration} of {solution.run.settings.iterations} iterations)"
+    return solution.game, controller(solution.game, solution.value), text
 
 
 def label(run: Run, robot: CompiledRobot) -> str:

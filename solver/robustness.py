@@ -7,6 +7,7 @@ intervals are bootstrapped over its runs, since rollouts of one policy say nothi
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,11 +20,12 @@ import torch
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
-from solver.evaluation import Controller, rollouts, sample_starts
+from solver.evaluation import Controller, require_episodes, rollouts, sample_starts
 from solver.game import Game
-from solver.parameters import changed_parameters
-from solver.plants import PlantName, make_plant
+from solver.parameters import changed_parameters, left_all_bounds
+from solver.plants import PlantName, all_effects, make_plant
 from solver.policy import load_controller
+from solver.run_folder import CHECKPOINT
 
 Array = NDArray[np.float64]
 Samples = Array  # (4, points, episodes) of one run: QUANTITIES and success
@@ -146,19 +148,28 @@ def measure(
     twice = [str(path) for path in paths if paths.count(path) > 1]
     if twice:
         raise SolverError(f"{twice[0]} is named twice; its rollouts would count as those of two seeds")
-    if trial.episodes < 1:
-        raise SolverError(f"--episodes is {trial.episodes}; give at least 1")
+    require_episodes(trial.episodes)
     loaded = [load_controller(folder, generated) for folder in folders]
     names = sorted({game.robot.name for game, _, _ in loaded})
     if len(names) > 1:
         raise SolverError(f"the runs are of different robots, {', '.join(names)}; give those of one at a time")
+    if len({game.robot.hash for game, _, _ in loaded}) > 1:
+        raise SolverError(f"the runs are of different artifacts of {names[0]}; give those of one model at a time")
+    contents = [hashlib.sha256((folder / CHECKPOINT).read_bytes()).digest() for folder in folders]
+    for number, content in enumerate(contents):
+        if content in contents[:number]:
+            first = folders[contents.index(content)]
+            raise SolverError(
+                f"{folders[number]} holds what {first} holds; its rollouts would count as those of two seeds"
+            )
     box = make_box(loaded[0][0], ranges)
     samples: dict[str, dict[str, Samples]] = {}
     for number, (folder, (game, act, label)) in enumerate(zip(folders, loaded, strict=True), start=1):
         announce(f"{number} of {len(folders)}: {folder} ({label})")
         samples.setdefault(label, {})[str(folder)] = sweep(game, act, box, trial)
+    effects = tuple(all_effects(trial.plant, trial.effects))
     groups = tuple(summarise(label, tuple(runs), list(runs.values()), box) for label, runs in samples.items())
-    return Robustness(names[0], trial.plant, trial.effects, trial.episodes, trial.seed, box.axes, groups)
+    return Robustness(names[0], trial.plant, effects, trial.episodes, trial.seed, box.axes, groups)
 
 
 def make_box(game: Game, ranges: Sequence[Range]) -> Box:
@@ -198,10 +209,7 @@ def sweep(game: Game, act: Controller, box: Box, trial: Trial) -> Samples:
     samples = torch.cat(found, 1).double().numpy()
     broken = np.argwhere(~np.isfinite(samples).all((0, 2)))
     if len(broken):
-        values = dict(zip(game.robot.parameter_names, box.theta[broken[0, 0]].tolist(), strict=True))
-        raise SolverError(
-            f"rollouts at {values} left all bounds; narrow the range, or raise the task's simulation_rate"
-        )
+        raise left_all_bounds(game, box.theta[broken[0, 0]])
     return samples
 
 

@@ -34,6 +34,8 @@ OPTIONS: dict[str, Any] = {
 #: Weights of the squared distance to the guess, then to the solution before: without them the first steps leave a good
 #: guess for an easier motion, such as hanging still.
 PULLS = (1.0, 0.1, 0.01, 0.0)
+#: What IPOPT says after Ctrl-C, which CasADi takes for a failure of its functions.
+INTERRUPTED = ("User_Requested_Stop", "NonIpopt_Exception_Thrown")
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ class Problem:
             later = later + dynamics(later, u, theta) / self.task.simulation_rate
         turns = casadi.floor((x + math.pi) / (2.0 * math.pi)) * casadi.DM(~self.clipped)
         seen = x - 2.0 * math.pi * turns  # a cost need not repeat with the angle; the evaluation wraps angles
-        cost = (state_cost(seen, theta)[0] + cost_of(u)) / self.task.control_rate
+        # As in the evaluation, the state cost is that of the nominal parameters.
+        cost = (state_cost(seen, robot.nominal_parameters)[0] + cost_of(u)) / self.task.control_rate
         return casadi.Function("step", [x, u], [later, cost], ["x", "u"], ["later", "cost"])
 
     def _program(self) -> Any:
@@ -139,6 +142,8 @@ class Problem:
         for pull in PULLS:
             given = np.append(pull, w)
             result = self._solver(x0=w, p=given, lbx=lower, ubx=upper, lbg=0.0, ubg=0.0)
+            if self._solver.stats()["return_status"] in INTERRUPTED:
+                raise KeyboardInterrupt
             w = np.asarray(result["x"]).ravel()
         if not self._solver.stats()["success"]:
             return None

@@ -121,15 +121,22 @@ def load_controller(folder: str | Path, generated: str | None = None) -> tuple[G
     require_same_artifact(folder, run.artifact_hash, environments.game.robot)
     model = make_model(run.settings, environments, steps=1)
     _restore(model, {**load_checkpoint(folder, keys=PARTS), "buffer": None})
-    return environments.game, controller(environments.game, model), f"{run.robot} {run.settings.label}"
+    text = f"{run.robot} {run.settings.label}"
+    if model.num_timesteps < run.settings.steps:
+        text += f" (after {model.num_timesteps} of {run.settings.steps} actions)"
+    return environments.game, controller(environments.game, model), text
 
 
 def controller(game: Game, model: BaseAlgorithm) -> Controller:
-    """The deterministic policy of a model, in physical states and inputs, with the cost of its input."""
+    """The deterministic policy of a model, in physical states and inputs, with the cost of its input.
+
+    NaN for states that are not finite, which the model itself would refuse.
+    """
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
-        action, _ = model.predict(features(game, x).numpy(), deterministic=True)
-        u = torch.from_numpy(action) * game.input_limits
+        finite = torch.isfinite(x).all(1, keepdim=True)
+        action, _ = model.predict(features(game, torch.where(finite, x, 0.0)).numpy(), deterministic=True)
+        u = torch.where(finite, torch.from_numpy(action) * game.input_limits, torch.nan)
         return u, game.action_cost.cost(u)
 
     return act

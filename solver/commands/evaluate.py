@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Annotated, Any
 
 from tyro.conf import FlagCreatePairsOff, Positional, arg
 
-from solver.errors import SolverError
 from solver.plants import PlantName
 
 
@@ -40,14 +40,13 @@ class Evaluate:
 
 def run(options: Evaluate) -> None:
     """Roll out and print."""
-    from solver.evaluation import rollouts, sample_starts, summary
-    from solver.parameters import changed_parameters
-    from solver.plants import make_plant
+    from solver.evaluation import require_episodes, rollouts, sample_starts, summary
+    from solver.parameters import changed_parameters, left_all_bounds
+    from solver.plants import all_effects, make_plant
     from solver.policy import load_controller
     from solver.streams import EVALUATION_SEED, require_seed
 
-    if options.episodes < 1:
-        raise SolverError(f"--episodes is {options.episodes}; give at least 1")
+    require_episodes(options.episodes)
     game, act, label = load_controller(options.run, options.generated)
     theta = changed_parameters(game, options.changes)
     seed = EVALUATION_SEED if options.seed is None else options.seed
@@ -55,6 +54,8 @@ def run(options: Evaluate) -> None:
     plant = make_plant(options.plant, game, theta, options.harsh, seed)
     found = rollouts(game, act, sample_starts(game, options.episodes, seed), plant)
     result = summary(found)
+    if not all(map(math.isfinite, result.values())):
+        raise left_all_bounds(game, theta)
     if options.json:
         parameters = dict(zip(game.robot.parameter_names, theta.tolist(), strict=True))
         about: dict[str, Any] = {
@@ -63,8 +64,9 @@ def run(options: Evaluate) -> None:
             "label": label,
             "plant": options.plant,
         }
-        about |= {"harsh": options.harsh, "episodes": options.episodes, "seed": seed, "parameters": parameters}
-        print(json.dumps(about | result, indent=2))
+        effects = all_effects(options.plant, options.harsh)
+        about |= {"harsh": effects, "episodes": options.episodes, "seed": seed, "parameters": parameters}
+        print(json.dumps(about | result, indent=2, allow_nan=False))
         return
     plant_name = "" if options.plant == "nominal" else f"{' '.join([options.plant, *options.harsh])}, "
     print(

@@ -16,6 +16,13 @@ PlantName = Literal["nominal", "harsh", "mujoco"]
 PLANTS = get_args(PlantName)
 
 
+def all_effects(name: PlantName, effects: Sequence[str]) -> list[str]:
+    """What makes a plant harsh: the effects stated, or every one where none is."""
+    from solver.plants.harsh import EFFECTS
+
+    return list(effects or EFFECTS) if name == "harsh" else []
+
+
 def make_plant(
     name: PlantName, game: Game, theta: Tensor | None = None, effects: Sequence[str] = (), seed: int = 0
 ) -> Plant:

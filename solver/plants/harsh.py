@@ -27,6 +27,7 @@ LENGTH_COUNT = 2.5e-5  # m, of the encoder of a length
 CUTOFF = 20.0  # Hz, of the filter behind the difference of two counts
 NOISE = {"rad": 1e-3, "m": 1e-4, "rad/s": 0.05, "m/s": 0.01}  # standard deviations, white at the control rate
 RESTING = 1e-4  # of a rate's limit, below which a joint counts as at rest: float32 does not stop it to zero
+LEVELS = 1e-3, 1e3  # multiples of a magnitude
 SWEEPS = 10  # of Gauss-Seidel, where several drives stick at once
 
 
@@ -48,7 +49,10 @@ EFFECTS = tuple(field.name for field in fields(Harshness))
 def harshness(words: Sequence[str]) -> Harshness:
     """From words such as `delay` or `noise=2x`; every effect once when there are none. SolverError for others."""
     result, named = Harshness(), set[str]()
-    for word in [part for each in words for part in each.split(",") if part.strip()] or EFFECTS:
+    stated = [part for each in words for part in each.split(",") if part.strip()]
+    if words and not stated:
+        raise SolverError(f"'{' '.join(words)}' names no effect; effects are {', '.join(EFFECTS)}")
+    for word in stated or EFFECTS:
         name, separator, text = (part.strip() for part in word.partition("="))
         if name in named:
             raise SolverError(f"{name} is named twice in {' '.join(words)}; write it once")
@@ -59,8 +63,11 @@ def harshness(words: Sequence[str]) -> Harshness:
             level = float(text.removesuffix("x")) if separator else 1.0
         except ValueError:
             level = math.nan
-        if not 0.0 <= level < math.inf:
-            raise SolverError(f"cannot read '{word}'; write {name}, or {name}=2x for twice its usual magnitude")
+        if level != 0.0 and not LEVELS[0] <= level <= LEVELS[1]:
+            raise SolverError(
+                f"cannot read '{word}'; write {name}, or {name}=2x for twice its usual magnitude, from "
+                f"{LEVELS[0]:g}x to {LEVELS[1]:g}x"
+            )
         result = replace(result, **{name: level})
     if result.delay != round(result.delay):
         raise SolverError(f"delay={result.delay:g}x is no whole number of control periods; write delay=2x")

@@ -7,7 +7,8 @@ file states. The parameters of the robots in PARAMETERS are written into the com
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from solver.plants.plant import Motion
 
 Array = NDArray[np.float64]
 Values = Mapping[str, float]  # of the parameters, by name
+TIME_ERROR = 1e-9  # s, beyond which a period was not simulated to its end
 SMALLEST = 1e-14  # kg m^2, the inertia of what has none; MuJoCo takes no zero
 
 
@@ -70,6 +72,18 @@ def _damping(model: Any, **coefficients: float) -> None:
         model.joint(name).damping[:] = coefficient
 
 
+class _Recorded(dict[str, float]):
+    """Values that know which of them were read."""
+
+    def __init__(self, values: Iterable[tuple[str, float]]) -> None:
+        super().__init__(values)
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> float:
+        self.read.add(name)
+        return super().__getitem__(name)
+
+
 class MuJoCoPlant:
     """A robot in MuJoCo at theta (p,) or (N, p), by default the nominal parameters.
 
@@ -114,13 +128,21 @@ class MuJoCoPlant:
         model = copy.copy(self.model)
         robot = self.game.robot
         if robot.name in PARAMETERS:
+            stated = _Recorded(zip(robot.parameter_names, values, strict=True))
             try:
-                PARAMETERS[robot.name](model, dict(zip(robot.parameter_names, values, strict=True)))
+                PARAMETERS[robot.name](model, stated)
             except KeyError as error:
                 raise SolverError(
                     f"the MuJoCo plant of {robot.name} and its model file or MJCF file have different names: {error}. "
                     "Give a robot of your own another name than a shipped one's"
                 ) from error
+            nominal = zip(stated, values, self.game.theta.tolist(), strict=True)
+            unread = [name for name, value, usual in nominal if value != usual and name not in stated.read]
+            if unread:
+                raise SolverError(
+                    f"where {unread[0]} stands in the MJCF file of {robot.name} is not known; change it with --plant "
+                    "nominal"
+                )
             self.mujoco.mj_setConst(model, self.mujoco.MjData(model))
         return model
 
@@ -149,11 +171,26 @@ class _MuJoCoMotion:
         q, v = self.columns
         state = np.zeros((len(self.x), 1 + self.x.shape[1]))
         control = np.zeros((len(u), self.plant.game.substeps, u.shape[1]))
-        state[:, np.concatenate([q, v])] = self.x.numpy()
+        state[:, np.concatenate([q, v])] = np.nan_to_num(self.x.numpy(), posinf=0.0, neginf=0.0)
         control[:, :, self.plant.actuators] = u.numpy()[:, None]
-        states, _ = self.rollout.rollout(self.models, self.data, state, control)
+        with _no_warnings(self.plant.mujoco):
+            states, _ = self.rollout.rollout(self.models, self.data, state, control)
         x = np.ascontiguousarray(states[:, -1, np.concatenate([q, v])], np.float32)
+        # MuJoCo puts a simulation that blows up back to its start, time included.
+        late = np.abs(states[:, -1, 0] - self.plant.game.control_step) > TIME_ERROR
+        x[late | ~np.isfinite(self.x.numpy()).all(1)] = np.nan
         self.x = self.seen = self.plant.game.confine(torch.from_numpy(x))
+
+
+@contextmanager
+def _no_warnings(mujoco: Any) -> Iterator[None]:
+    """MuJoCo would print its own and write them to a file in the working folder."""
+    usual = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda _: None)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(usual)
 
 
 def _description(name: str) -> Path:

@@ -264,6 +264,12 @@ def test_edited_runs_are_refused(change: dict[str, Any], message: str, finished:
         load_controller(folder)
 
 
+def test_states_that_are_not_finite_get_no_input(finished: Path) -> None:
+    _, act, _ = load_controller(finished)
+    u, cost = act(torch.tensor([[3.0, 0.5], [torch.nan, 0.0], [0.0, torch.inf]]))
+    assert torch.isfinite(u[:, 0]).tolist() == torch.isfinite(cost).tolist() == [True, False, False]
+
+
 def test_a_run_from_a_version_with_fewer_settings_is_refused(finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     content = json.loads((folder / BASELINE).read_text())

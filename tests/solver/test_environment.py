@@ -190,19 +190,30 @@ def test_parameters_reach_the_plant() -> None:
     [
         ({"robot": "pendulm"}, "Did you mean `pendulum`"),
         ({"start": "normal"}, "choices are gaussian, uniform"),
-        ({"randomize": 1.0}, r"give one in \[0, 1\)"),
-        ({"randomize": float("nan")}, r"give one in \[0, 1\)"),
+        ({"randomize": 1.0}, r"in \[0, 1\)"),
+        ({"randomize": float("nan")}, r"in \[0, 1\)"),
+        ({"randomize": "0.1"}, r"randomize is '0.1'"),
+        ({"seconds": "5"}, "seconds is '5'"),
+        ({"seconds": True}, "seconds is True"),
+        ({"num_envs": 2.0}, "num_envs is 2.0"),
+        ({"num_envs": True}, "num_envs is True"),
         ({"observation": "pixels"}, "choices are features, state"),
-        ({"seconds": 0.001}, "hold at least 1"),
+        ({"seconds": 0.001}, "hold a whole number of at least 1"),
         ({"seconds": float("nan")}, "positive length"),
         ({"hold": 0}, "held for 0 control periods"),
         ({"hold": 1.5}, "held for 1.5 control periods"),
-        ({"num_envs": 0}, "give at least 1"),
+        ({"num_envs": 0}, "at least 1"),
     ],
 )
 def test_mistakes_are_explained(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         RobotVectorEnv(**{"robot": "pendulum", **options})
+
+
+def test_a_held_action_is_one_frame_of_a_video() -> None:
+    env = RobotEnv("pendulum", hold=np.int64(5), render_mode="rgb_array")  # type: ignore[typeddict-item]
+    assert env.metadata["render_fps"] == 25
+    assert RobotVectorEnv("pendulum", 2, hold=5).metadata["render_fps"] == 25
 
 
 @pytest.mark.parametrize("action", [[0.0], [[0.0, 0.0]], [[float("nan")]]])

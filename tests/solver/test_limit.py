@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import numpy as np
@@ -13,8 +16,10 @@ import pytest
 import torch
 
 import modelgen
+from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import ActionCost
+from modelgen.modelfile import SHIPPED
 from solver.action_cost import make_action_cost
 from solver.cli import main
 from solver.errors import SolverError
@@ -111,6 +116,32 @@ def test_costs_are_those_of_wrapped_angles() -> None:
     turned, same = problem.step([0.1, -0.4 + 2.0 * np.pi, 0.3, 1.0], [2.0])
     assert float(same) == pytest.approx(float(cost), rel=1e-9)
     assert np.asarray(turned - later).ravel() == pytest.approx([0.0, 2.0 * np.pi, 0.0, 0.0], abs=1e-9)
+
+
+def test_the_state_cost_is_that_of_the_nominal_parameters(tmp_path: Path) -> None:
+    """As in the evaluation, where a task may weigh by a parameter that --set changes."""
+    text = (SHIPPED / "pendulum.py").read_text().replace("state_cost=(pi", "state_cost=length * (pi")
+    (tmp_path / "pendulum.py").write_text(text)
+    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--directory", str(tmp_path)]) == 0
+    x, u, theta = [3.0, 0.0], [0.0], np.array([1.0, 1.3])
+    costs = [
+        float(Problem(modelgen.load("pendulum", backend="casadi", directory=folder), theta).step(x, u)[1])
+        for folder in (tmp_path, None)
+    ]
+    assert costs[0] == pytest.approx(costs[1], rel=1e-12)
+
+
+def test_ctrl_c_is_no_worse_limit(slider: str) -> None:
+    problem = Problem(modelgen.load("slider", backend="casadi", directory=slider))
+    guess = idle(problem)
+
+    def solve_on_and_on() -> None:
+        while True:
+            problem.solve(guess)
+
+    Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        solve_on_and_on()
 
 
 def test_a_start_that_leaves_the_limits_has_no_solution() -> None:

@@ -10,14 +10,15 @@ import matplotlib.image
 import numpy as np
 import pytest
 import torch
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from solver import plots
 from solver.errors import SolverError
-from solver.evaluation import Rollouts
-from solver.plots import _broken, coordinate, plot_run, value_and_policy
+from solver.evaluation import Rollouts, controller, rollouts
+from solver.plots import _broken, coordinate, learning_curve, plot_run, value_and_policy
 from solver.policy import Solution, load_solution
-from solver.run_folder import METRICS
+from solver.run_folder import METRICS, read_metrics
 from solver.settings import Settings
 from solver.training import start
 
@@ -69,6 +70,35 @@ def test_the_joint_and_the_changed_parameters_are_what_is_drawn(
     assert not torch.equal(heavy.x[1], nominal.x[1])
     labels = [axes.get_xlabel() for axes in value_and_policy(load_solution(run_copy), 0, heavy, title).axes]
     assert any("angle" in label for label in labels)
+
+
+def test_the_maps_show_value_and_every_input_where_they_are(tiny: Callable[..., Settings], tmp_path: Path) -> None:
+    start("double_pendulum", "fast", tiny(iterations=1), tmp_path, None, lambda _: None)
+    solution = load_solution(tmp_path)
+    x = torch.zeros(1, 4)
+    x[0, 1], x[0, 3] = 0.5, 8.0
+    result = rollouts(solution.game, controller(solution.game, solution.value), x, seconds=0.1)
+    value, gradient = solution.value(x)
+    u, _, _ = solution.game.respond(x, gradient)
+    shown = [axes.collections[0] for axes in value_and_policy(solution, 1, result, "").axes if axes.get_title()]
+    for mesh, expected in zip(shown, (value[0], u[0, 0], u[0, 1]), strict=True):
+        places = np.asarray(mesh.get_coordinates())
+        corners = (places[1:, 1:] + places[:-1, :-1]) / 2.0  # the middles of the cells
+        field = np.asarray(mesh.get_array()).reshape(corners.shape[:2])
+        distance = np.abs((corners - [0.5, 8.0]) / [np.pi, 20.0]).sum(-1)
+        i, j = np.unravel_index(distance.argmin(), distance.shape)
+        span = field.max() - field.min()
+        assert abs(field[i, j] - float(expected)) < 0.05 * span
+        assert abs(field[-1 - i, j] - field[i, j]) > 1e-6 * span  # no mirror would show the same
+    assert not np.array_equal(shown[1].get_array(), shown[2].get_array())
+
+
+def test_the_learning_curve_has_the_band_of_the_returns(run_copy: Path) -> None:
+    rows = [row for row in read_metrics(run_copy) if "return_mean" in row]
+    (axes, *_) = learning_curve(rows, "").axes
+    band = next(each for each in axes.collections if isinstance(each, PolyCollection)).get_paths()[0].vertices[:, 1]
+    assert band.min() == pytest.approx(min(row["return_mean"] - row["return_spread"] for row in rows))
+    assert band.max() == pytest.approx(max(row["return_mean"] + row["return_spread"] for row in rows))
 
 
 def test_coordinates_by_name(finished_run: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +13,10 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
+from matplotlib.collections import LineCollection, PolyCollection
 
+from modelgen.cli import main as modelgen_main
+from modelgen.modelfile import SHIPPED
 from solver.cli import main
 from solver.errors import SolverError
 from solver.evaluation import rollouts, sample_starts
@@ -32,6 +37,10 @@ from solver.robustness import (
     summarise,
     sweep,
 )
+from solver.robustness_plot import figure
+from solver.settings import Settings
+from solver.streams import EVALUATION_SEED
+from solver.training import start
 
 Capture = pytest.CaptureFixture[str]
 TrainTiny = Callable[..., None]
@@ -192,6 +201,92 @@ def test_a_label_says_all_but_the_seed(runs: list[Path], train_tiny: TrainTiny, 
     assert other == labels[0].replace("alpha_action=0.1", "alpha_action=0.07")
 
 
+def test_copies_and_runs_of_another_model_are_not_pooled(
+    runs: list[Path], tiny: Callable[..., Settings], tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(runs[0], tmp_path / "copy"))
+    with pytest.raises(SolverError, match=r"copy holds what .* holds"):
+        measure([runs[0], copy], [range_of_mass()], Trial(episodes=2))
+    text = (SHIPPED / "pendulum.py").read_text()
+    (tmp_path / "pendulum.py").write_text(text.replace('"mass", 1.0', '"mass", 1.2'))
+    generated = str(tmp_path / "generated")
+    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--directory", generated]) == 0
+    start("pendulum", "fast", tiny(iterations=1, holds=(1,)), tmp_path / "heavy", generated, lambda _: None)
+    with pytest.raises(SolverError, match="different artifacts of pendulum"):
+        measure([runs[0], tmp_path / "heavy"], [range_of_mass()], Trial(episodes=2))
+
+
+def test_noise_follows_the_seed(runs: list[Path]) -> None:
+    game, act, _ = load_controller(runs[0])
+    box = make_box(game, [range_of_mass()])
+    first, again, other = (sweep(game, act, box, Trial("harsh", ("noise",), 2, seed)) for seed in (5, 5, 6))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_the_command_has_the_seed_of_the_evaluations(runs: list[Path], tmp_path: Path) -> None:
+    words = [str(runs[0]), "--parameter", "mass", "--from", "0.9", "--to", "1.1", "--points", "2", "--episodes", "2"]
+    for seed, flag in ((EVALUATION_SEED, []), (7, ["--seed", "7"])):
+        assert main(["robustness", *words, *flag, "--out", str(tmp_path / "x")]) == 0
+        assert json.loads((tmp_path / "x.json").read_text())["seed"] == seed
+
+
+def test_the_interval_of_the_worst_case_is_that_of_the_minimum(runs: list[Path]) -> None:
+    """Two points that are worst in turns: the interval of either is no interval of the lower one."""
+    box = make_box(load_solution(runs[0]).game, [range_of_mass()])
+    samples = np.zeros((4, 4, 2, 3))
+    samples[:, 0] = np.array([[-40.0, -10.0], [-10.0, -40.0], [-40.0, -10.0], [-10.0, -40.0]])[:, :, None]
+    worst = summarise("x", ("a",) * 4, list(samples), box).worst["return_mean"].statistic
+    draws = np.array(list(itertools.product(range(4), repeat=4)))
+    lowest = samples[draws, 0].mean((1, 3)).min(1)  # every resample there is
+    assert worst.value == -25.0
+    assert (worst.low, worst.high) == pytest.approx(tuple(np.percentile(lowest, (2.5, 97.5))))
+    assert worst.high == -25.0  # no resample's lower point is above its middle
+
+
+def test_a_figure_draws_its_numbers(runs: list[Path]) -> None:
+    result = measure(runs, [range_of_mass(points=3)], Trial(episodes=3))
+    drawn = figure(result)
+    axis = result.axes[0]
+    for panel, quantity in zip(drawn.axes, ("return", "success_rate", "state_reward", "action_reward"), strict=True):
+        median = quantity if quantity == "success_rate" else f"{quantity}_50"
+        assert [line.get_xdata() for line in panel.lines[-1:]] == [[axis.nominal, axis.nominal]]
+        for line, group in zip(panel.lines, result.groups, strict=False):
+            assert list(line.get_xdata()) == list(axis.values)
+            assert list(line.get_ydata()) == group.statistics[median].value
+        bars = [each for each in panel.collections if isinstance(each, LineCollection)]
+        (segments,) = [each.get_segments() for each in bars]  # of the group of three
+        ends = zip(result.groups[0].statistics[median].low, result.groups[0].statistics[median].high, strict=True)
+        np.testing.assert_allclose([segment[:, 1] for segment in segments], list(ends))
+        bands = [each for each in panel.collections if isinstance(each, PolyCollection)]
+        assert len(bands) == (0 if quantity == "success_rate" else 2)
+        for band, group in zip(bands, result.groups, strict=False):
+            heights = band.get_paths()[0].vertices[:, 1]
+            for share, extreme in ((25, min), (75, max)):
+                assert extreme(heights) == pytest.approx(extreme(group.statistics[f"{quantity}_{share}"].value))
+
+
+def test_a_map_marks_the_lowest_and_the_nominal(runs: list[Path]) -> None:
+    result = measure([runs[0]], [range_of_mass(points=3), range_of_mass(0.8, 1.4, 4, "length")], Trial(episodes=2))
+    panels = [axes for axes in figure(result).axes if axes.get_title()]
+    for panel, name in zip(panels, ("return_50", "return_worst", "success_rate"), strict=True):
+        field = np.array(result.groups[0].statistics[name].value)
+        np.testing.assert_array_equal(panel.collections[0].get_array().reshape(4, 3), field.T)
+        i, j = np.unravel_index(field.argmin(), field.shape)
+        lowest, nominal = ([*line.get_xdata(), *line.get_ydata()] for line in panel.lines)
+        assert lowest == [result.axes[0].values[i], result.axes[1].values[j]]
+        assert nominal == [1.0, 1.0]
+
+
+def test_a_label_says_where_a_training_stopped(train_tiny: TrainTiny, tmp_path: Path) -> None:
+    def stop(_: dict[str, float]) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_tiny(tmp_path, report=stop, iterations=3, holds=(1,))
+    assert load_controller(tmp_path)[2].endswith("(after 1 of 3 iterations)")
+
+
 def range_of_mass(start: float = 0.5, end: float = 1.5, points: int = 2, name: str = "mass") -> Range:
     return Range(name, start, end, points, False)
 
@@ -224,6 +319,7 @@ def test_mistakes(runs: list[Path], tmp_path: Path, capsys: Capture, tiny_option
     assert "give one, or one each" in message(run, *mass, "--points", "3", "4")
     assert "--parameter stands twice" in message(run, *mass, "--parameter", "length")
     assert "give at least 1" in message(run, *mass, "--episodes", "0")
+    assert "at most 100000" in message(run, *mass, "--episodes", "100000000000")
     assert "add --plant harsh" in message(run, *mass, "--harsh", "noise")
     assert "not a run folder" in message(str(tmp_path), *mass)
     other = tmp_path / "cartpole"

@@ -9,9 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from solver.cli import COMMANDS, _options, main
+from solver.evaluation import rollouts, sample_starts, summary
+from solver.parameters import changed_parameters
+from solver.plants import make_plant
+from solver.plants.harsh import EFFECTS
+from solver.policy import load_controller
 from solver.run_folder import CHECKPOINT, RUN, load_checkpoint, load_run
+from solver.streams import EVALUATION_SEED
 
 Capture = pytest.CaptureFixture[str]
 
@@ -87,6 +94,26 @@ def test_evaluation_as_json(finished_run: Path, capsys: Capture) -> None:
     assert json.loads(capsys.readouterr().out) == content
     assert main([*words, "--seed", "1"]) == 0
     assert json.loads(capsys.readouterr().out)["return_mean"] != content["return_mean"]
+
+
+def test_evaluation_on_another_plant(finished_run: Path, capsys: Capture) -> None:
+    game, act, _ = load_controller(finished_run)
+    words = ["evaluate", str(finished_run), "--episodes", "4", "--set", "mass=1.3x", "--plant", "harsh", "--json"]
+    for flags, effects in ((["--harsh", "delay=2x"], ["delay=2x"]), ([], [*EFFECTS])):
+        assert main([*words, *flags]) == 0
+        content = json.loads(capsys.readouterr().out)
+        plant = make_plant("harsh", game, changed_parameters(game, ["mass=1.3x"]), effects, EVALUATION_SEED)
+        expected = summary(rollouts(game, act, sample_starts(game, 4, EVALUATION_SEED), plant))
+        assert content["harsh"] == effects
+        assert {name: content[name] for name in expected} == pytest.approx(expected)
+
+
+def test_rollouts_that_leave_all_bounds_are_no_result(
+    finished_run: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("solver.game.Game.hold", lambda _, x, *__: torch.full_like(x, torch.nan))
+    for flags in ([], ["--json"]):
+        assert "left all bounds" in fails(["evaluate", str(finished_run), "--episodes", "2", *flags], capsys)
 
 
 def test_a_wall_of_the_simulation_is_named(finished_run: Path, capsys: Capture) -> None:

@@ -13,7 +13,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation import rollouts, sample_starts
 from solver.game import Game
-from solver.plants import make_plant
+from solver.plants import make_plant, mujoco
 from solver.plants.plant import Nominal
 
 Load = Callable[[str], CompiledRobot]
@@ -53,6 +53,33 @@ def test_an_mjcf_file_of_ones_own(game: Callable[[str], Game], tmp_path: Path, m
     (tmp_path / "models" / "pendulum.xml").write_text((ASSETS / "pendulum.xml").read_text().replace("rod", "stick"))
     with pytest.raises(SolverError, match="different names"):
         make_plant("mujoco", game("pendulum")).begin(torch.zeros(1, 2))
+
+
+def test_a_simulation_that_blows_up_is_no_success(
+    game: Callable[[str], Game], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """MuJoCo puts it back to upright and at rest, which would be the best of all rollouts."""
+    pytest.importorskip("mujoco")
+    monkeypatch.chdir(tmp_path)
+    g = game("furuta")
+    theta = g.theta.repeat(4, 1)
+    theta[2:, g.robot.parameter_names.index("arm_damping")] = 1.0
+    result = rollouts(g, feedback(g), sample_starts(g, 4, 0), make_plant("mujoco", g, theta), seconds=0.4)
+    assert torch.isfinite(result.returns).tolist() == [True, True, False, False]
+    assert not result.success[2:].any()
+    assert capfd.readouterr() == ("", "")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_parameter_without_a_place_in_the_file_is_refused(
+    game: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("mujoco")
+    g = game("pendulum")
+    monkeypatch.setitem(mujoco.PARAMETERS, "pendulum", lambda model, p: mujoco._mass(model, "rod", p["mass"], 0.5, 0.1))
+    make_plant("mujoco", g, torch.tensor([1.3, 1.0])).begin(torch.zeros(1, 2))
+    with pytest.raises(SolverError, match="where length stands in the MJCF file of pendulum is not known"):
+        make_plant("mujoco", g, torch.tensor([1.0, 1.3])).begin(torch.zeros(1, 2))
 
 
 def test_mujoco_takes_the_threads_that_torch_has(game: Callable[[str], Game]) -> None:
