@@ -130,3 +130,14 @@ def finished_run(train_tiny: Callable[..., None], tmp_path_factory: pytest.TempP
 def run_copy(finished_run: Path, tmp_path: Path) -> Path:
     """A copy of the tiny run that a test may damage."""
     return Path(shutil.copytree(finished_run, tmp_path / "run"))
+
+
+@pytest.fixture(scope="session")
+def runs(train_tiny: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three seeds of rfvi and one run of cfvi; tests must not change them."""
+    parent = tmp_path_factory.mktemp("robustness")
+    folders = [parent / name for name in ("a", "b", "c", "d")]
+    for seed, folder in enumerate(folders[:3]):
+        train_tiny(folder, seed=seed, iterations=1, holds=(1,))
+    train_tiny(folders[3], algorithm="cfvi", iterations=1, holds=(1,))
+    return folders

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
-from matplotlib.collections import LineCollection, PolyCollection
 
 from modelgen.cli import main as modelgen_main
 from modelgen.modelfile import SHIPPED
@@ -37,24 +36,12 @@ from solver.robustness import (
     summarise,
     sweep,
 )
-from solver.robustness_plot import figure
 from solver.settings import Settings
 from solver.streams import EVALUATION_SEED
 from solver.training import start
 
 Capture = pytest.CaptureFixture[str]
 TrainTiny = Callable[..., None]
-
-
-@pytest.fixture(scope="module")
-def runs(train_tiny: TrainTiny, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Three seeds of rfvi and one run of cfvi."""
-    parent = tmp_path_factory.mktemp("robustness")
-    folders = [parent / name for name in ("a", "b", "c", "d")]
-    for seed, folder in enumerate(folders[:3]):
-        train_tiny(folder, seed=seed, iterations=1, holds=(1,))
-    train_tiny(folders[3], algorithm="cfvi", iterations=1, holds=(1,))
-    return folders
 
 
 def draws(runs: int, points: int = 3, episodes: int = 7) -> np.ndarray:
@@ -242,40 +229,6 @@ def test_the_interval_of_the_worst_case_is_that_of_the_minimum(runs: list[Path])
     assert worst.value == -25.0
     assert (worst.low, worst.high) == pytest.approx(tuple(np.percentile(lowest, (2.5, 97.5))))
     assert worst.high == -25.0  # no resample's lower point is above its middle
-
-
-def test_a_figure_draws_its_numbers(runs: list[Path]) -> None:
-    result = measure(runs, [range_of_mass(points=3)], Trial(episodes=3))
-    drawn = figure(result)
-    axis = result.axes[0]
-    for panel, quantity in zip(drawn.axes, ("return", "success_rate", "state_reward", "action_reward"), strict=True):
-        median = quantity if quantity == "success_rate" else f"{quantity}_50"
-        assert [line.get_xdata() for line in panel.lines[-1:]] == [[axis.nominal, axis.nominal]]
-        for line, group in zip(panel.lines, result.groups, strict=False):
-            assert list(line.get_xdata()) == list(axis.values)
-            assert list(line.get_ydata()) == group.statistics[median].value
-        bars = [each for each in panel.collections if isinstance(each, LineCollection)]
-        (segments,) = [each.get_segments() for each in bars]  # of the group of three
-        ends = zip(result.groups[0].statistics[median].low, result.groups[0].statistics[median].high, strict=True)
-        np.testing.assert_allclose([segment[:, 1] for segment in segments], list(ends))
-        bands = [each for each in panel.collections if isinstance(each, PolyCollection)]
-        assert len(bands) == (0 if quantity == "success_rate" else 2)
-        for band, group in zip(bands, result.groups, strict=False):
-            heights = band.get_paths()[0].vertices[:, 1]
-            for share, extreme in ((25, min), (75, max)):
-                assert extreme(heights) == pytest.approx(extreme(group.statistics[f"{quantity}_{share}"].value))
-
-
-def test_a_map_marks_the_lowest_and_the_nominal(runs: list[Path]) -> None:
-    result = measure([runs[0]], [range_of_mass(points=3), range_of_mass(0.8, 1.4, 4, "length")], Trial(episodes=2))
-    panels = [axes for axes in figure(result).axes if axes.get_title()]
-    for panel, name in zip(panels, ("return_50", "return_worst", "success_rate"), strict=True):
-        field = np.array(result.groups[0].statistics[name].value)
-        np.testing.assert_array_equal(panel.collections[0].get_array().reshape(4, 3), field.T)
-        i, j = np.unravel_index(field.argmin(), field.shape)
-        lowest, nominal = ([*line.get_xdata(), *line.get_ydata()] for line in panel.lines)
-        assert lowest == [result.axes[0].values[i], result.axes[1].values[j]]
-        assert nominal == [1.0, 1.0]
 
 
 def test_a_label_says_where_a_training_stopped(train_tiny: TrainTiny, tmp_path: Path) -> None:
