@@ -100,14 +100,13 @@ def _names(joints: Iterable[str], links: Iterable[str]) -> Names:
     """Identifiers by ("joint" or "link", name); no two alike, not even with what is added to them."""
     result: Names = {}
     used: set[str] = set(TAKEN)
-    for key in [*(("joint", each) for each in joints), *(("link", each) for each in links)]:
-        kind, name = key
+    for kind, name in [*(("joint", each) for each in joints), *(("link", each) for each in links)]:
         plain = re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "part"
         plain = plain if plain[0].isalpha() else f"part_{plain}"
         while iskeyword(plain) or used & set(made := [plain, *(f"{plain}_{word}" for word in ADDED)]):
             plain += f"_{kind}"
         used.update(made)
-        result[key] = plain
+        result[kind, name] = plain
     return result
 
 
