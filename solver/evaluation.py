@@ -89,11 +89,10 @@ def succeeded(game: Game, x: Tensor) -> Tensor:
 
     A robot without continuous joints succeeds when every state is within 5 % of its limit from the target.
     """
-    target = torch.tensor(game.robot.metadata.task.target, device=x.device)
-    error = (x - target).abs()
+    error = (x - game.target).abs()
     if not game.continuous:
         return (error <= SUCCESS_POSITION * game.state_limits).all(1)
-    rates = (game.rates(x) - game.rates(target[None])).abs()
+    rates = (game.rates(x) - game.rates(game.target[None])).abs()
     angles = torch.minimum(error, 2.0 * math.pi - error)[:, game.continuous]
     return (angles < SUCCESS_ANGLE).all(1) & (rates < SUCCESS_RATE).all(1)
 

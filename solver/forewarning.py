@@ -132,6 +132,6 @@ def _unstable_directions(game: Game, settings: Settings) -> list[str]:
 
 def _linearised(game: Game) -> tuple[Array, Array]:
     """A (n, n) and B (n, m) at the target with no input."""
-    target = torch.tensor([game.robot.metadata.task.target])
-    _, b, da_dx, _, _, _ = (torch.as_tensor(entry).double().numpy() for entry in game.robot.jacobians(target))
+    found = game.robot.jacobians(game.target[None])
+    _, b, da_dx, _, _, _ = (torch.as_tensor(entry).double().numpy() for entry in found)
     return da_dx[0], b[0]

@@ -92,6 +92,7 @@ class Game:
         self.clipped = torch.tensor([not s.continuous for s in robot.metadata.states], device=device)
         self.theta, self.theta_bounds = tensor(robot.nominal_parameters), tensor(robot.parameter_bounds)
         self.spread = radii.parameters * self.theta.abs()
+        self.target = tensor(task.target)
         self.control_step = 1.0 / task.control_rate
         self.substeps = task.simulation_rate // task.control_rate
         self.discount_rate = -math.log(task.weight_at_horizon) / task.horizon

@@ -77,7 +77,7 @@ def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result
         np.linspace(-states[i].limit, states[i].limit, GRID),
         np.linspace(-states[j].limit, states[j].limit, GRID),
     )
-    x = torch.tensor(game.robot.metadata.task.target).repeat(GRID * GRID, 1)
+    x = game.target.repeat(GRID * GRID, 1)
     x[:, i] = torch.from_numpy(horizontal.ravel()).float()
     x[:, j] = torch.from_numpy(vertical.ravel()).float()
     value, costate = solution.value(x)

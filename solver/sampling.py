@@ -1,13 +1,14 @@
 """Where the states of an iteration come from: the whole domain, the task's starts and target, the robot's rollouts.
 
 Uniform states are the paper's dynamic programming (DP). Real-time dynamic programming (RTDP) draws from a first-in
-first-out buffer that every iteration feeds with fresh rollouts of the current policy, disturbed so that it explores.
-Any mixture is allowed: `Settings.start_share`, `target_share` and `on_policy_share`.
+first-out buffer that every iteration feeds with fresh rollouts of the current policy: under noise, so that it explores,
+and against the adversaries. Any mixture is allowed: `Settings.start_share`, `target_share` and `on_policy_share`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from solver.evaluation import Controller, rollouts
 from solver.game import Game
 from solver.settings import Settings
 
+Play = Callable[[Tensor], Tensor]
 NOISE_SECONDS = 0.1  # correlation time of the exploration noise: white noise would cancel itself within a swing
 
 
@@ -27,8 +29,9 @@ class StateSource:
         self.game, self.settings = game, settings
         self.visited = game.state_limits.new_empty(0, len(game.state_limits))
 
-    def draw(self, act: Controller, generator: torch.Generator) -> Tensor:
-        """States (N, n). With an on-policy share, first feeds the buffer with rollouts of `act` under noise."""
+    def draw(self, act: Controller, generator: torch.Generator, play: Play | None = None) -> Tensor:
+        """States (N, n). With an on-policy share, first feeds the buffer with rollouts of `act` under noise and of
+        `play`, from starts (N, n) to states (T, N, n)."""
         s = self.settings
         shares = (s.on_policy_share, s.start_share, s.target_share)
         own, at_start, at_target = (round(share * s.states) for share in shares)
@@ -38,7 +41,7 @@ class StateSource:
         parts.append(self._near_starts(at_start, generator))
         parts.append(self._near_target(at_target, generator))
         if own > 0:
-            self._explore(act, generator)
+            self._explore(act, generator, play)
             index = torch.randint(len(self.visited), (own,), generator=generator, device=generator.device)
             parts.append(self._scattered(self.visited[index], s.on_policy_spread, generator))
         return torch.cat(parts)
@@ -51,8 +54,7 @@ class StateSource:
 
     def _near_target(self, size: int, generator: torch.Generator) -> Tensor:
         """States around the target: V is steepest there."""
-        target = torch.tensor(self.game.robot.metadata.task.target, device=self.game.state_limits.device)
-        return self._scattered(target.expand(size, -1), self.settings.target_spread, generator)
+        return self._scattered(self.game.target.expand(size, -1), self.settings.target_spread, generator)
 
     def _scattered(self, x: Tensor, spread: float, generator: torch.Generator) -> Tensor:
         """x (N, n) and a Gaussian at every scale up to the spread."""
@@ -62,12 +64,17 @@ class StateSource:
         scale = torch.rand((len(x), 1), generator=generator, device=generator.device)
         return self.game.confine(x + spread * scale * self.game.state_limits * draw)
 
-    def _explore(self, act: Controller, generator: torch.Generator) -> None:
+    def _explore(self, act: Controller, generator: torch.Generator, play: Play | None) -> None:
         """Append the states of fresh rollouts from the starts; the oldest leave the buffer."""
-        starts = self.game.sample_starts(self.settings.rollouts, generator)
-        noisy = disturbed(act, self.game, self.settings.exploration_noise, generator)
-        states = rollouts(self.game, noisy, starts).x.reshape(-1, starts.shape[1])
-        self.visited = torch.cat([self.visited, states])[-self.settings.buffer :].clone()  # a view would be saved whole
+        s, size = self.settings, self.visited.shape[1]
+        starts = self.game.sample_starts(s.rollouts, generator)
+        played = round(s.adversarial_share * s.rollouts) if play else 0
+        noisy = disturbed(act, self.game, s.exploration_noise, generator)
+        parts = [rollouts(self.game, noisy, starts[played:]).x]
+        if play and played:
+            parts.append(play(starts[:played]))
+        states = torch.cat([self.visited, *(part.reshape(-1, size) for part in parts)])
+        self.visited = states[-s.buffer :].clone()  # a view would be saved whole
 
     def restore(self, visited: Tensor) -> None:
         """Put a checkpoint's buffer back; SolverError for one of another robot."""

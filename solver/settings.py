@@ -20,7 +20,10 @@ CHOICES = {"algorithm": get_args(Algorithm), "device": get_args(Device), "modula
 SHARES = ("start_share", "target_share", "on_policy_share")  # of the states; the rest is uniform
 
 #: What the adversary is like: without effect on cFVI, which has none.
-ADVERSARY = ("alpha_state", "alpha_action", "alpha_observation", "alpha_parameters", "adversary_ramp", "modulation")
+ADVERSARY = (
+    *("alpha_state", "alpha_action", "alpha_observation", "alpha_parameters"),
+    *("adversary_ramp", "modulation", "relative_values", "adversarial_share"),
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,9 @@ class Settings:
     """States the buffer holds; the oldest leave first."""
     exploration_noise: float = 0.2
     """Standard deviation of the noise on the inputs of these rollouts, as a share of the input limits."""
+    adversarial_share: float = 0.0
+    """Share of these rollouts in which the adversaries play in place of the noise, once there are any: they keep the
+    robot where it never comes by itself."""
     epochs: int = 20
     """Passes over the states per iteration."""
     minibatch: int = 512
@@ -107,6 +113,9 @@ class Settings:
     the full adversary from the first iteration."""
     modulation: Modulation = "wiener"
     """Radii of the first three adversaries: modulated by a Wiener process (the authors') or fixed."""
+    relative_values: bool = False
+    """Take off all value targets what the adversary costs at the task's target itself, where the networks are zero:
+    relative value iteration."""
     evaluate_every: int = 5
     """Iterations between evaluations by rollouts; the last iteration is always evaluated."""
     episodes: int = 100
@@ -140,7 +149,7 @@ class Settings:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a value in [0, 1)")
         if self.trace_floor == 0.0:
             raise SolverError("setting trace_floor is 0, a target without end; give for example 1e-4")
-        for name in SHARES:
+        for name in (*SHARES, "adversarial_share"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a share in [0, 1]")
         if sum(getattr(self, name) for name in SHARES) > 1.0:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from solver.errors import DivergenceError, SolverError
 from solver.evaluation import controller, rollouts, sample_starts, summary
 from solver.fitting import Fit, fit_ensemble, make_optimiser
 from solver.game import NO_ADVERSARY, Game
+from solver.play import play
 from solver.robots import load_robot, require_same_artifact
 from solver.run_folder import (
     MetricsLog,
@@ -39,7 +41,7 @@ from solver.serial import serial_torch
 from solver.settings import Settings
 from solver.streams import EVALUATION_SEED, Purpose, stream
 from solver.value_function import FrozenValue
-from solver.value_target import value_targets
+from solver.value_target import Trace, value_at_target, value_targets
 
 Report = Callable[[dict[str, float]], None]
 
@@ -72,13 +74,8 @@ class Trainer:
     def step(self, workers: ThreadPoolExecutor) -> dict[str, float]:
         """One iteration; returns its metrics. DivergenceError when targets or weights left all bounds."""
         s, k = self.settings, self.iteration
-        started = time.perf_counter()
-        generator = torch.Generator(device=s.device).manual_seed(stream(s.seed, k, Purpose.STATES))
-        value, trace = FrozenValue(self.ensemble), s.trace(k)
-        x = self.source.draw(controller(self.nominal, value), generator)
-        game = Game(self.robot, s.radii(k), s.device, s.limit_cost)
-        seed = stream(s.seed, k, Purpose.ADVERSARY)
-        target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
+        started, trace = time.perf_counter(), s.trace(k)
+        x, target, at_target = self._targets(trace, workers)
         self._check(target)
         targets_made = time.perf_counter()
         if not s.keep_optimiser:
@@ -107,9 +104,25 @@ class Trainer:
             "steps": float(trace.steps),
             "adversary": s.adversary_share(k),
             "value_error": loss,
+            "value_at_target": at_target,
             "target_mean": float(target.mean()),
             "target_worst": float(target.min()),
         }
+
+    def _targets(self, trace: Trace, workers: ThreadPoolExecutor) -> tuple[Tensor, Tensor, float]:
+        """States (N, n) of this iteration, their targets (N,), and what these were lessened by: the target state's."""
+        s, k = self.settings, self.iteration
+        generator = torch.Generator(device=s.device).manual_seed(stream(s.seed, k, Purpose.STATES))
+        value, game = FrozenValue(self.ensemble), Game(self.robot, s.radii(k), s.device, s.limit_cost)
+        adversary = game.radii != NO_ADVERSARY
+        against = partial(play, game, value, trace=trace, modulation=s.modulation, generator=generator)
+        x = self.source.draw(controller(self.nominal, value), generator, against if adversary else None)
+        seed = stream(s.seed, k, Purpose.ADVERSARY)
+        target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
+        if not (s.relative_values and adversary):
+            return x, target, 0.0
+        at_target = value_at_target(value, game, trace, s.modulation, seed)
+        return x, target.sub_(at_target).clamp_(max=0.0), at_target
 
     def evaluate(self) -> dict[str, float]:
         """Rollouts of the present policy on the nominal robot from the task's starts."""

@@ -102,3 +102,21 @@ def test_exploration_noise_has_its_deviation_and_correlation(load: Load) -> None
 def test_a_buffer_of_another_robot_is_refused(load: Load) -> None:
     with pytest.raises(SolverError, match=r"buffer has shape \(5, 4\); give \(N, 2\)"):
         source(load).restore(torch.zeros(5, 4))
+
+
+def test_the_game_feeds_its_share_of_the_rollouts(load: Load) -> None:
+    """Of four rollouts one is of the game: its states, as they are, and three times 626 of the policy's own."""
+    own = source(load, start_share=0.0, on_policy_share=1.0, adversarial_share=0.25, exploration_noise=0.0)
+    given: list[Tensor] = []
+
+    def play(starts: Tensor) -> Tensor:
+        given.append(starts)
+        return torch.full((10, len(starts), 2), 7.0)
+
+    own.draw(idle, torch.Generator().manual_seed(0), play)
+    assert [len(starts) for starts in given] == [1]
+    assert given[0][0, 0].abs() > 2.8
+    assert len(own.visited) == 3 * 626 + 10
+    assert (own.visited == 7.0).all(1).sum() == 10
+    own.draw(idle, torch.Generator().manual_seed(1))
+    assert len(own.visited) == 3 * 626 + 10 + 4 * 626

@@ -76,6 +76,24 @@ def test_each_adversary_lowers_the_targets(load: Callable[[str], CompiledRobot],
         assert target_mean(**{name: radius}) < nominal, name
 
 
+def test_relative_values_take_off_what_the_target_itself_is_worth(
+    load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings]
+) -> None:
+    def step(relative: bool, **changes: Any) -> dict[str, float]:
+        settings = tiny(states=2000, iterations=1, relative_values=relative, **changes)
+        trainer = Trainer(load("pendulum"), settings)
+        with workers_of(settings) as workers:
+            return trainer.step(workers)
+
+    whole, relative = step(False, alpha_state=2.0), step(True, alpha_state=2.0)
+    assert relative["value_at_target"] < -0.01
+    assert whole["value_at_target"] == 0.0
+    assert relative["target_worst"] == pytest.approx(whole["target_worst"] - relative["value_at_target"], rel=1e-5)
+    assert relative["target_mean"] == pytest.approx(whole["target_mean"] - relative["value_at_target"], rel=0.02)
+    with_it, without = (step(relative, algorithm="cfvi") for relative in (True, False))
+    assert {k: v for k, v in with_it.items() if k not in TIMES} == {k: v for k, v in without.items() if k not in TIMES}
+
+
 @pytest.mark.parametrize("changes", [{}, {"threads": 3}])
 def test_same_seed_gives_the_same_bits(
     train_tiny: TrainTiny, finished_run: Path, tmp_path: Path, changes: dict[str, int]

@@ -1,0 +1,29 @@
+"""Rollouts of the game: the closed-form policy against the closed-form adversaries."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from solver.game import Game, Modulation
+from solver.value_function import FrozenValue
+from solver.value_target import Trace
+
+
+@torch.no_grad()
+def play(
+    game: Game, value: FrozenValue, x: Tensor, trace: Trace, modulation: str, generator: torch.Generator
+) -> Tensor:
+    """States (T, N, n) that both players drive the robot to from x (N, n), at the ends of the horizon's T value steps.
+
+    The modulation of the radii starts anew after every look-ahead, as it does in every target.
+    """
+    step = trace.periods * game.control_step
+    shape = (len(x), x.shape[1], len(game.input_limits))
+    states = []
+    for k in range(round(game.robot.metadata.task.horizon / step)):
+        if k % trace.steps == 0:
+            radius = Modulation(game.radii, modulation, step, shape, generator)
+        x, _ = game.advance(x, game.move(x, value(x)[1], radius), trace.periods)
+        states.append(x)
+    return torch.stack(states)
