@@ -41,7 +41,7 @@ from solver.serial import serial_torch
 from solver.settings import Settings
 from solver.streams import EVALUATION_SEED, Purpose, stream
 from solver.value_function import FrozenValue
-from solver.value_target import Trace, value_at_target, value_targets
+from solver.value_target import Trace, value_targets
 
 Report = Callable[[dict[str, float]], None]
 
@@ -75,7 +75,7 @@ class Trainer:
         """One iteration; returns its metrics. DivergenceError when targets or weights left all bounds."""
         s, k = self.settings, self.iteration
         started, trace = time.perf_counter(), s.trace(k)
-        x, target, at_target = self._targets(trace, workers)
+        x, target, best = self._targets(trace, workers)
         self._check(target)
         targets_made = time.perf_counter()
         if not s.keep_optimiser:
@@ -104,13 +104,13 @@ class Trainer:
             "steps": float(trace.steps),
             "adversary": s.adversary_share(k),
             "value_error": loss,
-            "value_at_target": at_target,
+            "target_best": best,
             "target_mean": float(target.mean()),
             "target_worst": float(target.min()),
         }
 
     def _targets(self, trace: Trace, workers: ThreadPoolExecutor) -> tuple[Tensor, Tensor, float]:
-        """States (N, n) of this iteration, their targets (N,), and what these were lessened by: the target state's."""
+        """States (N, n) of this iteration, their targets (N,), and the best of them, if they are relative to it."""
         s, k = self.settings, self.iteration
         generator = torch.Generator(device=s.device).manual_seed(stream(s.seed, k, Purpose.STATES))
         value, game = FrozenValue(self.ensemble), Game(self.robot, s.radii(k), s.device, s.limit_cost)
@@ -119,10 +119,8 @@ class Trainer:
         x = self.source.draw(controller(self.nominal, value), generator, against if adversary else None)
         seed = stream(s.seed, k, Purpose.ADVERSARY)
         target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
-        if not (s.relative_values and adversary):
-            return x, target, 0.0
-        at_target = value_at_target(value, game, trace, s.modulation, seed)
-        return x, target.sub_(at_target).clamp_(max=0.0), at_target
+        best = float(target.max()) if s.relative_values and s.algorithm == "rfvi" else 0.0
+        return x, target.sub_(best), best
 
     def evaluate(self) -> dict[str, float]:
         """Rollouts of the present policy on the nominal robot from the task's starts."""

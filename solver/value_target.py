@@ -3,11 +3,6 @@
 V_tar = sum_{n=1}^{N-1} (1 - lambda) lambda^(n-1) R_n + lambda^(N-1) R_N, where R_n is the discounted reward of n steps
 plus the discounted V^k at their end, each clamped to <= 0 (paper, section III-C). Chunks of states are independent and
 small enough to stay in cache; a pool of threads works through them, each thread with serial kernels.
-
-The networks are zero at the task's target. The value there is not where an adversary never lets the robot rest: it is
-the steady cost rate over the discount rate. Targets can be taken relative to that of the target state (relative value
-iteration: White, 1963; Puterman, Markov Decision Processes, section 8.5.5), which neither player notices, since both
-follow the gradient alone.
 """
 
 from __future__ import annotations
@@ -22,10 +17,6 @@ from torch import Tensor
 
 from solver.game import Game, Modulation
 from solver.value_function import FrozenValue
-
-#: Rollouts from the target state that its own value is the mean of, and how far from it they begin, in shares of the
-#: state limits: at the target itself the gradient is zero and no adversary moves.
-ROLLOUTS, OFF_TARGET = 256, 1e-6
 
 
 @dataclass(frozen=True)
@@ -88,11 +79,3 @@ def value_targets(
         return chunk_targets(part[1], value, game, trace, modulation, seed + part[0])
 
     return torch.cat(list(workers.map(work, enumerate(torch.split(x, chunk)))))
-
-
-def value_at_target(value: FrozenValue, game: Game, trace: Trace, modulation: str, seed: int) -> float:
-    """The value target of the task's target state, as a mean over rollouts."""
-    generator = torch.Generator(device=game.target.device).manual_seed(seed)
-    off = torch.randn(ROLLOUTS, len(game.target), generator=generator, device=game.target.device)
-    x = game.confine(game.target + OFF_TARGET * game.state_limits * off)
-    return float(chunk_targets(x, value, game, trace, modulation, seed + 1).mean())

@@ -50,7 +50,7 @@ def test_every_step_is_the_games(load: Load) -> None:
 
 
 def test_the_modulation_starts_anew_with_every_look_ahead(load: Load) -> None:
-    """By hand with the same draws: the first step after the look-ahead moves by its own draw, not by the walk so far."""
+    """By hand with the same draws: the first step after a look-ahead moves by its own draw, not by the walk."""
     game, trace = Game(load("pendulum"), Radii(0.0, 0.5, 0.0, 0.0)), Trace(0.9, 0.1, 1)
     x = starts(game)[:, :2].clone()
     played = play(game, Bowl(), x.clone(), trace, "wiener", torch.Generator().manual_seed(8))  # type: ignore[arg-type]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 
@@ -16,20 +14,16 @@ from solver.streams import EVALUATION_SEED
 from solver.training import Trainer, workers_of
 from solver.value_function import FrozenValue
 
-MODEL_ADVERSARY = {"alpha_state": 0.0, "alpha_action": 0.0, "alpha_observation": 0.0, "alpha_parameters": 0.1}
 
-
-@pytest.mark.parametrize(
-    "changes", [{"algorithm": "cfvi"}, {"algorithm": "rfvi", **MODEL_ADVERSARY}], ids=["cfvi", "rfvi"]
-)
-def test_trained_value_and_policy_against_the_grid(changes: dict[str, Any]) -> None:
+@pytest.mark.parametrize("algorithm", ["cfvi", "rfvi"])
+def test_trained_value_and_policy_against_the_grid(algorithm: str) -> None:
     """Relative L1 error of V over the state domain below 3 %; the policy's return within 2 % of the grid policy's.
 
-    Against the model adversary alone: with energy-bounded ones the exact V is negative at the target, where the
-    network is zero.
+    rFVI against all four stationary adversaries of the preset. The exact V is then -3.7 at the target, and the learned
+    one is relative to it.
     """
     robot, iterations = load_robot("pendulum", "cpu", None), 24
-    settings = make_settings("fast", robot, iterations=iterations, **changes)
+    settings = make_settings("fast", robot, algorithm=algorithm, iterations=iterations)
     trainer = Trainer(robot, settings)
     with workers_of(settings) as workers:
         for _ in range(iterations):
@@ -37,7 +31,7 @@ def test_trained_value_and_policy_against_the_grid(changes: dict[str, Any]) -> N
     learned, nominal = FrozenValue(trainer.ensemble), Game(robot, NO_ADVERSARY)
     exact = solve(Game(robot, settings.radii(iterations)), (101, 101), seconds=10.0)
     x = torch.cartesian_prod(exact.axes[0][:-1], exact.axes[1]).float()
-    at_nodes = exact.nodes[0, :-1].reshape(-1).float()
+    at_nodes = exact.nodes[0, :-1].reshape(-1).float() - exact(nominal.target[None])[0]
     assert float((learned(x)[0] - at_nodes).abs().mean() / at_nodes.abs().mean()) < 0.03
     starts = sample_starts(nominal, 100, EVALUATION_SEED)
     policies = [controller(nominal, value) for value in (learned, exact)]

@@ -14,7 +14,7 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 from solver.game import NO_ADVERSARY, Game, Modulation, Radii
 from solver.value_function import Ensemble, FrozenValue
-from solver.value_target import Trace, chunk_targets, value_at_target, value_targets
+from solver.value_target import Trace, chunk_targets, value_targets
 
 Load = Callable[[str], CompiledRobot]
 RADII = Radii(0.05, 0.3, 0.05, 0.15)
@@ -140,27 +140,3 @@ def test_chunks_draw_their_own_modulation(load: Load) -> None:
         other = value_targets(x, value, game, trace, "wiener", 1000, 20, workers)
     assert len(target.unique()) > 30
     assert not torch.equal(target, other)
-
-
-class Bowl:
-    """V = -|x|^2."""
-
-    def workspace(self, size: int) -> None:
-        """None are needed."""
-
-    def __call__(self, x: Tensor, _space: None = None) -> tuple[Tensor, Tensor]:
-        """V and its gradient."""
-        return -(x * x).sum(1), -2.0 * x
-
-
-@pytest.mark.parametrize(("modulation", "mean_square"), [("stationary", 0.008**2), ("wiener", 2 * 0.008 / 1.96**2)])
-def test_the_target_state_is_worth_where_the_adversary_throws_it(
-    load: Load, modulation: str, mean_square: float
-) -> None:
-    """In one step the state adversary moves the robot from the target, where all else is at rest, to its radius."""
-    game = Game(load("pendulum"), Radii(0.5, 0.0, 0.0, 0.0))
-    found = value_at_target(Bowl(), game, Trace(0.0, 0.1, 1), modulation, 0)  # type: ignore[arg-type]
-    expected = -(0.65 ** (0.008 / 5.0)) * 0.5**2 * mean_square
-    assert found == pytest.approx(expected, rel=0.01 if modulation == "stationary" else 0.2)
-    calm = Game(load("pendulum"), NO_ADVERSARY)
-    assert value_at_target(Bowl(), calm, Trace(0.0, 0.1, 1), modulation, 0) == pytest.approx(0.0, abs=1e-9)  # type: ignore[arg-type]
