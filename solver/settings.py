@@ -114,8 +114,9 @@ class Settings:
     modulation: Modulation = "wiener"
     """Radii of the first three adversaries: modulated by a Wiener process (the authors') or fixed."""
     relative_values: bool = False
-    """rfvi takes the best value target of an iteration off all of them (relative value iteration): the networks are zero
-    at the task's target, V is not where an adversary never lets the robot rest, and no player sees the difference."""
+    """Once there is an adversary, take the best value target of an iteration off all of them (relative value
+    iteration): the networks are zero at the task's target, V is not where the robot never rests, and no player sees
+    the difference."""
     evaluate_every: int = 5
     """Iterations between evaluations by rollouts; the last iteration is always evaluated."""
     episodes: int = 100

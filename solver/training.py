@@ -119,7 +119,7 @@ class Trainer:
         x = self.source.draw(controller(self.nominal, value), generator, against if adversary else None)
         seed = stream(s.seed, k, Purpose.ADVERSARY)
         target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
-        best = float(target.max()) if s.relative_values and s.algorithm == "rfvi" else 0.0
+        best = float(target.max()) if s.relative_values and adversary else 0.0
         return x, target.sub_(best), best
 
     def evaluate(self) -> dict[str, float]:
