@@ -60,14 +60,13 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
         "trace_floor": 0.05 if simple else 0.01,
         "holds": (hold, hold, hold, max(1, hold // 2)),
         "modulation": "stationary",
-        "relative_values": True,
         "alpha_observation": 0.001,
     }
     if simple:
         radii = {"alpha_state": 0.04, "alpha_action": round(0.185 * weakest, 9), "alpha_parameters": 0.025}
         return {**common, **radii, "adversary_ramp": (0.3, 0.6), "states": 10240}
     radii = {"alpha_state": 0.002, "alpha_action": round(0.03 * weakest, 9), "alpha_parameters": 0.03}
-    shares = {"on_policy_share": 0.3, "adversarial_share": 0.5}
+    shares = {"on_policy_share": 0.3}
     if 2 * len(metadata.inputs) >= len(metadata.states):
         shares |= {"target_share": 0.05, "limit_cost": 3.0}
     sizes = {"states": 15360, "learning_rate": 2e-3, "rate_scale": 4.0}

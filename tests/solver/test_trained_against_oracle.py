@@ -23,7 +23,7 @@ def test_trained_value_and_policy_against_the_grid(algorithm: str) -> None:
     one is relative to it.
     """
     robot, iterations = load_robot("pendulum", "cpu", None), 24
-    settings = make_settings("fast", robot, algorithm=algorithm, iterations=iterations)
+    settings = make_settings("fast", robot, algorithm=algorithm, iterations=iterations, relative_values=True)
     trainer = Trainer(robot, settings)
     with workers_of(settings) as workers:
         for _ in range(iterations):
