@@ -17,6 +17,7 @@ from solver.game import NO_ADVERSARY, Game
 from solver.presets import make_settings
 from solver.robots import load_robot, require_same_artifact
 from solver.run_folder import BASELINE, Run, load_checkpoint, load_run
+from solver.sampled import sampled_controller
 from solver.settings import ADVERSARY
 from solver.value_function import FrozenValue
 
@@ -53,8 +54,12 @@ def load_solution(folder: str | Path, generated: str | None = None) -> Solution:
     return Solution(run, Game(robot, NO_ADVERSARY), FrozenValue(ensemble), checkpoint["iteration"])
 
 
-def load_controller(folder: str | Path, generated: str | None = None) -> tuple[Game, Controller, str]:
+def load_controller(
+    folder: str | Path, generated: str | None = None, sampled: bool = False
+) -> tuple[Game, Controller, str]:
     """Whatever a run folder holds as something to roll out: the nominal game, the controller, and a label.
+
+    sampled: the policy of `solver.sampled` and not the closed form; SolverError for a baseline, which has no V.
 
     The label says all that was chosen but the seed, and where the training stopped before its end: runs that differ by
     their seeds only have the same. A folder with
@@ -64,12 +69,22 @@ def load_controller(folder: str | Path, generated: str | None = None) -> tuple[G
     if (Path(folder) / BASELINE).is_file():
         from solver.baselines import runs  # needs Stable-Baselines3
 
+        if sampled:
+            raise SolverError(
+                f"{folder} holds a baseline, which has no value function for --sampled to look ahead with"
+            )
         return runs.load_controller(folder, generated)
     solution = load_solution(folder, generated)
     text = label(solution.run, solution.game.robot)
     if solution.iteration < solution.run.settings.iterations:
         text += f" (after {solution.iteration} of {solution.run.settings.iterations} iterations)"
-    return solution.game, controller(solution.game, solution.value), text
+    if sampled:
+        text += " sampled"
+    return solution.game, _controller(solution, sampled), text
+
+
+def _controller(solution: Solution, sampled: bool) -> Controller:
+    return (sampled_controller if sampled else controller)(solution.game, solution.value)
 
 
 def label(run: Run, robot: CompiledRobot) -> str:
@@ -84,10 +99,10 @@ def label(run: Run, robot: CompiledRobot) -> str:
 
 
 class Policy:
-    """u = grad g~(B^T dV/dx), as NumPy."""
+    """u = grad g~(B^T dV/dx), or the sampled policy, as NumPy."""
 
-    def __init__(self, solution: Solution) -> None:
-        self._act = controller(solution.game, solution.value)
+    def __init__(self, solution: Solution, sampled: bool = False) -> None:
+        self._act = _controller(solution, sampled)
         self._states = solution.game.robot.state_names
 
     def __call__(self, x: ArrayLike) -> NDArray[np.float32]:
@@ -118,9 +133,9 @@ def _states(x: ArrayLike, names: tuple[str, ...]) -> torch.Tensor:
     return torch.from_numpy(array)
 
 
-def load_policy(folder: str | Path, generated: str | None = None) -> Policy:
-    """The policy of a run folder: `policy(x)` maps (N, n) to (N, m)."""
-    return Policy(load_solution(folder, generated))
+def load_policy(folder: str | Path, generated: str | None = None, sampled: bool = False) -> Policy:
+    """The policy of a run folder: `policy(x)` maps (N, n) to (N, m). sampled: that of `solver.sampled`."""
+    return Policy(load_solution(folder, generated), sampled)
 
 
 def load_value(folder: str | Path, generated: str | None = None) -> Value:

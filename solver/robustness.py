@@ -88,6 +88,7 @@ class Trial:
     effects: tuple[str, ...] = ()
     episodes: int = 100
     seed: int = 0
+    sampled: bool = False  # the policies of `solver.sampled`
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ def measure(
     if twice:
         raise SolverError(f"{twice[0]} is named twice; its rollouts would count as those of two seeds")
     require_episodes(trial.episodes)
-    loaded = [load_controller(folder, generated) for folder in folders]
+    loaded = [load_controller(folder, generated, trial.sampled) for folder in folders]
     names = sorted({game.robot.name for game, _, _ in loaded})
     if len(names) > 1:
         raise SolverError(f"the runs are of different robots, {', '.join(names)}; give those of one at a time")

@@ -30,6 +30,9 @@ class Evaluate:
     harsh: list[str] = field(default_factory=list)
     """What makes the harsh plant harsh: delay, saturation, backlash, stiction, encoder, noise, each perhaps with a
     multiple, noise=2x; by default all of them."""
+    sampled: FlagCreatePairsOff[bool] = False
+    """Look to the end of each control period, where the closed-form policy of continuous time looks at its beginning:
+    calmer where V is steep, and better on a robot with delay and noise. 10 evaluations of V for one, with one input."""
     seed: int | None = None
     """Seed of the starts and of the harsh plant's noise; by default the one used in training."""
     json: FlagCreatePairsOff[bool] = False
@@ -47,7 +50,7 @@ def run(options: Evaluate) -> None:
     from solver.streams import EVALUATION_SEED, require_seed
 
     require_episodes(options.episodes)
-    game, act, label = load_controller(options.run, options.generated)
+    game, act, label = load_controller(options.run, options.generated, options.sampled)
     theta = changed_parameters(game, options.changes)
     seed = EVALUATION_SEED if options.seed is None else options.seed
     require_seed(seed)
@@ -65,7 +68,13 @@ def run(options: Evaluate) -> None:
             "plant": options.plant,
         }
         effects = all_effects(options.plant, options.harsh)
-        about |= {"harsh": effects, "episodes": options.episodes, "seed": seed, "parameters": parameters}
+        about |= {
+            "sampled": options.sampled,
+            "harsh": effects,
+            "episodes": options.episodes,
+            "seed": seed,
+            "parameters": parameters,
+        }
         print(json.dumps(about | result, indent=2, allow_nan=False))
         return
     plant_name = "" if options.plant == "nominal" else f"{' '.join([options.plant, *options.harsh])}, "
