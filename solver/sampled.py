@@ -1,14 +1,14 @@
 """The policy of a controller that acts once a control period, where the closed form is that of continuous time.
 
 Held for a period of h seconds, u = grad g~(B^T dV/dx) overshoots where V is steep, and the robot buzzes between its
-limits. The sampled policy maximises -h g(u) + V(x+(u)), x+(u) the state that the model has reached at the end of the period.
-Since dx+/du = h B to first order in h, its stationary point is the closed form with the gradient there:
+limits. The sampled policy maximises -h g(u) + V(x+(u)), where x+(u) is the state that the model has reached at the end
+of the period. Since dx+/du = h B to first order in h, its stationary point is the closed form with the gradient there:
 
     u = grad g~(w(u)),  w(u) = B(x)^T dV/dx(x+(u))
 
-It is found by a few linearisations of w around the last u, w + M (u' - u) with M = dw/du by differences, whose curvature
-is confined to M <= 0 as that of a concave V. Each is solved by u' = S w' with S = diag(u/w), which contracts because every
-grad g~ rises ever more slowly.
+It is found by linearising w around the last u a few times, w + M (u' - u), with M = dw/du by differences, confined to
+M <= 0 as that of a concave V. Each is solved by repeating u' = S w' with S = diag(u'/w'), which contracts because
+every grad g~ rises ever more slowly.
 """
 
 from __future__ import annotations
@@ -51,8 +51,10 @@ def sampled_controller(game: Game, value: Callable[[Tensor], tuple[Tensor, Tenso
 
 def _concave(m: Tensor) -> Tensor:
     """The nearest symmetric negative semidefinite matrices (N, m, m)."""
-    values, vectors = torch.linalg.eigh(0.5 * (m + m.mT))
-    return (vectors * values.clamp(max=0.0)[:, None, :]) @ vectors.mT
+    finite = torch.nan_to_num(m, 0.0, 0.0, 0.0)  # eigh takes nothing else; w makes such a row NaN all the same
+    values, vectors = torch.linalg.eigh(0.5 * (finite + finite.mT))
+    nearest: Tensor = (vectors * values.clamp(max=0.0)[:, None, :]) @ vectors.mT
+    return nearest
 
 
 def _solve(policy: Callable[[Tensor], Tensor], w: Tensor, m: Tensor, u: Tensor) -> Tensor:

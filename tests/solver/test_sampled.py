@@ -81,6 +81,17 @@ def test_it_is_the_closed_form_when_the_period_goes_to_zero(load: Load) -> None:
     torch.testing.assert_close(cost, closed_cost, rtol=0.02, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["pendulum", "double_pendulum"])
+def test_a_broken_state_is_nan_and_spoils_no_other(load: Load, name: str) -> None:
+    game, value = Game(load(name), NO_ADVERSARY), Valley(5.0)
+    x = game.sample_domain(3, torch.Generator().manual_seed(4))
+    whole = sampled_controller(game, value)(x.clone())[0]
+    x[1, -1] = torch.nan
+    found = sampled_controller(game, value)(x)[0]
+    assert bool(found[1].isnan().all())
+    torch.testing.assert_close(found[[0, 2]], whole[[0, 2]])
+
+
 def test_runs_are_evaluated_with_it(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", str(finished_run), "--episodes", "4", "--sampled", "--json"]) == 0
     sampled = json.loads(capsys.readouterr().out)
