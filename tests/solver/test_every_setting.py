@@ -65,6 +65,7 @@ CHANGED: dict[str, Any] = {
     "alpha_parameters": 0.5,
     "adversary_ramp": (0.5, 1.0),
     "modulation": "stationary",
+    "relative_values": True,
     "chunk": 60,
 }
 CHANGED_ON_POLICY: dict[str, Any] = {
@@ -73,6 +74,7 @@ CHANGED_ON_POLICY: dict[str, Any] = {
     "rollouts": 3,
     "buffer": 500,
     "exploration_noise": 0.9,
+    "adversarial_share": 0.5,
 }
 IDLE: dict[str, Any] = {"evaluate_every": 2, "episodes": 7, "threads": 2}
 
