@@ -66,13 +66,9 @@ def load_controller(
     a baseline.json is read by `solver.baselines.runs.load_controller`, which returns the same. Raises as
     `load_solution`.
     """
-    if (Path(folder) / BASELINE).is_file():
+    if (Path(folder) / BASELINE).is_file() and not sampled:
         from solver.baselines import runs  # needs Stable-Baselines3
 
-        if sampled:
-            raise SolverError(
-                f"{folder} holds a baseline, which has no value function for --sampled to look ahead with"
-            )
         return runs.load_controller(folder, generated)
     solution = load_solution(folder, generated)
     text = label(solution.run, solution.game.robot)

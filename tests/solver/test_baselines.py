@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 
+from solver import policy
 from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.cli import main
 from solver.errors import DivergenceError, SolverError
@@ -241,6 +242,8 @@ def test_an_unknown_algorithm_is_refused(capsys: Capture) -> None:
 def test_a_baseline_is_no_run_of_the_solver_and_says_so(finished: Path) -> None:
     with pytest.raises(SolverError, match="holds a baseline, which has no value function"):
         load_run(finished)
+    with pytest.raises(SolverError, match="holds a baseline, which has no value function"):
+        policy.load_controller(finished, sampled=True)
 
 
 @pytest.mark.parametrize(

@@ -108,3 +108,15 @@ def test_the_python_policy_is_the_same(finished_run: Path) -> None:
     expected = sampled_controller(solution.game, solution.value)(x.clone())[0]
     np.testing.assert_array_equal(solver.load_policy(finished_run, sampled=True)(x.numpy()), expected)
     assert not np.array_equal(solver.load_policy(finished_run)(x.numpy()), expected)
+
+
+def test_ranges_are_measured_with_it(finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [str(finished_run), "--parameter", "mass", "--from", "1", "--to", "1.2", "--points", "2", "--episodes", "4"]
+    found = {}
+    for flag in ((), ("--sampled",)):
+        assert main(["robustness", *words, *flag, "--out", str(tmp_path / "x")]) == 0
+        found[flag] = json.loads((tmp_path / "x.json").read_text())
+    capsys.readouterr()
+    closed, sampled = found[()], found[("--sampled",)]
+    assert sampled["groups"][0]["label"] == closed["groups"][0]["label"] + " sampled"
+    assert sampled["groups"][0]["worst"] != closed["groups"][0]["worst"]
