@@ -76,7 +76,6 @@ class Trainer:
         s, k = self.settings, self.iteration
         started, trace = time.perf_counter(), s.trace(k)
         x, target, best = self._targets(trace, workers)
-        self._check(target)
         targets_made = time.perf_counter()
         if not s.keep_optimiser:
             self.optimisers = self._fresh_optimisers()
@@ -119,6 +118,7 @@ class Trainer:
         x = self.source.draw(controller(self.nominal, value), generator, against if adversary else None)
         seed = stream(s.seed, k, Purpose.ADVERSARY)
         target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
+        self._check(target)
         best = float(target.max()) if s.relative_values and adversary else 0.0
         return x, target.sub_(best), best
 
