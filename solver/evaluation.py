@@ -12,6 +12,7 @@ from torch import Tensor
 from solver.errors import SolverError
 from solver.game import Game
 from solver.plants.plant import Nominal, Plant
+from solver.sampled import Held
 from solver.serial import serial_torch
 
 SUCCESS_ANGLE = math.radians(5.0)
@@ -39,11 +40,12 @@ class Rollouts:
         return self.state_reward + self.action_reward
 
 
-def controller(game: Game, value: Callable[[Tensor], tuple[Tensor, Tensor]]) -> Controller:
-    """The closed-form policy of a value function."""
+def controller(game: Game, value: Callable[[Tensor], tuple[Tensor, Tensor]], sampled: float = 0.0) -> Controller:
+    """The policy of a value function: the closed form, or that of an input which acts for `sampled` control periods."""
+    held = Held(lambda x: value(x)[1], sampled * game.control_step) if sampled else None
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
-        return game.respond(x, value(x)[1])[:2]
+        return game.respond(x, value(x)[1], held)[:2]
 
     return act
 

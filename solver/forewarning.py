@@ -85,12 +85,13 @@ def _chatters(game: Game, settings: Settings) -> str:
     states = game.robot.metadata.states
     hold, once = max(settings.holds), push(game.robot)
     worst = int(once.argmax())
-    if hold * once[worst] <= PUSH:
+    if settings.sampled or hold * once[worst] <= PUSH:
         return ""
-    advice = "Give --holds 1 --trace-decay 0.88" if once[worst] <= PUSH else "Raise the task's control_rate"
+    other = "give --holds 1 --trace-decay 0.88" if once[worst] <= PUSH else "raise the task's control_rate"
     return (
         f"at the target a full input changes {states[worst].name} by {100 * hold * once[worst]:.0f} % of its limit "
-        f"within a value step ({hold} control periods): the policy may chatter there and never settle. {advice}."
+        f"within a value step ({hold} control periods): the policy may chatter there and never settle. Give "
+        f"--sampled 1, or {other}."
     )
 
 

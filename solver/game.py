@@ -3,7 +3,7 @@
 With w = B^T dV/dx the policy is u = grad g~(w); with z_y = (d f_c/d y)^T dV/dx the adversaries are (Theorems 1-4)
     xi_x = -alpha_x z_x/|z_x|, xi_u = -alpha_u z_u/|z_u|, xi_o = -alpha_o z_o/|z_o|, xi_theta = -Delta sign(z_theta),
 where z_o and z_theta are the gradients of the Hamiltonian dV/dx . (a + B u) with respect to x and theta at the
-closed-form u. (The paper's table prints da/dx in the model column; Theorem 3 and the appendix have da/dtheta.)
+policy's u. (The paper's table prints da/dx in the model column; Theorem 3 and the appendix have da/dtheta.)
 Policy and adversaries move simultaneously and are held for one value step.
 """
 
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.action_cost import ActionCost, make_action_cost
+from solver.sampled import Held
 
 
 @dataclass(frozen=True)
@@ -100,11 +101,13 @@ class Game:
         self.bound = torch.where(self.clipped, self.state_limits, torch.inf)
         self.limit_cost = limit_cost and limit_cost * float(self.state_cost(self.state_limits[None]))  # per second
 
-    def respond(self, x: Tensor, costate: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The closed-form policy at x (N, n): u (N, m), g_c(u) (N,) and w = B^T dV/dx (N, m)."""
+    def respond(self, x: Tensor, costate: Tensor, held: Held | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """The policy at x (N, n), the closed form or that of a held input: u (N, m), g_c(u) (N,), B^T dV/dx (N, m)."""
         _, control_matrix = self.robot.affine_dynamics(x)
         w = torch.einsum("bnm,bn->bm", control_matrix, costate)
-        return self.action_cost.policy(w), self.action_cost.cost_of_policy(w), w
+        cost = self.action_cost
+        at = w if held is None else held.gain(cost, self.input_limits, x, control_matrix, w)
+        return cost.policy(at), cost.cost_of_policy(at), w
 
     def state_cost(self, x: Tensor) -> Tensor:
         """q_c (N,) at x (N, n), at the nominal parameters."""
@@ -116,9 +119,9 @@ class Game:
         drift: Tensor = self.robot.affine_dynamics(x)[0]
         return drift[:, self.continuous]
 
-    def move(self, x: Tensor, costate: Tensor, radius: Modulation) -> Move:
+    def move(self, x: Tensor, costate: Tensor, radius: Modulation, held: Held | None = None) -> Move:
         """Both players' moves at x (N, n) for the costate dV/dx (N, n)."""
-        u, cost, w = self.respond(x, costate)
+        u, cost, w = self.respond(x, costate, held)
         z = {"state": costate, "action": w}
         theta = None
         if self.radii.observation > 0.0 or self.radii.parameters > 0.0:

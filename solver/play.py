@@ -1,4 +1,4 @@
-"""Rollouts of the game: the closed-form policy against the closed-form adversaries."""
+"""Rollouts of the game: the policy against the closed-form adversaries."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ def play(
     """
     step = trace.periods * game.control_step
     shape = (len(x), x.shape[1], len(game.input_limits))
+    held = trace.held(value, game.control_step)
     states = []
     for k in range(round(game.robot.metadata.task.horizon / step)):
         if k % trace.steps == 0:
             radius = Modulation(game.radii, modulation, step, shape, generator)
-        x, _ = game.advance(x, game.move(x, value(x)[1], radius), trace.periods)
+        x, _ = game.advance(x, game.move(x, value(x)[1], radius, held), trace.periods)
         states.append(x)
     return torch.stack(states)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
-from solver.evaluation import Rollouts, controller, rollouts, sample_starts
+from solver.evaluation import Rollouts, rollouts, sample_starts
 from solver.game import Game
 from solver.parameters import changed_parameters
 from solver.plants.plant import Nominal
@@ -33,7 +33,7 @@ def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str
     game = solution.game
     theta = changed_parameters(game, changes)
     starts = sample_starts(game, DRAWN, EVALUATION_SEED)
-    result = rollouts(game, controller(game, solution.value), starts, Nominal(game, theta))
+    result = rollouts(game, solution.controller(), starts, Nominal(game, theta))
     trained = f"{solution.run.robot}, {solution.run.settings.algorithm}"
     title = f"{trained}, rollouts with {' '.join(changes)}" if changes else trained
     figures = {
@@ -80,8 +80,7 @@ def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result
     x = game.target.repeat(GRID * GRID, 1)
     x[:, i] = torch.from_numpy(horizontal.ravel()).float()
     x[:, j] = torch.from_numpy(vertical.ravel()).float()
-    value, costate = solution.value(x)
-    u, _, _ = game.respond(x, costate)
+    value, u = solution.value(x)[0], solution.controller()(x)[0]
     inputs = game.robot.metadata.inputs
     axes = np.atleast_1d(figure.subplots(1, 1 + len(inputs), sharey=True))
     meshes: list[QuadMesh] = []

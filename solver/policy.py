@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from solver.game import NO_ADVERSARY, Game
 from solver.presets import make_settings
 from solver.robots import load_robot, require_same_artifact
 from solver.run_folder import BASELINE, Run, load_checkpoint, load_run
-from solver.sampled import sampled_controller
+from solver.sampled import require_periods
 from solver.settings import ADVERSARY
 from solver.value_function import FrozenValue
 
@@ -33,16 +33,24 @@ class Solution:
     value: FrozenValue
     iteration: int
 
+    def controller(self) -> Controller:
+        """The run's policy."""
+        return controller(self.game, self.value, self.run.settings.sampled)
 
-def load_solution(folder: str | Path, generated: str | None = None) -> Solution:
+
+def load_solution(folder: str | Path, generated: str | None = None, sampled: float | None = None) -> Solution:
     """Read a run folder. `generated` names the folder of artifacts when it has moved.
 
+    sampled: control periods that the policy reckons with, as in `Settings`, where they are others than in training.
     Raises SolverError for a folder that holds no run, a damaged checkpoint, or another artifact.
     """
     folder = Path(folder)
     run = load_run(folder)
     robot = load_robot(run.robot, "cpu", generated or run.generated)
     require_same_artifact(folder, run.artifact_hash, robot)
+    if sampled is not None:
+        require_periods(sampled)
+        run = replace(run, settings=replace(run.settings, sampled=float(sampled)))
     checkpoint = load_checkpoint(folder)
     ensemble = make_ensemble(robot, run.settings)
     try:
@@ -55,32 +63,26 @@ def load_solution(folder: str | Path, generated: str | None = None) -> Solution:
 
 
 def load_controller(
-    folder: str | Path, generated: str | None = None, sampled: bool = False
+    folder: str | Path, generated: str | None = None, sampled: float | None = None
 ) -> tuple[Game, Controller, str]:
     """Whatever a run folder holds as something to roll out: the nominal game, the controller, and a label.
 
-    sampled: the policy of `solver.sampled` and not the closed form; SolverError for a baseline, which has no V.
+    sampled: as in `load_solution`; SolverError for a baseline, which has no V.
 
     The label says all that was chosen but the seed, and where the training stopped before its end: runs that differ by
     their seeds only have the same. A folder with
     a baseline.json is read by `solver.baselines.runs.load_controller`, which returns the same. Raises as
     `load_solution`.
     """
-    if (Path(folder) / BASELINE).is_file() and not sampled:
+    if (Path(folder) / BASELINE).is_file() and sampled is None:
         from solver.baselines import runs  # needs Stable-Baselines3
 
         return runs.load_controller(folder, generated)
-    solution = load_solution(folder, generated)
+    solution = load_solution(folder, generated, sampled)
     text = label(solution.run, solution.game.robot)
     if solution.iteration < solution.run.settings.iterations:
         text += f" (after {solution.iteration} of {solution.run.settings.iterations} iterations)"
-    if sampled:
-        text += " sampled"
-    return solution.game, _controller(solution, sampled), text
-
-
-def _controller(solution: Solution, sampled: bool) -> Controller:
-    return (sampled_controller if sampled else controller)(solution.game, solution.value)
+    return solution.game, solution.controller(), text
 
 
 def label(run: Run, robot: CompiledRobot) -> str:
@@ -95,10 +97,10 @@ def label(run: Run, robot: CompiledRobot) -> str:
 
 
 class Policy:
-    """u = grad g~(B^T dV/dx), or the sampled policy, as NumPy."""
+    """u = grad g~(B^T dV/dx), or that of `solver.sampled`, as NumPy."""
 
-    def __init__(self, solution: Solution, sampled: bool = False) -> None:
-        self._act = _controller(solution, sampled)
+    def __init__(self, solution: Solution) -> None:
+        self._act = solution.controller()
         self._states = solution.game.robot.state_names
 
     def __call__(self, x: ArrayLike) -> NDArray[np.float32]:
@@ -129,9 +131,12 @@ def _states(x: ArrayLike, names: tuple[str, ...]) -> torch.Tensor:
     return torch.from_numpy(array)
 
 
-def load_policy(folder: str | Path, generated: str | None = None, sampled: bool = False) -> Policy:
-    """The policy of a run folder: `policy(x)` maps (N, n) to (N, m). sampled: that of `solver.sampled`."""
-    return Policy(load_solution(folder, generated), sampled)
+def load_policy(folder: str | Path, generated: str | None = None, sampled: float | None = None) -> Policy:
+    """The policy of a run folder: `policy(x)` maps (N, n) to (N, m).
+
+    sampled: control periods that an input acts before the next one can, by default as in training; 0: closed form.
+    """
+    return Policy(load_solution(folder, generated, sampled))
 
 
 def load_value(folder: str | Path, generated: str | None = None) -> Value:

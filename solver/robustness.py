@@ -88,7 +88,7 @@ class Trial:
     effects: tuple[str, ...] = ()
     episodes: int = 100
     seed: int = 0
-    sampled: bool = False  # the policies of `solver.sampled`
+    sampled: float | None = None  # as `load_controller` takes it
 
 
 @dataclass(frozen=True)

@@ -1,69 +1,83 @@
 """The policy of a controller that acts once a control period, where the closed form is that of continuous time.
 
-Held for a period of h seconds, u = grad g~(B^T dV/dx) overshoots where V is steep, and the robot buzzes between its
-limits. The sampled policy maximises -h g(u) + V(x+(u)), where x+(u) is the state that the model has reached at the end
-of the period. Since dx+/du = h B to first order in h, its stationary point is the closed form with the gradient there:
+Held for h seconds, u = grad g~(B^T dV/dx) overshoots where V is steep, and the robot buzzes between its limits. The
+sampled policy reckons with what the input itself does in that time, x + h B u, and maximises -h g(u) + V(x + h B u):
 
-    u = grad g~(w(u)),  w(u) = B(x)^T dV/dx(x+(u))
+    u = grad g~(w(u)),  w(u) = B(x)^T dV/dx(x + h B(x) u)
 
-It is found by linearising w around the last u a few times, w + M (u' - u), with M = dw/du by differences, confined to
-M <= 0 as that of a concave V. Each is solved by repeating u' = S w' with S = diag(u'/w'), which contracts because
-every grad g~ rises ever more slowly.
+the paper's policy as h goes to zero. w is replaced by w(0) - P u, whose chords between u = 0 and the closed form
+are exact for a quadratic V.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from solver.evaluation import Controller
-from solver.game import Game
+from solver.action_cost import ActionCost
+from solver.errors import SolverError
 
-LINEARISATIONS, CONTRACTIONS = 5, 30
-STEP = 0.02  # of the input limits, for differences
+BISECTIONS = 24  # all digits of float32
+CONTRACTIONS = 30
 SMALL = 1e-9
+SHORTEST = 0.02  # chord, of the input limit: differences over less are noise
 
 
-def sampled_controller(game: Game, value: Callable[[Tensor], tuple[Tensor, Tensor]]) -> Controller:
-    """The sampled policy of a value function on the nominal model: x (N, n) -> u (N, m), g_c(u) (N,).
+@dataclass(frozen=True)
+class Held:
+    """An input that acts for so many seconds before the next one can, and the gradient that it moves along."""
 
-    Takes LINEARISATIONS (m + 1) evaluations of V, where the closed form takes one.
-    """
-    limits, policy = game.input_limits, game.action_cost.policy
+    gradient: Callable[[Tensor], Tensor]  # x (N, n) -> dV/dx (N, n)
+    seconds: float
 
-    def act(x: Tensor) -> tuple[Tensor, Tensor]:
-        _, control_matrix = game.robot.affine_dynamics(x)
+    def gain(self, cost: ActionCost, limits: Tensor, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
+        """w(u) (N, m) of the sampled policy u = grad g~(w(u)), from w(0) (N, m); m evaluations of the gradient."""
+        p = self._slope(cost.policy(w), limits, x, control_matrix, w)
+        return _bisected(cost, limits, w, p[:, 0]) if len(limits) == 1 else _contracted(cost, w, p)
 
-        def gain(u: Tensor) -> Tensor:
-            return torch.einsum("bnm,bn->bm", control_matrix, value(game.hold(x, u, None))[1])
-
-        u = torch.zeros(len(x), len(limits), dtype=x.dtype, device=x.device)
-        for _ in range(LINEARISATIONS):
-            w = gain(u)
-            columns = [(gain(u + step) - w) / step.sum() for step in torch.diag(STEP * limits)]
-            u = _solve(policy, w, _concave(torch.stack(columns, 2)), u)
-        return u, game.action_cost.cost(u)
-
-    return act
-
-
-def _concave(m: Tensor) -> Tensor:
-    """The nearest symmetric negative semidefinite matrices (N, m, m)."""
-    finite = torch.nan_to_num(m, 0.0, 0.0, 0.0)  # eigh takes nothing else; w makes such a row NaN all the same
-    values, vectors = torch.linalg.eigh(0.5 * (finite + finite.mT))
-    nearest: Tensor = (vectors * values.clamp(max=0.0)[:, None, :]) @ vectors.mT
-    return nearest
+    def _slope(self, closed: Tensor, limits: Tensor, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
+        """P (N, m, m), symmetric, none of its entries beyond those of a concave V."""
+        columns = []
+        for k in range(len(limits)):
+            step = torch.zeros_like(w)
+            step[:, k] = torch.copysign(closed[:, k].abs().clamp_min(SHORTEST * limits[k]), closed[:, k])
+            beside = torch.add(x, torch.einsum("bnm,bm->bn", control_matrix, step), alpha=self.seconds)
+            beside_gain = torch.einsum("bnm,bn->bm", control_matrix, self.gradient(beside))
+            columns.append((w - beside_gain) / step[:, k : k + 1])
+        p = torch.stack(columns, 2)
+        size = p.diagonal(dim1=1, dim2=2).clamp_min(0.0).sqrt()
+        most = size[:, :, None] * size[:, None, :]
+        return torch.clamp(0.5 * (p + p.mT), -most, most)
 
 
-def _solve(policy: Callable[[Tensor], Tensor], w: Tensor, m: Tensor, u: Tensor) -> Tensor:
-    """u' (N, m) with u' = grad g~(w + m (u' - u))."""
-    constant = w - torch.einsum("bij,bj->bi", m, u)
-    unit = torch.eye(w.shape[1], dtype=w.dtype, device=w.device)
-    at = constant
+def _bisected(cost: ActionCost, limit: Tensor, w: Tensor, p: Tensor) -> Tensor:
+    """w - p u (N, 1) with u = grad g~(w - p u), which is between the limits."""
+    low, high = (torch.ones_like(w) * end for end in (-limit, limit))
+    for _ in range(BISECTIONS):
+        u = 0.5 * (low + high)
+        more = cost.policy(w - p * u) > u
+        low, high = torch.where(more, u, low), torch.where(more, high, u)
+    return w - p * (0.5 * (low + high))
+
+
+def _contracted(cost: ActionCost, w: Tensor, p: Tensor) -> Tensor:
+    """The same for several inputs, p (N, m, m): (I + P S) at = w with S = diag(u/at) of the u = grad g~(at) before,
+    which contracts because every grad g~ rises ever more slowly."""
+    unit, at = torch.eye(w.shape[1], dtype=w.dtype, device=w.device), w
     for _ in range(CONTRACTIONS):
         away = torch.where(at.abs() < SMALL, SMALL, at)
-        slope = policy(away) / away
-        at = torch.linalg.solve(unit - m * slope[:, None, :], constant)
-    return policy(at).contiguous()
+        at = torch.linalg.solve(unit + p * (cost.policy(away) / away)[:, None, :], w)
+    return at
+
+
+def require_periods(sampled: float) -> None:
+    """SolverError unless a policy can reckon with so many control periods."""
+    if not (math.isfinite(sampled) and sampled >= 0.0):
+        raise SolverError(
+            f"--sampled is {sampled}; give the control periods that an input acts before the next one can: 1, or 2 "
+            "with a period of delay; 0 is the closed form"
+        )

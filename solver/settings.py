@@ -90,6 +90,10 @@ class Settings:
     holds: tuple[int, ...] = (4, 4, 4, 2)
     """Coarse to fine: control periods that one value step holds both players' moves, one entry per equal share
     of the iterations."""
+    sampled: float = 0.0
+    """Control periods that an input acts before the next one can: 1, or 2 with a period of delay. The policy then
+    reckons with what it does itself in that time, in training and afterwards; 0 is the closed form of continuous time,
+    which buzzes where V is steep."""
     members: int = 4
     """Networks in the ensemble."""
     layers: int = 3
@@ -135,7 +139,7 @@ class Settings:
             _require_type(setting.name, str(setting.type), getattr(self, setting.name))
         counts = "iterations states rollouts buffer epochs minibatch loss_power members layers width evaluate_every"
         counts += " episodes threads chunk"
-        amounts = "start_spread target_spread on_policy_spread exploration_noise weight_decay limit_cost"
+        amounts = "start_spread target_spread on_policy_spread exploration_noise weight_decay limit_cost sampled"
         amounts += " position_scale rate_scale alpha_state alpha_action alpha_observation alpha_parameters"
         least = dict.fromkeys(counts.split(), 1) | dict.fromkeys(amounts.split(), 0)
         for name, bound in least.items():
@@ -183,7 +187,7 @@ class Settings:
     def trace(self, iteration: int) -> Trace:
         """The look-ahead of an iteration."""
         stage = iteration * len(self.holds) // self.iterations
-        return Trace(self.trace_decay, self.trace_floor, self.holds[stage])
+        return Trace(self.trace_decay, self.trace_floor, self.holds[stage], self.sampled)
 
 
 def _require_type(name: str, kind: str, value: object) -> None:

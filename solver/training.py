@@ -115,7 +115,7 @@ class Trainer:
         value, game = FrozenValue(self.ensemble), Game(self.robot, s.radii(k), s.device, s.limit_cost)
         adversary = game.radii != NO_ADVERSARY
         against = partial(play, game, value, trace=trace, modulation=s.modulation, generator=generator)
-        x = self.source.draw(controller(self.nominal, value), generator, against if adversary else None)
+        x = self.source.draw(controller(self.nominal, value, s.sampled), generator, against if adversary else None)
         seed = stream(s.seed, k, Purpose.ADVERSARY)
         target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
         self._check(target)
@@ -125,7 +125,8 @@ class Trainer:
     def evaluate(self) -> dict[str, float]:
         """Rollouts of the present policy on the nominal robot from the task's starts."""
         x = sample_starts(self.nominal, self.settings.episodes, EVALUATION_SEED)
-        return summary(rollouts(self.nominal, controller(self.nominal, FrozenValue(self.ensemble)), x))
+        act = controller(self.nominal, FrozenValue(self.ensemble), self.settings.sampled)
+        return summary(rollouts(self.nominal, act, x))
 
     def checkpoint(self) -> dict[str, Any]:
         """All that another process needs to go on; every entry loads weights-only."""

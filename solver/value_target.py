@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from solver.game import Game, Modulation
-from solver.value_function import FrozenValue
+from solver.sampled import Held
+from solver.value_function import FrozenValue, Workspace
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,13 @@ class Trace:
     decay: float  # lambda, per control period
     floor: float  # the last weight; sets the number of steps
     periods: int  # control periods that one value step holds both players' moves
+    sampled: float = 0.0  # control periods that the policy reckons with of its input, were that held for one
+
+    def held(self, value: FrozenValue, period: float, space: Workspace | None = None) -> Held | None:
+        """What the sampled policy of V knows of its input in a value step, for control periods of `period` seconds."""
+        if self.sampled == 0.0:
+            return None
+        return Held(lambda x: value(x, space)[1], (self.sampled + self.periods - 1) * period)
 
     @property
     def step_decay(self) -> float:
@@ -53,8 +61,9 @@ def chunk_targets(x: Tensor, value: FrozenValue, game: Game, trace: Trace, modul
     space = value.workspace(len(x))
     target, returns = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])
     _, costate = value(x, space)
+    held = trace.held(value, game.control_step, space)
     for n, weight in enumerate(trace.weights()):
-        move = game.move(x, costate, radius)
+        move = game.move(x, costate, radius, held)
         x, cost = game.advance(x, move, trace.periods)
         returns.sub_(cost, alpha=game.discount(n * trace.periods))
         at_end, costate = value(x, space)

@@ -30,9 +30,10 @@ class Evaluate:
     harsh: list[str] = field(default_factory=list)
     """What makes the harsh plant harsh: delay, saturation, backlash, stiction, encoder, noise, each perhaps with a
     multiple, noise=2x; by default all of them."""
-    sampled: FlagCreatePairsOff[bool] = False
-    """Look to the end of each control period, where the closed-form policy of continuous time looks at its beginning:
-    calmer where V is steep, and better on a robot with delay and noise. 10 evaluations of V for one, with one input."""
+    sampled: float | None = None
+    """Control periods that an input acts before the next one can: 1, or 2 with a period of delay; the policy reckons
+    with what it does itself in that time, which is calmer where V is steep and better on a robot with delay and noise.
+    0 is the closed form of continuous time. By default as in training."""
     seed: int | None = None
     """Seed of the starts and of the harsh plant's noise; by default the one used in training."""
     json: FlagCreatePairsOff[bool] = False
@@ -69,7 +70,6 @@ def run(options: Evaluate) -> None:
         }
         effects = all_effects(options.plant, options.harsh)
         about |= {
-            "sampled": options.sampled,
             "harsh": effects,
             "episodes": options.episodes,
             "seed": seed,

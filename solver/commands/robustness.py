@@ -45,15 +45,15 @@ class Options:
     """`nominal`, `harsh` or `mujoco`, as in `solver evaluate`."""
     harsh: list[str] = field(default_factory=list)
     """What makes the harsh plant harsh, as in `solver evaluate`."""
-    sampled: FlagCreatePairsOff[bool] = False
-    """The sampled policies, as in `solver evaluate`."""
+    sampled: float | None = None
+    """For every run, as in `solver evaluate`."""
     episodes: int = 100
     """Rollouts of every run at every point."""
     seed: int | None = None
     """Seed of the starts and of the harsh plant's noise; by default the one used in training."""
     out: Path | None = None
     """Figure and JSON file without their endings; by default
-    runs/robustness-ROBOT-PLANT[-EFFECTS][-sampled]-PARAMETERS."""
+    runs/robustness-ROBOT-PLANT[-EFFECTS][-sampledK]-PARAMETERS."""
     generated: str | None = None
     """Folder of artifacts when it has moved."""
 
@@ -85,7 +85,7 @@ def run(options: Options) -> None:
     if options.out is not None and (options.out.is_dir() or options.out.name in ("", "..")):
         raise SolverError(f"--out {options.out} is a folder; name the figure, for example {options.out / 'masses'}")
     result = measure(options.runs, options.ranges(), trial, options.generated, _announce)
-    sampled = ["sampled"] if options.sampled else []
+    sampled = [] if options.sampled is None else [f"sampled{options.sampled:g}"]
     name = "-".join(["robustness", result.robot, options.plant, *options.harsh, *sampled, *options.parameter])
     out = options.out or Path("runs") / name
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"

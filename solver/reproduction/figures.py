@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.typing import ColorType
 
-from solver.evaluation import controller, rollouts, sample_starts
+from solver.evaluation import rollouts, sample_starts
 from solver.plots import DRAWN, coordinate, draw_value_and_policy
 from solver.policy import load_solution
 from solver.reproduction import paper_results
@@ -37,7 +37,7 @@ def value_figure(plan: Plan, runs: Runs, robot: str) -> Figure | None:
     for part, (name, solution) in zip(figure.subfigures(len(rows), 1, squeeze=False)[:, 0], rows, strict=True):
         game = solution.game
         starts = sample_starts(game, DRAWN, EVALUATION_SEED)
-        result = rollouts(game, controller(game, solution.value), starts)
+        result = rollouts(game, solution.controller(), starts)
         title = f"{robot}, {name}, seed {plan.seeds[0]}"
         meshes.append(draw_value_and_policy(part, solution, coordinate(game, None), result, title))
     limits = [mesh.get_clim() for mesh in meshes]

@@ -51,6 +51,7 @@ CHANGED: dict[str, Any] = {
     "keep_optimiser": False,
     "loss_power": 1.0,
     "limit_cost": 2.0,
+    "sampled": 1.0,
     "trace_decay": 0.5,
     "trace_floor": 0.5,
     "holds": (1,),

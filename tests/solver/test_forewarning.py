@@ -48,10 +48,11 @@ def test_a_hold_that_throws_the_robot_across_the_target(load: Load) -> None:
     still = np.zeros((1, 4), np.float32)
     change = robot.dynamics(still, np.array([[-4.0, 2.0]], np.float32))[0, 3] * 0.016 / robot.metadata.states[3].limit
     assert f"changes elbow_rate by {100 * change:.0f} % of its limit within a value step (2 control periods)" in text
-    assert "Give --holds 1 --trace-decay 0.88" in text
+    assert "Give --sampled 1, or give --holds 1 --trace-decay 0.88." in text
+    assert not warned(robot, holds=(2,), sampled=1.0)
     assert warned(robot, holds=(1,), trace_decay=0.9) == []
     (text,) = warned(Changed(load("furuta"), limit=20.0), holds=(1,), alpha_action=0.1)
-    assert "Raise the task's control_rate" in text
+    assert "or raise the task's control_rate" in text
 
 
 def test_starts_beyond_a_limit(load: Load) -> None:
