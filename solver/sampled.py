@@ -71,7 +71,7 @@ def _contracted(cost: ActionCost, w: Tensor, p: Tensor) -> Tensor:
     for _ in range(CONTRACTIONS):
         away = torch.where(at.abs() < SMALL, SMALL, at)
         at = torch.linalg.solve(unit + p * (cost.policy(away) / away)[:, None, :], w)
-    return at
+    return at.contiguous()  # kernels take rows
 
 
 def require_periods(sampled: float) -> None:

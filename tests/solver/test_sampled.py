@@ -113,18 +113,21 @@ def test_a_broken_state_is_nan_and_spoils_no_other(load: Load, name: str) -> Non
     torch.testing.assert_close(found[[0, 2]], whole[[0, 2]])
 
 
-def test_a_value_step_reckons_with_its_whole_hold_and_the_adversaries_with_the_same_input(load: Load) -> None:
+@pytest.mark.parametrize("name", ["furuta", "double_pendulum"])
+def test_a_value_step_reckons_with_its_whole_hold_and_the_adversaries_with_its_input(load: Load, name: str) -> None:
     """Held for 3 periods behind a delay of one, the input of a target is that of 4 periods; so is a rollout's."""
-    game, value = Game(load("furuta"), Radii(0.0, 0.0, 0.0, 0.1)), Valley(0.5)
+    game, value = Game(load(name), Radii(0.0, 0.0, 0.0, 0.1)), Valley(0.5)
     x = game.sample_domain(50, torch.Generator().manual_seed(5))
     held = Trace(0.9, 0.1, 3, sampled=2.0).held(value, game.control_step)  # type: ignore[arg-type]
-    radius = Modulation(game.radii, "stationary", 3 * game.control_step, (50, 4, 1), torch.Generator())
+    shape = (50, 4, len(game.input_limits))
+    radius = Modulation(game.radii, "stationary", 3 * game.control_step, shape, torch.Generator())
     move = game.move(x, value(x)[1], radius, held)
     torch.testing.assert_close(move.u, controller(game, value, 4.0)(x)[0])
     assert not torch.allclose(move.u, controller(game, value, 2.0)(x)[0], atol=0.1)
     z = game.robot.hamiltonian_gradient(x, move.u, value(x)[1])[2]
     assert move.theta is not None
-    assert torch.equal(move.theta, game.theta - game.spread * torch.sign(z))
+    expected = game.theta - game.spread * torch.sign(z)
+    assert torch.equal(move.theta, torch.clamp(expected, game.theta_bounds[:, 0], game.theta_bounds[:, 1]))
     assert Trace(0.9, 0.1, 3).held(value, game.control_step) is None  # type: ignore[arg-type]
 
 
