@@ -10,7 +10,19 @@ from typing import Any
 import tyro
 
 from modelgen.errors import ModelError, suggestion
-from solver.commands import FAILED, INTERRUPTED, USAGE, baseline, evaluate, limit, plot, reproduce, robustness, train
+from solver.commands import (
+    FAILED,
+    INTERRUPTED,
+    USAGE,
+    baseline,
+    evaluate,
+    export,
+    limit,
+    plot,
+    reproduce,
+    robustness,
+    train,
+)
 from solver.errors import DivergenceError, SolverError
 
 
@@ -30,6 +42,7 @@ COMMANDS = {
     "limit": Command(limit.Limit, limit.run),
     "robustness": Command(robustness.Options, robustness.run),
     "plot": Command(plot.Plot, plot.run),
+    "export": Command(export.Export, export.run),
     "reproduce": Command(reproduce.Options, reproduce.run),
 }
 HELP = ("-h", "--help")

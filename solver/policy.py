@@ -19,7 +19,7 @@ from solver.robots import load_robot, require_same_artifact
 from solver.run_folder import BASELINE, Run, load_checkpoint, load_run
 from solver.sampled import require_periods
 from solver.settings import ADVERSARY
-from solver.value_function import FrozenValue
+from solver.value_function import Ensemble, FrozenValue
 
 WITHOUT_EFFECT = ("seed", "chunk", "device", "episodes", "evaluate_every", "threads")  # on what a policy is like
 
@@ -30,6 +30,7 @@ class Solution:
 
     run: Run
     game: Game
+    ensemble: Ensemble
     value: FrozenValue
     iteration: int
 
@@ -59,7 +60,7 @@ def load_solution(folder: str | Path, generated: str | None = None, sampled: flo
         raise SolverError(
             f"the checkpoint in {folder} does not fit the settings in its run.json: {str(error).splitlines()[0]}"
         ) from error
-    return Solution(run, Game(robot, NO_ADVERSARY), FrozenValue(ensemble), checkpoint["iteration"])
+    return Solution(run, Game(robot, NO_ADVERSARY), ensemble, FrozenValue(ensemble), checkpoint["iteration"])
 
 
 def load_controller(

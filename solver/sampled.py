@@ -22,7 +22,7 @@ from solver.action_cost import ActionCost
 from solver.errors import SolverError
 
 BISECTIONS = 24  # all digits of float32
-CONTRACTIONS = 30
+CONTRACTIONS = 50
 SMALL = 1e-9
 SHORTEST = 0.02  # chord, of the input limit: differences over less are noise
 
@@ -40,7 +40,7 @@ class Held:
         return _bisected(cost, limits, w, p[:, 0]) if len(limits) == 1 else _contracted(cost, w, p)
 
     def _slope(self, closed: Tensor, limits: Tensor, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
-        """P (N, m, m), symmetric, none of its entries beyond those of a concave V."""
+        """P (N, m, m), symmetric and positive semidefinite, as that of a concave V is."""
         columns = []
         for k in range(len(limits)):
             step = torch.zeros_like(w)
@@ -48,10 +48,21 @@ class Held:
             beside = torch.add(x, torch.einsum("bnm,bm->bn", control_matrix, step), alpha=self.seconds)
             beside_gain = torch.einsum("bnm,bn->bm", control_matrix, self.gradient(beside))
             columns.append((w - beside_gain) / step[:, k : k + 1])
-        p = torch.stack(columns, 2)
-        size = p.diagonal(dim1=1, dim2=2).clamp_min(0.0).sqrt()
-        most = size[:, :, None] * size[:, None, :]
-        return torch.clamp(0.5 * (p + p.mT), -most, most)
+        return _semidefinite(torch.stack(columns, 2))
+
+
+def _semidefinite(p: Tensor) -> Tensor:
+    """Cholesky's decomposition of the symmetric part of p (N, m, m), with every entry cut to what it may be, put
+    together again."""
+    rest, columns = 0.5 * (p + p.mT), []
+    for j in range(p.shape[1]):
+        root = rest.diagonal(dim1=1, dim2=2).clamp_min(0.0).sqrt()
+        column = torch.clamp(rest[:, :, j] / root[:, j : j + 1].clamp_min(SMALL), -root, root)
+        column[:, :j] = 0.0
+        rest = rest - column[:, :, None] * column[:, None, :]
+        columns.append(column)
+    factor = torch.stack(columns, 2)
+    return factor @ factor.mT
 
 
 def _bisected(cost: ActionCost, limit: Tensor, w: Tensor, p: Tensor) -> Tensor:

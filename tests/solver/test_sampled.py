@@ -19,6 +19,7 @@ from solver.ensembles import make_ensemble
 from solver.evaluation import Controller, controller, rollouts
 from solver.game import NO_ADVERSARY, Game, Modulation, Radii
 from solver.presets import make_settings
+from solver.sampled import _contracted, _semidefinite
 from solver.settings import Settings
 from solver.training import start
 from solver.value_function import FrozenValue
@@ -190,3 +191,22 @@ def test_ranges_are_measured_with_it(finished_run: Path, tmp_path: Path, capsys:
     closed, sampled = found[()], found[("--sampled", "2")]
     assert set(sampled["label"].split()) - set(closed["label"].split()) == {"sampled=2.0"}
     assert sampled["worst"] != closed["worst"]
+
+
+def test_a_matrix_becomes_semidefinite_and_one_that_is_stays() -> None:
+    draw = torch.randn(200, 4, 4, generator=torch.Generator().manual_seed(7))
+    good, lowest = draw @ draw.mT, torch.linalg.eigvalsh(_semidefinite(draw))[:, 0]
+    torch.testing.assert_close(_semidefinite(good), good, rtol=1e-3, atol=1e-3)
+    assert float(lowest.min()) > -1e-5
+    assert float(torch.linalg.eigvalsh(0.5 * (draw + draw.mT))[:, 0].min()) < -1.0
+
+
+def test_several_inputs_satisfy_the_equation_of_the_chords(load: Load) -> None:
+    """Three inputs, coupled as an arm's are: u = grad g~(w - P u)."""
+    game = Game(load("planar_arm3"), NO_ADVERSARY)
+    generator = torch.Generator().manual_seed(8)
+    p = _semidefinite(3.0 * torch.randn(200, 3, 3, generator=generator))
+    w = 3.0 * torch.randn(200, 3, generator=generator)
+    u = game.action_cost.policy(_contracted(game.action_cost, w, p))
+    again = game.action_cost.policy(w - torch.einsum("bij,bj->bi", p, u))
+    assert float(((u - again) / game.input_limits).abs().quantile(0.95)) < 1e-3

@@ -187,8 +187,8 @@ def test_commands_and_their_help(capsys: Capture) -> None:
     assert main(["trian"]) == 2
     assert "Did you mean `train`?" in capsys.readouterr().err
     assert main(["--help"]) == 0
-    assert "{train,baseline,evaluate,limit,robustness,plot,reproduce}" in capsys.readouterr().err
-    for command in ("train", "baseline", "evaluate", "plot"):
+    assert "{train,baseline,evaluate,limit,robustness,plot,export,reproduce}" in capsys.readouterr().err
+    for command in ("train", "baseline", "evaluate", "plot", "export"):
         with pytest.raises(SystemExit) as stop:
             main([command, "--help"])
         assert stop.value.code == 0
