@@ -97,4 +97,5 @@ def test_its_shapes_are_the_action_costs(name: str) -> None:
 
 def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(tmp_path), "--c", str(tmp_path / "c")]) == 2
-    assert "holds no run" in capsys.readouterr().err or not (tmp_path / "c").exists()
+    assert "run.json" in capsys.readouterr().err
+    assert not (tmp_path / "c").exists()
