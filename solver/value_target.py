@@ -27,9 +27,7 @@ class Trace:
     decay: float  # lambda, per control period
     floor: float  # the last weight; sets the number of steps
     periods: int  # control periods that one value step holds both players' moves
-    sampled: float = (
-        0.0  # control periods that an input acts before the next one can, were it held for one; 0: closed form
-    )
+    sampled: float = 0.0  # control periods that an input acts, were it held for one; 0 is the closed form
 
     def held(self, value: FrozenValue, period: float, space: Workspace | None = None) -> Held | None:
         """What the sampled policy of V knows of its input in a value step, for control periods of `period` seconds."""
