@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -11,6 +12,7 @@ from modelgen.loader import CompiledRobot
 from solver.evaluation import controller, rollouts
 from solver.game import NO_ADVERSARY, Game, Modulation, Radii
 from solver.play import play
+from solver.sampled import Held
 from solver.value_target import Trace
 
 Load = Callable[[str], CompiledRobot]
@@ -19,7 +21,7 @@ Load = Callable[[str], CompiledRobot]
 class Bowl:
     """V = -|x|^2."""
 
-    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def __call__(self, x: Tensor, _: object = None) -> tuple[Tensor, Tensor]:
         """V and its gradient."""
         return -(x * x).sum(1), -2.0 * x
 
@@ -37,15 +39,18 @@ def test_without_an_adversary_it_is_the_policys_own_rollout(load: Load) -> None:
     torch.testing.assert_close(played[:100], own[:100], rtol=1e-4, atol=1e-4)
 
 
-def test_every_step_is_the_games(load: Load) -> None:
+@pytest.mark.parametrize("sampled", [0.0, 2.0])
+def test_every_step_is_the_games(load: Load, sampled: float) -> None:
     """Stationary radii, two periods a step: each state follows from the one before by both players' held moves."""
     game = Game(load("furuta"), Radii(0.05, 0.3, 0.02, 0.1))
-    played = play(game, Bowl(), starts(game), Trace(0.9, 0.1, 2), "stationary", torch.Generator())  # type: ignore[arg-type]
+    trace = Trace(0.9, 0.1, 2, sampled)
+    played = play(game, Bowl(), starts(game), trace, "stationary", torch.Generator())  # type: ignore[arg-type]
     assert played.shape == (312, 6, 4)
+    held = Held(lambda x: Bowl()(x)[1], 3.0 * game.control_step) if sampled else None
     radius = Modulation(game.radii, "stationary", 2 * game.control_step, (6, 4, 1), torch.Generator())
     for before, after in ((10, 11), (200, 201)):
         x = played[before].clone()
-        expected, _ = game.advance(x, game.move(x, Bowl()(x)[1], radius), 2)
+        expected, _ = game.advance(x, game.move(x, Bowl()(x)[1], radius, held), 2)
         torch.testing.assert_close(played[after], expected)
 
 

@@ -19,6 +19,7 @@ from solver.ensembles import make_ensemble
 from solver.evaluation import Controller, controller, rollouts
 from solver.game import NO_ADVERSARY, Game, Modulation, Radii
 from solver.presets import make_settings
+from solver.run_folder import read_metrics
 from solver.sampled import _contracted, _semidefinite
 from solver.settings import Settings
 from solver.training import start
@@ -116,7 +117,7 @@ def test_a_broken_state_is_nan_and_spoils_no_other(load: Load, name: str) -> Non
 
 @pytest.mark.parametrize("name", ["furuta", "double_pendulum"])
 def test_a_value_step_reckons_with_its_whole_hold_and_the_adversaries_with_its_input(load: Load, name: str) -> None:
-    """Held for 3 periods behind a delay of one, the input of a target is that of 4 periods; so is a rollout's."""
+    """Held for 3 periods behind a delay of one, the input is that of 4 periods."""
     game, value = Game(load(name), Radii(0.0, 0.0, 0.0, 0.1)), Valley(0.5)
     x = game.sample_domain(50, torch.Generator().manual_seed(5))
     held = Trace(0.9, 0.1, 3, sampled=2.0).held(value, game.control_step)  # type: ignore[arg-type]
@@ -145,9 +146,9 @@ def test_one_step_targets_are_of_its_move(load: Load) -> None:
     assert not torch.allclose(targets[0.0], expected, rtol=1e-3)
 
 
-def evaluated(run: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+def evaluated(run: Path, capsys: pytest.CaptureFixture[str], *words: str, episodes: int = 4) -> dict[str, Any]:
     """The JSON of `solver evaluate`."""
-    assert main(["evaluate", str(run), "--episodes", "4", "--json", *words]) == 0
+    assert main(["evaluate", str(run), "--episodes", str(episodes), "--json", *words]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
@@ -166,6 +167,8 @@ def test_a_run_trained_with_it_plays_it_everywhere(
     own, closed = evaluated(tmp_path, capsys), evaluated(tmp_path, capsys, "--sampled", "0")
     assert own == evaluated(tmp_path, capsys, "--sampled", "2")
     assert own["return_mean"] != closed["return_mean"]
+    logged = read_metrics(tmp_path)[-1]
+    assert logged["return_mean"] == evaluated(tmp_path, capsys, episodes=3)["return_mean"]
     solution = solver.policy.load_solution(tmp_path)
     x = solution.game.sample_domain(7, torch.Generator().manual_seed(0))
     expected = controller(solution.game, solution.value, 2.0)(x.clone())[0]
