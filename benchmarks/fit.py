@@ -14,12 +14,12 @@ import json
 import torch
 from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb
 
-from solver.ensembles import make_ensemble
-from solver.fitting import Fit, fit_ensemble, make_optimiser
-from solver.game import NO_ADVERSARY, Game
-from solver.presets import PRESETS, make_settings
-from solver.robots import load_robot
-from solver.training import workers_of
+from solver.fvi.initial_value import make_ensemble
+from solver.fvi.presets import PRESETS, make_settings
+from solver.fvi.trainer import workers_of
+from solver.game.game import NO_ADVERSARY, Game
+from solver.problem.robots import load_robot
+from solver.value.fitting import Fit, fit_ensemble, make_optimiser
 
 
 def main() -> None:

@@ -26,8 +26,8 @@ from typing import Any
 
 from machine import peak_rss_mb
 
-from modelgen.modelfile import SHIPPED, load
-from modelgen.robot import Robot
+from modelgen.derivation.model_file import SHIPPED, load
+from modelgen.statement.robot import Robot
 
 CHAIN = "chain"
 #: URDF files of example-robot-data by robot; links and joints whose names begin so are taken out; joints that are held.
@@ -95,7 +95,7 @@ def stated(name: str) -> Robot:
 
 
 def _imported(name: str) -> Robot:
-    from modelgen.urdf import model_file
+    from modelgen.urdf.read import model_file
 
     file, others, held = IMPORTED[name]
     folder = _urdfs()
@@ -152,7 +152,7 @@ def measured(name: str, proven: bool) -> dict[str, Any]:
 def _verified(robot: Robot, folder: str) -> float:
     """Seconds for the checks of `modelgen verify`, all of which must pass."""
     import modelgen
-    from modelgen.mechanics import equations_of_motion
+    from modelgen.derivation.lagrange import equations_of_motion
     from modelgen.verification import verify
 
     begun = time.perf_counter()

@@ -21,9 +21,9 @@ from typing import Any
 import sympy
 from generate import chain
 
-from modelgen.differentiate import program
-from modelgen.lowering import mechanism
-from modelgen.mechanics import equations_of_motion
+from modelgen.derivation.lagrange import equations_of_motion
+from modelgen.derivation.lowering import mechanism
+from modelgen.program.differentiate import program
 
 
 def modelgen_operations(links: int) -> int:

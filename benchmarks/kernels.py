@@ -29,9 +29,9 @@ from machine import gemm_gflops_fp32
 from rivals import casadi_c, casadi_map, pinocchio_derivatives, pinocchio_model
 
 import modelgen
-from modelgen.backends.threads import threads
+from modelgen.backends.llvm.threads import threads
 from modelgen.build import build_artifact
-from modelgen.modelfile import SHIPPED
+from modelgen.derivation.model_file import SHIPPED
 
 _ARGUMENTS = {
     "affine_dynamics": ("x",),

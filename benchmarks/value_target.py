@@ -14,13 +14,13 @@ import json
 import torch
 from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb
 
-from solver.ensembles import make_ensemble
-from solver.game import Game
-from solver.presets import PRESETS, make_settings
-from solver.robots import load_robot
-from solver.training import workers_of
-from solver.value_function import FrozenValue
-from solver.value_target import value_targets
+from solver.fvi.initial_value import make_ensemble
+from solver.fvi.presets import PRESETS, make_settings
+from solver.fvi.targets import value_targets
+from solver.fvi.trainer import workers_of
+from solver.game.game import Game
+from solver.problem.robots import load_robot
+from solver.value.network import FrozenValue
 
 
 def main() -> None:

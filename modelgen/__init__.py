@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from modelgen.errors import ArtifactError, ModelError
     from modelgen.loader import load
-    from modelgen.robot import Robot
-    from modelgen.tasks import LogCos, Quadratic, Tanh, smooth_barrier
+    from modelgen.statement.robot import Robot
+    from modelgen.statement.tasks import LogCos, Quadratic, Tanh, smooth_barrier
 
 __all__ = ["ArtifactError", "LogCos", "ModelError", "Quadratic", "Robot", "Tanh", "load", "smooth_barrier"]
 
 # Loading a built robot must not cost the import of SymPy, so every name is fetched when first used.
 _MODULES = {
     "ArtifactError": "errors",
-    "LogCos": "tasks",
+    "LogCos": "statement.tasks",
     "ModelError": "errors",
-    "Quadratic": "tasks",
-    "Robot": "robot",
-    "Tanh": "tasks",
+    "Quadratic": "statement.tasks",
+    "Robot": "statement.robot",
+    "Tanh": "statement.tasks",
     "load": "loader",
-    "smooth_barrier": "tasks",
+    "smooth_barrier": "statement.tasks",
 }
 
 

@@ -11,19 +11,20 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelgen import artifact, drawing, lowering
-from modelgen.backends import MODULES, emitter
-from modelgen.differentiate import program as differentiated
-from modelgen.equations import EquationsOfMotion
+from modelgen.artifact import folder as artifact
+from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, Signature
+from modelgen.backends import MODULES, drawing, emitter
+from modelgen.derivation import lowering
+from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.derivation.regularity import check_regular
+from modelgen.derivation.sketch import Sketch, sketch
 from modelgen.errors import Place
-from modelgen.manifest import GENERATOR_VERSION, Manifest, Signature
 from modelgen.metadata import Metadata
-from modelgen.program import Program
-from modelgen.regularity import check_regular
-from modelgen.sketch import Sketch, sketch
+from modelgen.program.differentiate import program as differentiated
+from modelgen.program.functions import Program
 
 if TYPE_CHECKING:
-    from modelgen.robot import Robot
+    from modelgen.statement.robot import Robot
 
 NOTHING = Sketch((), (), ())
 
@@ -50,9 +51,9 @@ def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildRe
 
     Raises ModelError for a mistake in the model, ArtifactError when the folder cannot be written.
     """
-    from modelgen.inspection import inspect
-    from modelgen.mechanics import equations_of_motion, metadata
-    from modelgen.modelfile import content_hash
+    from modelgen.derivation.domain_checks import inspect
+    from modelgen.derivation.lagrange import equations_of_motion, metadata
+    from modelgen.derivation.model_file import content_hash
 
     report = BuildReport(robot.name, str(Path(directory) / robot.name))
     with report.stage("equations of motion"):
@@ -69,8 +70,8 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
 
     Raises ModelError for a mistake in the model.
     """
-    from modelgen.inspection import inspect
-    from modelgen.mechanics import equations_of_motion, metadata
+    from modelgen.derivation.domain_checks import inspect
+    from modelgen.derivation.lagrange import equations_of_motion, metadata
 
     equations = equations_of_motion(robot)
     inspect(robot, equations)

@@ -15,8 +15,8 @@ from modelgen.errors import ModelError
 from modelgen.files import replacing
 
 if TYPE_CHECKING:
+    from modelgen.artifact.manifest import Manifest
     from modelgen.build import BuildReport
-    from modelgen.manifest import Manifest
 
 # SymPy, Numba and CasADi are imported by the command that needs them: --help and mistakes answer at once.
 
@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _new(options: argparse.Namespace) -> int:
-    from modelgen.values import identifier
+    from modelgen.statement.checker import identifier
 
     name = identifier(options.name.removesuffix(".py"), "robot", None)
     path = Path(options.directory) / f"{name}.py"
@@ -100,7 +100,7 @@ def _new(options: argparse.Namespace) -> int:
 
 
 def _import(options: argparse.Namespace) -> int:
-    from modelgen.urdf import model_file
+    from modelgen.urdf.read import model_file
 
     name = options.name or options.urdf.stem
     path = Path(options.directory) / f"{name}.py"
@@ -119,9 +119,9 @@ def _write(path: Path, text: str, wanted: str) -> int:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from modelgen import modelfile
-    from modelgen.artifact import find, read
+    from modelgen.artifact.folder import find, read
     from modelgen.build import build_artifact
+    from modelgen.derivation import model_file as modelfile
 
     models = options.models or sorted(modelfile.own())
     if not models:
@@ -143,7 +143,8 @@ def _build(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     """Every artifact against its model file; an artifact whose model file is elsewhere, for damage only."""
-    from modelgen import artifact, modelfile
+    from modelgen.artifact import folder as artifact
+    from modelgen.derivation import model_file as modelfile
 
     directory = Path(options.directory)
     built = sorted(path.parent.name for path in directory.glob(f"*/{artifact.MANIFEST}"))
@@ -169,11 +170,13 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from modelgen import artifact, engines, modelfile
+    from modelgen import engines
+    from modelgen.artifact import folder as artifact
+    from modelgen.derivation import model_file as modelfile
+    from modelgen.derivation.domain_checks import inspect
+    from modelgen.derivation.lagrange import equations_of_motion
     from modelgen.engines.comparison import compare, description
-    from modelgen.inspection import inspect
     from modelgen.loader import load
-    from modelgen.mechanics import equations_of_motion
     from modelgen.verification import verify
     from modelgen.verification.check import table
 

@@ -10,12 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from modelgen import drawing
-from modelgen.artifact import find, read, verified
-from modelgen.backends import MODULES, Kernels, backend
-from modelgen.drawing import Drawing
+from modelgen.artifact.folder import find, read, verified
+from modelgen.artifact.manifest import Manifest
+from modelgen.backends import MODULES, Kernels, backend, drawing
+from modelgen.backends.drawing import Drawing
 from modelgen.errors import ModelError, suggestion
-from modelgen.manifest import Manifest
 from modelgen.metadata import Metadata
 
 _DTYPES = ("float64", "float32")

@@ -7,13 +7,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from modelgen.manifest import Manifest
+from modelgen.artifact.manifest import Manifest
 from modelgen.metadata import Metadata
-from modelgen.program import Program
+from modelgen.program.functions import Program
 
 #: The one place where a backend of the artifacts is listed; modules are imported when they are used.
 MODULES = {
-    "numba": "modelgen.backends.numba",
+    "numba": "modelgen.backends.llvm.backend",
     "casadi": "modelgen.backends.casadi",
     "torch": "modelgen.backends.torch",
 }

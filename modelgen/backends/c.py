@@ -5,10 +5,10 @@ No allocation, no state, no dependency but libm. The number type is double unles
 
 from __future__ import annotations
 
-from modelgen.backends.source import Dialect, listing
+from modelgen.backends.listing import Dialect, listing
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
-from modelgen.program import Function, Program
+from modelgen.program.functions import Function, Program
 
 #: Of the C library, read by ours or by each other; a file of that name beside them would be read instead.
 HEADERS = {"math", "tgmath", "complex", "stdio", "string", "stddef", "stdint", "stdlib", "float", "limits"}

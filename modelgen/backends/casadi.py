@@ -15,13 +15,13 @@ from typing import Any
 import casadi
 import numpy as np
 
+from modelgen.artifact.manifest import Manifest
 from modelgen.backends.host import Array, HostKernels
-from modelgen.backends.threads import threads
+from modelgen.backends.llvm.threads import threads
 from modelgen.errors import ArtifactError, ModelError, suggestion
-from modelgen.graph import UNARY, Graph, Node
-from modelgen.manifest import Manifest
 from modelgen.metadata import Metadata
-from modelgen.program import Function, Program
+from modelgen.program.functions import Function, Program
+from modelgen.program.graph import UNARY, Graph, Node
 
 _OPERATIONS: dict[str, Callable[..., Any]] = {
     "add": operator.add,

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from modelgen.backends.shapes import check_shape, sample_count
+from modelgen.artifact.manifest import Manifest, Signature
+from modelgen.backends.array_checks import check_shape, sample_count
 from modelgen.errors import ModelError
-from modelgen.manifest import Manifest, Signature
 
 Array = np.ndarray[Any, Any]
 

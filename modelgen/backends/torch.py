@@ -13,13 +13,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from modelgen.artifact.manifest import Manifest
+from modelgen.backends.array_checks import check_shape, sample_count
+from modelgen.backends.listing import Dialect, columns, listing
 from modelgen.backends.modules import emitted_module
-from modelgen.backends.shapes import check_shape, sample_count
-from modelgen.backends.source import Dialect, columns, listing
 from modelgen.errors import ModelError
-from modelgen.manifest import Manifest
 from modelgen.metadata import Metadata
-from modelgen.program import Function, Program
+from modelgen.program.functions import Function, Program
 
 _HEADER = '''"""{robot}: functions for Torch, made by modelgen; not to be edited.
 

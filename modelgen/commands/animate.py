@@ -27,9 +27,9 @@ def run(options: argparse.Namespace) -> int:
     """Roll out, draw, say where."""
     import numpy as np
 
-    from modelgen.animation import animate, leaning, rollout, signal
-    from modelgen.assignments import assigned, number
+    from modelgen.commands.assignments import assigned, number
     from modelgen.loader import load
+    from modelgen.report.animation import animate, leaning, rollout, signal
 
     if not 0 < options.seconds <= 600:
         raise ModelError(f"--seconds {options.seconds:g} cannot be drawn; write a number above 0, at most 600.")

@@ -22,8 +22,8 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write every target that was asked for."""
-    from modelgen import modelfile
     from modelgen.build import export
+    from modelgen.derivation import model_file as modelfile
 
     folders = {target: getattr(options, target) for target in EXPORTS if getattr(options, target)}
     if not folders:

@@ -13,10 +13,10 @@ from modelgen.errors import ModelError
 from modelgen.files import replacing
 
 if TYPE_CHECKING:
-    from modelgen.equations import EquationsOfMotion
-    from modelgen.manifest import Manifest
-    from modelgen.page import Page
-    from modelgen.robot import Robot
+    from modelgen.artifact.manifest import Manifest
+    from modelgen.derivation.equations import EquationsOfMotion
+    from modelgen.report.page import Page
+    from modelgen.statement.robot import Robot
 
 
 def add(commands: Any) -> None:
@@ -63,7 +63,7 @@ def _print_page(text: str) -> None:
 
 
 def _artifact(options: argparse.Namespace) -> str:
-    from modelgen.artifact import REPORT, find, read
+    from modelgen.artifact.folder import REPORT, find, read
 
     folder = find(options.name, options.directory)
     text = _show_text(read(folder))
@@ -79,8 +79,8 @@ def _artifact(options: argparse.Namespace) -> str:
 
 
 def _linearize(options: argparse.Namespace) -> str:
-    from modelgen.linearization import linearize, stated, text
     from modelgen.loader import load
+    from modelgen.report.linearization import linearize, stated, text
 
     robot = load(options.name, backend="casadi", directory=options.directory)
     return text(robot, linearize(robot, stated(options.at or [], robot)))
@@ -88,16 +88,16 @@ def _linearize(options: argparse.Namespace) -> str:
 
 def _page(robot: Robot) -> tuple[Page, EquationsOfMotion]:
     """From the model file rather than the artifact, which holds no formulas."""
-    from modelgen.mechanics import equations_of_motion, metadata
-    from modelgen.page import page
+    from modelgen.derivation.lagrange import equations_of_motion, metadata
+    from modelgen.report.page import page
 
     equations = equations_of_motion(robot)
     return page(metadata(robot), equations), equations
 
 
 def _latex(model: str) -> str:
-    from modelgen import modelfile
-    from modelgen.latex import document
+    from modelgen.derivation import model_file as modelfile
+    from modelgen.report.latex import document
 
     return document(_page(modelfile.load(model))[0])
 
@@ -107,11 +107,11 @@ def _html(model: str) -> str:
     import numpy as np
     from sympy import Matrix
 
-    from modelgen import modelfile
-    from modelgen.html import document
-    from modelgen.inspection import evaluator
-    from modelgen.mechanics import metadata
-    from modelgen.sketch import sketch
+    from modelgen.derivation import model_file as modelfile
+    from modelgen.derivation.domain_checks import evaluator
+    from modelgen.derivation.lagrange import metadata
+    from modelgen.derivation.sketch import sketch
+    from modelgen.report.html import document
 
     robot = modelfile.load(model)
     page, equations = _page(robot)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from modelgen.robot import Robot
+    from modelgen.statement.robot import Robot
 
     Array = NDArray[np.float64]
 

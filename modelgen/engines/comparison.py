@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from modelgen.derivation.domain_checks import evaluator, samples
+from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.engines import ASSETS, Engine
 from modelgen.engines.differences import STEP, differences
-from modelgen.equations import EquationsOfMotion
 from modelgen.errors import ModelError, shortened
-from modelgen.inspection import evaluator, samples
-from modelgen.robot import Robot
+from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
 from modelgen.verification.kernels import relative_error
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sympy import Expr, Matrix, S, Symbol, hessian
 
+from modelgen.derivation.domain_checks import evaluator
 from modelgen.errors import ModelError
-from modelgen.inspection import evaluator
-from modelgen.links import Kind
-from modelgen.robot import Robot
+from modelgen.statement.links import Kind
+from modelgen.statement.robot import Robot
 
 Array = NDArray[np.float64]
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from modelgen.backends import MODULES
-from modelgen.equations import EquationsOfMotion
-from modelgen.reference import Reference
-from modelgen.robot import Robot
+from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.statement.robot import Robot
 from modelgen.verification.check import LIMITS, PRECISIONS, Check
 from modelgen.verification.energy import energy_balance
 from modelgen.verification.kernels import kernel_checks
 from modelgen.verification.mechanics import mechanics_checks, routes_check
 from modelgen.verification.points import sample_points
+from modelgen.verification.reference import Reference
 
 SAMPLES = 128
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.equations import EquationsOfMotion
-from modelgen.inspection import evaluator
-from modelgen.reference import Energies
-from modelgen.robot import Robot
+from modelgen.derivation.domain_checks import evaluator
+from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
 from modelgen.verification.points import sample_points
+from modelgen.verification.reference import Energies
 
 Array = NDArray[np.float64]
 

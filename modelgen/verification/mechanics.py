@@ -8,13 +8,13 @@ import mpmath
 import numpy as np
 from mpmath import mpf
 
-from modelgen.equations import EquationsOfMotion
-from modelgen.inspection import evaluator
-from modelgen.reference import DIGITS, Energies, Reference, exact, slope
-from modelgen.robot import Robot
-from modelgen.routes import by_energies
+from modelgen.derivation.by_energies import by_energies
+from modelgen.derivation.domain_checks import evaluator
+from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
 from modelgen.verification.points import Points
+from modelgen.verification.reference import DIGITS, Energies, Reference, exact, slope
 
 EXACT = 1e-13  # for comparisons made with 50 digits, where the model's own numbers are doubles
 MECHANICS_SAMPLES = 24

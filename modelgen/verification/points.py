@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.inspection import samples
-from modelgen.robot import Robot
+from modelgen.derivation.domain_checks import samples
+from modelgen.statement.robot import Robot
 
 Array = NDArray[np.float64]
 

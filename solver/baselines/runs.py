@@ -20,12 +20,8 @@ from torch import Tensor
 
 from solver.baselines.settings import BaselineSettings
 from solver.baselines.stable_baselines import contents, fill, make_model
-from solver.environment import RobotVectorEnv, features
 from solver.errors import DivergenceError, SolverError
-from solver.evaluation import Controller, rollouts, sample_starts, summary
-from solver.game import Game
-from solver.robots import require_same_artifact
-from solver.run_folder import (
+from solver.fvi.run_folder import (
     BASELINE,
     MODEL,
     MetricsLog,
@@ -36,9 +32,13 @@ from solver.run_folder import (
     save_checkpoint,
     write_atomically,
 )
+from solver.fvi.trainer import Report
+from solver.game.game import Game
+from solver.gym.environment import RobotVectorEnv, features
+from solver.plants.rollouts import Controller, rollouts, sample_starts, summary
+from solver.problem.robots import require_same_artifact
 from solver.serial import serial_torch
 from solver.streams import EVALUATION_SEED, Purpose, stream
-from solver.training import Report
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm

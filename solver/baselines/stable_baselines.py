@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from solver.baselines.settings import BaselineSettings
-from solver.environment import RobotVectorEnv, feature_scales
 from solver.errors import SolverError
+from solver.gym.environment import RobotVectorEnv, feature_scales
 
 try:
     from gymnasium.spaces import Box

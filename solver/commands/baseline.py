@@ -40,8 +40,8 @@ def defaults(options: Baseline) -> Baseline:
 def run(options: Baseline) -> None:
     """Train, with progress on a terminal; SystemExit after Ctrl-C."""
     from solver.baselines.runs import load_baseline, resume, start
-    from solver.progress import progress
-    from solver.run_folder import load_checkpoint
+    from solver.commands.progress import progress
+    from solver.fvi.run_folder import load_checkpoint
 
     if options.resume is not None:
         folder, settings = options.resume, load_baseline(options.resume).settings

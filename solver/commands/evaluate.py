@@ -44,10 +44,10 @@ class Evaluate:
 
 def run(options: Evaluate) -> None:
     """Roll out and print."""
-    from solver.evaluation import require_episodes, rollouts, sample_starts, summary
-    from solver.parameters import changed_parameters, left_all_bounds
     from solver.plants import all_effects, make_plant
-    from solver.policy import load_controller
+    from solver.plants.rollouts import require_episodes, rollouts, sample_starts, summary
+    from solver.policies.load import load_controller
+    from solver.problem.parameters import changed_parameters, left_all_bounds
     from solver.streams import EVALUATION_SEED, require_seed
 
     require_episodes(options.episodes)

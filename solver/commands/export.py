@@ -26,9 +26,9 @@ class Export:
 
 def run(options: Export) -> None:
     """Write, and print the paths."""
-    from solver.c_policy import emit
-    from solver.policy import label, load_solution
-    from solver.run_folder import write_atomically
+    from solver.fvi.run_folder import write_atomically
+    from solver.policies.c_export import emit
+    from solver.policies.load import label, load_solution
 
     solution = load_solution(options.run, options.generated, options.sampled)
     robot = solution.game.robot

@@ -32,7 +32,7 @@ class Limit:
 
 def run(options: Limit) -> None:
     """Optimise and print; a warning on the standard error stream when the best motion does not end at the target."""
-    from solver.limit import find_limit
+    from solver.oracles.limit import find_limit
 
     if options.guesses < 0:
         raise SolverError(f"--guesses is {options.guesses}; give 0 or more")

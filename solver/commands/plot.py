@@ -25,7 +25,7 @@ class Plot:
 
 def run(options: Plot) -> None:
     """Draw, and print the paths."""
-    from solver.plots import plot_run
+    from solver.studies.plots import plot_run
 
     for path in plot_run(options.run, options.joint, options.changes, options.generated):
         print(path)

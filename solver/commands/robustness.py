@@ -14,7 +14,7 @@ from solver.errors import SolverError
 from solver.plants import PlantName
 
 if TYPE_CHECKING:
-    from solver.robustness import Range, Robustness
+    from solver.studies.robustness import Range, Robustness
 
 WORDS = {
     "return_25": "25th percentile of the return",
@@ -59,7 +59,7 @@ class Options:
 
     def ranges(self) -> list[Range]:
         """The ranges asked for; SolverError when their numbers do not match."""
-        from solver.robustness import Range
+        from solver.studies.robustness import Range
 
         count = len(self.parameter)
         columns: dict[str, list[float] | list[int]] = {"--from": self.start, "--to": self.end}
@@ -74,10 +74,10 @@ class Options:
 
 def run(options: Options) -> None:
     """Measure, write both files, print the table."""
-    from solver.robustness import Trial, measure
-    from solver.robustness_plot import figure
-    from solver.run_folder import write_atomically
+    from solver.fvi.run_folder import write_atomically
     from solver.streams import EVALUATION_SEED, require_seed
+    from solver.studies.robustness import Trial, measure
+    from solver.studies.robustness_plot import figure
 
     seed = EVALUATION_SEED if options.seed is None else options.seed
     require_seed(seed)

@@ -10,7 +10,7 @@ from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional
 
 from solver.commands import INTERRUPTED
 from solver.errors import SolverError
-from solver.settings import Settings
+from solver.fvi.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,19 @@ def defaults(options: Train) -> Train:
     """The preset's settings for the robot, as the default that the command line then changes."""
     if not options.robot:
         return Train()
-    from solver.presets import make_settings
-    from solver.robots import load_robot
+    from solver.fvi.presets import make_settings
+    from solver.problem.robots import load_robot
 
     return Train(settings=make_settings(options.preset, load_robot(options.robot, "cpu", options.generated)))
 
 
 def run(options: Train) -> None:
     """Train, with progress on a terminal; SystemExit after Ctrl-C."""
-    from solver.forewarning import forewarnings
-    from solver.progress import progress
-    from solver.robots import load_robot
-    from solver.run_folder import load_checkpoint, load_run
-    from solver.training import resume, start
+    from solver.commands.progress import progress
+    from solver.fvi.run_folder import load_checkpoint, load_run
+    from solver.fvi.trainer import resume, start
+    from solver.fvi.warnings import forewarnings
+    from solver.problem.robots import load_robot
 
     if options.resume is not None:
         folder, settings = options.resume, load_run(options.resume).settings

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
-from solver.game import Game
+from solver.game.game import Game
 from solver.plants.plant import Nominal, Plant
 
 PlantName = Literal["nominal", "harsh", "mujoco"]

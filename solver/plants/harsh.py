@@ -15,7 +15,7 @@ from torch import Tensor
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
-from solver.game import Game
+from solver.game.game import Game
 from solver.plants.plant import Motion
 
 SATURATION = 0.1  # of the input limit that the drive cannot give: a warm motor, a low supply

@@ -20,7 +20,7 @@ from torch import Tensor
 from modelgen.engines import ASSETS
 from modelgen.engines.mujoco import read
 from solver.errors import SolverError
-from solver.game import Game
+from solver.game.game import Game
 from solver.plants.plant import Motion
 
 Array = NDArray[np.float64]

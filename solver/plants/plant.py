@@ -11,7 +11,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-from solver.game import Game
+from solver.game.game import Game
 
 
 class Motion(Protocol):

@@ -11,11 +11,11 @@ from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.errors import SolverError
+from solver.fvi.presets import PRESETS, make_settings
+from solver.fvi.settings import Settings
 from solver.plants import PlantName
-from solver.presets import PRESETS, make_settings
-from solver.robots import load_robot
-from solver.robustness import Range
-from solver.settings import Settings
+from solver.problem.robots import load_robot
+from solver.studies.robustness import Range
 
 Experiment = Literal["table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation"]
 BudgetName = Literal["small", "full"]

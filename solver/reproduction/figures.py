@@ -12,14 +12,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.typing import ColorType
 
-from solver.evaluation import rollouts, sample_starts
-from solver.plots import DRAWN, coordinate, draw_value_and_policy
-from solver.policy import load_solution
+from solver.fvi.run_folder import read_metrics
+from solver.plants.rollouts import rollouts, sample_starts
+from solver.policies.load import load_solution
 from solver.reproduction import paper_results
 from solver.reproduction.experiments import Plan
 from solver.reproduction.runs import Runs
-from solver.run_folder import read_metrics
 from solver.streams import EVALUATION_SEED
+from solver.studies.plots import DRAWN, coordinate, draw_value_and_policy
 
 PRINTED = ("cFVI", "rFVI")  # whose returns in the paper are drawn as lines
 ENTRY = 1.5  # inches of a legend that one curve's name takes

@@ -10,10 +10,10 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from solver.baselines.settings import BaselineSettings, baseline_settings
+from solver.fvi.run_folder import write_atomically
 from solver.reproduction import paper_results
 from solver.reproduction.experiments import PRESET, Plan
 from solver.reproduction.runs import Runs
-from solver.run_folder import write_atomically
 
 
 @dataclass(frozen=True)

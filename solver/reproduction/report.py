@@ -11,17 +11,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.evaluation import rollouts, sample_starts
-from solver.policy import load_controller
+from solver.fvi.run_folder import read_metrics
+from solver.plants.rollouts import rollouts, sample_starts
+from solver.policies.load import load_controller
 from solver.reproduction import paper_results
 from solver.reproduction.experiments import MASSES, Plan
 from solver.reproduction.figures import ablation_figure, learning_figure, value_figure
 from solver.reproduction.page import Origin, Page, head
 from solver.reproduction.runs import Runs
-from solver.robustness import Group, Robustness, Trial, measure
-from solver.robustness_plot import figure as robustness_figure
-from solver.run_folder import read_metrics
 from solver.streams import EVALUATION_SEED
+from solver.studies.robustness import Group, Robustness, Trial, measure
+from solver.studies.robustness_plot import figure as robustness_figure
 
 NONE = "–"  # in a cell without a number
 

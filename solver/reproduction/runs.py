@@ -24,9 +24,9 @@ from pathlib import Path
 from solver.baselines.settings import BaselineSettings
 from solver.commands import FAILED
 from solver.errors import SolverError
+from solver.fvi.run_folder import BASELINE, CHECKPOINT, RUN, load_checkpoint, load_run
+from solver.fvi.settings import ADVERSARY, Settings
 from solver.reproduction.experiments import PRESET, Plan, Training
-from solver.run_folder import BASELINE, CHECKPOINT, RUN, load_checkpoint, load_run
-from solver.settings import ADVERSARY, Settings
 
 SOLVER = "import sys; from solver.cli import main; sys.exit(main())"
 LOG = "reproduce.log"

@@ -6,12 +6,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import mechanisms
 import numpy as np
 import pytest
 
 from modelgen.build import build_from_equations
-from modelgen.reference import Reference
+from modelgen.verification.reference import Reference
+from tests.modelgen.support import mechanisms
 
 EQUATIONS = {"pendulum": mechanisms.pendulum, "dense": mechanisms.dense}
 

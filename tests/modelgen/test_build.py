@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from modelgen import artifact
+from modelgen.artifact import folder as artifact
 from modelgen.build import build_artifact
-from modelgen.modelfile import SHIPPED, load
+from modelgen.derivation.model_file import SHIPPED, load
 
 ROBOTS = sorted(path.parent.name for path in artifact.SHIPPED.glob(f"*/{artifact.MANIFEST}"))
 
@@ -35,9 +35,9 @@ BUILD = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-import mechanisms
+from tests.modelgen.support import mechanisms
 from modelgen.build import build_artifact, build_from_equations
-from modelgen.modelfile import SHIPPED, load
+from modelgen.derivation.model_file import SHIPPED, load
 equations = mechanisms.dense()
 build_from_equations(equations, mechanisms.metadata("dense", equations), "0" * 64, Path(sys.argv[2]))
 build_artifact(load(str(SHIPPED / "double_pendulum.py")), Path(sys.argv[2]))
@@ -49,7 +49,7 @@ def test_bytes_do_not_depend_on_the_hash_seed(tmp_path):
     for seed in ("1", "2", "77"):
         directory = tmp_path / seed
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        arguments = [sys.executable, "-c", BUILD, str(Path(__file__).parent), str(directory)]
+        arguments = [sys.executable, "-c", BUILD, str(Path(__file__).parents[2]), str(directory)]
         subprocess.run(arguments, env=environment, check=True)
         contents.append({name: _content(directory / name) for name in ("dense", "double_pendulum")})
     assert contents[0] == contents[1] == contents[2]

@@ -8,7 +8,7 @@ import pytest
 
 from modelgen.backends import MODULES
 from modelgen.cli import main
-from modelgen.modelfile import SHIPPED
+from modelgen.derivation.model_file import SHIPPED
 
 
 @pytest.fixture

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from evaluation import Uncompiled
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from test_urdf import ROBOT
 
 from modelgen import ModelError
 from modelgen.cli import main
-from modelgen.inspection import inspect, samples
-from modelgen.mechanics import equations_of_motion
-from modelgen.modelfile import SHIPPED, content_hash, load
-from modelgen.urdf import model_file
+from modelgen.derivation.domain_checks import inspect, samples
+from modelgen.derivation.lagrange import equations_of_motion
+from modelgen.derivation.model_file import SHIPPED, content_hash, load
+from modelgen.urdf.read import model_file
+from tests.modelgen.support.evaluation import Uncompiled
+from tests.modelgen.urdf.test_read import ROBOT
 
 PENDULUM = "import sympy\n" + (SHIPPED / "pendulum.py").read_text()
 CARTPOLE = "import sympy\n" + (SHIPPED / "cartpole.py").read_text()

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from modelgen import artifact, load
-from modelgen.inspection import inspect, samples
-from modelgen.mechanics import equations_of_motion
-from modelgen.modelfile import SHIPPED, content_hash
-from modelgen.modelfile import load as model
+from modelgen import load
+from modelgen.artifact import folder as artifact
+from modelgen.derivation.domain_checks import inspect, samples
+from modelgen.derivation.lagrange import equations_of_motion
+from modelgen.derivation.model_file import SHIPPED, content_hash
+from modelgen.derivation.model_file import load as model
 
 GALLERY = (
     "acrobot",
@@ -191,7 +192,8 @@ def test_the_gallery_lists_every_robot_and_how_it_is_held():
     for name, ways in rows.items():
         held = re.findall(r"`(test_\w+)`", ways)
         sources = [
-            (tests / f"{file}.py").read_text() for file in ("test_models", "test_gallery", "test_engines", "test_tree")
+            (tests / f"{file}.py").read_text()
+            for file in ("test_models", "test_gallery", "engines/test_engines", "derivation/test_newton_euler")
         ]
         assert held, name
         assert all(any(f"def {test}(" in source for source in sources) for test in held), name

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from modelgen.inspection import evaluator, inspect, samples
-from modelgen.mechanics import equations_of_motion, metadata
-from modelgen.modelfile import SHIPPED, load
+from modelgen.derivation.domain_checks import evaluator, inspect, samples
+from modelgen.derivation.lagrange import equations_of_motion, metadata
+from modelgen.derivation.model_file import SHIPPED, load
 
 NAMES = ("cartpole", "cartpole_quanser", "double_pendulum", "furuta", "pendulum")
 

@@ -15,8 +15,8 @@ import torch
 import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
-from solver.settings import Settings
-from solver.training import start
+from solver.fvi.settings import Settings
+from solver.fvi.trainer import start
 
 TINY: dict[str, Any] = {
     "iterations": 5,

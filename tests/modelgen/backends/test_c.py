@@ -4,17 +4,18 @@ import shutil
 import subprocess
 
 import casadi
-import mechanisms
 import numpy as np
 import pytest
 
 import modelgen
-from modelgen import artifact, lowering
+from modelgen.artifact import folder as artifact
 from modelgen.backends import c
 from modelgen.build import export
 from modelgen.cli import main
-from modelgen.differentiate import program
-from modelgen.modelfile import SHIPPED, load
+from modelgen.derivation import lowering
+from modelgen.derivation.model_file import SHIPPED, load
+from modelgen.program.differentiate import program
+from tests.modelgen.support import mechanisms
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O3"]

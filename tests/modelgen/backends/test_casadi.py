@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import modelgen
-from modelgen import artifact
+from modelgen.artifact import folder as artifact
 from modelgen.cli import main
 from modelgen.errors import ModelError
 

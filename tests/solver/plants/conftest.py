@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from modelgen.loader import CompiledRobot
-from solver.game import NO_ADVERSARY, Game
+from solver.game.game import NO_ADVERSARY, Game
 
 Load = Callable[[str], CompiledRobot]
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.game import Game
+from solver.game.game import Game
 from solver.plants.plant import Plant
 
 Load = Callable[[str], CompiledRobot]

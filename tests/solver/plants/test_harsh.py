@@ -10,13 +10,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from rollouts_by_hand import feedback, moved, wrapped
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.evaluation import rollouts, sample_starts
-from solver.game import Game
+from solver.game.game import Game
 from solver.plants.harsh import (
     BREAKAWAY,
     COULOMB,
@@ -33,6 +31,8 @@ from solver.plants.harsh import (
     harshness,
 )
 from solver.plants.plant import Nominal, Plant
+from solver.plants.rollouts import rollouts, sample_starts
+from tests.solver.plants.rollouts_by_hand import feedback, moved, wrapped
 
 Load = Callable[[str], CompiledRobot]
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from rollouts_by_hand import feedback, moved, wrapped
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.evaluation import rollouts, sample_starts
-from solver.game import Game
+from solver.game.game import Game
 from solver.plants import make_plant, mujoco
 from solver.plants.plant import Nominal
+from solver.plants.rollouts import rollouts, sample_starts
+from tests.solver.plants.rollouts_by_hand import feedback, moved, wrapped
 
 Load = Callable[[str], CompiledRobot]
 

@@ -7,14 +7,12 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from rollouts_by_hand import feedback
 from torch import Tensor
 
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.evaluation import rollouts, sample_starts
-from solver.game import Game
+from solver.game.game import Game
 from solver.plants import make_plant
 from solver.plants.harsh import (
     EFFECTS,
@@ -22,6 +20,8 @@ from solver.plants.harsh import (
     Harshness,
     harshness,
 )
+from solver.plants.rollouts import rollouts, sample_starts
+from tests.solver.plants.rollouts_by_hand import feedback
 
 Load = Callable[[str], CompiledRobot]
 

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from small_plans import choice, train_here
 
 from solver.reproduction.experiments import make_plan
+from tests.solver.reproduction.small_plans import choice, train_here
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from solver.fvi.settings import Settings
+from solver.fvi.trainer import start
 from solver.reproduction.experiments import BUDGETS, Choice, Plan
 from solver.reproduction.runs import _folder, _key
-from solver.settings import Settings
-from solver.training import start
 
 TINY: dict[str, Any] = {"iterations": 3, "states": 96, "epochs": 1, "minibatch": 48, "trace_decay": 0.8}
 TINY |= {"trace_floor": 0.1, "holds": (2, 1), "members": 2, "layers": 1, "width": 8, "evaluate_every": 2}

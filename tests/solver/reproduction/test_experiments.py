@@ -8,10 +8,10 @@ import pytest
 
 from solver.baselines.settings import baseline_settings
 from solver.cli import main
+from solver.fvi.settings import Settings
 from solver.reproduction import paper_results
 from solver.reproduction.experiments import Choice, make_plan
 from solver.reproduction.runs import _arguments
-from solver.settings import Settings
 
 Capture = pytest.CaptureFixture[str]
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_plans import choice, is_dp_rfvi, quiet, train_here
 
 from solver.cli import main
 from solver.commands.reproduce import Options, carry_out
-from solver.evaluation import rollouts, sample_starts
-from solver.policy import load_controller
+from solver.fvi.run_folder import RUN, load_run, read_metrics
+from solver.plants.rollouts import rollouts, sample_starts
+from solver.policies.load import load_controller
 from solver.reproduction.experiments import make_plan
 from solver.reproduction.figures import learning_figure
 from solver.reproduction.runs import run_plan
-from solver.run_folder import RUN, load_run, read_metrics
 from solver.streams import EVALUATION_SEED
+from tests.solver.reproduction.small_plans import choice, is_dp_rfvi, quiet, train_here
 
 Capture = pytest.CaptureFixture[str]
 

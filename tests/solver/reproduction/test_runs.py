@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_plans import NEVER, SMALL, TINY, choice, quiet
 
 from solver.commands import reproduce
 from solver.commands.reproduce import Options, carry_out
 from solver.errors import SolverError
-from solver.presets import fast
+from solver.fvi.presets import fast
+from solver.fvi.run_folder import CHECKPOINT, RUN, load_checkpoint, load_run
+from solver.fvi.settings import Settings
+from solver.fvi.trainer import start
+from solver.problem.robots import load_robot
 from solver.reproduction.experiments import Choice, make_plan
 from solver.reproduction.runs import LOG, run_plan
-from solver.robots import load_robot
-from solver.run_folder import CHECKPOINT, RUN, load_checkpoint, load_run
-from solver.settings import Settings
-from solver.training import start
+from tests.solver.reproduction.small_plans import NEVER, SMALL, TINY, choice, quiet
 
 Capture = pytest.CaptureFixture[str]
 

@@ -1,0 +1,1 @@
+"""The folder `generated/NAME`: its manifest and its files."""

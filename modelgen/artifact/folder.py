@@ -1,0 +1,182 @@
+"""The folder generated/NAME: manifest.json and the emitted files; finding, reading, writing and checking it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, from_json, to_json
+from modelgen.errors import ArtifactError, ModelError, suggestion
+
+MANIFEST = "manifest.json"
+REPORT = "build_report.json"
+_EMITTED = re.compile(r"\w+_[0-9a-f]{12}\.\w+")
+#: The artifacts shipped beside the packages.
+SHIPPED = Path(__file__).resolve().parents[2] / "generated"
+
+
+def find(name: str, directory: str | Path | None = None) -> Path:
+    """The folder of the artifact NAME, or of a model file NAME.py. Raises ArtifactError when there is none."""
+    places = _places(directory)
+    if name.endswith(".py"):
+        name = Path(name).stem
+    for place in places:
+        if name and Path(name).name == name and (place / name / MANIFEST).is_file():
+            return place / name
+    names = known(directory)
+    listed = f" There are: {', '.join(names)}." if names else ""
+    raise ArtifactError(
+        f"There is no artifact {name!r} in {' or '.join(str(place) for place in places)}."
+        f"{suggestion(name, names)}{listed} `modelgen build` makes it from a model file: give the robot's name for one "
+        "in models/, or the file's path."
+    )
+
+
+def known(directory: str | Path | None = None) -> list[str]:
+    """The names of all artifacts that `find` finds, sorted."""
+    return sorted({entry.parent.name for place in _places(directory) for entry in place.glob(f"*/{MANIFEST}")})
+
+
+def _places(directory: str | Path | None) -> list[Path]:
+    return [Path(directory)] if directory is not None else [Path("generated"), SHIPPED]
+
+
+def read(folder: Path) -> Manifest:
+    """The manifest of an artifact. Raises ArtifactError when it cannot be read or is of another generator."""
+    path = folder / MANIFEST
+    rebuild = f"Run `modelgen build {folder.name}`."
+    try:
+        text = path.read_text(encoding="utf-8")
+        version = json.loads(text)["generator_version"]
+        if version != GENERATOR_VERSION:
+            raise ArtifactError(
+                f"{path} was made by generator version {version}, and this is version {GENERATOR_VERSION}. {rebuild}"
+            )
+        return from_json(text)
+    except OSError as error:
+        raise ArtifactError(f"{path} cannot be read ({error.strerror}). {rebuild}") from error
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ArtifactError(f"{path} is damaged: it is not the manifest that was written. {rebuild}") from error
+
+
+def damage(folder: Path, manifest: Manifest, backend: str) -> list[str]:
+    """What is wrong with one backend's files, a sentence each."""
+    findings = []
+    for name, expected in manifest.files.get(backend, {}).items():
+        try:
+            found = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        except OSError as error:
+            findings.append(f"{folder / name} cannot be read ({error.strerror}).")
+            continue
+        if found != expected:
+            findings.append(f"{folder / name} was edited or truncated: its sha256 is not the manifest's.")
+    return findings
+
+
+def verified(folder: Path, manifest: Manifest, backend: str) -> None:
+    """Raises ArtifactError unless the backend's files are there, as they were written."""
+    if not manifest.files.get(backend):
+        raise ArtifactError(f"The artifact {folder} has no files for the backend {backend}.")
+    findings = damage(folder, manifest, backend)
+    if findings:
+        raise ArtifactError(f"{' '.join(findings)} Run `modelgen build {folder.name}`.")
+
+
+def check(name: str, directory: str | Path | None = None, model_hash: str | None = None) -> list[str]:
+    """What is wrong with an artifact, a sentence each; nothing when it matches its model and was not edited.
+
+    model_hash: the content hash of the model file, to find artifacts made from another content.
+    """
+    try:
+        folder = find(name, directory)
+        manifest = read(folder)
+    except ArtifactError as error:
+        return [str(error)]
+    findings = [finding for backend in manifest.files for finding in damage(folder, manifest, backend)]
+    if (folder / MANIFEST).read_text(encoding="utf-8") != to_json(manifest):
+        findings.append(f"{folder / MANIFEST} was edited: its text is not what its content is written as.")
+    expected = {MANIFEST, REPORT, *(file for files in manifest.files.values() for file in files)}
+    strangers = sorted(entry.name for entry in folder.iterdir() if entry.name not in expected and entry.is_file())
+    findings += [f"{folder / stranger} does not belong to the artifact." for stranger in strangers]
+    if model_hash is not None and model_hash != manifest.model_hash:
+        findings.append(f"{folder} was made from another content of the model file. Run `modelgen build {name}`.")
+    return findings
+
+
+def hashed(name: str, content: bytes) -> str:
+    """kernels.py -> kernels_0123456789ab.py: the name holds the content's hash, so nothing stale is ever found."""
+    path = Path(name)
+    return f"{path.stem}_{hashlib.sha256(content).hexdigest()[:12]}{path.suffix}"
+
+
+def write(directory: Path, manifest: Manifest, files: Mapping[str, bytes], report: str) -> Path:
+    """Put an artifact in place; an equal one is left alone, with its compiled kernels.
+
+    Everything is written to a temporary folder first. Emitted files have their hash in the name, so the new
+    ones are moved in beside the old ones, and replacing the manifest, in one step, makes them the artifact.
+    Raises ArtifactError when the folder cannot be written (disk full, read-only); the old artifact then stays.
+    """
+    folder = directory / manifest.metadata.name
+    content = {**files, MANIFEST: to_json(manifest).encode(), REPORT: report.encode()}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _alone(folder), tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as temporary:
+            changed = [name for name, data in content.items() if not _holds(folder / name, data)]
+            for name in changed:
+                _write_file(Path(temporary) / name, content[name])
+            for name in sorted(changed, key=lambda name: name == MANIFEST):
+                os.replace(Path(temporary) / name, folder / name)
+            _remove_leftovers(folder, set(content), Path(temporary).name)
+    except OSError as error:
+        raise ArtifactError(
+            f"The artifact {folder} cannot be written: {error.strerror or error}. "
+            "What was there before is unchanged. Free the disk or choose another folder with --directory."
+        ) from error
+    return folder
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """No other build writes to the folder in the meantime; where the system has no such lock, several may."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == data
+
+
+def _write_file(path: Path, data: bytes) -> None:
+    with path.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _remove_leftovers(folder: Path, current: set[str], temporary: str) -> None:
+    """Emitted files of older builds, their machine code, and temporary folders of builds that were killed."""
+    for entry in folder.iterdir():
+        if entry.name.startswith(".new-") and entry.name != temporary:
+            shutil.rmtree(entry, ignore_errors=True)
+        elif _EMITTED.fullmatch(entry.name) and entry.name not in current:
+            entry.unlink()
+            for compiled in folder.glob(f"__pycache__/{entry.stem}.*"):
+                compiled.unlink()

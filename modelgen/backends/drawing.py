@@ -1,0 +1,95 @@
+"""The drawing of a robot: line segments as a NumPy function of the state, emitted beside the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from modelgen.artifact.folder import verified
+from modelgen.artifact.manifest import Manifest
+from modelgen.backends.array_checks import check_shape, sample_count
+from modelgen.backends.listing import Dialect, columns, listing
+from modelgen.backends.modules import emitted_module
+from modelgen.metadata import Metadata
+from modelgen.program.functions import Program
+
+Array = NDArray[np.float64]
+
+#: The drawing's entry among the files of a manifest.
+FILES = "drawing"
+SAMPLES = 512  # states whose drawings the view encloses
+MARGIN = 0.05  # of the view, on every side
+
+_HEADER = '''"""{robot}: the line segments that draw it, made by modelgen; not to be edited."""
+
+import numpy as np
+
+SEGMENTS = np.array({segments}, int).reshape(-1, 2)
+
+
+def points(x, theta):
+    """x (N, n), theta (p,) or (N, p) -> (N, P, 2): across and height of every point (m); SEGMENTS joins them."""
+    points = np.empty((len(x), {count}, 2))
+'''
+_CALLS = {name: f"arc{name[1:]}" for name in ("asin", "acos", "atan")} | {"atan2": "arctan2", "pow": "power"}
+
+
+def emit(program: Program, segments: Sequence[tuple[int, int]], robot: Metadata) -> dict[str, bytes]:
+    """One module that needs only NumPy; `program` is that of `lowering.drawing`."""
+    (function,) = program.functions
+    (output,) = function.outputs
+    lines = listing(program.graph, function, Dialect(repr, _call))
+    body = columns(program.graph, function)
+    body += [f"{name} = {text}" for name, text in lines.assignments]
+    entries = enumerate(lines.roots[node] for node in output.entries)
+    body += [f"points[:, {index // 2}, {index % 2}] = {text}" for index, text in entries]
+    head = _HEADER.format(robot=robot.name, segments=[list(pair) for pair in segments], count=output.shape[0])
+    return {"drawing.py": (head + "".join(f"    {line}\n" for line in [*body, "return points"])).encode()}
+
+
+def _call(name: str, arguments: list[str]) -> str:
+    return f"np.{_CALLS.get(name, name)}({', '.join(arguments)})"
+
+
+def load(folder: Path, manifest: Manifest) -> Drawing:
+    """Raises ArtifactError when the file is missing or was edited."""
+    verified(folder, manifest, FILES)
+    (name,) = manifest.files[FILES]
+    return Drawing(emitted_module(folder / name), manifest)
+
+
+class Drawing:
+    """What there is to see of a robot, in a vertical plane; lengths in m."""
+
+    def __init__(self, module: ModuleType, manifest: Manifest) -> None:
+        self._module = module
+        self._sizes = manifest.sizes()
+        self._limits = np.array([state.limit for state in manifest.metadata.states])
+        self._nominal = np.array([parameter.value for parameter in manifest.metadata.parameters])
+
+    def segments(self, x: ArrayLike, theta: ArrayLike | None = None) -> Array:
+        """(N, k, 2, 2): for every state of x (N, n) the k segments, their two ends, and (across, height) of each.
+
+        theta: (p,) or (N, p), nominal unless given. Raises ModelError for other shapes.
+        """
+        arrays = {"x": np.asarray(x, np.float64), "theta": self._nominal if theta is None else np.asarray(theta, float)}
+        for name, array in arrays.items():
+            check_shape(name, array.shape, self._sizes[name])
+        sample_count({name: array.shape for name, array in arrays.items()})
+        points: Array = self._module.points(**arrays)
+        return points[:, self._module.SEGMENTS]
+
+    @cached_property
+    def view(self) -> tuple[float, float, float, float]:
+        """Left, right, bottom and top of what the robot reaches within its limits, with a margin; never empty."""
+        random = np.random.default_rng(0)
+        states = random.uniform(-self._limits, self._limits, (SAMPLES, len(self._limits)))
+        ends = np.concatenate([np.zeros((1, 2)), self.segments(states).reshape(-1, 2)])
+        low, high = ends.min(axis=0), ends.max(axis=0)
+        margin = MARGIN * max(high - low) or 1.0
+        return float(low[0] - margin), float(high[0] + margin), float(low[1] - margin), float(high[1] + margin)

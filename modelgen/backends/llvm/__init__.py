@@ -1,0 +1,1 @@
+"""Vector code for batches, compiled by LLVM: the default backend."""

@@ -1,0 +1,40 @@
+"""The other derivation of a robot stated by links: its energies expanded and put through Lagrange's equations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+
+from sympy import Expr, Symbol, preorder_traversal
+
+from modelgen.derivation.equations import Definition, EquationsOfMotion
+from modelgen.derivation.lagrange import equations_of_motion
+from modelgen.derivation.newton_euler import energies
+from modelgen.statement.declared import Energy
+from modelgen.statement.robot import Robot
+
+LONGEST = 400  # operations of an expanded kinetic energy; what is longer takes minutes to differentiate and collect
+
+
+def by_energies(robot: Robot) -> EquationsOfMotion | None:
+    """The equations of motion without the recursion; None where the expanded energies are too long."""
+    definitions, *terms = energies(robot.links, robot.downward_acceleration, robot.symbols)
+    if _expanded_length(definitions, terms[0]) > LONGEST:
+        return None
+    known: dict[Symbol, Expr] = {}
+    for symbol, value in definitions:
+        known[symbol] = value.xreplace(known)
+    kinetic, potential = (term.xreplace(known) for term in terms)
+    other = copy(robot)
+    other.links = []
+    other.kinetic = [*robot.kinetic, Energy(kinetic, robot.place)]
+    other.potential = [*robot.potential, Energy(potential, robot.place)]
+    return equations_of_motion(other)
+
+
+def _expanded_length(definitions: Sequence[Definition], expression: Expr) -> int:
+    """The operations of an expression with all names written out, without writing them out."""
+    lengths: dict[Expr, int] = {}
+    for symbol, value in (*definitions, (None, expression)):
+        lengths[symbol] = int(value.count_ops()) + sum(lengths.get(each, 0) for each in preorder_traversal(value))
+    return lengths[None]

@@ -1,0 +1,243 @@
+"""Equations of motion -> mechanism: SymPy's expressions become nodes of one graph."""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+from collections.abc import Iterable, Sequence
+
+import sympy
+from sympy import Expr, Matrix, Symbol
+
+from modelgen.derivation.equations import CALLS, FUNCTIONS, EquationsOfMotion
+from modelgen.derivation.sketch import Sketch
+from modelgen.errors import ModelError
+from modelgen.program.functions import Argument, Function, Mechanism, Output, Program
+from modelgen.program.graph import BINARY, UNARY, Graph, Node
+
+#: Names with a meaning of their own in emitted code, which a model's symbols therefore do not get there.
+_RESERVED = (
+    "x u costate theta step i row first last block real load store half_pi a B xdot da_dx dB_dx da_dtheta "
+    "dB_dtheta dH_dx dH_du dH_dtheta q dq_dx abs min range math np ir types signature torch njit warnings kernel "
+    "sincos exp log tanh sign minimum maximum points SEGMENTS len "
+    # C99's words, and what its mathematics and complex headers define
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
+    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while R I complex "
+    "sin cos tan asin acos atan atan2 sinh cosh sqrt pow fabs NAN INFINITY HUGE_VAL HUGE_VALF HUGE_VALL "
+    "math_errhandling MATH_ERRNO MATH_ERREXCEPT FP_NAN FP_INFINITE FP_ZERO FP_SUBNORMAL FP_NORMAL FP_FAST_FMA "
+    "FP_FAST_FMAF FP_FAST_FMAL FP_ILOGB0 FP_ILOGBNAN "
+    # what compilers add to them unless they are told not to
+    "asm typeof linux unix M_E M_LOG2E M_LOG10E M_LN2 M_LN10 M_PI M_PI_2 M_PI_4 M_1_PI M_2_PI M_2_SQRTPI M_SQRT2 "
+    "M_SQRT1_2"
+)
+_TEMPORARY = re.compile(r"[tc]\d+[sc]?")
+
+
+def mechanism(equations: EquationsOfMotion) -> Mechanism:
+    """The graph of the equations of motion, common subexpressions shared.
+
+    Raises ModelError for a function of SymPy that no kernel can evaluate.
+    """
+    graph = Graph()
+    definitions, outputs = _share(equations)
+    names = unique_names([symbol.name for symbol in (*equations.state, *equations.inputs, *equations.parameters)])
+    known = dict(zip((*equations.state, *equations.inputs, *equations.parameters), names, strict=True))
+    state_names = [known[symbol] for symbol in equations.state]
+    # Parameters first: products are ordered by node number, so what depends on parameters alone is a
+    # subexpression of its own and leaves the sample loop when theta is one vector.
+    theta = _argument(graph, "theta", [known[symbol] for symbol in equations.parameters])
+    x = _argument(graph, "x", state_names)
+    u = _argument(graph, "u", [known[symbol] for symbol in equations.inputs])
+    costate = _argument(graph, "costate", unique_names([f"costate_{name}" for name in state_names], names))
+    converter = _Converter(graph, {symbol: graph.input(name) for symbol, name in known.items()})
+    for symbol, expression in definitions:
+        converter.known[symbol] = converter(expression)
+
+    def column(matrix: Matrix) -> tuple[Node, ...]:
+        return tuple(converter(entry) for entry in matrix)
+
+    rates, mass, force, input_matrix, cost = outputs
+    size = mass.rows
+    return Mechanism(
+        graph,
+        x,
+        u,
+        costate,
+        theta,
+        coordinate_rates=column(rates),
+        mass_matrix=tuple(column(mass[i, :]) for i in range(size)),
+        force=column(force),
+        input_columns=tuple(column(input_matrix[:, j]) for j in range(input_matrix.cols)),
+        state_cost=converter(cost),
+    )
+
+
+def drawing(sketch: Sketch, state: Sequence[Symbol], parameters: Sequence[Symbol]) -> Program:
+    """One function, the points of a drawing, in a graph of its own: (x, theta) -> points (P, 2)."""
+    graph = Graph()
+    names = unique_names([symbol.name for symbol in (*state, *parameters)])
+    converter = _Converter(
+        graph, {symbol: graph.input(name) for symbol, name in zip((*state, *parameters), names, strict=True)}
+    )
+    for symbol, expression in sketch.definitions:
+        converter.known[symbol] = converter(expression)
+    entries = tuple(converter(entry) for point in sketch.points for entry in point)
+    x, theta = _argument(graph, "x", names[: len(state)]), _argument(graph, "theta", names[len(state) :])
+    return Program(graph, (Function("points", (x, theta), (Output("points", (len(sketch.points), 2), entries),)),))
+
+
+def _argument(graph: Graph, name: str, entries: Iterable[str]) -> Argument:
+    return Argument(name, tuple(graph.input(entry) for entry in entries))
+
+
+def _share(
+    equations: EquationsOfMotion,
+) -> tuple[list[tuple[Symbol, Expr]], tuple[Matrix, Matrix, Matrix, Matrix, Expr]]:
+    """One common-subexpression pass over all expressions that the user's model consists of."""
+    outputs = (
+        equations.coordinate_rates,
+        _lower_triangle(equations.mass_matrix),
+        equations.force,
+        equations.input_matrix,
+        sympy.Matrix([[equations.state_cost]]),
+    )
+    named = sympy.Matrix([expression for _, expression in equations.definitions])
+    shared, reduced = sympy.cse(
+        [named, *outputs], symbols=sympy.numbered_symbols("shared", cls=sympy.Dummy), order="canonical"
+    )
+    reduced_named, rates, mass, force, input_matrix, cost = reduced
+    definitions = [
+        (symbol, expression) for (symbol, _), expression in zip(equations.definitions, reduced_named, strict=True)
+    ]
+    return _in_order(shared + definitions), (rates, mass, force, input_matrix, cost[0, 0])
+
+
+def _lower_triangle(matrix: Matrix) -> Matrix:
+    return sympy.Matrix(matrix.rows, matrix.cols, lambda i, j: matrix[i, j] if j <= i else sympy.S.Zero)
+
+
+def _in_order(definitions: Sequence[tuple[Symbol, Expr]]) -> list[tuple[Symbol, Expr]]:
+    """The same definitions, each after those it uses: shared subexpressions may use the user's names."""
+    expressions = dict(definitions)
+    ordered: dict[Symbol, Expr] = {}
+    stack = [symbol for symbol, _ in reversed(definitions)]
+    while stack:
+        symbol = stack[-1]
+        used = expressions[symbol].free_symbols & expressions.keys() - ordered.keys()
+        if symbol in ordered or not used:
+            ordered.setdefault(symbol, expressions[symbol])
+            stack.pop()
+        else:
+            stack.extend(sorted(used, key=lambda other: other.sort_key(), reverse=True))
+    return list(ordered.items())
+
+
+def unique_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
+    """ASCII identifiers, mutually different and different from what emitted code uses itself; deterministic."""
+    used = {*_RESERVED.split(), *taken}
+    result = []
+    for name in names:
+        identifier = re.sub(r"[^A-Za-z0-9_]", "_", name)
+        if not identifier or identifier[0].isdigit():
+            identifier = f"_{identifier}"
+        while identifier in used or keyword.iskeyword(identifier) or _TEMPORARY.fullmatch(identifier):
+            identifier += "_"
+        used.add(identifier)
+        result.append(identifier)
+    return result
+
+
+def _ordered(expression: Expr) -> list[Expr]:
+    """The arguments in an order that depends on what they are, not on when they were made."""
+    return sorted(expression.args, key=sympy.default_sort_key)
+
+
+class _Converter:
+    """SymPy expression -> node."""
+
+    def __init__(self, graph: Graph, known: dict[Symbol, Node]) -> None:
+        self.graph = graph
+        self.known = known
+        self._seen: dict[Expr, Node] = {}
+
+    def __call__(self, expression: Expr) -> Node:
+        expression = sympy.sympify(expression)
+        if expression not in self._seen:
+            self._seen[expression] = self._convert(expression)
+        return self._seen[expression]
+
+    def _convert(self, expression: Expr) -> Node:
+        if expression.is_Symbol:
+            if expression not in self.known:
+                raise ModelError(
+                    f"The symbol {expression} appears in the equations of motion but is neither a coordinate, a "
+                    "velocity, an input nor a parameter of the robot. Declare it, or replace it by a number."
+                )
+            return self.known[expression]
+        if expression.is_number:
+            return self._number(expression)
+        if expression.is_Add:
+            return self.graph.sum(sorted((self(term) for term in _ordered(expression)), key=self._is_negative))
+        if expression.is_Mul:
+            return self._product(expression)
+        if isinstance(expression, sympy.exp):  # exp is also a Pow to some versions of SymPy
+            return self.graph.call("exp", self(expression.args[0]))
+        if expression.is_Pow:
+            return self._power(*expression.args)
+        return self._call(expression)
+
+    def _is_negative(self, node: Node) -> tuple[bool, Node]:
+        return self.graph.operations[node].kind == "negative", node
+
+    def _number(self, expression: Expr) -> Node:
+        value = complex(expression.evalf(20))
+        if value.imag or not math.isfinite(value.real):
+            raise ModelError(f"The number {expression} in the equations of motion is not real and finite.")
+        return self.graph.constant(value.real)
+
+    def _product(self, expression: Expr) -> Node:
+        above: list[Node] = []
+        below: list[Node] = []
+        for factor in _ordered(expression):
+            base, exponent = factor.as_base_exp()
+            if factor.is_Pow and exponent.is_number and exponent.is_negative:
+                below.append(self._power(base, -exponent))
+            else:
+                above.append(self(factor))
+        graph = self.graph
+        quotient = graph.one
+        for node in sorted(above):
+            quotient = graph.mul(quotient, node)
+        divisor = graph.one
+        for node in sorted(below):
+            divisor = graph.mul(divisor, node)
+        return graph.div(quotient, divisor)
+
+    def _power(self, base: Expr, exponent: Expr) -> Node:
+        graph = self.graph
+        if exponent.is_Integer:
+            return graph.power(self(base), int(exponent))
+        if abs(exponent) == sympy.S.Half:
+            return graph.power(graph.call("sqrt", self(base)), int(2 * exponent))
+        if exponent.is_number:
+            return graph.call("pow", self(base), self(exponent))
+        return graph.call("exp", graph.mul(self(exponent), graph.call("log", self(base))))
+
+    def _call(self, expression: Expr) -> Node:
+        graph, name = self.graph, type(expression).__name__
+        arguments = [self(argument) for argument in expression.args] if name in FUNCTIONS else []
+        if name == "tan":
+            return graph.div(graph.call("sin", *arguments), graph.call("cos", *arguments))
+        function = CALLS.get(name)
+        if function in UNARY:
+            return graph.call(function, *arguments)
+        if function in BINARY:
+            node = arguments[0]
+            for other in arguments[1:]:
+                node = graph.call(function, node, other)
+            return node
+        raise ModelError(
+            f"The equations of motion use {name} in {expression}, which no kernel can evaluate. Write it with "
+            f"+ - * / ** and {', '.join(sorted({*FUNCTIONS, 'sqrt'}))}; replace a Piecewise by a smooth function."
+        )

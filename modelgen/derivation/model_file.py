@@ -1,0 +1,167 @@
+"""Find a model file by name or path, execute it, and name its content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from types import ModuleType
+
+from sympy import srepr
+
+from modelgen.derivation.lagrange import metadata
+from modelgen.derivation.sketch import sketch
+from modelgen.errors import ModelError, Place, shortened, suggestion
+from modelgen.statement.checker import repaired
+from modelgen.statement.robot import Robot
+
+OWN = Path("models")
+SHIPPED = Path(__file__).resolve().parents[2] / "models"
+
+
+def available() -> dict[str, Path]:
+    """Model files by name: those in ./models before the shipped ones."""
+    folders = (SHIPPED, OWN)
+    return {
+        path.stem: path
+        for folder in folders
+        if folder.is_dir()
+        for path in sorted(folder.glob("*.py"))
+        if not path.stem.startswith("_")
+    }
+
+
+def own() -> dict[str, Path]:
+    """Model files of ./models."""
+    return {name: path for name, path in available().items() if path.parent == OWN}
+
+
+def find(name_or_path: str) -> Path:
+    """The file of NAME (./models/NAME.py, else the shipped one) or of PATH."""
+    if name_or_path.endswith(".py") or "/" in name_or_path or "\\" in name_or_path:
+        path = Path(name_or_path)
+        if not path.is_file():
+            raise ModelError(f"there is no model file {name_or_path}. Write one with `modelgen new NAME`.")
+        return path
+    known = available()
+    if name_or_path not in known:
+        raise ModelError(
+            f"there is no model `{name_or_path}` in ./models or among the shipped ones."
+            f"{suggestion(name_or_path, known)} Known: {', '.join(sorted(known))}. {_next(name_or_path)}"
+        )
+    return known[name_or_path]
+
+
+def _next(name: str) -> str:
+    """What to do where there is no model of a name."""
+    if name.endswith(".urdf"):
+        return f"`modelgen import {name}` writes one from the URDF."
+    return f"`modelgen new {repaired(name)}` writes a new one."
+
+
+def load(name_or_path: str) -> Robot:
+    """Execute a model file and return the robot it states; every failure is a ModelError with its line."""
+    path = find(name_or_path)
+    name = shortened(path.resolve())
+    try:
+        code = compile(path.read_bytes(), str(path.resolve()), "exec")
+    except OSError as error:
+        raise ModelError(f"cannot read {path}: {error.strerror}.") from error
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:  # the latter two: nested too deeply
+        line = getattr(error, "lineno", None) or 1
+        words = getattr(error, "msg", None) or str(error) or "it is nested too deeply"
+        raise ModelError(f"this is not valid Python: {words}.", Place(name, line)) from error
+    robot = _only_robot(_executed(code, path.resolve()), name)
+    if robot.name != path.stem:
+        raise ModelError(
+            f"the file {path.name} states a robot named `{robot.name}`. They must agree, for commands know a "
+            f'robot by one name: write Robot("{path.stem}") or rename the file to {robot.name}.py.',
+            robot.place,
+        )
+    return robot
+
+
+def content_hash(robot: Robot) -> str:
+    """SHA-256 of what the robot states: energies, forces, cost, numbers, names, units, drawing; no source.
+
+    The statement itself is hashed, not the file's text: comments and layout do not matter, an edited helper
+    module does, and nothing need be derived to find out that an artifact is stale.
+    """
+    drawn = sketch(robot)
+    statement = {
+        "metadata": asdict(metadata(robot)),
+        "kinetic": [srepr(energy.value) for energy in robot.kinetic],
+        "potential": [srepr(energy.value) for energy in robot.potential],
+        "loads": [[srepr(load.displacement), srepr(load.force)] for load in robot.loads],
+        "fixed": [[constant.symbol.name, constant.value] for constant in robot.constants if constant.fixed],
+        "state_cost": srepr(robot.stated_task.state_cost) if robot.stated_task else None,
+        "sketch": [[srepr(entry) for entry in point] for point in drawn.points],
+        "segments": drawn.segments,
+    }
+    if robot.links:
+        statement["links"] = [link.statement() for link in robot.links]
+        statement["gravity"] = srepr(robot.downward_acceleration)
+    if robot.system:
+        statement["system"] = robot.system.statement()
+    return hashlib.sha256(json.dumps(statement, sort_keys=True).encode()).hexdigest()
+
+
+def _executed(code: object, path: Path) -> dict[str, object]:
+    """The namespace after executing the file; its neighbours can be imported."""
+    module = ModuleType(f"model_file_{path.stem}")  # no name of a module that it may import
+    module.__file__ = str(path)
+    name = shortened(path)
+    try:
+        with _importable(path.parent):
+            sys.modules[module.__name__] = module  # dataclasses look for their module there
+            exec(code, vars(module))  # type: ignore[arg-type]
+    except ModelError:
+        raise
+    except (Exception, SystemExit) as error:
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parent == path.parent]
+        place = Place(shortened(Path(frames[-1].filename)), frames[-1].lineno or 1) if frames else Place(name, 1)
+        words = " ".join(traceback.format_exception_only(error)[-1].split())
+        line = f", in `{frames[-1].line}`" if frames and frames[-1].line else ""
+        hint = ". Take sin, cos, sqrt and the like from sympy, not from math or numpy" if _is_numeric(error) else ""
+        raise ModelError(f"{words}{line}{hint}", place) from error
+    return vars(module)
+
+
+def _is_numeric(error: BaseException) -> bool:
+    """Whether a function of numbers was called with a symbol, as math's and NumPy's words for it say."""
+    return any(words in str(error) for words in ("Cannot convert expression to float", "loop of ufunc"))
+
+
+def _only_robot(namespace: dict[str, object], name: str) -> Robot:
+    robots = {id(value): value for value in namespace.values() if isinstance(value, Robot)}
+    if not robots:
+        raise ModelError(
+            'this file states no robot. Write robot = Robot("NAME"), and see `modelgen new`. A module that only '
+            "helps others is left alone when its name starts with an underscore.",
+            Place(name, 1),
+        )
+    if len(robots) > 1:
+        names = ", ".join(f"`{robot.name}`" for robot in robots.values())
+        raise ModelError(f"this file states {len(robots)} robots, {names}; write one file for each.", Place(name, 1))
+    return next(iter(robots.values()))
+
+
+@contextmanager
+def _importable(folder: Path) -> Iterator[None]:
+    """Lets a model file import its neighbours, then forgets them: edited ones and namesakes are read anew."""
+    before, write = set(sys.modules), sys.dont_write_bytecode
+    sys.path.insert(0, str(folder))
+    sys.dont_write_bytecode = True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = write
+        sys.path.remove(str(folder))
+        for name in set(sys.modules) - before:
+            if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == folder:
+                del sys.modules[name]

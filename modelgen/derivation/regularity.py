@@ -1,0 +1,53 @@
+"""Whether a program's values and derivatives exist where every task looks: target, start, corners of the domain."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelgen.backends.casadi import compiled
+from modelgen.errors import ModelError, Place
+from modelgen.metadata import Metadata
+from modelgen.program.functions import Program
+
+CALLS = ("jacobians", "state_cost")
+
+
+def check_regular(program: Program, robot: Metadata, place: Place | None) -> None:
+    """Raise ModelError at the first entry that is not finite there, at the nominal parameters."""
+    theta = [parameter.value for parameter in robot.parameters]
+    for call in CALLS:
+        stated = program.function(call)
+        evaluate = compiled(program.graph, stated, robot.name)
+        for where, x in _points(robot):
+            for output, result in zip(stated.outputs, evaluate(x, theta), strict=True):
+                bad = np.argwhere(~np.isfinite(np.asarray(result).reshape(output.shape)))
+                if len(bad):
+                    named = ", ".join(f"{s.name} = {value:.4g}" for s, value in zip(robot.states, x, strict=True))
+                    raise ModelError(
+                        f"{_entry(output.name, bad[0], robot)} is not finite {where} ({named}). Look for a division by "
+                        "zero there, or for a root or a power that has no slope at zero: write sqrt(r**2 + 1e-6) "
+                        "instead of sqrt(r**2), or move the target, the start or the limits away from it.",
+                        place,
+                    )
+
+
+def _points(robot: Metadata) -> list[tuple[str, list[float]]]:
+    """Where to look: words and a state (n,)."""
+    limits = [state.limit for state in robot.states]
+    corner = "in a corner of the state domain"
+    points = [("at the target", list(robot.task.target)), ("at the start", list(robot.task.start_mean))]
+    return [*points, (corner, limits), (corner, [-limit for limit in limits])]
+
+
+def _entry(output: str, index: NDArray[np.int64], robot: Metadata) -> str:
+    """An entry of an output of the program, in words."""
+    states = [state.name for state in robot.states]
+    if output == "q":
+        return "the state cost"
+    quantity, _, variable = output.partition("_d")
+    if not variable:
+        return f"the rate of change of `{states[index[0]]}`"
+    names = states if variable == "x" else [parameter.name for parameter in robot.parameters]
+    of = "the state cost" if quantity == "dq" else f"the rate of change of `{states[index[0]]}`"
+    return f"the derivative of {of} by `{names[index[-1]]}`"

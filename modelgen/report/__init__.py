@@ -1,0 +1,1 @@
+"""A robot as text and pictures for a person."""

@@ -1,0 +1,125 @@
+"""A robot that nobody controls, or whose inputs are constant or swing: its rollout, and a moving picture of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelgen.commands.assignments import number
+from modelgen.errors import ModelError
+from modelgen.files import replacing
+from modelgen.loader import CompiledRobot
+
+Array = NDArray[np.float64]
+
+FRAMES = 25  # a second
+LEAN = 0.1  # of its limit, how far every coordinate is from the target when no start is stated
+SIZE, DPI = 4.0, 80  # larger side in inches, and dots in one
+
+
+@dataclass(frozen=True)
+class Signal:
+    """An input over time: constant, or amplitude * sin(2 pi frequency t)."""
+
+    amplitude: float
+    frequency: float = 0.0  # Hz
+
+    def __call__(self, time: float) -> float:
+        return self.amplitude * math.sin(2 * math.pi * self.frequency * time) if self.frequency else self.amplitude
+
+
+def signal(name: str, text: str) -> Signal:
+    """`2` or `2@0.5`, an amplitude and a frequency in Hz. Raises ModelError for anything else."""
+    amplitude, at, frequency = text.partition("@")
+    if at and (not frequency or number("--input", name, frequency) <= 0):
+        raise ModelError(f"--input {name}={text} has no frequency above zero. Write --input {name}={amplitude}@0.5.")
+    return Signal(number("--input", name, amplitude), number("--input", name, frequency) if at else 0.0)
+
+
+def leaning(robot: CompiledRobot) -> Array:
+    """The target with every coordinate a little off, (n,)."""
+    states = robot.metadata.states
+    away = [LEAN * state.limit if state.kind == "position" else 0.0 for state in states]
+    return np.array(robot.metadata.task.target) + away
+
+
+def rollout(robot: CompiledRobot, start: Array, inputs: Mapping[str, Signal], seconds: float) -> Array:
+    """States (frames, n) at nominal parameters, by the classical Runge-Kutta method at the task's simulation rate.
+
+    robot: of a backend that takes NumPy arrays. Raises ModelError when the motion does not stay finite.
+    """
+    steps = max(1, round(robot.metadata.task.simulation_rate / FRAMES))
+    step = 1 / FRAMES / steps
+    signals = [inputs.get(name, Signal(0.0)) for name in robot.input_names]
+
+    def rate(x: Array, time: float) -> Array:
+        xdot: Array = robot.dynamics(x, np.array([[each(time) for each in signals]]))
+        return xdot
+
+    x, states = start[None].copy(), [start]
+    with np.errstate(all="ignore"):
+        for count in range(round(seconds * FRAMES) * steps):
+            time = count * step
+            first = rate(x, time)
+            second = rate(x + step / 2 * first, time + step / 2)
+            third = rate(x + step / 2 * second, time + step / 2)
+            fourth = rate(x + step * third, time + step)
+            x = x + step / 6 * (first + 2 * second + 2 * third + fourth)
+            if not np.isfinite(x).all():
+                raise ModelError(
+                    f"`{robot.name}` moves beyond all numbers after {time:.2f} s. State another --start, smaller "
+                    "inputs or fewer --seconds; or the model is unstable: look at the signs of its forces."
+                )
+            if (count + 1) % steps == 0:
+                states.append(x[0])
+    return np.array(states)
+
+
+def animate(robot: CompiledRobot, states: Array, path: Path) -> None:
+    """Write the states as a GIF or MP4; what leaves the limits leaves the picture.
+
+    Raises ModelError for another suffix, and where the file cannot be written.
+    """
+    from matplotlib.animation import FFMpegWriter, PillowWriter
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.collections import LineCollection
+    from matplotlib.figure import Figure
+
+    segments = robot.drawing.segments(states)
+    if not segments.shape[1]:
+        raise ModelError(
+            f"nothing says where `{robot.name}` is: it is stated by energies alone. Add lines to its model file, "
+            "robot.draw(line=[(x, height), (x, height)]), and build it again."
+        )
+    left, right, bottom, top = robot.drawing.view
+    scale = SIZE / max(right - left, top - bottom)
+    figure = Figure((max(1.0, scale * (right - left)), max(1.0, scale * (top - bottom))), DPI)
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(left, right), ylim=(bottom, top), aspect="equal")
+    axes.set_axis_off()
+    lines = LineCollection([], colors="black", linewidths=2.5, capstyle="round")
+    axes.add_collection(lines)
+    clock = axes.text(0.02, 0.98, "", transform=axes.transAxes, va="top", family="monospace")
+    writer = _writer(path, {".gif": PillowWriter, ".mp4": FFMpegWriter})
+    with replacing(path) as beside, writer.saving(figure, str(beside), DPI):
+        for index, frame in enumerate(segments):
+            lines.set_segments(list(frame))
+            clock.set_text(f"{index / FRAMES:.1f} s")
+            writer.grab_frame()
+
+
+def _writer(path: Path, kinds: Mapping[str, Any]) -> Any:
+    if path.is_dir():
+        raise ModelError(f"{path} is a folder. Write {path / 'robot.gif'}, for example.")
+    kind = kinds.get(path.suffix)
+    if kind is None:
+        raise ModelError(f"{path} is neither .gif nor .mp4. Write {path.with_suffix('.gif')}, for example.")
+    if not kind.isAvailable():
+        raise ModelError(f"{path.suffix} files need ffmpeg, which is not installed. Write {path.with_suffix('.gif')}.")
+    return kind(fps=FRAMES)

@@ -1,0 +1,140 @@
+"""A robot as one HTML file without anything from elsewhere: a picture, its quantities, its equations in MathML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape, unescape
+from typing import Any
+
+from sympy import Symbol
+from sympy.printing.mathml import MathMLPresentationPrinter
+
+from modelgen.report.page import Amount, Cell, Formula, Letter, Page, Table, broken, terms
+
+WIDTH = 75  # signs in one line of a long sum
+GREEK = {"varphi": "φ", "alpha": "α", "eta": "η", "tau": "τ"}
+ENTITY = re.compile(r"&(?!lt;|gt;|amp;)\w+;")  # letters that HTML knows by name, and XML does not
+PICTURE = 240  # pixels, the larger side
+
+STYLE = """\
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 1rem 0; }
+td, th { padding: .15rem .8rem .15rem 0; text-align: left; vertical-align: baseline; }
+th { border-bottom: 1px solid gray; font-weight: 600; }
+.formulas td { padding-right: .4rem; }
+.formulas td:first-child { text-align: right; }
+.formulas { display: block; overflow-x: auto; }
+svg { stroke: currentColor; stroke-linecap: round; fill: none; }
+"""
+
+
+def document(page: Page, drawn: Sequence[Any] = ()) -> str:
+    """A whole file; `drawn` are drawings (k, 2, 2) laid over one another, the last one black and the others grey."""
+    speeds = "<mi>v</mi>" if page.rates_are_speeds else "<mi>G</mi><mo>(</mo><mi>q</mi><mo>)</mo><mi>v</mi>"
+    parts = [
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n<title>{escape(page.name)}</title>',
+        f"<style>\n{STYLE}</style>\n</head>\n<body>",
+        f"<h1>{escape(page.name)}</h1>\n<p>{escape(page.description)}</p>",
+        picture(drawn) if any(len(each) for each in drawn) else "",
+        *map(_table, page.tables),
+        "<h2>Equations of motion</h2>",
+        f"<p>{_math(MOTION)} with {_math('<mover><mi>q</mi><mo>˙</mo></mover><mo>=</mo>' + speeds)} and</p>",
+        _formulas(page.motion, page.letters),
+        "<h2>State cost</h2>",
+        _formulas([page.state_cost], page.letters),
+        "</body>\n</html>\n",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+MOTION = (
+    "<mi>M</mi><mo>(</mo><mi>q</mi><mo>)</mo><mover><mi>v</mi><mo>˙</mo></mover><mo>=</mo><mi>f</mi><mo>(</mo>"
+    "<mi>q</mi><mo>,</mo><mi>v</mi><mo>)</mo><mo>+</mo><mi>B</mi><mo>(</mo><mi>q</mi><mo>)</mo><mi>u</mi>"
+)
+
+
+def picture(drawn: Sequence[Any]) -> str:
+    """Drawings as a picture, height upward."""
+    ends = [end for each in drawn for segment in each for end in segment]
+    left, right = min(end[0] for end in ends), max(end[0] for end in ends)
+    bottom, top = min(end[1] for end in ends), max(end[1] for end in ends)
+    scale = PICTURE / (max(right - left, top - bottom) or 1.0)
+    lines = []
+    for index, each in enumerate(drawn):
+        opacity = 1 if index + 1 == len(drawn) else 0.3
+        points = [[((x - left) * scale, (top - y) * scale) for x, y in segment] for segment in each]
+        paths = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for (a, b), (c, d) in points)
+        lines.append(f'<path d="{paths}" stroke-opacity="{opacity}" stroke-width="3"/>')
+    width, height = (right - left) * scale + 20, (top - bottom) * scale + 20
+    box = f'viewBox="-10 -10 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    return f'<svg {box} role="img" aria-label="drawing">{"".join(lines)}</svg>'
+
+
+class _Printer(MathMLPresentationPrinter):  # type: ignore[misc]
+    """Symbols by their letters."""
+
+    def __init__(self, letters: dict[Symbol, Letter]) -> None:
+        super().__init__()
+        self._letters = letters
+
+    def _print_Symbol(self, symbol: Symbol, style: str = "plain") -> Any:  # noqa: ARG002
+        letter = self._letters[symbol]
+        element = self._element("mi", GREEK.get(letter.base, letter.base))
+        if letter.dotted:
+            element = self._element("mover", element, self._element("mo", "˙"))
+        return self._element("msub", element, self._element("mn", letter.number)) if letter.number else element
+
+    def _element(self, name: str, *children: Any) -> Any:
+        element = self.dom.createElement(name)
+        for child in children:
+            element.appendChild(self.dom.createTextNode(child) if isinstance(child, str) else child)
+        return element
+
+
+def _letter(letter: Letter) -> str:
+    symbol = Symbol("letter")
+    return _math(str(_Printer({symbol: letter}).doprint(symbol)))
+
+
+def _math(content: str) -> str:
+    return f'<math displaystyle="true"><mrow>{content}</mrow></math>'
+
+
+def _formulas(formulas: Sequence[Formula], letters: dict[Symbol, Letter]) -> str:
+    """One row a line: what it is, the sign, the terms."""
+    rows = []
+    for formula in formulas:
+        sign = "="
+        left = _letter(formula.left)
+        for line in broken(_terms(formula, letters), WIDTH, lambda text: len(re.sub("<[^>]*>", "", text))):
+            rows.append(f"<tr><td>{left}</td><td>{sign}</td><td>{_math(line)}</td></tr>")
+            left = sign = ""
+    return "\n".join(['<table class="formulas">', *rows, "</table>"])
+
+
+def _terms(formula: Formula, letters: dict[Symbol, Letter]) -> list[str]:
+    """Each with its sign, of which the first needs none if it is a plus."""
+    printer = _Printer(letters)
+    texts: list[str] = []
+    for term in terms(formula.value):
+        negative = bool(texts) and term.could_extract_minus_sign()
+        text = ENTITY.sub(lambda found: unescape(found[0]), printer.doprint(-term if negative else term))
+        texts.append((f"<mo>{'−' if negative else '+'}</mo>" if texts else "") + text)
+    return texts
+
+
+def _table(table: Table) -> str:
+    head = "".join(f"<th>{escape(each)}</th>" for each in table.head)
+    rows = ["".join(f"<td>{_cell(cell)}</td>" for cell in row) for row in table.rows]
+    return "\n".join(["<table>", f"<tr>{head}</tr>", *(f"<tr>{row}</tr>" for row in rows), "</table>"])
+
+
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, Letter):
+        return _letter(cell)
+    if isinstance(cell, Amount):
+        unit = re.sub(r"\^(-?\d+)", r"<sup>\1</sup>", escape(cell.unit))
+        return f"{escape(cell.text.replace('-', '−'))} {unit}".rstrip()
+    return escape(cell)

@@ -1,0 +1,215 @@
+"""A robot at rest: an equilibrium, A and B there, controllability, eigenvalues and an LQR gain, from its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, solve_continuous_are
+
+from modelgen.commands.assignments import assigned, number
+from modelgen.errors import ModelError
+from modelgen.loader import CompiledRobot
+from modelgen.metadata import Input, State
+
+Array = NDArray[np.float64]
+
+STARTS = 40  # guesses of the unstated coordinates
+ITERATIONS = 60
+REST = 1e-10  # acceleration that counts as none, beside what the inputs can give
+RANK = 1e-9  # beside 1, everything scaled by its limit
+
+
+@dataclass(frozen=True)
+class Linearization:
+    """xdot = A (x - state) + B (u - input) near an equilibrium, at nominal parameters."""
+
+    state: Array  # (n,), rates zero
+    input: Array  # (m,) what holds the robot there
+    A: Array  # (n, n)
+    B: Array  # (n, m)
+    controllable: int  # rank of (B, AB, ...)
+    gain: Array | None  # (m, n), u = input - gain (x - state); None where no gain exists
+    without_gain: str  # why there is none
+
+
+def stated(pairs: Sequence[str], robot: CompiledRobot) -> dict[str, float]:
+    """`coordinate=value` of `--at`."""
+    positions = robot.metadata.coordinates
+    texts = assigned(
+        "--at",
+        pairs,
+        positions,
+        f"coordinate of `{robot.name}`",
+        lambda name: " Rates are zero at an equilibrium." if name in robot.state_names else "",
+    )
+    return {name: number("--at", name, text) for name, text in texts.items()}
+
+
+def equilibrium(robot: CompiledRobot, at: Mapping[str, float]) -> tuple[Array, Array]:
+    """State (n,) and input (m,) at rest; coordinates that `at` does not state are solved for, near the target.
+
+    Without `at` it is the task's target. Where several inputs do, the smallest beside their limits is taken.
+    Raises ModelError when the robot cannot rest there.
+    """
+    target = np.array(robot.metadata.task.target)
+    positions = len(target) // 2
+    target[positions:] = 0
+    names = robot.state_names[:positions]
+    free = [i for i in range(positions) if at and names[i] not in at]
+    start = target.copy()
+    for name, value in at.items():
+        start[names.index(name)] = value
+    random = np.random.default_rng(0)
+    limits = np.asarray(robot.state_limits)
+    for attempt in range(STARTS if free else 1):
+        guess = start.copy()
+        if attempt:
+            guess[free] = random.uniform(-limits[free], limits[free])
+        found = _rest(robot, guess, free)
+        if found:
+            return found
+    where = ", ".join(f"{name} = {value:g}" for name, value in at.items()) or "its target"
+    nearest = _rest(robot, start, list(range(positions)))
+    hint = "State another place with --at coordinate=value."
+    if nearest:
+        near = ", ".join(f"{name} = {round(value, 9) + 0:.10g}" for name, value in zip(names, nearest[0], strict=False))
+        hint = f"The equilibrium found near it has {near}; write pi for half a turn."
+    raise ModelError(f"no input holds `{robot.name}` at rest at {where}. {hint}")
+
+
+def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, Array] | None:
+    """Newton's method, each step the shortest in units of the limits."""
+    x, u = start.copy(), np.zeros(len(robot.input_names))
+    limits = np.concatenate([np.asarray(robot.state_limits)[free], np.asarray(robot.input_limits)])
+    rates = len(x) // 2
+    for _ in range(ITERATIONS):
+        a, B, slope = _affine(robot, x, u)
+        left = (a + B @ u)[rates:]
+        if not np.isfinite(left).all():
+            return None
+        if np.abs(left).max() <= REST * max(1.0, float(np.abs(B[rates:] * np.asarray(robot.input_limits)).max())):
+            moving = np.flatnonzero(np.abs(a[:rates]) > REST)
+            if len(moving):
+                raise ModelError(
+                    f"`{robot.state_names[moving[0]]}` moves at {a[moving[0]]:.3g} with all speeds of `{robot.name}` "
+                    "at zero: its equilibrium has other speeds, which are not looked for. Linearize it with "
+                    "modelgen.load(...).jacobians at a state of your own."
+                )
+            return x, u
+        step = np.linalg.lstsq(np.hstack([slope[rates:, free], B[rates:]]) * limits, -left, rcond=1e-12)[0]
+        step *= limits * min(1.0, 1 / max(float(np.abs(step).max()), 1e-300))
+        x[free] += step[: len(free)]
+        u += step[len(free) :]
+    return None
+
+
+def _affine(robot: CompiledRobot, x: Array, u: Array) -> tuple[Array, Array, Array]:
+    """a (n,), B (n, m) and d(a + B u)/dx (n, n) at one sample."""
+    a, B, da_dx, dB_dx, *_ = (np.asarray(each)[0] for each in robot.jacobians(x[None]))
+    return a, B, da_dx + np.einsum("ijk,j->ik", dB_dx, u)
+
+
+def linearize(robot: CompiledRobot, at: Mapping[str, float]) -> Linearization:
+    """A and B at the equilibrium, and the gain for the weights of the task, without its discount.
+
+    Q is half the curvature of the state cost at its target, R half that of the action cost at no input.
+    """
+    x, u = equilibrium(robot, at)
+    _, B, A = _affine(robot, x, u)
+    scale, reach = np.asarray(robot.state_limits), np.asarray(robot.input_limits)
+    rank = controllable(A * scale / scale[:, None], B * reach / scale[:, None])
+    Q, R = weights(robot)
+    try:
+        gain = np.linalg.solve(R, B.T @ solve_continuous_are(A, B, Q, R))
+        stable = bool(np.linalg.eigvals(A - B @ gain).real.max() < 0)
+    except (LinAlgError, ValueError):
+        stable = False
+    without = "" if stable else _without_gain(robot, A, B, Q)
+    return Linearization(x, u, A, B, rank, gain if stable else None, without)
+
+
+def controllable(A: Array, B: Array) -> int:
+    """Rank of (B, AB, ...), its columns made orthonormal as they come, so that no power of A is formed."""
+    basis = np.zeros((len(A), 0))
+    block = B / max(float(np.linalg.norm(B)), 1e-300)
+    A = A / max(float(np.linalg.norm(A)), 1e-300)
+    while block.shape[1]:
+        left, sizes, _ = np.linalg.svd(block - basis @ (basis.T @ block), full_matrices=False)
+        new = left[:, sizes > RANK]
+        basis = np.hstack([basis, new])
+        block = A @ new
+    return basis.shape[1]
+
+
+def weights(robot: CompiledRobot) -> tuple[Array, Array]:
+    """Q (n, n) and R (m, m) of the quadratic cost x' Q x + u' R u that the task's cost is near its target."""
+    task = robot.metadata.task
+    target, steps = np.array(task.target), 1e-4 * np.asarray(robot.state_limits)
+    ends = [np.asarray(robot.state_cost(target + sign * np.diag(steps))[1]) for sign in (1, -1)]
+    curvature = (ends[0] - ends[1]) / (2 * steps[:, None])
+    values, vectors = np.linalg.eigh((curvature + curvature.T) / 4)
+    values = np.where(values > 1e-9 * values.max(), values, 0.0)  # differences leave noise where there is no cost
+    limits = np.asarray(robot.input_limits)
+    # The log-cos cost of the solver is stated by its barrier: limit^2 / (limit + 1e-3) times the weight at zero.
+    steepness = limits**2 / (limits + 1e-3) if task.action_cost.name == "log_cos" else 1.0
+    return (vectors * values) @ vectors.T, np.diag(np.array(task.action_cost.weights) * steepness)
+
+
+def _without_gain(robot: CompiledRobot, A: Array, B: Array, Q: Array) -> str:
+    """Which motion does not decay and is beyond the inputs, or goes unseen by the cost."""
+    scale = np.asarray(robot.state_limits)
+    A, B, Q = A * scale / scale[:, None], B / scale[:, None], Q * scale * scale[:, None]
+    size = float(np.linalg.norm(A)) or 1.0
+    for value in np.linalg.eigvals(A):
+        if value.real < -1e-6 * size:
+            continue
+        shifted = (A - value * np.eye(len(A))) / size
+        for block, what in (
+            (np.hstack([shifted, B / (np.linalg.norm(B) or 1.0)]).conj().T, "no input reaches"),
+            (np.vstack([shifted, Q / (np.linalg.norm(Q) or 1.0)]), "the state cost does not see"),
+        ):
+            _, sizes, rows = np.linalg.svd(block)
+            if sizes[-1] < 1e-6:
+                name = robot.state_names[int(np.abs(rows[-1]).argmax())]
+                return f"{what} a motion of `{name}` that does not decay (eigenvalue {value:.3g})"
+    return "the Riccati equation has no stabilising solution in double precision"
+
+
+def text(robot: CompiledRobot, result: Linearization) -> str:
+    """The linearisation as tables, states and inputs by name."""
+    states, inputs = robot.state_names, robot.input_names
+    lines = [f"{robot.name} at rest, nominal parameters", ""]
+    described: list[State | Input] = [each for each in robot.metadata.states if each.kind == "position"]
+    values = [*result.state[: len(described)], *result.input]
+    for each, value in zip([*described, *robot.metadata.inputs], values, strict=True):
+        turns = isinstance(each, State) and each.continuous
+        outside = not turns and abs(value) > each.limit * (1 + 1e-9)
+        beyond = f"   beyond its limit of {each.limit:g}" if outside else ""
+        lines.append(f"  {each.name:<22}{value + 0.0:>12.6g} {each.unit}{beyond}")
+    lines += ["", *_table("A", states, states, result.A), "", *_table("B", states, inputs, result.B), ""]
+    lines.append(f"controllable: {result.controllable} of {len(states)} states")
+    lines.append(f"eigenvalues of A: {_eigenvalues(result.A)}")
+    if result.gain is None:
+        return "\n".join([*lines, f"no LQR gain: {result.without_gain}"])
+    lines += ["", *_table("LQR gain", inputs, states, result.gain), ""]
+    lines.append(f"eigenvalues of A - B gain: {_eigenvalues(result.A - result.B @ result.gain)}")
+    return "\n".join(lines)
+
+
+def _table(title: str, rows: Sequence[str], columns: Sequence[str], values: Array) -> list[str]:
+    widths = [max(len(name), 10) + 2 for name in columns]
+    lines = [f"{title:<24}" + "".join(f"{name:>{width}}" for name, width in zip(columns, widths, strict=True))]
+    for name, row in zip(rows, values, strict=True):
+        cells = (f"{value + 0.0:>{width}.5g}" for value, width in zip(row, widths, strict=True))
+        lines.append(f"  {name:<22}" + "".join(cells))
+    return lines
+
+
+def _eigenvalues(matrix: Array) -> str:
+    values = sorted(np.linalg.eigvals(matrix), key=lambda value: (-value.real, -value.imag))
+    size = max(1e-12, *(abs(value) for value in values))
+    shown = (complex(*(part if abs(part) > 1e-9 * size else 0.0 for part in (v.real, v.imag))) for v in values)
+    return ", ".join(f"{v.real:.5g}" + (f"{v.imag:+.5g}i" if v.imag else "") for v in shown)

@@ -1,0 +1,204 @@
+"""What a page about a robot says: tables of its quantities, its equations, letters; `latex` and `html` set it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sympy import Add, Expr, Float, Symbol
+
+from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.metadata import Metadata, Parameter
+
+LETTERS = {
+    "kg": "m",
+    "m": "l",
+    "kg m^2": "I",
+    "N s/m": "d",
+    "N m s": "d",
+    "N/m": "c",
+    "N m/rad": "c",
+    "Ohm": "R",
+    "N m/A": "k",
+    "V s/rad": "k",
+    "rad": "alpha",
+    "m/s^2": "g",
+    "1": "eta",
+}
+INPUT_LETTERS = {"N": "F", "N m": "tau", "V": "U"}
+DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A letter, Greek ones by name, with a number below and a dot above where it needs them."""
+
+    base: str
+    number: str = ""
+    dotted: bool = False
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A number in words and its unit."""
+
+    text: str
+    unit: str
+
+
+Cell = str | Letter | Amount
+
+
+@dataclass(frozen=True)
+class Table:
+    """A head and rows as wide as it."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True)
+class Formula:
+    """left = value."""
+
+    left: Letter
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Page:
+    """In the order of reading."""
+
+    name: str
+    description: str
+    tables: tuple[Table, ...]
+    rates_are_speeds: bool  # v = dq/dt; otherwise dq/dt = G(q) v
+    motion: tuple[Formula, ...]  # definitions, dq/dt, and the entries of M (upper triangle), f and B that are not zero
+    state_cost: Formula
+    letters: dict[Symbol, Letter]
+
+
+def page(metadata: Metadata, equations: EquationsOfMotion) -> Page:
+    """All that is said about a robot; fixed parameters are the numbers they were folded into."""
+    names = letters(metadata, equations)
+    return Page(
+        metadata.name,
+        metadata.description,
+        tuple(table for table in _tables(metadata, equations, names) if table.rows),
+        list(equations.coordinate_rates) == list(equations.velocities),
+        tuple(_motion(equations, names)),
+        Formula(Letter("q", "c"), equations.state_cost),
+        names,
+    )
+
+
+def letters(metadata: Metadata, equations: EquationsOfMotion) -> dict[Symbol, Letter]:
+    """A letter for every symbol, by its unit, numbered where several share it."""
+    turns = [state.unit == "rad" for state in metadata.states]
+    bases = {symbol: "varphi" if turn else "s" for symbol, turn in zip(equations.coordinates, turns, strict=False)}
+    bases |= {s: INPUT_LETTERS.get(e.unit, "u") for s, e in zip(equations.inputs, metadata.inputs, strict=True)}
+    bases |= {s: LETTERS.get(e.unit, "p") for s, e in zip(equations.parameters, metadata.parameters, strict=True)}
+    bases |= {symbol: "e" for symbol, _ in equations.definitions}
+    total, seen, names = Counter(bases.values()), Counter[str](), {}
+    for symbol, base in bases.items():
+        seen[base] += 1
+        names[symbol] = Letter(base, str(seen[base]) if total[base] > 1 else "")
+    speeds = zip(equations.coordinates, equations.velocities, equations.coordinate_rates, strict=True)
+    for place, (coordinate, speed, rate) in enumerate(speeds, start=1):
+        names[speed] = replace(names[coordinate], dotted=True) if rate == speed else Letter("w", str(place))
+    return names
+
+
+def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol, Letter]) -> Iterator[Table]:
+    task = metadata.task
+    size = len(equations.coordinates)
+    positions, rates = metadata.states[:size], metadata.states[size:]
+    coordinates = zip(equations.coordinates, positions, rates, strict=True)
+    yield Table(
+        ("", "coordinate", "limit", "limit of its rate", ""),
+        tuple(
+            (
+                names[symbol],
+                each.name,
+                "turns without end" if each.continuous else _within(each.limit, each.unit),
+                _within(rate.limit, rate.unit),
+                each.meaning,
+            )
+            for symbol, each, rate in coordinates
+        ),
+    )
+    yield Table(
+        ("", "input", "limit", ""),
+        tuple(
+            (names[symbol], each.name, _within(each.limit, each.unit), each.meaning)
+            for symbol, each in zip(equations.inputs, metadata.inputs, strict=True)
+        ),
+    )
+    yield Table(
+        ("", "parameter", "value", "bounds", ""),
+        tuple(
+            (names[s], each.name, _amount(each), f"{each.lower:g} to {each.upper:g}", each.meaning)
+            for s, each in zip(equations.parameters, metadata.parameters, strict=True)
+        ),
+    )
+    starts = zip(equations.state, metadata.states, task.target, task.start_mean, task.start_deviation, strict=True)
+    yield Table(
+        ("", "task", "target", "start"),
+        tuple(
+            (names[s], each.name, Amount(f"{to:.5g}", each.unit), Amount(f"{mean:.5g} ± {spread:.3g}", each.unit))
+            for s, each, to, mean, spread in starts
+        ),
+    )
+    weights = ", ".join(f"{weight:g}" for weight in task.action_cost.weights)
+    yield Table(
+        ("action cost", "horizon", "weight left there", "control rate", "simulation rate"),
+        (
+            (
+                f"{task.action_cost.name} ({weights})",
+                Amount(f"{task.horizon:g}", "s"),
+                f"{task.weight_at_horizon:g}",
+                Amount(f"{task.control_rate}", "Hz"),
+                Amount(f"{task.simulation_rate}", "Hz"),
+            ),
+        ),
+    )
+
+
+def _amount(parameter: Parameter) -> Amount:
+    return Amount(f"{parameter.value:g}", "" if parameter.unit == "1" else parameter.unit)
+
+
+def _within(limit: float, unit: str) -> Amount:
+    return Amount(f"± {limit:g}", unit)
+
+
+def _motion(equations: EquationsOfMotion, names: dict[Symbol, Letter]) -> Iterator[Formula]:
+    size, columns = range(len(equations.velocities)), range(len(equations.inputs))
+    for symbol, value in equations.definitions:
+        yield Formula(names[symbol], value)
+    states = zip(equations.coordinates, equations.velocities, equations.coordinate_rates, strict=True)
+    yield from (Formula(replace(names[q], dotted=True), rate) for q, speed, rate in states if rate != speed)
+    between = "," if max(len(size), len(columns)) > 9 else ""
+    entries = [("M", f"{i + 1}{between}{j + 1}", equations.mass_matrix[i, j]) for i in size for j in size if j >= i]
+    entries += [("f", f"{i + 1}", equations.force[i]) for i in size]
+    entries += [("B", f"{i + 1}{between}{j + 1}", equations.input_matrix[i, j]) for i in size for j in columns]
+    yield from (Formula(Letter(letter, place), value) for letter, place, value in entries if value != 0)
+
+
+def terms(value: Expr) -> list[Expr]:
+    """The terms of a sum, its numbers rounded."""
+    rounded = value.xreplace({number: Float(number, DIGITS) for number in value.atoms(Float)})
+    return list(rounded.as_ordered_terms()) if isinstance(rounded, Add) else [rounded]
+
+
+def broken(texts: Sequence[str], width: int, length: Callable[[str], int] = len) -> list[str]:
+    """The texts of a sum's terms, signs included, joined to lines of at most `width` where a term is not longer."""
+    lines, used = [""], 0
+    for text in texts:
+        if used and used + length(text) > width:
+            lines.append("")
+            used = 0
+        lines[-1] += text
+        used += length(text)
+    return lines

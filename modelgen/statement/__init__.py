@@ -1,0 +1,1 @@
+"""What a model file writes, recorded and checked."""

@@ -1,0 +1,232 @@
+"""Checked values of a model file: numbers, names, expressions; each refusal says what to write instead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from keyword import iskeyword
+
+from sympy import Abs, Basic, Expr, Heaviside, I, Max, Min, Symbol, nan, oo, preorder_traversal, sign, sympify, zoo
+from sympy.core.function import AppliedUndef
+from sympy.core.sympify import SympifyError
+
+from modelgen.derivation.equations import FUNCTIONS
+from modelgen.errors import ModelError, Place, suggestion
+
+KINKS = (Abs, sign, Max, Min, Heaviside)
+POWER = 100
+LARGEST = 10**300
+LONGEST_NAME = 100
+
+
+def shown(value: object) -> str:
+    """A value in a message, however long it is."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # Python itself refuses to print the longest integers
+        return f"a {type(value).__name__} that is too long to print"
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def number(value: object, what: str, place: Place) -> float:
+    """A finite real number; SymPy constants such as pi/2 are numbers too."""
+    try:
+        if isinstance(value, str | bytes | bool):
+            raise TypeError
+        result = float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        result = math.inf
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is {shown(value)}; write a number.", place) from None
+    if not math.isfinite(result):
+        raise ModelError(f"{what} is {shown(value)}; write a finite number.", place)
+    return result
+
+
+def positive(value: object, what: str, place: Place) -> float:
+    """A finite number above zero."""
+    result = number(value, what, place)
+    if result <= 0:
+        raise ModelError(f"{what} is {result:g}; write a number above zero.", place)
+    return result
+
+
+def text(value: object, what: str, place: Place) -> str:
+    """A string of characters that a file can hold."""
+    if not isinstance(value, str):
+        raise ModelError(f"the {what} is {shown(value)}; write a string in quotes.", place)
+    if any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise ModelError(f"the {what} is {value!r}, which has a character that is half of one; write it anew.", place)
+    return value
+
+
+def flag(value: object, what: str, place: Place) -> None:
+    """Refuse anything but True and False."""
+    if not isinstance(value, bool):
+        raise ModelError(f"{what} is {shown(value)}; write True or False.", place)
+
+
+def parameter_range(
+    name: str, nominal: float, bounds: object, tolerance: object, fixed: bool, place: Place
+) -> tuple[float, float]:
+    """Lower and upper bound around the nominal value; a fixed parameter may leave them out."""
+    if bounds is not None and tolerance is not None:
+        raise ModelError(f"`{name}` has both bounds and a tolerance; write one of them.", place)
+    if bounds is not None:
+        if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+            raise ModelError(f"bounds of `{name}` are {bounds!r}; write bounds=(lower, upper).", place)
+        lower, upper = (number(bound, f"bound of `{name}`", place) for bound in bounds)
+    elif tolerance is not None:
+        spread = abs(nominal) * positive(tolerance, f"tolerance of `{name}`", place)
+        lower, upper = nominal - spread, nominal + spread
+    elif fixed:
+        lower = upper = nominal
+    else:
+        raise ModelError(
+            f"the parameter `{name}` has no bounds. Write bounds=(lower, upper), the range in which its true "
+            "value may lie, tolerance=0.5 for half to one and a half times the value, or fixed=True to keep "
+            "it constant.",
+            place,
+        )
+    if lower > upper:
+        raise ModelError(
+            f"bounds of `{name}` are ({lower:g}, {upper:g}), the larger first; write bounds=({upper:g}, {lower:g}).",
+            place,
+        )
+    if not lower <= nominal <= upper:
+        raise ModelError(
+            f"the parameter `{name}` is {nominal:g}, outside its bounds ({lower:g}, {upper:g}). Change the "
+            "value or the bounds.",
+            place,
+        )
+    if lower == upper and not fixed:
+        raise ModelError(
+            f"the bounds of `{name}` leave no room: both are {lower:g}. Write bounds=(lower, upper) or fixed=True.",
+            place,
+        )
+    return lower, upper
+
+
+def identifier(name: object, what: str, place: Place | None) -> str:
+    """A name that can stand in emitted code and file names."""
+    if not isinstance(name, str):
+        raise ModelError(f'the name of the {what} is {shown(name)}; write a string such as "mass".', place)
+    if not (name.isascii() and name.isidentifier()) or name.startswith("_"):
+        raise ModelError(
+            f"`{name[:200]}` cannot name the {what}: a name has letters, digits and underscores and starts with a "
+            f"letter. Write `{repaired(name)}`, for example.",
+            place,
+        )
+    if len(name) > LONGEST_NAME:
+        raise ModelError(
+            f"`{name[:20]}...` names the {what} with {len(name)} characters; write at most {LONGEST_NAME}.", place
+        )
+    if iskeyword(name):
+        raise ModelError(
+            f"`{name}` cannot name the {what}: it is a Python keyword. Write `{name}_value` or another word.",
+            place,
+        )
+    return name
+
+
+def repaired(name: str) -> str:
+    """The nearest valid name; without the suffix of a model file."""
+    name = name.removesuffix(".py")
+    letters = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name).strip("_")
+    return letters if letters[:1].isalpha() else f"value_{letters}".rstrip("_")
+
+
+def expression(value: object, what: str, place: Place) -> Expr:
+    """A finite real scalar SymPy expression."""
+    try:
+        result = sympify(value, strict=True)
+    except SympifyError:
+        result = None
+    if not isinstance(result, Expr) or isinstance(value, bool):
+        raise ModelError(
+            f"the {what} is {shown(value)}, a {type(value).__name__}; write a SymPy expression or a number.", place
+        )
+    unknown = sorted(str(function) for function in result.atoms(AppliedUndef))
+    if unknown:
+        raise ModelError(
+            f"the {what} contains the function {unknown[0]}. Coordinates are plain symbols here: write what "
+            "robot.revolute(...) or robot.prismatic(...) returned, and its `.rate` for the velocity.",
+            place,
+        )
+    check_finite(result, what, place)
+    extreme = next((node for node in preorder_traversal(result) if _is_extreme(node)), None)
+    if extreme is not None:
+        raise ModelError(
+            f"the {what} contains {shown(extreme)}: numbers of more than 300 digits and powers above {POWER} are "
+            "beyond what a kernel computes with.",
+            place,
+        )
+    strange = next((node for node in preorder_traversal(result) if not _can_be_evaluated(node)), None)
+    if strange is not None:
+        raise ModelError(
+            f"the {what} contains {type(strange).__name__} in {strange}, which no kernel can evaluate. Write it with "
+            f"+ - * / ** and {', '.join(sorted({*FUNCTIONS, 'sqrt'}))}; replace a Piecewise by a smooth function.",
+            place,
+        )
+    return result
+
+
+def check_finite(term: Expr, what: str, place: Place) -> None:
+    """Refuse what SymPy itself knows to be infinite or complex."""
+    if term.has(nan, zoo, oo, -oo):
+        raise ModelError(f"the {what} is {term}, which is not finite. Look for a division by zero.", place)
+    if term.has(I):
+        raise ModelError(f"the {what} is {term}, which is complex. Write a real expression.", place)
+
+
+def check_smooth(term: Expr, what: str, place: Place) -> None:
+    """Refuse kinks where forces are made by differentiation."""
+    kink = next((node for node in preorder_traversal(term) if isinstance(node, KINKS)), None)
+    if kink is not None:
+        raise ModelError(
+            f"the {what} contains {kink}, which has a kink, and forces are its derivatives. Write a smooth form, "
+            "sqrt(y**2 + 1e-6) for Abs(y), tanh(y / 0.01) for sign(y), (y + sqrt(y**2 + 1e-6)) / 2 for Max(0, y); or "
+            "state the force itself with robot.apply(coordinate, force).",
+            place,
+        )
+
+
+def _is_extreme(node: Basic) -> bool:
+    if node.is_Pow and node.args[1].is_Number and abs(node.args[1]) > POWER:
+        return True
+    return bool(node.is_Number and abs(node) > LARGEST)
+
+
+def _can_be_evaluated(node: Basic) -> bool:
+    plain = node.is_Symbol or node.is_Number or node.is_NumberSymbol or node.is_Add or node.is_Mul or node.is_Pow
+    return bool(plain) or type(node).__name__ in FUNCTIONS
+
+
+def check_symbols(
+    term: Basic,
+    what: str,
+    allowed: Collection[Symbol],
+    declared: Mapping[str, Symbol],
+    why: str,
+    place: Place,
+) -> None:
+    """Every symbol of the term is declared by the robot and may stand in this place (`why` says what may)."""
+    for symbol in sorted(term.free_symbols, key=str):
+        if symbol in allowed:
+            continue
+        name = str(symbol)
+        if declared.get(name) == symbol:
+            raise ModelError(f"the {what} contains `{name}`; {why}", place)
+        if name in declared:
+            raise ModelError(
+                f"the {what} contains a symbol `{name}` that is not the one this robot declares: it only has "
+                f'the same name. Use what robot.parameter("{name}", ...), robot.input or the coordinate '
+                "returned instead of making a Symbol.",
+                place,
+            )
+        raise ModelError(
+            f"the {what} contains the symbol `{name}`, which this robot does not declare."
+            f"{suggestion(name, declared)} Declare it first, for example "
+            f'{name} = robot.parameter("{name}", value, "unit", bounds=(lower, upper)).',
+            place,
+        )

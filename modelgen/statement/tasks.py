@@ -1,0 +1,172 @@
+"""What a model file says about the task: action costs by name, a smooth barrier, the task's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from sympy import Expr, Float, tanh
+
+from modelgen.errors import ModelError, Place, calling_place, suggestion
+from modelgen.metadata import ActionCost, Task
+from modelgen.statement.checker import expression, number, positive
+
+SIMULATION_RATE = 500  # Hz; the default simulation rate is the multiple of the control rate nearest to it
+
+
+@dataclass(frozen=True)
+class LogCos:
+    """Log-cosine barrier: quadratic for small inputs, infinite at the limit; one weight, or one per input."""
+
+    weights: float | Sequence[float]
+    name: ClassVar[Literal["log_cos"]] = "log_cos"
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """weight * u^2, the input clipped at its limit; one weight, or one per input."""
+
+    weights: float | Sequence[float]
+    name: ClassVar[Literal["quadratic"]] = "quadratic"
+
+
+@dataclass(frozen=True)
+class Tanh:
+    """The cost whose optimal input is a hyperbolic tangent; one weight, or one per input."""
+
+    weights: float | Sequence[float]
+    name: ClassVar[Literal["tanh"]] = "tanh"
+
+
+def smooth_barrier(x: object, limit: object, height: object) -> Expr:
+    """A cost that rises by `height` where |x| passes `limit`, over a width of about 0.1 units of x.
+
+    height (sigmoid(20 (x - limit)) + sigmoid(20 (-x - limit))), less its value at x = 0, so that a cost that
+    is zero at the target stays zero there. Written with tanh, which cannot overflow in single precision.
+    """
+    place = calling_place()
+    at = expression(x, "coordinate of the barrier", place)
+    edge = expression(limit, "limit of the barrier", place)
+    rise = expression(height, "height of the barrier", place)
+    if edge.is_number:
+        edge = Float(positive(edge, "limit of the barrier", place))
+    if rise.is_number:
+        rise = Float(positive(rise, "height of the barrier", place))
+    return rise / 2 * (tanh(10 * (at - edge)) - tanh(10 * (at + edge)) + 2 * tanh(10 * edge))
+
+
+def numeric_task(
+    names: Sequence[str],
+    limits: Sequence[float],
+    inputs: int,
+    *,
+    action_cost: object,
+    target: Mapping[str, object] | None,
+    start: Mapping[str, object],
+    horizon: object,
+    weight_at_horizon: object,
+    control_rate: object,
+    simulation_rate: object | None,
+    place: Place,
+) -> Task:
+    """The task's numbers, checked against the robot's state names and limits and its number of inputs."""
+    targets = _by_state(target or {}, names, "target", place)
+    goal = tuple(number(targets.get(name, 0), f"target of `{name}`", place) for name in names)
+    means, deviations = _start(_by_state(start, names, "start", place), names, goal, place)
+    for what, values in (("target", goal), ("start mean", means)):
+        for name, value, limit in zip(names, values, limits, strict=True):
+            if abs(value) > limit * (1 + 1e-12):
+                raise ModelError(
+                    f"the {what} of `{name}` is {value:g}, outside its limit of {limit:g}. "
+                    f"Give a {what} between {-limit:g} and {limit:g}, or widen the limit.",
+                    place,
+                )
+    weight = number(weight_at_horizon, "weight_at_horizon", place)
+    if not 0 < weight < 1:
+        raise ModelError(
+            f"weight_at_horizon is {weight:g}; it is the discount factor left at the horizon. "
+            "Give a number between 0 and 1, both excluded, such as 0.65.",
+            place,
+        )
+    control, simulation = _rates(control_rate, simulation_rate, place)
+    seconds = positive(horizon, "horizon", place)
+    if seconds * control < 1:
+        raise ModelError(
+            f"a horizon of {seconds:g} s is shorter than one control step at {control} Hz. "
+            f"Give a horizon of at least {1 / control:g} s.",
+            place,
+        )
+    return Task(
+        goal,
+        means,
+        deviations,
+        _action_cost(action_cost, inputs, place),
+        seconds,
+        weight,
+        control,
+        simulation,
+    )
+
+
+def _by_state(values: object, names: Sequence[str], what: str, place: Place) -> Mapping[str, object]:
+    """The mapping, every key a state name."""
+    if not isinstance(values, Mapping):
+        raise ModelError(f"{what} is {values!r}; write {what}=dict({names[0]}=...).", place)
+    for name in values:
+        if name not in names:
+            raise ModelError(
+                f"{what} names `{name}`, which is no state of this robot.{suggestion(str(name), names)} "
+                f"The states are {', '.join(names)}.",
+                place,
+            )
+    return values
+
+
+def _start(
+    start: Mapping[str, object], names: Sequence[str], goal: Sequence[float], place: Place
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and standard deviation per state; a state that is not named starts exactly at its target."""
+    means, deviations = list(goal), [0.0] * len(names)
+    for name, pair in start.items():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ModelError(f"the start of `{name}` is {pair!r}; write {name}=(mean, standard_deviation).", place)
+        means[names.index(name)] = number(pair[0], f"start mean of `{name}`", place)
+        deviation = number(pair[1], f"start standard deviation of `{name}`", place)
+        if deviation < 0:
+            raise ModelError(f"the start standard deviation of `{name}` is {deviation:g}; write a number >= 0.", place)
+        deviations[names.index(name)] = deviation
+    return tuple(means), tuple(deviations)
+
+
+def _rates(control_rate: object, simulation_rate: object | None, place: Place) -> tuple[int, int]:
+    """Both rates in whole Hz, the second a multiple of the first."""
+    control = positive(control_rate, "control_rate", place)
+    default = control * max(1, round(SIMULATION_RATE / control))
+    simulation = default if simulation_rate is None else positive(simulation_rate, "simulation_rate", place)
+    for name, value in (("control_rate", control), ("simulation_rate", simulation)):
+        if value != int(value):
+            raise ModelError(f"{name} is {value:g} Hz; write a whole number of hertz.", place)
+    if simulation % control:
+        nearest = control * max(1, round(simulation / control))
+        raise ModelError(
+            f"simulation_rate is {simulation:g} Hz and control_rate {control:g} Hz; the input is held over a "
+            f"whole number of simulation steps. Write a multiple, such as simulation_rate={nearest:g}.",
+            place,
+        )
+    return int(control), int(simulation)
+
+
+def _action_cost(cost: object, inputs: int, place: Place) -> ActionCost:
+    """The action cost with one positive weight per input."""
+    if not isinstance(cost, LogCos | Quadratic | Tanh):
+        raise ModelError(f"action_cost is {cost!r}; write LogCos(weight), Quadratic(weight) or Tanh(weight).", place)
+    kind = type(cost).__name__
+    each = list(cost.weights) if isinstance(cost.weights, tuple | list) else [cost.weights] * inputs
+    if len(each) != inputs:
+        raise ModelError(
+            f"action_cost has {len(each)} weights, but the robot has {inputs} inputs. "
+            f"Write {kind}([...]) with {inputs} weights, or one number for all inputs.",
+            place,
+        )
+    return ActionCost(cost.name, tuple(positive(weight, f"weight of {kind}", place) for weight in each))

@@ -1,0 +1,259 @@
+"""URDF -> the text of a model file that a person can read and edit."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from importlib import import_module
+from keyword import iskeyword
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelgen.errors import ModelError, Place
+from modelgen.statement.checker import identifier
+from modelgen.urdf.check import mechanics
+from modelgen.urdf.tree import GROUND, IN_PLANE, PLANAR, motionless, tree
+
+Array = NDArray[np.float64]
+Names = dict[tuple[str, str], str]
+
+TAKEN = ("robot", "pi", "sin", "LogCos", "Robot")  # names with a meaning of their own in the file
+UNITS = {"prismatic": ("N", "N s/m"), "revolute": ("N m", "N m s"), "continuous": ("N m", "N m s")}
+AXES = {(1, 0, 0): "x", (0, 1, 0): "y", (0, 0, 1): "z", (-1, 0, 0): "-x", (0, -1, 0): "-y", (0, 0, -1): "-z"}
+# What comes after a name, in names made of it.
+ADDED = ("x", "y", "turn", "height", "pitch", "rate", "effort", "damping", "friction", "mass")
+TOLERANCE = 0.3  # of the masses, which a URDF says nothing about
+EPSILON = 1e-12  # what is nearer to a number than this was meant to be that number
+
+
+@dataclass
+class Written:
+    """The parts of the file, in order."""
+
+    coordinates: list[str] = field(default_factory=list)
+    parameters: list[str] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    forces: list[str] = field(default_factory=list)
+    costs: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+def model_file(path: Path, name: str, fixed: Collection[str] = (), planar: Collection[str] = ()) -> str:
+    """The text of a model file for the robot that a URDF describes; the joints `fixed` are held where they are zero.
+
+    planar: floating joints, or the link that nothing carries, that move in the x-z plane of their frame.
+    Raises ModelError for what cannot be read, or cannot be said in a model file.
+    """
+    identifier(name, "robot", None)
+    described = _parsed(path)
+    place = Place(str(path), 1)
+    root, joints = tree(described, fixed, planar, place)
+    unmoved = motionless(described, joints)
+    names = _names([joint.name for joint in joints if joint.type != "fixed"], [link.name for link in described.links])
+    bodies = {link.name: link for link in described.links}
+    written = Written()
+    if root != GROUND:
+        _add_link(written, names["link", root], None, None, None, names)
+    still = {root}
+    for joint in joints:
+        if joint.type == "fixed" and joint.parent in still:
+            still.add(joint.child)
+        if joint.type in PLANAR:
+            _add_planar(written, joint, names["joint", joint.name])
+        elif joint.type != "fixed":
+            _add_coordinate(written, joint, names["joint", joint.name])
+        carrier = None if joint.parent == GROUND else names["link", joint.parent]
+        body = None if joint.child in still else bodies[joint.child]
+        _add_link(written, names["link", joint.child], body, joint, carrier, names, joint.child in unmoved)
+    if not written.inputs:
+        raise ModelError("no joint can be driven: none moves and has an effort above zero in its <limit>.", place)
+    if any(bodies[link].inertial is not None for link in still):
+        written.remarks.append(f"{', '.join(sorted(still))}: on the ground, so that its own mass has no effect.")
+    return _text(path, name, written)
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        reader = import_module("yourdfpy").URDF
+    except ImportError as error:
+        raise ModelError(
+            "reading a URDF needs yourdfpy, which is not installed. Install it with: pip install yourdfpy"
+        ) from error
+    if not path.is_file():
+        raise ModelError(f"there is no file {path}.")
+    content = mechanics(path)
+    try:
+        return reader.load(io.BytesIO(content), build_scene_graph=False, load_meshes=False).robot
+    except Exception as error:  # the parser raises whatever its XML library does
+        words = " ".join(str(error).split()) or type(error).__name__
+        raise ModelError(f"this is no URDF that can be read: {words}.", Place(str(path), 1)) from error
+
+
+def _names(joints: Iterable[str], links: Iterable[str]) -> Names:
+    """Identifiers by ("joint" or "link", name); no two alike, not even with what is added to them."""
+    result: Names = {}
+    used: set[str] = set(TAKEN)
+    for kind, name in [*(("joint", each) for each in joints), *(("link", each) for each in links)]:
+        plain = re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "part"
+        plain = plain if plain[0].isalpha() else f"part_{plain}"
+        while iskeyword(plain) or used & set(made := [plain, *(f"{plain}_{word}" for word in ADDED)]):
+            plain += f"_{kind}"
+        used.update(made)
+        result[kind, name] = plain
+    return result
+
+
+def _add_planar(written: Written, joint: Any, name: str) -> None:
+    """Two displacements and an angle; a URDF seldom limits them."""
+    limit = joint.limit
+    first, second, turn = (f"{name}_{word}" for word in PLANAR[joint.type])
+    reach = max((abs(each) for each in (limit.lower, limit.upper) if each) if limit else (), default=0.0)
+    rate = limit.velocity if limit and limit.velocity else 0.0
+    if not reach or not rate:
+        written.remarks.append(f"The limits of {first}, {second}, {turn} and their rates are guesses; mend them.")
+    losses = joint.dynamics
+    if (limit and limit.effort) or (losses is not None and (float(losses.damping or 0) or float(losses.friction or 0))):
+        written.remarks.append(f"The effort, damping and friction of {name} are left out; write them with robot.apply.")
+    for each in (first, second):
+        limits = f"limit={_number(reach or 2)}, rate_limit={_number(rate or 5)}"
+        written.coordinates.append(f'{each} = robot.prismatic("{each}", {limits})')
+        written.costs += [f"{each}**2", f"0.1 * {each}.rate**2"]
+    turns = f"continuous=True, rate_limit={_number(rate or 15)}"
+    written.coordinates.append(f'{turn} = robot.revolute("{turn}", {turns})')
+    written.costs += [f"(pi * sin({turn} / 2)) ** 2", f"0.1 * {turn}.rate**2"]
+
+
+def _add_coordinate(written: Written, joint: Any, name: str) -> None:
+    limit, (force, damping) = joint.limit, UNITS[joint.type]
+    if joint.type == "continuous":
+        declared, span = "revolute", "continuous=True"
+        written.costs.append(f"(pi * sin({name} / 2)) ** 2")
+    else:
+        declared, span = joint.type, f"limit={_number(max(abs(limit.lower), abs(limit.upper)))}"
+        written.costs.append(f"{name}**2")
+        if abs(limit.lower + limit.upper) > EPSILON:
+            written.remarks.append(
+                f"{name} was limited to {limit.lower:g} ... {limit.upper:g}; limits are symmetric here."
+            )
+    written.costs.append(f"0.1 * {name}.rate**2")
+    written.coordinates.append(f'{name} = robot.{declared}("{name}", {span}, rate_limit={_number(limit.velocity)})')
+    if limit.effort and limit.effort > 0:
+        written.inputs.append(f'{name}_effort = robot.input("{name}_effort", {_number(limit.effort)}, "{force}")')
+        written.forces.append(f"robot.apply({name}, {name}_effort)")
+    else:
+        written.remarks.append(f"{name} has no effort, so it has no input.")
+    losses = joint.dynamics
+    if losses is not None and float(losses.damping or 0):
+        written.parameters.append(_fixed(f"{name}_damping", float(losses.damping), damping))
+        written.forces.append(f"robot.damp({name}, {name}_damping)")
+    if losses is not None and float(losses.friction or 0):
+        written.parameters.append(_fixed(f"{name}_friction", float(losses.friction), force))
+        written.forces.append(f"robot.dry_friction({name}, {name}_friction, smoothing=0.01)")
+
+
+def _fixed(name: str, value: float, unit: str) -> str:
+    return f'{name} = robot.parameter("{name}", {_number(value)}, "{unit}", fixed=True)'
+
+
+def _add_link(
+    written: Written,
+    name: str,
+    body: Any,
+    joint: Any,
+    on: str | None,
+    names: Names,
+    unmoved: bool = False,
+) -> None:
+    """A link with what is not zero; `body` None: no mass; `on` None: it stands on the ground; unmoved: its centre."""
+    arguments = [f'"{name}"']
+    if joint is not None and joint.type in PLANAR:
+        coordinates = (f"{names['joint', joint.name]}_{word}" for word in PLANAR[joint.type])
+        arguments.append(f"({', '.join(coordinates)})")
+    elif joint is not None and joint.type != "fixed":
+        arguments.append(names["joint", joint.name])
+    if on is not None:
+        arguments.append(f"on={on}")
+    origin = np.eye(4) if joint is None or joint.origin is None else np.asarray(joint.origin, np.float64)
+    if np.abs(origin[:3, 3]).max() > EPSILON:
+        arguments.append(f"at={_vector(origin[:3, 3])}")
+    turned = _roll_pitch_yaw(origin[:3, :3])
+    if max(map(abs, turned)) > EPSILON:
+        arguments.append(f"turned={_vector(turned)}")
+    if joint is not None and joint.type not in ("fixed", IN_PLANE):
+        arguments.append(f"axis={_axis([1, 0, 0] if joint.axis is None else joint.axis)}")
+    inertial = body.inertial if body is not None else None
+    frame = np.eye(4) if inertial is None or inertial.origin is None else np.asarray(inertial.origin, np.float64)
+    if inertial is not None and inertial.mass:
+        uncertain = "fixed=True" if unmoved else f"tolerance={TOLERANCE}"  # it turns about its centre: no effect
+        written.parameters.append(
+            f'{name}_mass = robot.parameter("{name}_mass", {_number(inertial.mass)}, "kg", {uncertain})'
+        )
+        arguments.append(f"mass={name}_mass")
+        if np.abs(frame[:3, 3]).max() > EPSILON:
+            arguments.append(f"centre={_vector(frame[:3, 3])}")
+    if inertial is not None and inertial.inertia is not None and np.any(inertial.inertia):
+        tensor = frame[:3, :3] @ np.asarray(inertial.inertia, np.float64) @ frame[:3, :3].T
+        entries = [tensor[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+        entries = entries if np.abs(entries[3:]).max() > EPSILON * np.abs(entries).max() else entries[:3]
+        arguments.append(f"inertia=({', '.join(f'{entry:.12g}' for entry in entries)})")
+    text = f"{name} = robot.link({', '.join(arguments)})"
+    if len(text) > 110:
+        text = "\n".join([f"{name} = robot.link(", *(f"    {argument}," for argument in arguments), ")"])
+    written.links.append(text)
+
+
+def _roll_pitch_yaw(rotation: Array) -> tuple[float, float, float]:
+    """Angles about x, y and z, in that order, of a rotation matrix."""
+    level = math.hypot(rotation[0, 0], rotation[1, 0])
+    pitch = math.atan2(-rotation[2, 0], level)
+    if level < 1e-9:  # pitched by a quarter turn, roll and yaw are one angle
+        return math.atan2(-rotation[1, 2], rotation[1, 1]), pitch, 0.0
+    return math.atan2(rotation[2, 1], rotation[2, 2]), pitch, math.atan2(rotation[1, 0], rotation[0, 0])
+
+
+def _axis(axis: Iterable[float]) -> str:
+    values = np.array(list(axis), np.float64)
+    unit = values / (np.linalg.norm(values) or 1.0)
+    whole = tuple(int(each) for each in np.round(unit))
+    return f'"{AXES[whole]}"' if np.abs(unit - whole).max() < EPSILON and whole in AXES else _vector(values)
+
+
+def _vector(values: Iterable[float]) -> str:
+    return f"({', '.join(map(_number, values))})"
+
+
+def _number(value: float) -> str:
+    """Twelve digits, or a simple fraction of pi."""
+    for divisor in (1, 2, 3, 4, 6):
+        times = value * divisor / math.pi
+        if round(times) and abs(times - round(times)) < EPSILON and abs(round(times)) <= 2 * divisor:
+            count = {1: "", -1: "-"}.get(round(times), f"{round(times)} * ")
+            return f"{count}pi" + (f" / {divisor}" if divisor > 1 else "")
+    return f"{value:.12g}" if abs(value) > EPSILON else "0"
+
+
+def _text(path: Path, name: str, written: Written) -> str:
+    source = re.sub(r"[^\w. -]", "_", path.name, flags=re.ASCII)
+    cost = "\n    + ".join(written.costs)
+    weights = f"LogCos({[0.1] * len(written.inputs)})"
+    parts = [written.coordinates, written.parameters, written.inputs, written.links, written.forces]
+    body = "\n\n".join("\n".join(part) for part in parts if part)
+    body += (
+        "\n\n# A task to begin with: come to rest at zero.\nrobot.task(\n"
+        f"    state_cost={cost},\n    action_cost={weights},\n    start={{}},\n    horizon=5,\n"
+        "    weight_at_horizon=0.65,\n    control_rate=250,\n)\n"
+    )
+    words = [word for word in ("pi", "sin") if re.search(rf"\b{word}\b", body)]
+    head = [f'"""{name}, imported from {source}; yours to edit.', ""]
+    head += [*(f"{remark}" for remark in written.remarks), '"""', ""]
+    head = [f'"""{name}, imported from {source}; yours to edit."""', ""] if not written.remarks else head
+    head += [f"from sympy import {', '.join(words)}", ""] if words else []
+    head += ["from modelgen import LogCos, Robot", "", f'robot = Robot("{name}", "Imported from {source}")', "", ""]
+    return "\n".join(head) + body

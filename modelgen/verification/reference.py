@@ -1,0 +1,190 @@
+"""Slow, exact evaluation of a model with mpmath: what `modelgen verify` holds the compiled kernels against.
+
+Nothing here uses the program, its derivatives or its factorisation: the mass matrix is inverted numerically
+with 50 digits and derivatives are central differences, exact to about 30 digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import mpmath
+import numpy as np
+from mpmath import mpf
+from numpy.typing import NDArray
+from sympy import Expr, Float, Matrix, S, Symbol, lambdify
+
+from modelgen.derivation.equations import Definition, EquationsOfMotion, shared
+from modelgen.derivation.newton_euler import energies
+from modelgen.errors import ModelError
+from modelgen.statement.robot import Robot
+
+Array = NDArray[np.float64]
+Numbers = list[mpf]
+Quantities = dict[str, Numbers]
+
+DIGITS = 50
+STEP = "1e-15"
+
+
+class Reference:
+    """The equations of motion, the state cost and all their derivatives at one sample after the other."""
+
+    def __init__(self, equations: EquationsOfMotion) -> None:
+        self.state_count = len(equations.state)
+        self.input_count = len(equations.inputs)
+        self.rows = len(equations.velocities)
+        arguments = [*equations.state, *equations.parameters]
+        right = equations.force.row_join(equations.input_matrix)
+        entries = [*equations.coordinate_rates, *equations.mass_matrix, *right]
+        self._mechanics = exact(arguments, entries, equations.definitions)
+        self._cost = exact(arguments, [equations.state_cost])
+
+    def quantities(self, x: Array, u: Array, costate: Array, theta: Array) -> dict[str, Array]:
+        """Every quantity of the loader's contract, rounded to float64; one row a sample, flattened."""
+        rows = []
+        theta = np.broadcast_to(theta, (len(x), theta.shape[-1]))
+        with mpmath.workdps(DIGITS):
+            for sample in zip(x, u, costate, theta, strict=True):
+                quantities = self._sample(*([mpf(float(value)) for value in part] for part in sample))
+                if any(isinstance(entry, mpmath.mpc) for entries in quantities.values() for entry in entries):
+                    raise ModelError(
+                        f"the equations or their derivatives are complex at x = {sample[0]}, theta = {sample[3]}: a "
+                        "root or a logarithm of a negative number. Narrow the limits or the bounds."
+                    )
+                rows.append(quantities)
+        return {name: np.array([[float(entry) for entry in row[name]] for row in rows]) for name in rows[0]}
+
+    def _sample(self, x: Numbers, u: Numbers, costate: Numbers, theta: Numbers) -> Quantities:
+        n, m = self.state_count, self.input_count
+        point = [*x, *theta]
+        a, B = self.affine(point)
+        slopes = [slope(self._joined, point, column) for column in range(len(point))]
+
+        def gather(rows: range, columns: range) -> Numbers:
+            return [slopes[column][row] for row in rows for column in columns]
+
+        states, parameters = range(n), range(n, len(point))
+        drift, control = range(n), range(n, n + n * m)
+
+        def hamiltonian(vector: Numbers) -> mpf:
+            inputs = range(m)
+            return mpmath.fsum(
+                costate[i] * (vector[i] + mpmath.fsum(vector[n + i * m + j] * u[j] for j in inputs)) for i in drift
+            )
+
+        return {
+            "a": a,
+            "B": B,
+            "xdot": [a[i] + mpmath.fsum(B[i * m + j] * u[j] for j in range(m)) for i in drift],
+            "da_dx": gather(drift, states),
+            "dB_dx": gather(control, states),
+            "da_dtheta": gather(drift, parameters),
+            "dB_dtheta": gather(control, parameters),
+            "dH_dx": [hamiltonian(slopes[column]) for column in states],
+            "dH_du": [mpmath.fsum(costate[i] * B[i * m + j] for i in drift) for j in range(m)],
+            "dH_dtheta": [hamiltonian(slopes[column]) for column in parameters],
+            "q": self._cost(*point),
+            "dq_dx": [slope(lambda at: self._cost(*at), point, column)[0] for column in states],
+        }
+
+    def _joined(self, point: Numbers) -> Numbers:
+        a, B = self.affine(point)
+        return a + B
+
+    def affine(self, point: Numbers) -> tuple[Numbers, Numbers]:
+        """a (n) and B (n m, row by row) by LU with pivoting."""
+        values, rows, m = self._mechanics(*point), self.rows, self.input_count
+        positions = self.state_count - rows
+        rates, values = values[:positions], values[positions:]
+        matrix = mpmath.matrix(rows, rows)
+        right = mpmath.matrix(rows, 1 + m)
+        for i in range(rows):
+            for j in range(rows):
+                matrix[i, j] = values[i * rows + j]
+            for j in range(1 + m):
+                right[i, j] = values[rows * rows + i * (1 + m) + j]
+        solved = mpmath.inverse(matrix) * right
+        a = [*rates, *(solved[i, 0] for i in range(rows))]
+        return a, [mpf(0)] * (positions * m) + [solved[i, 1 + j] for i in range(rows) for j in range(m)]
+
+
+class Energies:
+    """Kinetic and potential energy and forces as the model file states them, before any derivation.
+
+    Derivatives are by coordinates and their rates; where v are other speeds, the rates are then written in v.
+    """
+
+    def __init__(self, robot: Robot, equations: EquationsOfMotion) -> None:
+        fixed = {constant.symbol: Float(constant.value) for constant in robot.constants if constant.fixed}
+        q, u = equations.coordinates, equations.inputs
+        rates = [joint.symbol.rate for joint in robot.joints]
+        moving = {rate: value for rate, value in zip(rates, equations.coordinate_rates, strict=True) if rate != value}
+        self.arguments: list[Symbol] = [*q, *equations.velocities, *u, *equations.parameters]
+        definitions, tree_kinetic, tree_potential = energies(robot.links, robot.downward_acceleration, robot.symbols)
+        self.definitions = [(symbol, value.xreplace(fixed)) for symbol, value in definitions]
+        system, loads = robot.system, robot.loads
+        kinetic = sum((energy.value for energy in robot.kinetic), tree_kinetic)
+        potential = sum((energy.value for energy in robot.potential), tree_potential)
+        if system:
+            kinetic, potential, loads = kinetic + system.kinetic, potential + system.potential, [*loads, *system.loads]
+        kinetic, potential = kinetic.xreplace(fixed), potential.xreplace(fixed)
+        slopes = self._slopes([*q, *rates], [kinetic, potential])
+        self.momenta = [slopes[rate][0].xreplace(moving) for rate in rates]
+        reach = equations.coordinate_rates.jacobian(equations.velocities)
+        self.impulses = list(reach.T * Matrix(self.momenta)) if moving else self.momenta  # the momenta of v
+        # The energy that forces change: with parts of T that are linear in the rates or free of them it is not T + U.
+        work = sum((momentum * rate for momentum, rate in zip(self.momenta, rates, strict=True)), S.Zero)
+        self.energy: Expr = (work - kinetic + potential).xreplace(moving)
+        # What an energy error is small beside.
+        self.size: Expr = kinetic.xreplace(moving) + (potential**2) ** S.Half
+        self.gradient = [(slopes[coordinate][0] - slopes[coordinate][1]).xreplace(moving) for coordinate in q]
+        self.forces: list[Expr] = [
+            sum((load.force * load.displacement.diff(coordinate) for load in loads), S.Zero)
+            .xreplace(fixed)
+            .xreplace(moving)
+            for coordinate in q
+        ]
+        self.passive: list[Expr] = [force.xreplace(dict.fromkeys(u, S.Zero)) for force in self.forces]
+        self.power: Expr = sum(
+            (force * rate for force, rate in zip(self.forces, equations.coordinate_rates, strict=True)), S.Zero
+        )
+
+    def _slopes(self, variables: Sequence[Symbol], entries: Sequence[Expr]) -> dict[Symbol, list[Expr]]:
+        """Derivatives of the entries by the chain rule through the definitions, to which it adds those it needs."""
+        result = {}
+        stated = list(self.definitions)
+        for variable in variables:
+            known: dict[Symbol, Expr] = {variable: S.One}
+
+            def along(expression: Expr, known: dict[Symbol, Expr] = known) -> Expr:
+                named = sorted(expression.free_symbols & known.keys(), key=str)
+                return sum((expression.diff(symbol) * known[symbol] for symbol in named), S.Zero)
+
+            for symbol, value in stated:
+                derivative = along(value)
+                if derivative != 0:
+                    known[symbol] = Symbol(f"{symbol}_along_{variable}", real=True)
+                    self.definitions.append((known[symbol], derivative))
+            result[variable] = [along(entry) for entry in entries]
+        return result
+
+
+def exact(
+    arguments: Sequence[Symbol], entries: Sequence[Expr], definitions: Sequence[Definition] = ()
+) -> Callable[..., Numbers]:
+    """An mpmath function from numbers to the list of the entries' values, at the ambient precision."""
+
+    function: Callable[..., Numbers] = lambdify(
+        list(arguments), list(entries), modules="mpmath", cse=shared(definitions), dummify=True
+    )
+    return function
+
+
+def slope(function: Callable[[Numbers], Numbers], point: Numbers, column: int) -> Numbers:
+    """Central difference of every entry along one argument."""
+    step = mpf(STEP) * max(1, abs(point[column]))
+    ahead, behind = list(point), list(point)
+    ahead[column] += step
+    behind[column] -= step
+    return [(after - before) / (2 * step) for after, before in zip(function(ahead), function(behind), strict=True)]

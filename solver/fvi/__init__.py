@@ -1,0 +1,1 @@
+"""Robust fitted value iteration."""

@@ -1,0 +1,30 @@
+"""Rollouts of the game: the policy against the closed-form adversaries."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from solver.fvi.targets import Trace
+from solver.game.game import Game, Modulation
+from solver.value.network import FrozenValue
+
+
+@torch.no_grad()
+def play(
+    game: Game, value: FrozenValue, x: Tensor, trace: Trace, modulation: str, generator: torch.Generator
+) -> Tensor:
+    """States (T, N, n) that both players drive the robot to from x (N, n), at the ends of the horizon's T value steps.
+
+    The modulation of the radii starts anew after every look-ahead, as it does in every target.
+    """
+    step = trace.periods * game.control_step
+    shape = (len(x), x.shape[1], len(game.input_limits))
+    held = trace.held(value, game.control_step)
+    states = []
+    for k in range(round(game.robot.metadata.task.horizon / step)):
+        if k % trace.steps == 0:
+            radius = Modulation(game.radii, modulation, step, shape, generator)
+        x, _ = game.advance(x, game.move(x, value(x)[1], radius, held), trace.periods)
+        states.append(x)
+    return torch.stack(states)

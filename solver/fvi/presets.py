@@ -1,0 +1,126 @@
+"""The presets: settings that follow from a robot."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from modelgen.errors import suggestion
+from modelgen.loader import CompiledRobot
+from modelgen.metadata import State
+from solver.errors import SolverError
+from solver.fvi.settings import Settings
+from solver.problem.robots import largest_rates
+
+#: A full input held for one value step at the target should change no rate by a larger share of its limit: the
+#: closed-form policy is that of continuous time, and a longer hold throws the robot across the target and back.
+PUSH = 0.2
+
+
+def push(robot: CompiledRobot) -> NDArray[np.float64]:
+    """(n,) what a full input changes every state by in one control period at the target, as a share of its limit.
+
+    `robot` has kernels on the CPU.
+    """
+    task = robot.metadata.task
+    _, gain = robot.affine_dynamics(torch.tensor([task.target], dtype=getattr(torch, robot.dtype)))
+    gain, inputs, states = (np.asarray(entry, np.float64) for entry in (gain, robot.input_limits, robot.state_limits))
+    change: NDArray[np.float64] = np.abs(gain[0]) @ inputs / (task.control_rate * states)
+    return change
+
+
+def fast(robot: CompiledRobot) -> dict[str, Any]:
+    """Minutes on two cores, for a robot nobody tuned: what follows from its size, its time scale and its input.
+
+    The time scale is what a joint takes across its range (a turn, for one that wraps) at its largest rate. Moves are
+    held for a twentieth of it, but no longer than PUSH allows, and the look-ahead is a share of it; robots of more than
+    one joint hold no longer than 2 control periods and look no further than 8 holds: beyond, they chatter or find worse
+    manoeuvres. They also get a share of states along their own rollouts, without which a good manoeuvre is found and
+    lost again. Where every joint can be driven, they get some around the target, too: such a robot can rest anywhere,
+    and only a precise V makes it go on. It can also throw a joint against the limit of its rate, where the simulation
+    stops it for nothing: limit_cost makes that dear. The adversary grows from nothing once the nominal task is solved:
+    played from the first iteration it holds the robot down. docs/algorithms compares all of this.
+    """
+    metadata = robot.metadata
+    simple = len(metadata.states) <= 2
+    period, crossing = 1.0 / metadata.task.control_rate, _crossing(robot)
+    longest_hold, share, holds_ahead = (4, 0.68, math.inf) if simple else (2, 0.4, 8)
+    pace, hardest = min(longest_hold, round(0.05 * crossing / period)), float(push(robot).max())
+    hold = max((periods for periods in range(1, pace + 1) if periods * hardest <= PUSH), default=1)
+    look_ahead = min(holds_ahead * hold * period, max(2.0 * period, share * crossing))
+    weakest = min(entry.limit for entry in metadata.inputs)
+    common = {
+        "iterations": 48 if simple else 80,
+        "trace_decay": 1.0 - period / look_ahead,
+        "trace_floor": 0.05 if simple else 0.01,
+        "holds": (hold, hold, hold, max(1, hold // 2)),
+        "modulation": "stationary",
+        "alpha_observation": 0.001,
+    }
+    if simple:
+        radii = {"alpha_state": 0.04, "alpha_action": round(0.185 * weakest, 9), "alpha_parameters": 0.025}
+        return {**common, **radii, "adversary_ramp": (0.3, 0.6), "states": 10240}
+    radii = {"alpha_state": 0.002, "alpha_action": round(0.03 * weakest, 9), "alpha_parameters": 0.03}
+    shares = {"on_policy_share": 0.3}
+    if 2 * len(metadata.inputs) >= len(metadata.states):
+        shares |= {"target_share": 0.05, "limit_cost": 3.0}
+    sizes = {"states": 15360, "learning_rate": 2e-3, "rate_scale": 4.0}
+    return {**common, **radii, **shares, **sizes, "adversary_ramp": (0.4, 0.7)}
+
+
+def _crossing(robot: CompiledRobot) -> float:
+    """Seconds that the slowest of the joints that wrap takes to turn once; the fastest joint's, where none wraps.
+
+    Of those that wrap the fastest may be a wheel, whose angle nobody asks for.
+    """
+    joints: list[tuple[State, float]] = list(zip(robot.metadata.states, largest_rates(robot).tolist(), strict=False))
+    seconds = [(2.0 * position.limit / rate, position.continuous) for position, rate in joints]
+    wrapping = [crossing for crossing, wraps in seconds if wraps]
+    return max(wrapping) if wrapping else min(crossing for crossing, _ in seconds)
+
+
+def paper(robot: CompiledRobot) -> dict[str, Any]:
+    """The authors' settings; robots they did not publish get their cart-pole's."""
+    common = {
+        "states": 51200,
+        "start_share": 0.0,
+        "epochs": 20,
+        "weight_decay": 1e-6,
+        "amsgrad": True,
+        "keep_optimiser": False,
+        "holds": (1,),
+        "position_scale": 0.0,
+        "rate_scale": 0.0,
+    }
+    if robot.name == "pendulum":
+        own = {"iterations": 150, "trace_decay": 0.85, "layers": 3, "width": 96, "minibatch": 256}
+        rate = 3e-5
+    else:
+        own = {"iterations": 250, "trace_decay": 0.90, "layers": 4, "width": 64, "minibatch": 512}
+        rate = 1e-4
+    # The authors' N, 45 and 66, follows from (1 - lambda) lambda^N = 1e-4.
+    own["trace_floor"] = 1e-4 / (1.0 - own["trace_decay"])
+    return {**common, **own, "learning_rate": rate, "final_learning_rate": rate}
+
+
+PRESETS = {"fast": fast, "paper": paper}
+
+
+def make_settings(preset: str, robot: CompiledRobot, **changes: Any) -> Settings:
+    """A preset for a robot, which has kernels on the CPU, with some settings changed.
+
+    Raises SolverError for an unknown preset or setting.
+    """
+    if preset not in PRESETS:
+        raise SolverError(f"unknown preset '{preset}'.{suggestion(preset, PRESETS)} Presets: {', '.join(PRESETS)}")
+    known = {f.name for f in dataclasses.fields(Settings)}
+    for name in changes:
+        if name not in known:
+            hint = suggestion(name, known)
+            raise SolverError(f"unknown setting '{name}'.{hint} Settings: {', '.join(sorted(known))}")
+    return Settings(**{**PRESETS[preset](robot), **changes})

@@ -1,0 +1,202 @@
+"""Every setting of a training run, with its meaning."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from solver.errors import SolverError
+from solver.fvi.targets import Trace
+from solver.game.game import Radii
+from solver.streams import require_seed
+
+Algorithm = Literal["rfvi", "cfvi"]
+Device = Literal["cpu", "cuda"]
+Modulation = Literal["wiener", "stationary"]
+CHOICES = {"algorithm": get_args(Algorithm), "device": get_args(Device), "modulation": get_args(Modulation)}
+SHARES = ("start_share", "target_share", "on_policy_share")  # of the states; the rest is uniform
+
+#: What the adversary is like: without effect on cFVI, which has none.
+ADVERSARY = (
+    *("alpha_state", "alpha_action", "alpha_observation", "alpha_parameters"),
+    *("adversary_ramp", "modulation", "relative_values", "adversarial_share"),
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One training run. Two runs with equal settings on one machine give bit-identical weights."""
+
+    algorithm: Algorithm = "rfvi"
+    """rfvi plays the four adversaries, cfvi none."""
+    seed: int = 0
+    """Seeds the weights, the states and the adversaries' modulation."""
+    iterations: int = 60
+    """Value iterations: each makes targets from the current V and fits V to them."""
+    states: int = 8192
+    """States per iteration, drawn afresh, uniformly from the state domain but for the shares below."""
+    start_share: float = 0.05
+    """Share of the states drawn from the task's start distribution instead: a uniform draw hardly ever comes near the
+    starts, where a kink of V, undersampled, can trap the policy."""
+    start_spread: float = 0.05
+    """Standard deviation, as a share of the state limits, of what is added to these starts: a start distribution may be
+    far narrower than the kink around it."""
+    target_share: float = 0.0
+    """Share of the states drawn around the task's target: a policy that never gets there shows V nothing of it, and of
+    many joints' domain hardly a uniform draw is near."""
+    target_spread: float = 0.15
+    """Standard deviation of these states, as a share of the state limits, at most: every one has a spread of its own,
+    uniform between zero and this."""
+    on_policy_share: float = 0.0
+    """Share of the states drawn from a buffer of the current policy's rollouts: real-time dynamic programming."""
+    on_policy_spread: float = 0.0
+    """Largest standard deviation, as a share of the state limits, of what is added to these states: the policy follows
+    the gradient of V, which the states of a narrow bundle of motions leave open across it."""
+    rollouts: int = 64
+    """Rollouts that feed the buffer in every iteration, of the task's duration and from its start distribution."""
+    buffer: int = 100000
+    """States the buffer holds; the oldest leave first."""
+    exploration_noise: float = 0.2
+    """Standard deviation of the noise on the inputs of these rollouts, as a share of the input limits."""
+    adversarial_share: float = 0.0
+    """Share of these rollouts in which the adversaries play in place of the noise, once there are any: they keep the
+    robot where it never comes by itself."""
+    epochs: int = 20
+    """Passes over the states per iteration."""
+    minibatch: int = 512
+    """States per gradient step."""
+    learning_rate: float = 3e-3
+    """Adam's step size at the first iteration."""
+    final_learning_rate: float = 1e-5
+    """Adam's step size at the last iteration, reached on a half cosine."""
+    weight_decay: float = 1e-6
+    """Adam's L2 penalty on the weights."""
+    amsgrad: bool = False
+    """Use the AMSGrad variant of Adam."""
+    keep_optimiser: bool = True
+    """Keep Adam's moments from one iteration to the next; the authors start afresh every iteration."""
+    loss_power: float = 1.0
+    """p of the loss mean |V - V_tar|^p."""
+    limit_cost: float = 0.0
+    """Cost per second while the simulation stops a state at its limit, as a multiple of the state cost with all states
+    at their limits. At 0 a limit is a wall for nothing, which a policy may learn to use."""
+    trace_decay: float = 0.97
+    """lambda of the n-step target, per control period."""
+    trace_floor: float = 1e-2
+    """The target ends where its last weight falls to this."""
+    holds: tuple[int, ...] = (4, 4, 4, 2)
+    """Coarse to fine: control periods that one value step holds both players' moves, one entry per equal share
+    of the iterations."""
+    sampled: float = 0.0
+    """Control periods that an input acts before the next one can: 1, or 2 with a period of delay. The policy then
+    reckons with what it does itself in that time, in training and afterwards; 0 is the closed form of continuous time,
+    which buzzes where V is steep."""
+    members: int = 4
+    """Networks in the ensemble."""
+    layers: int = 3
+    """Hidden layers of each network."""
+    width: int = 96
+    """Units in each hidden layer."""
+    position_scale: float = 2.0
+    """A position that does not wrap enters the network as position_scale * q/limit; 0 leaves SI units."""
+    rate_scale: float = 8.0
+    """A rate enters the network as rate_scale * v/limit; 0 leaves SI units."""
+    alpha_state: float = 0.025
+    """Radius of the state adversary, in SI units of the state per second (stationary) or per root second."""
+    alpha_action: float = 0.1
+    """Radius of the action adversary, in units of the input."""
+    alpha_observation: float = 0.025
+    """Radius of the observation adversary, in units of the state."""
+    alpha_parameters: float = 0.15
+    """The model adversary's share of every nominal parameter."""
+    adversary_ramp: tuple[float, float] = (0.0, 0.0)
+    """Shares of the iterations between which all four radii grow from zero to their full size: a curriculum. 0 0 plays
+    the full adversary from the first iteration."""
+    modulation: Modulation = "wiener"
+    """Radii of the first three adversaries: modulated by a Wiener process (the authors') or fixed."""
+    relative_values: bool = False
+    """Once there is an adversary, take the best value target of an iteration off all of them (relative value
+    iteration): the networks are zero at the task's target, V is not where the robot never rests, and no player sees
+    the difference."""
+    evaluate_every: int = 5
+    """Iterations between evaluations by rollouts; the last iteration is always evaluated."""
+    episodes: int = 100
+    """Rollouts per evaluation."""
+    device: Device = "cpu"
+    """cpu uses the Numba kernels, cuda the Torch kernels."""
+    threads: int = field(default_factory=lambda: os.cpu_count() or 1)
+    """Worker threads on the CPU. Results do not depend on it."""
+    chunk: int = 2560
+    """States whose targets are computed together: small enough to stay in cache on a CPU. Part of the random
+    stream, so results depend on it."""
+
+    def __post_init__(self) -> None:
+        """SolverError names the first setting of another type or out of its range."""
+        for setting in dataclasses.fields(self):
+            _require_type(setting.name, str(setting.type), getattr(self, setting.name))
+        counts = "iterations states rollouts buffer epochs minibatch loss_power members layers width evaluate_every"
+        counts += " episodes threads chunk"
+        amounts = "start_spread target_spread on_policy_spread exploration_noise weight_decay limit_cost sampled"
+        amounts += " position_scale rate_scale alpha_state alpha_action alpha_observation alpha_parameters"
+        least = dict.fromkeys(counts.split(), 1) | dict.fromkeys(amounts.split(), 0)
+        for name, bound in least.items():
+            if not getattr(self, name) >= bound:
+                raise SolverError(f"setting {name} is {getattr(self, name)}; give a value of at least {bound:g}")
+        require_seed(self.seed, "setting seed")
+        for name in ("learning_rate", "final_learning_rate"):
+            if not getattr(self, name) > 0.0:
+                raise SolverError(f"setting {name} is {getattr(self, name)}; give a positive value")
+        for name in ("trace_decay", "trace_floor"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise SolverError(f"setting {name} is {getattr(self, name)}; give a value in [0, 1)")
+        if self.trace_floor == 0.0:
+            raise SolverError("setting trace_floor is 0, a target without end; give for example 1e-4")
+        for name in (*SHARES, "adversarial_share"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise SolverError(f"setting {name} is {getattr(self, name)}; give a share in [0, 1]")
+        if sum(getattr(self, name) for name in SHARES) > 1.0:
+            raise SolverError(f"the sum of the settings {', '.join(SHARES)} is above 1; give less of one")
+        if self.alpha_parameters >= 1.0:
+            raise SolverError("setting alpha_parameters is a share of the nominal value; give less than 1")
+        ramp = self.adversary_ramp
+        numbers = isinstance(ramp, tuple) and all(type(share) in (int, float) for share in ramp)
+        if not numbers or len(ramp) != 2 or not 0.0 <= ramp[0] <= ramp[1] <= 1.0:
+            raise SolverError(
+                f"setting adversary_ramp is {ramp}; give two shares of the iterations, for example 0.3 0.6"
+            )
+        whole = isinstance(self.holds, tuple) and all(type(hold) is int and hold >= 1 for hold in self.holds)
+        if not whole or not self.holds:
+            raise SolverError(f"setting holds is {self.holds}; give whole control periods, for example 4 2 1")
+
+    def adversary_share(self, iteration: int) -> float:
+        """How far the admissible sets have grown in an iteration, in [0, 1]; 0 for cfvi."""
+        begin, full = (share * self.iterations for share in self.adversary_ramp)
+        if self.algorithm == "cfvi" or iteration < begin:
+            return 0.0
+        return 1.0 if iteration >= full else (iteration - begin) / (full - begin)
+
+    def radii(self, iteration: int) -> Radii:
+        """The admissible sets of an iteration."""
+        share = self.adversary_share(iteration)
+        alphas = (self.alpha_state, self.alpha_action, self.alpha_observation, self.alpha_parameters)
+        return Radii(*(share * alpha for alpha in alphas))
+
+    def trace(self, iteration: int) -> Trace:
+        """The look-ahead of an iteration."""
+        stage = iteration * len(self.holds) // self.iterations
+        return Trace(self.trace_decay, self.trace_floor, self.holds[stage], self.sampled)
+
+
+def _require_type(name: str, kind: str, value: object) -> None:
+    """SolverError unless a setting from Python or run.json is of the annotated kind."""
+    if name in CHOICES and value not in CHOICES[name]:
+        raise SolverError(f"setting {name} is {value!r}; choices are {', '.join(CHOICES[name])}")
+    if kind == "int" and type(value) is not int:
+        raise SolverError(f"setting {name} is {value!r}; give a whole number")
+    if kind == "float" and (type(value) not in (int, float) or not math.isfinite(value)):  # type: ignore[arg-type]
+        raise SolverError(f"setting {name} is {value!r}; give a finite number")
+    if kind == "bool" and type(value) is not bool:
+        raise SolverError(f"setting {name} is {value!r}; give True or False")

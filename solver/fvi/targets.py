@@ -1,0 +1,90 @@
+"""n-step value targets: the exponentially weighted average of n-step returns under both players' moves.
+
+V_tar = sum_{n=1}^{N-1} (1 - lambda) lambda^(n-1) R_n + lambda^(N-1) R_N, where R_n is the discounted reward of n steps
+plus the discounted V^k at their end, each clamped to <= 0 (paper, section III-C). Chunks of states are independent and
+small enough to stay in cache; a pool of threads works through them, each thread with serial kernels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from solver.game.game import Game, Modulation
+from solver.game.held_input_policy import Held
+from solver.value.network import FrozenValue, Workspace
+
+
+@dataclass(frozen=True)
+class Trace:
+    """How far and in which steps a target looks ahead."""
+
+    decay: float  # lambda, per control period
+    floor: float  # the last weight; sets the number of steps
+    periods: int  # control periods that one value step holds both players' moves
+    sampled: float = 0.0  # control periods that an input acts, were it held for one; 0 is the closed form
+
+    def held(self, value: FrozenValue, period: float, space: Workspace | None = None) -> Held | None:
+        """What the sampled policy of V knows of its input in a value step, for control periods of `period` seconds."""
+        if self.sampled == 0.0:
+            return None
+        return Held(lambda x: value(x, space)[1], (self.sampled + self.periods - 1) * period)
+
+    @property
+    def step_decay(self) -> float:
+        """lambda per value step."""
+        return self.decay**self.periods
+
+    @property
+    def steps(self) -> int:
+        """N, so that the next weight lambda^N would be at most `floor`."""
+        return max(1, math.ceil(math.log(self.floor) / math.log(self.step_decay))) if self.decay > 0.0 else 1
+
+    def weights(self) -> Iterator[float]:
+        """The weights of R_1 ... R_N; they sum to one."""
+        for n in range(self.steps - 1):
+            yield (1.0 - self.step_decay) * self.step_decay**n
+        yield self.step_decay ** (self.steps - 1)
+
+
+@torch.no_grad()
+def chunk_targets(x: Tensor, value: FrozenValue, game: Game, trace: Trace, modulation: str, seed: int) -> Tensor:
+    """Targets (N,) of one chunk of states x (N, n)."""
+    generator = torch.Generator(device=x.device).manual_seed(seed)
+    shape = (len(x), x.shape[1], len(game.input_limits))
+    radius = Modulation(game.radii, modulation, trace.periods * game.control_step, shape, generator)
+    space = value.workspace(len(x))
+    target, returns = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])
+    _, costate = value(x, space)
+    held = trace.held(value, game.control_step, space)
+    for n, weight in enumerate(trace.weights()):
+        move = game.move(x, costate, radius, held)
+        x, cost = game.advance(x, move, trace.periods)
+        returns.sub_(cost, alpha=game.discount(n * trace.periods))
+        at_end, costate = value(x, space)
+        n_step = torch.add(returns, at_end, alpha=game.discount((n + 1) * trace.periods))
+        target.add_(n_step.clamp_(max=0.0), alpha=weight)
+    return target
+
+
+def value_targets(
+    x: Tensor,
+    value: FrozenValue,
+    game: Game,
+    trace: Trace,
+    modulation: str,
+    seed: int,
+    chunk: int,
+    workers: Executor,
+) -> Tensor:
+    """Targets (N,) of all states x (N, n); the same for any number of workers."""
+
+    def work(part: tuple[int, Tensor]) -> Tensor:
+        return chunk_targets(part[1], value, game, trace, modulation, seed + part[0])
+
+    return torch.cat(list(workers.map(work, enumerate(torch.split(x, chunk)))))

@@ -1,0 +1,263 @@
+"""Robust fitted value iteration: targets from the frozen V^k, then a fit, again and again (paper, Algorithm 1).
+
+Random numbers are drawn from generators seeded with (seed, iteration, purpose), so that the iteration number is the
+whole random state and a resumed run repeats an uninterrupted one bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from modelgen.loader import CompiledRobot
+from solver.errors import DivergenceError, SolverError
+from solver.fvi.initial_value import make_ensemble
+from solver.fvi.play import play
+from solver.fvi.run_folder import (
+    MetricsLog,
+    Run,
+    load_checkpoint,
+    load_run,
+    remove_run,
+    require_free,
+    save_checkpoint,
+    save_run,
+)
+from solver.fvi.settings import Settings
+from solver.fvi.states import StateSource
+from solver.fvi.targets import Trace, value_targets
+from solver.game.game import NO_ADVERSARY, Game
+from solver.plants.rollouts import controller, rollouts, sample_starts, summary
+from solver.problem.robots import load_robot, require_same_artifact
+from solver.serial import serial_torch
+from solver.streams import EVALUATION_SEED, Purpose, stream
+from solver.value.fitting import Fit, fit_ensemble, make_optimiser
+from solver.value.network import FrozenValue
+
+Report = Callable[[dict[str, float]], None]
+
+
+def _stored(settings: Settings) -> dict[str, Any]:
+    """Settings as a checkpoint holds them: those that results depend on, in types that load weights-only."""
+    values = {name: value for name, value in vars(settings).items() if name not in ("threads", "device")}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+USUAL = _stored(Settings())  # what a setting was before there was one
+
+
+class Trainer:
+    """The state of a run between two iterations."""
+
+    def __init__(self, robot: CompiledRobot, settings: Settings) -> None:
+        self.robot, self.settings = robot, settings
+        self.nominal = Game(robot, NO_ADVERSARY, settings.device)
+        self.ensemble = make_ensemble(robot, settings).to(settings.device)
+        self.optimisers = self._fresh_optimisers()
+        self.source = StateSource(self.nominal, settings)
+        self.iteration = 0
+        self.worst_value = worst_value(self.nominal, settings)
+
+    def _fresh_optimisers(self) -> list[torch.optim.Adam]:
+        s = self.settings
+        return [make_optimiser(m, s.learning_rate, s.weight_decay, s.amsgrad) for m in self.ensemble.factors]
+
+    def step(self, workers: ThreadPoolExecutor) -> dict[str, float]:
+        """One iteration; returns its metrics. DivergenceError when targets or weights left all bounds."""
+        s, k = self.settings, self.iteration
+        started, trace = time.perf_counter(), s.trace(k)
+        x, target, best = self._targets(trace, workers)
+        targets_made = time.perf_counter()
+        if not s.keep_optimiser:
+            self.optimisers = self._fresh_optimisers()
+        rate = self._learning_rate()
+        for optimiser in self.optimisers:
+            optimiser.param_groups[0]["lr"] = rate
+        fit = Fit(s.epochs, s.minibatch, s.loss_power)
+        seed = stream(s.seed, k, Purpose.MINIBATCHES)
+        loss = fit_ensemble(self.ensemble, self.optimisers, x, target, fit, seed, workers)
+        fitted = float(FrozenValue(self.ensemble)(x)[0].mean())
+        if not math.isfinite(loss + fitted) or fitted < 3.0 * self.worst_value:
+            raise DivergenceError(
+                f"iteration {k}: the fit left a mean value of {fitted:.3g} and a loss of {loss:.3g}, while the "
+                f"costliest behaviour in the state domain is worth {self.worst_value:.3g}. The learning rate "
+                f"{rate:.2g} is the likely cause; train again with a smaller --learning-rate. The checkpoint of the "
+                "iteration before is kept."
+            )
+        self.iteration += 1
+        return {
+            "iteration": float(k),
+            "seconds_targets": targets_made - started,
+            "seconds_fit": time.perf_counter() - targets_made,
+            "learning_rate": rate,
+            "hold": float(trace.periods),
+            "steps": float(trace.steps),
+            "adversary": s.adversary_share(k),
+            "value_error": loss,
+            "target_best": best,
+            "target_mean": float(target.mean()),
+            "target_worst": float(target.min()),
+        }
+
+    def _targets(self, trace: Trace, workers: ThreadPoolExecutor) -> tuple[Tensor, Tensor, float]:
+        """States (N, n) of this iteration, their targets (N,), and the best of them, if they are relative to it."""
+        s, k = self.settings, self.iteration
+        generator = torch.Generator(device=s.device).manual_seed(stream(s.seed, k, Purpose.STATES))
+        value, game = FrozenValue(self.ensemble), Game(self.robot, s.radii(k), s.device, s.limit_cost)
+        adversary = game.radii != NO_ADVERSARY
+        against = partial(play, game, value, trace=trace, modulation=s.modulation, generator=generator)
+        x = self.source.draw(controller(self.nominal, value, s.sampled), generator, against if adversary else None)
+        seed = stream(s.seed, k, Purpose.ADVERSARY)
+        target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
+        self._check(target)
+        best = float(target.max()) if s.relative_values and adversary else 0.0
+        return x, target.sub_(best), best
+
+    def evaluate(self) -> dict[str, float]:
+        """Rollouts of the present policy on the nominal robot from the task's starts."""
+        x = sample_starts(self.nominal, self.settings.episodes, EVALUATION_SEED)
+        act = controller(self.nominal, FrozenValue(self.ensemble), self.settings.sampled)
+        return summary(rollouts(self.nominal, act, x))
+
+    def checkpoint(self) -> dict[str, Any]:
+        """All that another process needs to go on; every entry loads weights-only."""
+        return {
+            "iteration": self.iteration,
+            "artifact_hash": self.robot.hash,
+            "ensemble": self.ensemble.state_dict(),
+            "visited": self.source.visited,
+            "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
+            "settings": _stored(self.settings),
+        }
+
+    def restore(self, checkpoint: dict[str, Any]) -> None:
+        """The inverse of `checkpoint`; SolverError when it was made with other settings, threads and device apart."""
+        if checkpoint["artifact_hash"] != self.robot.hash:
+            raise SolverError(
+                "the checkpoint is of another artifact than run.json: one of them was copied from elsewhere"
+            )
+        self._require_settings(checkpoint["settings"])
+        try:
+            self.ensemble.load_state_dict(checkpoint["ensemble"])
+            for optimiser, state in zip(self.optimisers, checkpoint["optimisers"], strict=True):
+                optimiser.load_state_dict(state)
+            self.source.restore(checkpoint["visited"])
+        except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+            raise SolverError(
+                "the checkpoint does not fit the settings in run.json, which was edited; put the old settings back "
+                f"or train again ({' '.join(str(error).split())})"
+            ) from error
+        self.iteration = checkpoint["iteration"]
+
+    def _require_settings(self, stored: object) -> None:
+        """SolverError unless the settings in a checkpoint are those of run.json."""
+        if not isinstance(stored, dict):
+            raise SolverError("the checkpoint is damaged: its settings are none; train again")
+        for name, value in _stored(self.settings).items():
+            if stored.get(name, USUAL[name]) != value:
+                raise SolverError(
+                    f"run.json has {name} {value}, the checkpoint {stored.get(name, USUAL[name])}: it was edited. "
+                    "Put the old value back, or train again with the new one."
+                )
+
+    def _learning_rate(self) -> float:
+        """Half a cosine from the first to the last iteration."""
+        s = self.settings
+        share = self.iteration / max(1, s.iterations - 1)
+        return s.final_learning_rate + (s.learning_rate - s.final_learning_rate) * 0.5 * (
+            1.0 + math.cos(math.pi * share)
+        )
+
+    def _check(self, target: Tensor) -> None:
+        """DivergenceError for targets that are not finite or below what the costliest policy could get."""
+        if not bool(torch.isfinite(target).all()):
+            raise DivergenceError(
+                f"iteration {self.iteration}: {int((~torch.isfinite(target)).sum())} of {len(target)} value targets "
+                "are not finite. The dynamics blow up within a time step, or the value function did; raise the "
+                "task's simulation_rate or lower --learning-rate. The last good checkpoint is kept."
+            )
+        mean = float(target.mean())
+        if mean < 3.0 * self.worst_value:
+            raise DivergenceError(
+                f"iteration {self.iteration}: the value targets exploded to a mean of {mean:.3g}, while the costliest "
+                f"behaviour in the state domain is worth {self.worst_value:.3g}. The learning rate is the likely "
+                "cause; lower --learning-rate. The last good checkpoint is kept."
+            )
+
+
+def worst_value(game: Game, settings: Settings) -> float:
+    """A lower bound on any V: the largest cost rate in the domain, for ever, discounted."""
+    generator = torch.Generator(device=settings.device).manual_seed(0)
+    x = game.sample_domain(65536, generator)
+    state_cost = (1.0 + settings.limit_cost) * float(game.state_cost(torch.cat([x, game.state_limits[None]])).max())
+    action_cost = float(game.action_cost.cost(0.99 * game.input_limits[None]).max())
+    return -(state_cost + 2.0 * action_cost) / max(game.discount_rate, 1e-3)
+
+
+@contextmanager
+def workers_of(settings: Settings) -> Iterator[ThreadPoolExecutor]:
+    """Worker threads that each run Torch serially; one on a GPU."""
+    with serial_torch():
+        pool = ThreadPoolExecutor(settings.threads if settings.device == "cpu" else 1)
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def start(
+    robot_name: str,
+    preset: str,
+    settings: Settings,
+    folder: Path,
+    generated: str | None,
+    report: Report,
+    overwrite: bool = False,
+) -> None:
+    """Train a new run in `folder`. SolverError when the folder already holds one that may not be replaced."""
+    require_free(folder, "train", overwrite)
+    robot = load_robot(robot_name, settings.device, generated)
+    trainer = Trainer(robot, settings)
+    remove_run(folder)  # only now that the new run can start
+    save_run(folder, Run(robot_name, robot.hash, generated, preset, settings))
+    save_checkpoint(folder, trainer.checkpoint())
+    train(trainer, folder, report)
+
+
+def resume(folder: Path, report: Report) -> None:
+    """Go on where the folder's checkpoint stands, with the run's own settings."""
+    run = load_run(folder)
+    robot = load_robot(run.robot, run.settings.device, run.generated)
+    require_same_artifact(folder, run.artifact_hash, robot)
+    trainer = Trainer(robot, run.settings)
+    trainer.restore(load_checkpoint(folder, run.settings.device))
+    train(trainer, folder, report)
+
+
+def train(trainer: Trainer, folder: Path, report: Report) -> None:
+    """Iterate to the end, checkpoint after every iteration, log metrics and report each row."""
+    settings = trainer.settings
+    try:
+        with closing(MetricsLog(folder, trainer.iteration)) as log, workers_of(settings) as workers:
+            while trainer.iteration < settings.iterations:
+                row = trainer.step(workers)
+                last = trainer.iteration == settings.iterations
+                if last or trainer.iteration % settings.evaluate_every == 0:
+                    row |= trainer.evaluate()
+                log.write(row)
+                save_checkpoint(folder, trainer.checkpoint())
+                report(row)
+    except OSError as error:
+        raise SolverError(
+            f"cannot write metrics to {folder}: {error}. The last checkpoint is whole: free some space and go on "
+            f"with `solver train --resume {folder}`."
+        ) from error

@@ -1,0 +1,138 @@
+"""What usually goes wrong with a new robot, told before the training instead of after it."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from modelgen.loader import CompiledRobot
+from solver.fvi.presets import PUSH, push
+from solver.fvi.settings import Settings
+from solver.game.game import NO_ADVERSARY, Game
+from solver.plants.rollouts import SUCCESS_ANGLE, SUCCESS_POSITION
+from solver.problem.robots import largest_rates
+
+Array = NDArray[np.float64]
+STARTS, SEED = 2000, 0
+#: Shares above which, and passes of the horizon below which it is worth a word.
+CLIPPED, OVERPOWERED, PASSES = 0.05, 0.5, 1.0
+
+
+def forewarnings(robot: CompiledRobot, settings: Settings) -> list[str]:
+    """One paragraph each: what is likely to fail, the figure that says so, and what to change. Empty when all is well.
+
+    `robot` has float32 kernels on the CPU.
+    """
+    game = Game(robot, NO_ADVERSARY)
+    found = [
+        _starts_outside(game),
+        _rates_too_low(game),
+        _too_few_iterations(game, settings),
+        _chatters(game, settings),
+    ]
+    found += _unstable_directions(game, settings)
+    return [text for text in found if text]
+
+
+def _starts_outside(game: Game) -> str:
+    """Starts that are clipped to the state domain begin elsewhere than the task says."""
+    task, states = game.robot.metadata.task, game.robot.metadata.states
+    draw = torch.randn(STARTS, len(states), generator=torch.Generator().manual_seed(SEED))
+    starts = torch.tensor(task.start_mean) + draw * torch.tensor(task.start_deviation)
+    share = ((starts.abs() > game.state_limits) & game.clipped).float().mean(0)
+    worst = int(share.argmax())
+    if float(share[worst]) <= CLIPPED:
+        return ""
+    return (
+        f"{100 * float(share[worst]):.0f} % of the starts lie beyond the limit of {states[worst].name}, "
+        f"{states[worst].limit:g} {states[worst].unit}, and are moved onto it. Widen the limit in the model file or "
+        "narrow the start distribution."
+    )
+
+
+def _rates_too_low(game: Game) -> str:
+    """The target must be in reach at the highest allowed rates."""
+    task, states = game.robot.metadata.task, game.robot.metadata.states
+    for i, rate in enumerate(largest_rates(game.robot)):
+        way = abs(task.start_mean[i] - task.target[i])
+        if states[i].continuous:
+            way = min(way % (2.0 * np.pi), 2.0 * np.pi - way % (2.0 * np.pi))
+        seconds = way / rate
+        if seconds > task.horizon:
+            return (
+                f"the target is out of reach: {states[i].name} needs {seconds:.2g} s from the mean start at its "
+                f"largest rate, and the task lasts {task.horizon:g} s. Raise the rate limit or the horizon."
+            )
+    return ""
+
+
+def _too_few_iterations(game: Game, settings: Settings) -> str:
+    """Every iteration carries the reward back by about one look-ahead."""
+    horizon = game.robot.metadata.task.horizon
+    carried = settings.iterations * game.control_step / (1.0 - settings.trace_decay)
+    if carried >= PASSES * horizon:
+        return ""
+    enough = int(np.ceil(PASSES * horizon / carried * settings.iterations))
+    return (
+        f"{settings.iterations} iterations carry the reward back by about {carried:.2g} s, and the task lasts "
+        f"{horizon:g} s. Give --iterations {enough}, or a --trace-decay nearer to 1."
+    )
+
+
+def _chatters(game: Game, settings: Settings) -> str:
+    """Holds that push harder than the presets allow."""
+    states = game.robot.metadata.states
+    hold, once = max(settings.holds), push(game.robot)
+    worst = int(once.argmax())
+    if settings.sampled or hold * once[worst] <= PUSH:
+        return ""
+    other = "give --holds 1 --trace-decay 0.88" if once[worst] <= PUSH else "raise the task's control_rate"
+    return (
+        f"at the target a full input changes {states[worst].name} by {100 * hold * once[worst]:.0f} % of its limit "
+        f"within a value step ({hold} control periods): the policy may chatter there and never settle. Give "
+        f"--sampled 1, or {other}."
+    )
+
+
+def _unstable_directions(game: Game, settings: Settings) -> list[str]:
+    """Along every unstable mode of the linearisation at the target: how far the input can bring the robot back, and
+    how much of that authority the adversary takes. With the left eigenvector w of eigenvalue s, z = w.x obeys
+    zdot = s z + w.(B u + xi), so that |z| < |w.B| u_max/s can be brought back and nothing beyond."""
+    a, b = _linearised(game)
+    names = game.robot.state_names
+    coordinates = len(game.robot.metadata.coordinates)
+    values, vectors = np.linalg.eig(a.T)
+    radii = settings.radii(settings.iterations)
+    found = []
+    for value, w in zip(values, vectors.T, strict=True):
+        if value.real <= 1e-3 or value.imag < 0.0:
+            continue
+        authority = float(np.abs(w @ b) @ game.input_limits.double().numpy())
+        reach = authority / (value.real * np.abs(w[:coordinates]).max())
+        joint = int(np.abs(w[:coordinates]).argmax())
+        state = game.robot.metadata.states[joint]
+        least = SUCCESS_ANGLE if state.continuous else SUCCESS_POSITION * state.limit
+        if reach < least:
+            found.append(
+                f"the input is too weak to hold the target: {names[joint]} cannot be brought back from more than "
+                f"{reach:.2g} {state.unit} (unstable at {value.real:.2g} per second). Raise the input limit, or check "
+                "that the input acts on this joint."
+            )
+            continue
+        disturbance = radii.state * np.linalg.norm(w) + radii.action * np.linalg.norm(w @ b)
+        disturbance += radii.observation * np.linalg.norm(w @ a)
+        if disturbance > OVERPOWERED * authority:
+            found.append(
+                f"the adversary is strong beside the input: at the target it takes {100 * disturbance / authority:.0f} "
+                f"% of the authority that holds {names[joint]}, and training may never leave the start. Lower "
+                "--alpha-state, --alpha-action or --alpha-observation."
+            )
+    return found
+
+
+def _linearised(game: Game) -> tuple[Array, Array]:
+    """A (n, n) and B (n, m) at the target with no input."""
+    found = game.robot.jacobians(game.target[None])
+    _, b, da_dx, _, _, _ = (torch.as_tensor(entry).double().numpy() for entry in found)
+    return da_dx[0], b[0]

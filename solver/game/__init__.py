@@ -1,0 +1,1 @@
+"""The players of the Hamilton-Jacobi-Isaacs game."""

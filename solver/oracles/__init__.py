@@ -1,0 +1,1 @@
+"""Independent solutions that trained policies are compared with."""

@@ -1,0 +1,95 @@
+"""The limit of a task from its mean start, and how far a trained policy stays behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import modelgen
+from solver.errors import SolverError
+from solver.fvi.run_folder import BASELINE, RUN
+from solver.game.game import NO_ADVERSARY, Game
+from solver.oracles.trajectory import Guess, Problem, Trajectory, idle, random_motions, straight
+from solver.plants.plant import Nominal
+from solver.plants.rollouts import Controller, rollouts, succeeded
+from solver.policies.load import load_controller
+from solver.problem.parameters import changed_parameters
+from solver.problem.robots import load_robot
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The best motion found, and the return of a run from the same start."""
+
+    robot: str
+    parameters: dict[str, float]
+    best: Trajectory
+    solved: int  # guesses that led to a local optimum
+    guesses: int
+    at_target: bool  # by the evaluation's own measure of success
+    label: str | None = None
+    run_return: float | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """What the run loses to the limit, >= 0 as far as the limit is one."""
+        return None if self.run_return is None else self.best.reward - self.run_return
+
+    def results(self) -> dict[str, Any]:
+        """All but the motion, for JSON."""
+        about = {"limit": self.best.reward, "guess": self.best.guess, "solved": self.solved, "guesses": self.guesses}
+        about["at_target"] = self.at_target
+        if self.run_return is not None:
+            about |= {"label": self.label, "run_return": self.run_return, "gap": self.gap}
+        return about
+
+
+def find_limit(subject: str, changes: list[str], guesses: int, seed: int, generated: str | None = None) -> Limit:
+    """The limit for a robot's name or a run folder, at parameters changed as `solver evaluate --set` changes them.
+
+    SolverError for no such run, a start beyond the limits, or when no guess leads to a motion within the limits.
+    """
+    act: Controller | None = None
+    label = None
+    if any((Path(subject) / name).is_file() for name in (RUN, BASELINE)):
+        game, act, label = load_controller(subject, generated)
+        folder: str | Path | None = game.robot.folder.parent
+    elif Path(subject).is_dir() and "/" in subject:
+        raise SolverError(f"{subject} is no run folder; give one that `solver train` wrote, or the name of a robot")
+    else:
+        game, folder = Game(load_robot(subject, "cpu", generated), NO_ADVERSARY), generated
+    theta = changed_parameters(game, changes)
+    problem = Problem(
+        modelgen.load(game.robot.name, backend="casadi", directory=folder), theta.double().numpy() if changes else None
+    )
+    found = [idle(problem), straight(problem), *random_motions(problem, guesses, seed)]
+    run_return = None
+    if act is not None:
+        own, run_return = _own_motion(problem, game, act, theta)
+        found.insert(0, own)
+    motions = [motion for motion in map(problem.solve, found) if motion is not None]
+    if not motions:
+        raise SolverError(
+            f"none of {len(found)} searches found a motion of {game.robot.name} within its limits. Widen the state "
+            "limits in the model file, raise its simulation_rate, or look further with --guesses."
+        )
+    best = max(motions, key=lambda motion: motion.reward)
+    last = game.confine(torch.tensor(best.x[-1:], dtype=torch.float32))
+    names = dict(zip(game.robot.parameter_names, theta.tolist(), strict=True))
+    at_target = bool(succeeded(game, last)[0])
+    return Limit(game.robot.name, names, best, len(motions), len(found), at_target, label, run_return)
+
+
+def _own_motion(problem: Problem, game: Game, act: Controller, theta: torch.Tensor) -> tuple[Guess, float]:
+    """A policy's rollout from the mean start as a guess, with its angles unwrapped, and its return."""
+    start = torch.tensor(problem.start[None], dtype=torch.float32)
+    result = rollouts(game, act, game.confine(start), Nominal(game, theta))
+    x = result.x[:, 0].double().numpy()
+    for i in game.continuous:
+        x[:, i] = np.unwrap(x[:, i])
+        x[:, i] += 2.0 * np.pi * np.round((problem.start[i] - x[0, i]) / (2.0 * np.pi))
+    return Guess("the run's own motion", x, result.u[:, 0].double().numpy()), float(result.returns[0])

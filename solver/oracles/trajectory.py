@@ -1,0 +1,192 @@
+"""The best return any controller can have from one start: direct trajectory optimisation of the task.
+
+The problem is the evaluation's own: explicit Euler at the simulation rate, inputs held at the control rate, the
+undiscounted cost of `solver.plants.rollouts`. States at the start of every control period are variables (direct
+multiple shooting) within the state limits, the dynamics are equality constraints, and IPOPT solves it with exact first
+and second derivatives from several guesses. Every solution is a local one: the best found is a return that can be
+reached, and an upper bound for controllers only as far as no guess led to a better manoeuvre.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+
+from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
+
+Array = NDArray[np.float64]
+OPTIONS: dict[str, Any] = {
+    "ipopt.print_level": 0,
+    "ipopt.sb": "yes",
+    "print_time": False,
+    "ipopt.tol": 1e-6,
+    "ipopt.max_iter": 300,  # guesses that lead somewhere need 30 to 150
+    "ipopt.mu_init": 1e-4,  # a larger barrier parameter throws a good guess away in its first steps
+    "ipopt.bound_relax_factor": 0.0,  # inputs stay strictly within their limits, where barriers are finite
+}
+#: Weights of the squared distance to the guess, then to the solution before: without them the first steps leave a good
+#: guess for an easier motion, such as hanging still.
+PULLS = (1.0, 0.1, 0.01, 0.0)
+#: What IPOPT says after Ctrl-C, which CasADi takes for a failure of its functions.
+INTERRUPTED = ("User_Requested_Stop", "NonIpopt_Exception_Thrown")
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """K control periods of one motion."""
+
+    x: Array  # (K + 1, n); continuous angles run on and do not wrap
+    u: Array  # (K, m)
+    reward: float  # undiscounted return
+    guess: str  # where the search began
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Where a search begins: states (K + 1, n) and inputs (K, m), which need not fit together."""
+
+    name: str
+    x: Array
+    u: Array
+
+
+def action_cost(name: str, weights: Sequence[float], limits: Sequence[float]) -> Callable[[Any], Any]:
+    """g(u) for |u| < limit as a CasADi expression; the formulas are those of `solver.problem.action_cost`."""
+    r, limit = casadi.DM(weights), casadi.DM(limits)
+    reach = limit + 1e-3
+
+    def log_cos(u: Any) -> Any:
+        return -8.0 / math.pi**2 * limit**2 * r * reach * casadi.log(casadi.cos(math.pi / 2.0 * u / reach))
+
+    def tanh(u: Any) -> Any:
+        s = u / limit
+        return r * limit**2 * ((1.0 + s) * casadi.log1p(s) + (1.0 - s) * casadi.log1p(-s))
+
+    costs: dict[str, Callable[[Any], Any]] = {"log_cos": log_cos, "tanh": tanh, "quadratic": lambda u: r * u**2}
+    if name not in costs:
+        raise SolverError(f"unknown action cost '{name}'; known are {', '.join(sorted(costs))}")
+    return lambda u: casadi.sum1(costs[name](u))
+
+
+class Problem:
+    """The nonlinear program of a robot's task.
+
+    robot: of the casadi backend. theta (p,) replaces the nominal parameters, seconds the task's horizon. SolverError
+    when the mean start lies beyond a state limit.
+    """
+
+    def __init__(self, robot: CompiledRobot, theta: Array | None = None, seconds: float | None = None) -> None:
+        self.metadata, self.task = robot.metadata, robot.metadata.task
+        self.periods = round((seconds or self.task.horizon) * self.task.control_rate)
+        self.state_limits = np.asarray(robot.state_limits, float)
+        self.input_limits = np.asarray(robot.input_limits, float)
+        self.clipped = np.array([not state.continuous for state in self.metadata.states])
+        self.start = np.array(self.task.start_mean)
+        beyond = self.clipped & (abs(self.start) > self.state_limits)
+        if beyond.any():
+            state = self.metadata.states[int(beyond.argmax())]
+            raise SolverError(
+                f"the mean start has {state.name} beyond its limit of {state.limit:g} {state.unit}: no motion can "
+                "begin there. Widen the limit in the model file or move the start."
+            )
+        self.coordinates = len(self.metadata.coordinates)
+        self.step = self._step(robot, robot.nominal_parameters if theta is None else theta)
+        self._solver = self._program()
+
+    def _step(self, robot: CompiledRobot, theta: Array) -> Any:
+        """(x, u) -> (x one control period later, cost of the period) as one expanded casadi.Function."""
+        dynamics, state_cost = robot.casadi_function("dynamics"), robot.casadi_function("state_cost")
+        cost_of = action_cost(self.task.action_cost.name, self.task.action_cost.weights, self.input_limits.tolist())
+        x, u = casadi.SX.sym("x", len(self.state_limits)), casadi.SX.sym("u", len(self.input_limits))
+        later = x
+        for _ in range(self.task.simulation_rate // self.task.control_rate):
+            later = later + dynamics(later, u, theta) / self.task.simulation_rate
+        turns = casadi.floor((x + math.pi) / (2.0 * math.pi)) * casadi.DM(~self.clipped)
+        seen = x - 2.0 * math.pi * turns  # a cost need not repeat with the angle; the evaluation wraps angles
+        # As in the evaluation, the state cost is that of the nominal parameters.
+        cost = (state_cost(seen, robot.nominal_parameters)[0] + cost_of(u)) / self.task.control_rate
+        return casadi.Function("step", [x, u], [later, cost], ["x", "u"], ["later", "cost"])
+
+    def _program(self) -> Any:
+        """IPOPT on the columns (x_k/limit, u_k/limit), one a period, and the last state."""
+        n, m, k = len(self.state_limits), len(self.input_limits), self.periods
+        w = casadi.MX.sym("w", (n + m) * k + n)
+        columns = casadi.reshape(w[: (n + m) * k], n + m, k)
+        x, u = columns[:n, :], columns[n:, :]
+        scale = casadi.DM(self.state_limits)
+        later, cost = self.step.map(k)(casadi.diag(scale) @ x, casadi.diag(casadi.DM(self.input_limits)) @ u)
+        following = casadi.horzcat(x[:, 1:], w[(n + m) * k :])
+        gaps = casadi.diag(1.0 / scale) @ later - following
+        pull, centre = casadi.MX.sym("pull"), casadi.MX.sym("centre", w.numel())
+        objective = casadi.sum2(cost) + pull * casadi.sumsqr(w - centre)
+        program: Any = {"x": w, "p": casadi.vertcat(pull, centre), "f": objective, "g": casadi.vec(gaps)}
+        return casadi.nlpsol("limit", "ipopt", program, OPTIONS)
+
+    def solve(self, guess: Guess) -> Trajectory | None:
+        """The local optimum that IPOPT finds from a guess; None when it finds none."""
+        scaled = np.hstack([guess.x[:-1] / self.state_limits, guess.u / self.input_limits])
+        first = np.concatenate([scaled.ravel(), guess.x[-1] / self.state_limits])
+        bound = np.where(self.clipped, 1.0, np.inf)
+        upper = np.concatenate([np.tile(np.append(bound, np.ones(len(self.input_limits))), self.periods), bound])
+        lower = -upper
+        n = len(self.state_limits)
+        lower[:n] = upper[:n] = first[:n] = self.start / self.state_limits
+        w = first
+        for pull in PULLS:
+            given = np.append(pull, w)
+            result = self._solver(x0=w, p=given, lbx=lower, ubx=upper, lbg=0.0, ubg=0.0)
+            if self._solver.stats()["return_status"] in INTERRUPTED:
+                raise KeyboardInterrupt
+            w = np.asarray(result["x"]).ravel()
+        if not self._solver.stats()["success"]:
+            return None
+        columns = w[:-n].reshape(self.periods, -1)
+        x = np.vstack([columns[:, :n], w[-n:]]) * self.state_limits
+        return Trajectory(x, columns[:, n:] * self.input_limits, -float(result["f"]), guess.name)
+
+
+def idle(problem: Problem) -> Guess:
+    """The robot stays at its start, with no input."""
+    k, m = problem.periods, len(problem.input_limits)
+    return Guess("an idle robot", np.tile(problem.start, (k + 1, 1)), np.zeros((k, m)))
+
+
+def straight(problem: Problem) -> Guess:
+    """At the target after a third of the horizon, by the shortest way."""
+    return _motion(problem, "the straight way", problem.task.horizon / 3.0, np.zeros(problem.coordinates), 0.0)
+
+
+def random_motions(problem: Problem, count: int, seed: int) -> list[Guess]:
+    """Swings that grow and fade on the way to the target, by either way round: random in size, rate and duration."""
+    rng = np.random.default_rng(seed)
+    q = problem.coordinates
+    wraps = ~problem.clipped[:q]
+    found = []
+    for i in range(count):
+        seconds = rng.uniform(0.12, 0.4) * problem.task.horizon
+        swing = rng.uniform(-0.6, 0.6, q) * problem.state_limits[:q]
+        turns = wraps * rng.integers(0, 2, q) * np.sign(problem.start[:q])
+        cycles = rng.uniform(0.5, 3.0)
+        found.append(_motion(problem, f"random motion {i + 1}", seconds, swing, cycles, turns))
+    return found
+
+
+def _motion(
+    problem: Problem, name: str, seconds: float, swing: Array, cycles: float, turns: Array | float = 0.0
+) -> Guess:
+    """From the start to the target in so many seconds, plus `cycles` of a sine of amplitude `swing` (q,); no input."""
+    q, period = problem.coordinates, 1.0 / problem.task.control_rate
+    share = np.minimum(np.arange(problem.periods + 1) * period / seconds, 1.0)[:, None]
+    goal = np.array(problem.task.target)[:q] + 2.0 * np.pi * turns
+    position = problem.start[:q] + share**2 * (3.0 - 2.0 * share) * (goal - problem.start[:q])
+    position = position + swing * np.sin(np.pi * share) * np.sin(2.0 * np.pi * cycles * share)
+    x = np.hstack([position, np.gradient(position, period, axis=0)])
+    bound = np.where(problem.clipped, problem.state_limits, np.inf)
+    return Guess(name, np.clip(x, -bound, bound), np.zeros((problem.periods, len(problem.input_limits))))

@@ -1,0 +1,1 @@
+"""Trained policies: loading and export."""

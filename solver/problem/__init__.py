@@ -1,0 +1,1 @@
+"""The nominal robot and its task on a device."""

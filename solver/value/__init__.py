@@ -1,0 +1,1 @@
+"""The value function: network, evaluation and fit."""

@@ -1,0 +1,263 @@
+"""Artifacts: whole at every moment, and nothing wrong with one goes unnoticed."""
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import modelgen
+from modelgen.artifact import folder as artifact
+from modelgen.artifact.manifest import GENERATOR_VERSION, from_json, to_json
+from modelgen.backends import MODULES
+from modelgen.build import build_from_equations
+from modelgen.errors import ArtifactError
+from tests.modelgen.support import mechanisms
+
+
+@pytest.fixture
+def folder(artifacts, tmp_path):
+    """A copy of the pendulum's artifact that a test may damage."""
+    shutil.copytree(artifacts / "pendulum", tmp_path / "pendulum", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path / "pendulum"
+
+
+def _file(folder, beginning):
+    (path,) = folder.glob(f"{beginning}_*")
+    return path
+
+
+def _build(directory, equations=None, name="pendulum"):
+    equations = equations or mechanisms.pendulum()
+    return build_from_equations(equations, mechanisms.metadata(name, equations), "0" * 64, directory)
+
+
+def _changed():
+    equations = mechanisms.pendulum()
+    return type(equations)(**{**vars(equations), "force": 2 * equations.force})
+
+
+def test_manifest_survives_its_json(folder):
+    text = (folder / "manifest.json").read_text()
+    assert to_json(from_json(text)) == text
+
+
+def test_a_whole_artifact_has_no_findings(folder):
+    assert artifact.check("pendulum", folder.parent, "0" * 64) == []
+
+
+def test_hash_names_content(folder, artifacts):
+    assert artifact.read(folder).hash == artifact.read(artifacts / "pendulum").hash
+    manifest = artifact.read(folder)
+    assert replace(manifest, model_hash="1" * 64).hash != manifest.hash
+    assert replace(manifest, files={"numba": {"numba_0.py": "0"}}).hash != manifest.hash
+
+
+@pytest.mark.parametrize("backend", MODULES)
+@pytest.mark.parametrize("how", ["edited", "truncated", "missing"])
+def test_a_damaged_file_is_found_and_not_loaded(folder, backend, how):
+    path = _file(folder, {"casadi": "jacobians"}.get(backend, backend))
+    content = path.read_bytes()
+    if how == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(content + b"\n" if how == "edited" else content[: len(content) // 2])
+    (finding,) = artifact.check("pendulum", folder.parent)
+    assert path.name in finding
+    with pytest.raises(ArtifactError, match=rf"{path.name}.*Run `modelgen build pendulum`"):
+        modelgen.load("pendulum", backend=backend, directory=folder.parent)
+    modelgen.load("pendulum", backend={"numba": "torch"}.get(backend, "numba"), directory=folder.parent)
+
+
+THIS = f'"generator_version": {GENERATOR_VERSION}'
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", f"{{{THIS}}}", f'{{{THIS}, "metadata": 3}}'])
+def test_a_damaged_manifest_is_explained(folder, text):
+    (folder / "manifest.json").write_text(text)
+    (finding,) = artifact.check("pendulum", folder.parent)
+    assert "is damaged" in finding
+    with pytest.raises(ArtifactError, match="is damaged"):
+        modelgen.load("pendulum", directory=folder.parent)
+
+
+def test_any_truncation_of_the_manifest_is_an_artifact_error(folder):
+    path = folder / "manifest.json"
+    content = path.read_bytes()
+    for length in range(0, len(content) - 1, 97):
+        path.write_bytes(content[:length])
+        with pytest.raises(ArtifactError):
+            artifact.read(folder)
+
+
+def test_an_edited_manifest_is_found(folder):
+    path = folder / "manifest.json"
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps(data, indent=2))
+    assert any("was edited" in finding for finding in artifact.check("pendulum", folder.parent))
+
+
+def leaves(data, path=()):
+    """The paths of all values that are neither a list nor a mapping with something in it."""
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    found = [leaf for key, value in items for leaf in leaves(value, (*path, key))]
+    return found or [path]
+
+
+@pytest.mark.parametrize("value", [None, 7, -1.5, "mass", [], {}, True])
+def test_no_edited_value_of_a_manifest_goes_unseen(folder, value):
+    """A limit, a parameter, a checksum or a shape: what the kernels were made with is what is read, or nothing is."""
+    path = folder / "manifest.json"
+    text, written = path.read_text(), artifact.read(folder)
+    for leaf in leaves(json.loads(text)):
+        data = json.loads(text)
+        inner = data
+        for key in leaf[:-1]:
+            inner = inner[key]
+        inner[leaf[-1]] = value
+        path.write_text(json.dumps(data, indent=1))
+        try:
+            found = artifact.read(folder)
+        except ArtifactError:
+            continue
+        assert found == written, leaf
+
+
+def test_a_manifest_nested_without_end_is_an_artifact_error(folder):
+    (folder / "manifest.json").write_text("[" * 100_000)
+    with pytest.raises(ArtifactError, match="is damaged"):
+        artifact.read(folder)
+
+
+def test_another_generator_version_is_stale(folder):
+    path = folder / "manifest.json"
+    data = json.loads(path.read_text())
+    data["generator_version"] = 0
+    path.write_text(json.dumps(data))
+    (finding,) = artifact.check("pendulum", folder.parent)
+    assert "generator version 0" in finding
+    with pytest.raises(ArtifactError, match="generator version 0"):
+        modelgen.load("pendulum", directory=folder.parent)
+
+
+def test_another_model_content_and_a_strange_file_are_found(folder):
+    (folder / "notes.txt").write_text("mine")
+    findings = artifact.check("pendulum", folder.parent, "1" * 64)
+    assert any("another content of the model" in finding for finding in findings)
+    assert any("notes.txt does not belong" in finding for finding in findings)
+
+
+def test_an_artifact_that_is_not_there_gets_a_suggestion(folder):
+    with pytest.raises(ArtifactError, match=r"no artifact 'pendulm'.*Did you mean `pendulum`\?.*modelgen build"):
+        artifact.find("pendulm", folder.parent)
+    assert artifact.check("furuta", folder.parent)
+    for name in ("", ".", "..", "../pendulum", "a/b"):
+        with pytest.raises(ArtifactError):
+            artifact.find(name, folder.parent)
+
+
+def test_an_equal_build_leaves_files_and_machine_code_alone(folder):
+    (folder / "__pycache__").mkdir()
+    compiled = folder / "__pycache__" / f"{_file(folder, 'numba').stem}.dynamics-0.nbi"
+    compiled.write_text("machine code")
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir() if path.name != artifact.REPORT}
+    _build(folder.parent)
+    assert before == {path: path.stat().st_mtime_ns for path in folder.iterdir() if path.name != artifact.REPORT}
+    assert compiled.exists()
+    _build(folder.parent, _changed())
+    assert not compiled.exists()
+    assert artifact.check("pendulum", folder.parent) == []
+
+
+@pytest.mark.parametrize("step", range(20))
+def test_a_build_killed_at_any_step_leaves_an_artifact(folder, monkeypatch, step):
+    """Either the old one or the new one, whole; the next build leaves nothing behind."""
+    old, count = artifact.read(folder).hash, iter(range(1000))
+
+    def dying(function):
+        def wrapped(*arguments, **keywords):
+            if next(count) == step:
+                raise KeyboardInterrupt
+            return function(*arguments, **keywords)
+
+        return wrapped
+
+    monkeypatch.setattr(os, "replace", dying(os.replace))
+    monkeypatch.setattr(artifact, "_write_file", dying(artifact._write_file))
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)  # a killed build cleans nothing up
+    try:
+        _build(folder.parent, _changed())
+        finished = True
+    except KeyboardInterrupt:
+        finished = False
+    monkeypatch.undo()
+    manifest = artifact.read(folder)
+    assert finished or manifest.hash == old or step > 8
+    for backend in manifest.files:
+        artifact.verified(folder, manifest, backend)
+    _build(folder.parent)
+    assert artifact.check("pendulum", folder.parent) == []
+    assert artifact.read(folder).hash == old
+
+
+def test_kill_9_while_building_over_and_over(folder):
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"
+        "from tests.modelgen.artifact import test_folder as t\n"
+        "print('go', flush=True)\n"
+        "while True:\n"
+        "    t._build(Path(sys.argv[1]), t._changed()); t._build(Path(sys.argv[1]))\n"
+    )
+    here = Path(__file__).parents[3]
+    for delay in (0.01, 0.05, 0.12):
+        arguments = [sys.executable, "-c", code, str(folder.parent), str(here)]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as building:
+            building.stdout.readline()
+            time.sleep(delay)
+            building.send_signal(signal.SIGKILL)
+        manifest = artifact.read(folder)
+        for backend in manifest.files:
+            artifact.verified(folder, manifest, backend)
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(errno.ENOSPC, "No space left"), (errno.EROFS, "Read-only"), (errno.EACCES, "Permission")]
+)
+@pytest.mark.parametrize("target", ["_write_file", "mkdtemp", "replace"])
+def test_a_folder_that_cannot_be_written_is_explained(folder, monkeypatch, number, words, target):
+    def failing(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    owner = {"_write_file": artifact, "mkdtemp": artifact.tempfile, "replace": os}[target]
+    monkeypatch.setattr(owner, target, failing)
+    with pytest.raises(ArtifactError, match=rf"cannot be written: {words}.*is unchanged"):
+        _build(folder.parent, _changed())
+    monkeypatch.undo()
+    robot = modelgen.load("pendulum", directory=folder.parent)
+    assert np.isfinite(robot.dynamics(np.ones((1, 2)), np.ones((1, 1)))).all()
+    assert not list(folder.glob(".new-*"))
+
+
+def test_builds_of_one_robot_at_once(tmp_path):
+    """Each has its turn: all succeed, and what stands in the end is one of them, whole."""
+    code = "import sys\nfrom modelgen.cli import main\nsys.exit(main(sys.argv[1:]))"
+    words = [sys.executable, "-c", code, "build", "pendulum", "--directory", str(tmp_path)]
+    children = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(4)]
+    assert [child.communicate()[1] for child in children] == [b""] * 4
+    assert [child.returncode for child in children] == [0] * 4
+    assert artifact.check("pendulum", tmp_path) == []
+    assert not list((tmp_path / "pendulum").glob(".*"))
+
+
+def test_a_file_where_the_folder_should_be_is_explained(tmp_path):
+    (tmp_path / "generated").write_text("a file")
+    with pytest.raises(ArtifactError, match="cannot be written"):
+        _build(tmp_path / "generated")

@@ -1,0 +1,186 @@
+"""Calls of the Numba backend: what they take, explain, refuse and leave alone, from one thread or many."""
+
+import multiprocessing
+import os
+import threading
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import modelgen
+from modelgen.backends.llvm import threads
+from modelgen.build import build_artifact
+from modelgen.derivation import model_file as modelfile
+from modelgen.errors import ModelError
+
+
+@pytest.fixture(scope="module")
+def robot(artifacts):
+    return modelgen.load("pendulum", directory=artifacts)
+
+
+@pytest.fixture
+def three_threads(monkeypatch):
+    """As if small batches paid for three threads."""
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "3")
+    monkeypatch.setattr(threads, "_FEWEST", 1_000)
+    monkeypatch.setattr(threads, "_HEAD_START", 100)
+    monkeypatch.setattr(threads, "_pool", None)
+    yield
+    assert threads._pool is not None
+
+
+@pytest.mark.usefixtures("three_threads")
+def test_threads_give_what_one_gives(artifacts, robot):
+    x = np.random.default_rng(0).uniform(-3, 3, (5_001, 2))
+    serial = modelgen.load("pendulum", directory=artifacts, parallel=False)
+    for together, alone in zip(robot.affine_dynamics(x), serial.affine_dynamics(x), strict=True):
+        np.testing.assert_array_equal(together, alone)
+
+
+@pytest.mark.usefixtures("three_threads")
+def test_many_callers_at_once(robot):
+    x = np.random.default_rng(0).uniform(-3, 3, (4_096, 2))
+    expected = robot.dynamics(x, x[:, :1].copy())
+    found = []
+    callers = [threading.Thread(target=lambda: found.append(robot.dynamics(x, x[:, :1].copy()))) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert len(found) == 4
+    assert all(np.array_equal(result, expected) for result in found)
+
+
+def _in_child(robot, x, queue):
+    queue.put(robot.dynamics(x, x[:, :1].copy()).sum())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.usefixtures("three_threads")
+def test_a_forked_child_has_threads_of_its_own(robot):
+    x = np.random.default_rng(0).uniform(-3, 3, (4_096, 2))
+    expected = robot.dynamics(x, x[:, :1].copy()).sum()
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_in_child, args=(robot, x, queue), daemon=True)
+    child.start()
+    assert queue.get(timeout=60) == expected
+    child.join()
+
+
+def test_out_is_written_and_returned(robot):
+    x = np.random.default_rng(0).uniform(-3, 3, (7, 2))
+    out = (np.empty((7, 2)), np.empty((7, 2, 1)))
+    a, B = robot.affine_dynamics(x, out=out)
+    assert a is out[0]
+    assert B is out[1]
+    np.testing.assert_array_equal(a, robot.affine_dynamics(x)[0])
+
+
+def test_tensors_share_their_memory(robot):
+    x = torch.rand(6, 2, dtype=torch.float64)
+    out = (torch.empty(6, dtype=torch.float64), torch.empty(6, 2, dtype=torch.float64))
+    q, slope = robot.state_cost(x, out=out)
+    assert q is out[0]
+    np.testing.assert_array_equal(slope.numpy(), robot.state_cost(x.numpy())[1])
+    assert torch.is_tensor(robot.dynamics(x, torch.zeros(6, 1, dtype=torch.float64)))
+
+
+X = np.zeros((4, 2))
+U = np.zeros((4, 1))
+LOCKED = np.zeros((4, 2))
+LOCKED.flags.writeable = False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"x": np.zeros(2), "u": U}, r"`x` has shape \(2,\).*\(N, 2\).*x\[None, :\]"),
+        ({"x": np.zeros((4, 3)), "u": U}, r"`x` has shape \(4, 3\)"),
+        ({"x": X, "u": np.zeros((3, 1))}, r"`u` has 3 rows, but `x` has 4"),
+        ({"x": X.astype(np.float32), "u": U}, "`x` has dtype float32.*loaded with dtype float64"),
+        ({"x": X.astype(int), "u": U}, "`x` has dtype int64"),
+        ({"x": X.tolist(), "u": U}, "`x` is a list"),
+        ({"x": np.zeros((2, 4)).T, "u": U}, "`x` is not contiguous.*ascontiguousarray"),
+        ({"x": X, "u": U, "theta": np.ones(3)}, r"`theta` has shape \(3,\); it must be \(2,\) or \(N, 2\)"),
+        ({"x": X, "u": U, "theta": np.ones((3, 2))}, "`theta` has 3 rows"),
+        ({"x": torch.zeros(4, 2, dtype=torch.float64, requires_grad=True), "u": U}, "requires a gradient"),
+        ({"x": torch.zeros(4, 2, dtype=torch.float64, device="meta"), "u": U}, "tensor on meta"),
+        ({"x": torch.zeros(4, 2, dtype=torch.float64).to_sparse(), "u": U}, "takes dense CPU tensors"),
+        ({"x": X, "u": U, "out": (np.zeros((4, 3)),)}, r"`out` for xdot has shape \(4, 3\)"),
+        ({"x": X, "u": U, "out": (np.zeros((4, 2), np.float32),)}, "dtype float32"),
+        ({"x": X, "u": U, "out": (X,)}, "overlaps `x`"),
+        ({"x": X, "u": U, "out": ()}, "tuple of 1 arrays: xdot"),
+        ({"x": X, "u": U, "out": (np.zeros((2, 4)).T,)}, "contiguous and writable"),
+        ({"x": X, "u": U, "out": (LOCKED,)}, "contiguous and writable"),
+    ],
+)
+def test_a_wrong_call_is_explained(robot, arguments, words):
+    with pytest.raises(ModelError, match=words):
+        robot.dynamics(**arguments)
+
+
+def test_results_that_overlap_each_other_are_refused(robot):
+    memory = np.zeros(12)
+    with pytest.raises(ModelError, match="`out` for dq_dx overlaps `q`"):
+        robot.state_cost(X, out=(memory[:4], memory[3:11].reshape(4, 2)))
+
+
+def _array(columns):
+    """Mostly (N, columns) with N from 0 to 2 and float64, sometimes anything."""
+    shapes = st.integers(0, 2).map(lambda rows: (rows, columns)) | st.lists(st.integers(0, 3), max_size=3).map(tuple)
+    dtypes = st.sampled_from(["float64", "float64", "float64", "float32", "int32"])
+    return st.builds(np.ones, shapes, dtypes)
+
+
+@settings(deadline=None, max_examples=200)
+@given(x=_array(2), u=_array(1), costate=_array(2), theta=st.none() | st.just(np.ones(2)) | _array(2))
+def test_any_shape_and_dtype_is_computed_or_refused(robot, x, u, costate, theta):
+    samples = len(x) if x.ndim else 0
+    right = [
+        array.dtype == np.float64 and array.shape == (samples, size) for array, size in ((x, 2), (u, 1), (costate, 2))
+    ]
+    right.append(theta is None or (theta.dtype == np.float64 and theta.shape in ((2,), (samples, 2))))
+    if all(right):
+        shapes = [result.shape for result in robot.hamiltonian_gradient(x, u, costate, theta)]
+        assert shapes == [(samples, 2), (samples, 1), (samples, 2)]
+    else:
+        with pytest.raises(ModelError):
+            robot.hamiltonian_gradient(x, u, costate, theta)
+
+
+def test_nan_stays_in_its_sample(artifacts, exact):
+    dense = modelgen.load("dense", directory=artifacts)
+    at = exact("dense")
+    for column in range(6):
+        x = at.x.copy()
+        x[2, column] = np.nan
+        xdot, clean = dense.dynamics(x, at.u), dense.dynamics(at.x, at.u)
+        assert np.isnan(xdot[2]).any()
+        np.testing.assert_allclose(np.delete(xdot, 2, 0), np.delete(clean, 2, 0), rtol=1e-13)
+
+
+def test_nan_of_a_state_that_nothing_depends_on_is_kept():
+    """The arm's angle turns up nowhere in furuta's dynamics, so its gradient is an exact zero elsewhere."""
+    robot = modelgen.load("furuta")
+    x = np.random.default_rng(0).uniform(-1, 1, (3, 4))
+    u, costate = np.zeros((3, 1)), np.ones((3, 4))
+    assert (robot.hamiltonian_gradient(x, u, costate)[0][:, 0] == 0).all()
+    x[1, 0] = np.nan
+    slope = robot.hamiltonian_gradient(x, u, costate)[0]
+    assert np.isnan(slope[1, 0])
+    assert np.isfinite(slope[[0, 2]]).all()
+
+
+def test_a_loaded_robot_outlives_a_rebuild(tmp_path):
+    """Its functions are compiled when first called, from the text that was loaded."""
+    build_artifact(modelfile.load(str(modelfile.SHIPPED / "pendulum.py")), tmp_path)
+    loaded = modelgen.load("pendulum", directory=tmp_path)
+    for file in (tmp_path / "pendulum").glob("numba_*.py"):
+        file.unlink()
+    assert np.isfinite(loaded.jacobians(np.ones((3, 2)))[0]).all()

@@ -1,0 +1,66 @@
+"""Compiled kernels are kept for the next process, and made again where they are damaged or cannot be kept."""
+
+import math
+import os
+import subprocess
+import sys
+
+import pytest
+
+RUN = """
+import sys, numpy as np, modelgen
+from modelgen.backends.llvm import native
+made, compiled = [], native._compiled
+native._compiled = lambda text: made.append(text) or compiled(text)
+robot = modelgen.load("pendulum", directory=sys.argv[1])
+robot.dynamics(np.zeros((3, 2)), np.zeros((3, 1)))
+print(len(made), robot.dynamics(np.ones((3, 2)), np.zeros((3, 1)))[0, 1])
+"""
+
+
+def _run_with(folder, home, **variables):
+    environment = {**os.environ, "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), **variables}
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, str(folder)], env=environment, capture_output=True, text=True, check=True
+    )
+    compiled, value = done.stdout.split()
+    assert float(value) == pytest.approx(1.5 * 9.81 * math.sin(1.0))
+    return int(compiled), done.stderr
+
+
+@pytest.fixture
+def copied(artifacts, tmp_path):
+    """A folder with the pendulum's artifact and no machine code."""
+    folder = tmp_path / "generated"
+    (folder / "pendulum").mkdir(parents=True)
+    for file in (artifacts / "pendulum").iterdir():
+        if file.is_file():
+            (folder / "pendulum" / file.name).write_bytes(file.read_bytes())
+    return folder
+
+
+def test_machine_code_is_kept_for_the_next_process(copied, tmp_path):
+    assert _run_with(copied, tmp_path)[0] == 1
+    assert _run_with(copied, tmp_path)[0] == 0
+
+
+def test_damaged_machine_code_is_made_again(copied, tmp_path):
+    _run_with(copied, tmp_path)
+    (kept,) = (copied / "pendulum" / "__pycache__").glob("*.o")
+    kept.write_bytes(kept.read_bytes()[:-40])
+    assert _run_with(copied, tmp_path)[0] == 1
+    assert _run_with(copied, tmp_path)[0] == 0
+
+
+def test_a_folder_that_cannot_be_written_keeps_its_machine_code_in_the_users_cache(copied, tmp_path):
+    (copied / "pendulum" / "__pycache__").write_text("not a folder, so nothing can be kept in it")
+    assert _run_with(copied, tmp_path / "home")[0] == 1
+    assert _run_with(copied, tmp_path / "home")[0] == 0
+    (tmp_path / "none").write_text("not a folder either")
+    compiled, errors = _run_with(copied, tmp_path / "none")
+    assert compiled == 1
+    assert "MODELGEN_CACHE" in errors
+    assert not list(tmp_path.rglob(".*.o"))  # nothing half written
+    stated = {"MODELGEN_CACHE": str(tmp_path / "stated")}
+    assert _run_with(copied, tmp_path / "none", **stated) == (1, "")
+    assert _run_with(copied, tmp_path / "none", **stated) == (0, "")

@@ -1,0 +1,163 @@
+"""The Numba backend's vector code: its sine and cosine, vectorisation and typing."""
+
+import ast
+import runpy
+
+import mpmath
+import numpy as np
+import pytest
+
+import modelgen
+from modelgen.backends.llvm import native, vectors
+from modelgen.backends.llvm import translate as translation
+
+GUARD = 7.0
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory):
+    """evaluated(text, x): the rows of `result` that a statement of x's entries gives, as compiled vector code.
+
+    With rows=(first, last) only these; the others stay as in `GUARD`.
+    """
+    folder = tmp_path_factory.mktemp("code")
+
+    def of(text, x, entries, shared=False, rows=None):
+        real = {"float32": "float", "float64": "double"}[x.dtype.name]
+        function = ast.parse(f"def f(x, theta, result):\n{text}").body[0]
+        widths = {"x": x.shape[1], "theta": x.shape[1], "result": entries}
+        code = translation.llvm_code(function, widths, real, shared)
+        kernel = native.function("f", 3, folder / f"{hash(code)}", code, lambda: code)
+        result = np.full((len(x), entries), GUARD, x.dtype)
+        kernel(*(rows or (0, len(x))), x.ctypes.data, x.ctypes.data, result.ctypes.data)
+        return result
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def sincos(evaluated):
+    def of(angles):
+        text = "  a = x[0]\n  result[0] = math.sin(a)\n  result[1] = math.cos(a)"
+        return evaluated(text, angles[:, None].copy(), 2).T
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("dtype", "span", "limit"),
+    [(np.float64, 10.0, 2.3e-16), (np.float64, 1e6, 2.3e-16), (np.float32, 10.0, 1.3e-7), (np.float32, 1e3, 1.3e-7)],
+)
+def test_sine_and_cosine_against_50_digits(sincos, dtype, span, limit):
+    random = np.random.default_rng(0)
+    quarter_turns = np.arange(-40, 40) * (np.pi / 2) * span / 100
+    angles = np.concatenate([random.uniform(-span, span, 400), quarter_turns, [0.0, 1e-8]]).astype(dtype)
+    with mpmath.workdps(50):
+        expected = np.array(
+            [[float(mpmath.sin(float(a))) for a in angles], [float(mpmath.cos(float(a))) for a in angles]]
+        )
+    assert np.abs(sincos(angles) - expected).max() < limit
+
+
+def test_sine_near_its_zeros_keeps_relative_precision(sincos):
+    angles = np.array([k * np.pi for k in range(1, 3000, 7)])
+    with mpmath.workdps(50):
+        expected = np.array([float(mpmath.sin(float(angle))) for angle in angles])
+    assert (np.abs(sincos(angles)[0] - expected) / np.abs(expected)).max() < 1e-9
+
+
+def test_sine_of_nan_and_infinity_is_nan(sincos):
+    assert np.isnan(sincos(np.array([np.nan, np.inf, -np.inf]))).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sine_of_any_number_is_nan_or_at_most_one(sincos, dtype):
+    top = 38 if dtype == np.float32 else 300
+    values = np.abs(sincos(np.logspace(-30, top, 2_000).astype(dtype)))
+    assert not (values > 1.000001).any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("samples", [1, 7, 8, 9, 15, 16, 17, 40])
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 7, 8, 9, 16, 21])
+def test_rows_become_vectors_and_rows_again(evaluated, width, samples, dtype):
+    """Every entry of every sample comes from its own place and goes to it, for all ways to read and write rows."""
+    x = np.arange(samples * width, dtype=dtype).reshape(samples, width)
+    order = np.random.default_rng(width).permutation(width)
+    loads = "".join(f"  e{j} = x[{j}]\n" for j in range(width))
+    stores = "".join(f"  result[{k}] = e{j} + {k}\n" for k, j in enumerate(order))
+    np.testing.assert_array_equal(evaluated(loads + stores, x, width), x[:, order] + np.arange(width, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_long_kernel_is_cut_into_parts_with_the_same_results(evaluated, monkeypatch, dtype):
+    x = np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(dtype)
+    text = "  a = x[0]\n  b = x[1]\n  c = x[2]\n  p = theta[1]\n  t0 = minimum(p, a)\n  t1 = b * p\n"
+    text += "".join(f"  t{k} = t{k - 1} * 0.5 + t{k // 2} * c - p\n" for k in range(2, 400))
+    text += "".join(f"  result[{k}] = t{k * 30} + a\n" for k in range(12))
+    for shared in (False, True):
+        whole = evaluated(text, x, 12, shared)
+        monkeypatch.setattr(vectors, "PART", 100)
+        np.testing.assert_allclose(evaluated(text, x, 12, shared), whole, rtol=1e-5 if dtype == "float32" else 1e-13)
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_functions_of_the_c_library_keep_the_number_format(evaluated, dtype):
+    x = np.random.default_rng(0).uniform(0.1, 0.9, (21, 2)).astype(dtype)
+    names = ["exp", "log", "tanh", "sinh", "cosh", "atan", "asin", "acos", "sqrt"]
+    text = "  a = x[0]\n  b = x[1]\n" + "".join(f"  result[{k}] = math.{name}(a)\n" for k, name in enumerate(names))
+    text += "  result[9] = math.atan2(a, b)\n  result[10] = math.pow(a, b)\n  result[11] = abs(a - b)\n"
+    text += "  result[12] = minimum(a, b)\n  result[13] = maximum(a, b)\n  result[14] = sign(a - b)\n"
+    a, b = x.astype(np.float64).T
+    known = {"atan": np.arctan, "asin": np.arcsin, "acos": np.arccos}
+    expected = [known.get(name, getattr(np, name, None))(a) for name in names]
+    expected += [np.arctan2(a, b), a**b, abs(a - b), np.minimum(a, b), np.maximum(a, b), np.sign(a - b)]
+    found = evaluated(text, x, 15)
+    np.testing.assert_allclose(found, np.stack(expected, 1), rtol=1e-13 if dtype == "float64" else 2e-6)
+
+
+def test_float32_is_never_promoted():
+    kernels = modelgen.load("furuta", dtype="float32")._kernels
+    text = kernels.llvm_code("hamiltonian_gradient", shared=True)
+    assert "<16 x float>" in text
+    assert "double" not in text
+
+
+@pytest.mark.parametrize("samples", [1, 7, 8, 9, 200])
+def test_all_samples_are_covered_and_no_more(samples):
+    furuta = modelgen.load("furuta", parallel=False)
+    x = np.random.default_rng(0).uniform(-1, 1, (300, 4))
+    expected = furuta.jacobians(x)
+    guarded = [np.full_like(array, 7.0) for array in expected]
+    furuta.jacobians(x[:samples], out=tuple(array[:samples] for array in guarded))
+    for found, right in zip(guarded, expected, strict=True):
+        np.testing.assert_array_equal(found[:samples], right[:samples])
+        assert (found[samples:] == 7.0).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("rows", [(0, 3), (5, 6), (17, 24), (40, 55), (9, 60), (60, 60)])
+def test_any_range_of_samples_is_computed_in_its_place(evaluated, rows, dtype):
+    x = np.random.default_rng(0).uniform(-1, 1, (60, 3)).astype(dtype)
+    text = "  a = x[0]\n  b = x[1]\n  c = x[2]\n  result[0] = a * c\n  result[1] = b"
+    found = evaluated(text, x, 2, rows=rows)
+    expected = np.full((60, 2), GUARD, dtype)
+    inside = slice(*rows)
+    expected[inside] = np.stack([x[inside, 0] * x[inside, 2], x[inside, 1]], 1)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_numba_compiles_the_emitted_functions_as_they_are():
+    """And they are plain Python: two more engines for the same text."""
+    njit = pytest.importorskip("numba").njit
+    furuta = modelgen.load("furuta")
+    path = furuta._kernels._module
+    x, u, costate = np.array([[0.1, 2.0, -0.3, 0.4]]), np.array([[0.05]]), np.array([[1.0, -2.0, 0.3, 0.1]])
+    expected = furuta.hamiltonian_gradient(x, u, costate)
+    emitted = runpy.run_path(str(path))["hamiltonian_gradient"]
+    for function in (emitted, njit(emitted)):
+        results = [np.empty(size) for size in (4, 1, len(furuta.parameter_names))]
+        function(x[0], u[0], costate[0], furuta.nominal_parameters, *results)
+        for found, right in zip(results, expected, strict=True):
+            np.testing.assert_allclose(found, right[0], rtol=1e-12, atol=1e-14)

@@ -1,0 +1,205 @@
+"""Every check on a derived model: the message names the symbol, the line and what to write."""
+
+import numpy as np
+import pytest
+from sympy import Matrix, cos, log, pi, sin, sqrt, symbols
+
+from modelgen import LogCos, ModelError, Robot
+from modelgen.derivation.domain_checks import evaluator, inspect, samples
+from modelgen.derivation.lagrange import equations_of_motion
+
+
+class Draft:
+    """A sound two-coordinate robot that a test spoils in one place."""
+
+    def __init__(self):
+        self.robot = Robot("draft")
+        self.s = self.robot.prismatic("slide", limit=1, rate_limit=2)
+        self.q = self.robot.revolute("turn", continuous=True, rate_limit=3)
+        self.mass = self.robot.parameter("mass", 1.0, "kg", bounds=(0.5, 2))
+        self.force = self.robot.input("force", 3, "N")
+        self.cost = self.s**2 + sin(self.q / 2) ** 2
+
+    def bodies(self):
+        self.robot.point_mass(self.mass, (self.s, 0))
+        self.robot.point_mass(0.3, (self.s + sin(self.q), cos(self.q)))
+        self.robot.apply(self.s, self.force)
+
+    def check(self, **task):
+        statement = {
+            "state_cost": self.cost,
+            "action_cost": LogCos(1),
+            "start": {},
+            "horizon": 5,
+            "weight_at_horizon": 0.5,
+            "control_rate": 100,
+        }
+        self.robot.task(**{**statement, **task})
+        inspect(self.robot, equations_of_motion(self.robot))
+
+    def rejected(self, *words, **task):
+        with pytest.raises(ModelError) as caught:
+            self.check(**task)
+        message = str(caught.value)
+        assert "test_inspection.py:" in message
+        assert "\n" not in message
+        for word in words:
+            assert word in message, message
+
+
+@pytest.fixture
+def draft():
+    return Draft()
+
+
+def test_a_sound_robot_passes(draft):
+    draft.bodies()
+    draft.check()
+
+
+def test_unused_parameter(draft):
+    draft.bodies()
+    draft.robot.parameter("spare", 1, "J", tolerance=0.5)
+    draft.rejected("`spare` has no effect", "remove the line")
+
+
+def test_unused_fixed_parameter(draft):
+    draft.bodies()
+    draft.robot.parameter("spare", 1, "kg", fixed=True)
+    draft.rejected("`spare` has no effect")
+
+
+def test_parameter_that_cancels(draft):
+    draft.bodies()
+    spare = draft.robot.parameter("spare", 1, "J", tolerance=0.5)
+    draft.robot.potential_energy(spare)
+    draft.rejected("`spare` has no effect")
+
+
+def test_parameter_of_the_cost_alone_is_used(draft):
+    draft.bodies()
+    draft.cost += draft.robot.parameter("weight", 1, "1", tolerance=0.5) * draft.s**2
+    draft.check()
+
+
+def test_input_on_nothing(draft):
+    draft.bodies()
+    draft.robot.input("idle", 1, "N")
+    draft.rejected("`idle` acts on nothing", "robot.apply(coordinate, idle)")
+
+
+def test_coordinate_without_inertia(draft):
+    draft.bodies()
+    loose = draft.robot.prismatic("loose", limit=1, rate_limit=1)
+    draft.cost += loose**2
+    draft.rejected("inertia along `loose`", "`loose.rate`", "robot.point_mass")
+
+
+def test_singular_mass_matrix(draft):
+    draft.robot.point_mass(draft.mass, (draft.s + draft.q, 0))
+    draft.robot.apply(draft.s, draft.force)
+    draft.rejected("not positive definite", "`slide`, `turn`", "no inertia", "rotor")
+
+
+def test_mass_matrix_singular_somewhere(draft):
+    draft.robot.point_mass(draft.mass, (draft.s, 0))
+    draft.robot.kinetic_energy((draft.q.rate * (1 + sin(draft.q))) ** 2)
+    draft.robot.kinetic_energy(-(draft.q.rate**2) / 2)
+    draft.robot.apply(draft.s, draft.force)
+    draft.rejected("not positive definite", "inertia along `turn` is -", "turn = ")
+
+
+def test_negative_mass_within_the_bounds(draft):
+    light = draft.robot.parameter("light", 0.1, "kg", bounds=(-3, 1))
+    draft.robot.point_mass(light, (draft.s, 0))
+    draft.bodies()
+    draft.rejected("not positive definite", "`slide`", "bounds", "light = ")
+
+
+def test_force_that_is_not_finite(draft):
+    draft.bodies()
+    draft.robot.apply(draft.s, log(draft.s))
+    draft.rejected("force in the row of `slide` is nan", "slide = -", "narrow the limits")
+
+
+def test_cost_that_is_not_finite(draft):
+    draft.bodies()
+    draft.rejected("state cost is nan", "finite on the whole domain", state_cost=sqrt(draft.s))
+
+
+def test_cost_that_is_not_zero_at_the_target(draft):
+    draft.bodies()
+    draft.rejected("state cost is 2 at the target (slide = 0", "Subtract", state_cost=draft.cost + 2)
+
+
+def test_cost_of_another_target(draft):
+    draft.bodies()
+    draft.rejected("at the target (slide = 0.5", "target=dict(", target={"slide": 0.5})
+
+
+def test_right_target(draft):
+    draft.bodies()
+    draft.check(state_cost=(draft.s - 0.5) ** 2, target={"slide": 0.5})
+
+
+def test_negative_cost(draft):
+    draft.bodies()
+    draft.rejected("reward would be positive", "squares", state_cost=draft.s**3)
+
+
+def test_cost_that_jumps_where_an_angle_wraps(draft):
+    draft.bodies()
+    draft.rejected("jumps", "`turn`", "(pi * sin((turn", state_cost=(draft.q - 1) ** 2, target={"turn": 1})
+
+
+def test_no_cost(draft):
+    draft.bodies()
+    draft.rejected("zero everywhere", state_cost=0)
+
+
+def test_continuous_joint_whose_equations_do_not_repeat(draft):
+    draft.bodies()
+    draft.robot.spring(draft.q, 0.5)
+    draft.rejected("`turn` is continuous", "whole turn", 'robot.revolute("turn", limit=')
+
+
+def test_samples_cover_the_domain_and_its_edges(draft):
+    x, theta = samples(draft.robot)
+    limits = np.array([1, np.pi, 2, 3])
+    assert (np.abs(x) <= limits).all()
+    assert (np.abs(x) == limits).all(axis=1).any()
+    assert theta.min() == 0.5
+    assert theta.max() == 2.0
+    np.testing.assert_array_equal(samples(draft.robot)[0], x)
+
+
+def test_evaluator_takes_constants_empty_matrices_and_names_of_functions():
+    sine, x = symbols("sin x")
+    values = np.linspace(0, 1, 4)
+    np.testing.assert_array_equal(evaluator([x], Matrix([[1, 2]]))(values), np.tile([[1.0, 2.0]], (4, 1, 1)))
+    assert evaluator([x], Matrix(2, 0, []))(values).shape == (4, 2, 0)
+    np.testing.assert_allclose(
+        evaluator([sine, x], sin(sine) * x + pi)(values, values), np.sin(values) * values + np.pi
+    )
+
+
+def test_a_drawing_is_finite(draft):
+    draft.bodies()
+    draft.robot.draw(line=[(0, 0), (sqrt(0.25 - sin(draft.q) ** 2), 0)])
+    draft.rejected("that is drawn is nan")
+
+
+def test_a_rod_that_the_file_did_not_draw_is_explained(draft):
+    draft.bodies()
+    payload = draft.robot.parameter("payload", 0.5, "kg", bounds=(0, 1))
+    draft.robot.body(payload, 0.1, (draft.s, 1), draft.q)
+    draft.rejected("which the file draws nothing instead of", "robot.draw(")
+
+
+def test_gravity_may_be_a_fixed_parameter_of_a_robot_of_links(draft):
+    moon = draft.robot.parameter("moon", 1.62, "m/s^2", fixed=True)
+    draft.robot.gravity(moon)
+    slider = draft.robot.link("slider", draft.s, axis="x", mass=draft.mass)
+    draft.robot.link("rod", draft.q, on=slider, mass=0.3, centre=(0, 0, 0.5), inertia=0.01)
+    draft.robot.apply(draft.s, draft.force)
+    draft.check()

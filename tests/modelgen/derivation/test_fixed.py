@@ -1,0 +1,107 @@
+"""Fixed parameters are folded and free ones are theta, whichever way a robot is stated: energies, links, a system."""
+
+from __future__ import annotations
+
+import pytest
+import sympy as sp
+from sympy.physics.mechanics import KanesMethod, Particle, Point, ReferenceFrame, dynamicsymbols
+
+from modelgen import LogCos, Robot
+from modelgen.derivation.domain_checks import inspect
+from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.derivation.lagrange import equations_of_motion, metadata
+from modelgen.derivation.lowering import mechanism
+from modelgen.derivation.model_file import content_hash
+
+
+def by_energies(robot, q, mass, length, damping):
+    robot.point_mass(mass, (length * sp.sin(q), length * sp.cos(q)))
+    robot.damp(q, damping)
+
+
+def by_links(robot, q, mass, length, damping):
+    robot.link("arm", q, mass=mass, centre=(0, 0, length))
+    robot.damp(q, damping)
+
+
+def by_system(robot, q, mass, length, damping):
+    angle, rate = dynamicsymbols("angle rate")
+    m, l, d = sp.symbols("m l d")
+    N = ReferenceFrame("N")
+    pivot = Point("O")
+    pivot.set_vel(N, 0)
+    rod = N.orientnew("R", "Axis", (angle, N.y))
+    rod.set_ang_vel(N, rate * N.y)
+    tip = pivot.locatenew("P", l * rod.z)
+    tip.v2pt_theory(pivot, N, rod)
+    loads = [(tip, sp.Float("-9.81") * m * N.z), (rod, -d * rate * N.y)]
+    kane = KanesMethod(
+        N, [angle], [rate], kd_eqs=[angle.diff() - rate], bodies=[Particle("bob", tip, m)], forcelist=loads
+    )
+    robot.mechanics(kane, coordinates={angle: q}, parameters={m: mass, l: length, d: damping})
+
+
+def stated(route, fixed=(), mass=0.5):
+    robot = Robot("arm")
+    q = robot.revolute("q", continuous=True, rate_limit=5)
+    values = {"mass": (mass, "kg"), "length": (0.3, "m"), "damping": (0.01, "N m s")}
+    parameters = [
+        robot.parameter(name, value, unit, fixed=True)
+        if name in fixed
+        else robot.parameter(name, value, unit, tolerance=0.3)
+        for name, (value, unit) in values.items()
+    ]
+    route(robot, q, *parameters)
+    robot.apply(q, robot.input("torque", 1, "N m"))
+    robot.task(
+        state_cost=sp.sin(q / 2) ** 2,
+        action_cost=LogCos(1),
+        start={},
+        horizon=1,
+        weight_at_horizon=0.5,
+        control_rate=100,
+    )
+    return robot
+
+
+def symbols(equations: EquationsOfMotion) -> set[str]:
+    """All that the equations depend on, names of intermediates left out."""
+    parts = [equations.coordinate_rates, equations.mass_matrix, equations.force, equations.input_matrix]
+    parts += [equations.state_cost, *(value for _, value in equations.definitions)]
+    named = {symbol for symbol, _ in equations.definitions}
+    return {str(symbol) for part in parts for symbol in part.free_symbols - named}
+
+
+@pytest.mark.parametrize("route", [by_energies, by_links, by_system])
+def test_fixed_parameters_are_numbers_and_free_ones_are_theta(route):
+    robot = stated(route, fixed=("mass", "damping"))
+    equations = equations_of_motion(robot)
+    inspect(robot, equations)
+    assert [each.name for each in equations.parameters] == ["length"]
+    assert [each.name for each in metadata(robot).parameters] == ["length"]
+    assert symbols(equations) == {"q", "q_rate", "length"}
+    assert len(mechanism(equations).theta.entries) == 1
+    free = equations_of_motion(stated(route))
+    assert symbols(free) == {"q", "q_rate", "mass", "length", "damping"}
+
+
+@pytest.mark.parametrize("route", [by_energies, by_links, by_system])
+def test_an_artifact_is_of_the_values_that_are_folded(route):
+    assert content_hash(stated(route, fixed=("mass",))) != content_hash(stated(route, fixed=("mass",), mass=0.6))
+
+
+@pytest.mark.parametrize("route", [by_links, by_system])
+def test_all_routes_agree(route):
+    at = {"q": 0.7, "q_rate": 1.3, "length": 0.31}
+
+    def acceleration(robot):
+        equations = equations_of_motion(robot)
+        known = {}
+        for symbol, value in equations.definitions:
+            known[symbol] = value.xreplace(known)
+        values = [(each, at[each.name]) for each in (*equations.state, *equations.parameters)]
+        force, inertia = (part[0].xreplace(known).subs(values) for part in (equations.force, equations.mass_matrix))
+        return float(force / inertia)
+
+    fixed = ("mass", "damping")
+    assert acceleration(stated(route, fixed)) == pytest.approx(acceleration(stated(by_energies, fixed)), rel=1e-13)

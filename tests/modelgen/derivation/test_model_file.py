@@ -1,0 +1,259 @@
+"""Finding, executing and naming model files: no user's mistake ends in a traceback."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import modelgen
+from modelgen import ModelError
+from modelgen.derivation import model_file as modelfile
+from modelgen.derivation.domain_checks import inspect
+from modelgen.derivation.lagrange import equations_of_motion, metadata
+
+MODEL = """
+from modelgen import LogCos, Robot
+robot = Robot("slider", "words")
+s = robot.prismatic("s", limit=1, rate_limit=2)
+mass = robot.parameter("mass", 1.0, "kg", bounds=(0.5, 2))
+robot.point_mass(mass, (s, 0))
+robot.apply(s, robot.input("force", 3, "N"))
+robot.task(state_cost=s**2, action_cost=LogCos(1), start=dict(s=(0.5, 0.1)), horizon=5,
+           weight_at_horizon=0.5, control_rate=100)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A user's own working folder with an empty models/."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models").mkdir()
+    return tmp_path
+
+
+def written(folder, text, name="slider"):
+    path = folder / "models" / f"{name}.py"
+    path.write_text(text)
+    return path
+
+
+def rejects(*words, model="slider"):
+    with pytest.raises(ModelError) as caught:
+        modelfile.load(model)
+    message = str(caught.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message, message
+
+
+class TestFinding:
+    def test_own_folder_first_then_the_shipped_one(self, folder):
+        assert modelfile.find("pendulum") == modelfile.SHIPPED / "pendulum.py"
+        own = written(folder, MODEL, "pendulum")
+        assert modelfile.find("pendulum").resolve() == own
+        assert set(modelfile.own()) == {"pendulum"}
+
+    def test_path_of_any_file(self, folder):
+        path = folder / "slider.py"
+        path.write_text(MODEL)
+        assert modelfile.load("slider.py").name == "slider"
+        assert modelfile.load(str(path)).name == "slider"
+
+    def test_unknown_name_with_suggestion(self, folder):
+        written(folder, MODEL)
+        rejects("no model `slidr`", "Did you mean `slider`", "modelgen new slidr", model="slidr")
+
+    @pytest.mark.usefixtures("folder")
+    def test_missing_path(self):
+        rejects("no model file other/robot.py", "modelgen new", model="other/robot.py")
+
+    def test_a_folder_is_no_model(self, folder):
+        (folder / "thing.py").mkdir()
+        rejects("no model file thing.py", model="thing.py")
+
+    def test_names_with_underscore_are_helpers(self, folder):
+        written(folder, "x = 1", "_shared")
+        written(folder, MODEL)
+        assert set(modelfile.own()) == {"slider"}
+
+
+class TestExecuting:
+    def test_syntax_error(self, folder):
+        written(folder, "robot = Robot(\n\nx = 3 +* 4\n")
+        rejects("models/slider.py:", "not valid Python")
+
+    def test_null_bytes_and_wrong_encoding(self, folder):
+        path = written(folder, "")
+        path.write_bytes(b"x = 1\x00\n")
+        rejects("models/slider.py:", "not valid Python")
+        path.write_bytes(b"x = '\xff\xfe'\n")
+        rejects("models/slider.py:", "not valid Python")
+
+    def test_exception_inside(self, folder):
+        written(folder, "x = 1\ny = x / 0\n")
+        rejects("models/slider.py:2: ZeroDivisionError: division by zero, in `y = x / 0`")
+
+    def test_forgotten_argument(self, folder):
+        written(folder, MODEL.replace(", rate_limit=2", ""))
+        rejects("models/slider.py:4: the coordinate `s` needs rate_limit=..., in m/s")
+
+    def test_misspelt_method(self, folder):
+        written(folder, MODEL.replace("point_mass", "pointmass"))
+        rejects("models/slider.py:6: AttributeError", "no `pointmass`. Did you mean `point_mass`?")
+
+    def test_error_of_the_robot_keeps_its_line(self, folder):
+        written(folder, MODEL.replace("bounds=(0.5, 2)", "bounds=(1.5, 2)"))
+        rejects("models/slider.py:5: the parameter `mass` is 1, outside its bounds")
+
+    def test_exit_and_deep_recursion(self, folder):
+        written(folder, "import sys\nsys.exit(3)\n")
+        rejects("models/slider.py:2: SystemExit")
+        written(folder, "def f():\n    f()\nf()\n")
+        rejects("models/slider.py:", "RecursionError")
+
+    @pytest.mark.parametrize("module", ["math", "numpy"])
+    def test_functions_of_numbers(self, folder, module):
+        written(folder, MODEL.replace("robot.point_mass(mass, (s, 0))", f"import {module}\n{module}.sin(s)"))
+        rejects(f"in `{module}.sin(s)`. Take sin, cos, sqrt and the like from sympy")
+
+    def test_dataclasses(self, folder):
+        text = "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+        written(folder, f"{text}@dataclass\nclass Rail:\n    length: float\n" + MODEL)
+        before = set(sys.modules)
+        assert modelfile.load("slider").name == "slider"
+        assert set(sys.modules) == before
+
+    def test_a_robot_called_like_this_package_keeps_its_lines(self, folder):
+        written(folder, MODEL.replace('"slider"', '"modelgen"').replace("rate_limit=2", "rate_limit=-2"), "modelgen")
+        rejects("models/modelgen.py:4", model="modelgen")
+
+    def test_missing_import(self, folder):
+        written(folder, "import nothing_of_this_name\n" + MODEL)
+        rejects("models/slider.py:1: ModuleNotFoundError", "nothing_of_this_name")
+
+    def test_no_robot(self, folder):
+        written(folder, "x = 1\n")
+        rejects("models/slider.py", "states no robot", "robot = Robot(")
+
+    def test_two_robots(self, folder):
+        written(folder, MODEL + "\nother = Robot('other')\n")
+        rejects("2 robots, `slider`, `other`", "one file for each")
+
+    def test_one_robot_with_two_names_is_one(self, folder):
+        written(folder, MODEL + "\nalias = robot\n")
+        assert modelfile.load("slider").name == "slider"
+
+    def test_robot_named_unlike_its_file(self, folder):
+        written(folder, MODEL, "glider")
+        rejects("glider.py", "`slider`", 'Robot("glider")', model="glider")
+
+    def test_unreadable(self, folder):
+        if os.geteuid() == 0:
+            pytest.skip("the superuser may read everything")
+        written(folder, MODEL).chmod(0)
+        rejects("cannot read")
+
+    def test_neighbours_can_be_imported_and_leave_nothing_behind(self, folder):
+        written(folder, "limit = 3\n", "_shared")
+        written(folder, "from _shared import limit\n" + MODEL.replace('"force", 3', '"force", limit'))
+        before, path = set(sys.modules), list(sys.path)
+        assert metadata(modelfile.load("slider")).inputs[0].limit == 3
+        assert "_shared" not in set(sys.modules) - before
+        assert sys.path == path
+        assert not (folder / "models" / "__pycache__").exists()
+
+
+class TestHash:
+    def hashed(self, folder, text):
+        written(folder, text)
+        return modelfile.content_hash(modelfile.load("slider"))
+
+    def test_layout_and_comments_do_not_matter(self, folder):
+        other = "# a comment\n" + MODEL.replace("mass * s", "s * mass")
+        assert self.hashed(folder, MODEL) == self.hashed(folder, other)
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("rate_limit=2", "rate_limit=3"),
+            ("1.0, ", "1.1, "),
+            ('"kg"', '""'),
+            ("(0.5, 2)", "(0.5, 2.5)"),
+            ("(s, 0)", "(2 * s, 0)"),
+            ("s**2", "2 * s**2"),
+            ("LogCos(1)", "LogCos(2)"),
+            ("(0.5, 0.1)", "(0.5, 0.2)"),
+            ("horizon=5", "horizon=6"),
+            ("words", "other words"),
+            ('"force", 3', '"push", 3'),
+            ("robot.point_mass", "robot.potential_energy(9.81 * mass * s)\nrobot.point_mass"),
+            ("robot.task", "robot.damp(s, 0.1)\nrobot.task"),
+        ],
+    )
+    def test_content_matters(self, folder, old, new):
+        assert old in MODEL
+        assert self.hashed(folder, MODEL) != self.hashed(folder, MODEL.replace(old, new))
+
+    def test_an_edited_helper_matters(self, folder):
+        text = "from _shared import limit\n" + MODEL.replace('"force", 3', '"force", limit')
+        written(folder, "limit = 3\n", "_shared")
+        first = self.hashed(folder, text)
+        written(folder, "limit = 4\n", "_shared")
+        assert self.hashed(folder, text) != first
+
+    def test_same_in_every_process(self, folder):
+        written(folder, MODEL)
+        command = (
+            "from modelgen import modelfile, mechanics; r = modelfile.load('furuta');"
+            "print(modelfile.content_hash(r), mechanics.equations_of_motion(r))"
+        )
+        outputs = {
+            subprocess.run(
+                [sys.executable, "-c", command],
+                env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(modelfile.SHIPPED.parent)},
+                capture_output=True,
+                check=True,
+            ).stdout
+            for seed in ("1", "2")
+        }
+        assert len(outputs) == 1
+
+
+class TestDamagedFiles:
+    """Whatever is done to a sound file, it is taken or refused with one paragraph, never with a traceback."""
+
+    TEMPLATE = (Path(modelgen.__file__).parent / "template.py.txt").read_text().replace("NAME", "slider")
+    WORDS = tuple(dict.fromkeys(re.findall(r"[a-z_]+|[0-9.]+|[*/()+=,-]|\"[^\"]*\"", TEMPLATE.split('"""')[2])))
+
+    def outcome(self, folder, text):
+        written(folder, text)
+        try:
+            robot = modelfile.load("slider")
+            inspect(robot, equations_of_motion(robot))
+        except ModelError as error:
+            return str(error)
+        return ""
+
+    def test_without_any_one_line(self, folder):
+        lines = self.TEMPLATE.splitlines(keepends=True)
+        assert not self.outcome(folder, self.TEMPLATE)
+        for missing in range(len(lines)):
+            message = self.outcome(folder, "".join(lines[:missing] + lines[missing + 1 :]))
+            assert "\n" not in message
+            needed = lines[missing].startswith(("robot", "trolley", "swing", "load", "force", "    horizon"))
+            if needed and not lines[missing].startswith("robot.draw"):
+                assert message, lines[missing]
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(data=st.data())
+    def test_with_words_exchanged(self, folder, data):
+        old, new = data.draw(st.sampled_from(self.WORDS)), data.draw(st.sampled_from(self.WORDS))
+        parts = self.TEMPLATE.split(old)
+        place = data.draw(st.integers(1, len(parts) - 1))
+        text = old.join(parts[:place]) + new + old.join(parts[place:])
+        assert "\n" not in self.outcome(folder, text)

@@ -1,0 +1,227 @@
+"""Kinematic trees against their own energies and against the shipped double pendulum; random ones: test_fuzz_trees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sympy import Matrix, pi
+
+from modelgen import ModelError, Robot
+from modelgen.derivation.by_energies import by_energies
+from modelgen.derivation.domain_checks import evaluator, inspect
+from modelgen.derivation.lagrange import equations_of_motion
+from modelgen.derivation.model_file import SHIPPED, content_hash, load
+from modelgen.verification.mechanics import mechanics_checks, routes_check
+from modelgen.verification.points import Points
+from tests.modelgen.support.trees import finished
+
+
+def values(robot: Robot, x: np.ndarray, theta: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """M (N, n, n) and force (N, n) of the derived equations."""
+    equations = equations_of_motion(robot)
+    theta = np.tile([each.value for each in robot.constants if not each.fixed], (len(x), 1)) if theta is None else theta
+    arguments = [*equations.state, *equations.parameters]
+    matrix, force = (
+        evaluator(arguments, each, equations.definitions)(*x.T, *theta.T)
+        for each in (equations.mass_matrix, equations.force)
+    )
+    return matrix, force[:, :, 0]
+
+
+def test_a_wrong_recursion_is_found_by_the_energies():
+    robot = Robot("two")
+    for name, axis, on in (("first", "z", None), ("second", "x", "first")):
+        joint = robot.revolute(f"q_{name}", limit=3, rate_limit=3)
+        carrier = next((link for link in robot.links if link.name == on), None)
+        frame = dict(at=(0.1, 0.2, 0.3), turned=(0.4, 0, -0.3), axis=axis)
+        robot.link(name, joint, on=carrier, **frame, mass=1.2, centre=(0.1, 0, 0.2), inertia=(0.11, 0.14, 0.15))
+    finished(robot)
+    equations = equations_of_motion(robot)
+    symbol, _ = next(each for each in equations.definitions if str(each[0]).startswith("sin_q_second"))
+    spoiled = tuple((s, v * 1.0001 if s == symbol else v) for s, v in equations.definitions)
+    random = np.random.default_rng(5)
+    points = Points(*(random.uniform(-1, 1, (3, size)) for size in (4, 1, 4, 0)))
+    right = mechanics_checks(robot, equations, points)
+    assert all(check.passed for check in right), [check for check in right if not check.passed]
+    checks = mechanics_checks(robot, replace(equations, definitions=spoiled), points)
+    failed = {check.what for check in checks if not check.passed}
+    assert {"Lagrange's equations hold", "mass matrix is that of the kinetic energy"} <= failed
+
+
+def test_both_derivations_of_small_robots_agree():
+    """Accelerations by the recursion and by Lagrange's equations of the expanded energies."""
+    robot = double_pendulum()
+    equations = equations_of_motion(robot)
+    random = np.random.default_rng(5)
+    points = Points(*(random.uniform(0.2, 1, (3, size)) for size in (4, 1, 4, 6)))
+    check = routes_check(robot, equations, points)
+    assert check.error is not None
+    assert check.passed, check
+    wrong = replace(equations, force=equations.force + Matrix([1e-9, 0]))
+    assert not routes_check(robot, wrong, points).passed
+
+
+def test_energies_too_long_to_expand_are_left_to_the_other_checks():
+    robot = load(str(SHIPPED / "large" / "arm7.py"))
+    assert by_energies(robot) is None
+
+
+def test_a_mass_matrix_that_only_rounding_changes_is_skew_enough():
+    """One joint about an axis of length one to 16 digits: M is constant, and Mdot nothing but rounding."""
+    robot = Robot("spun")
+    q = robot.revolute("q", limit=3, rate_limit=3)
+    frame = dict(at=(-0.1, 0.4, 0.1), turned=(-1.0, 1.4, 1.8), axis=(-1.3, 1.2, -1.8))
+    robot.link("wheel", q, **frame, mass=2.3, centre=(2.0, -1.2, -1.1), inertia=(2.5, 4, 2.6, 1, -2, 1))
+    random = np.random.default_rng(5)
+    points = Points(*(random.uniform(-1, 1, (3, size)) for size in (2, 1, 2, 0)))
+    checks = mechanics_checks(robot, equations_of_motion(finished(robot)), points)
+    assert all(check.passed for check in checks), checks
+
+
+def double_pendulum() -> Robot:
+    """The shipped double pendulum as two links."""
+    robot = Robot("double_pendulum")
+    shoulder = robot.revolute("shoulder", continuous=True, rate_limit=10)
+    elbow = robot.revolute("elbow", continuous=True, rate_limit=20)
+    m1, l1, m2, l2, d1, d2 = (
+        robot.parameter(each, 1, "", tolerance=0.5)
+        for each in ("upper_mass", "upper_length", "lower_mass", "lower_length", "shoulder_damping", "elbow_damping")
+    )
+    upper = robot.link("upper", shoulder, mass=m1, centre=(0, 0, l1 / 2), inertia=m1 * l1**2 / 12)
+    robot.link("lower", elbow, on=upper, at=(0, 0, l1), mass=m2, centre=(0, 0, l2 / 2), inertia=m2 * l2**2 / 12)
+    robot.damp(shoulder, d1)
+    robot.damp(elbow, d2)
+    return finished(robot)
+
+
+def test_double_pendulum_as_a_tree():
+    random = np.random.default_rng(1)
+    x, theta = random.uniform(-3, 3, (20, 4)), random.uniform(0.2, 2, (20, 6))
+    shipped = load(str(SHIPPED / "double_pendulum.py"))
+    for got, expected in zip(values(double_pendulum(), x, theta), values(shipped, x, theta), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_floating_in_a_plane():
+    """A body with an arm: positive angles lean towards positive x, and heights weigh."""
+    trees = []
+    for as_links in (True, False):
+        robot = Robot("floater")
+        x, height = (robot.prismatic(name, limit=2, rate_limit=2) for name in ("x", "height"))
+        angle = robot.revolute("angle", continuous=True, rate_limit=5)
+        if as_links:
+            robot.link("body", (x, height, angle), mass=2, centre=(0.3, 0, 0.5), inertia=(9, 0.2, 9))
+        else:
+            from sympy import cos, sin
+
+            centre = (x + 0.3 * cos(angle) + 0.5 * sin(angle), height - 0.3 * sin(angle) + 0.5 * cos(angle))
+            robot.body(2, 0.2, centre, angle)
+        trees.append(finished(robot))
+    x = np.random.default_rng(0).uniform(-2, 2, (10, 6))
+    for got, expected in zip(*(values(robot, x) for robot in trees), strict=True):
+        np.testing.assert_allclose(got, expected, atol=1e-12)
+
+
+def test_links_beside_energies():
+    """A motor's rotor, a spring and a damper act on a link as they do on a body."""
+    robot = Robot("driven")
+    q = robot.revolute("q", limit=3, rate_limit=3)
+    robot.link("rod", q, mass=1, centre=(0, 0, 0.5), inertia=0.1)
+    robot.dc_motor(q, robot.input("voltage", 5, "V"), resistance=2, torque_constant=0.1, gear=10, rotor_inertia=1e-3)
+    robot.spring(q, 4)
+    M, force = values(finished(robot), np.array([[0.3, 0.7]]))
+    assert M[0, 0, 0] == pytest.approx(0.25 + 0.1 + 100e-3)
+    assert force[0, 0] == pytest.approx(9.81 * 0.5 * np.sin(0.3) - 4 * 0.3 - 10 * 0.1 / 2 * (0.1 * 10 * 0.7))
+
+
+def test_names_are_the_same_every_time_and_nobody_elses():
+    first, second = (equations_of_motion(double_pendulum()).definitions for _ in range(2))
+    assert first == second
+    robot = Robot("taken")
+    q = robot.revolute("q", limit=3, rate_limit=3)
+    mass = robot.parameter("rod_moment_z", 2, "kg", tolerance=0.5)
+    robot.link("rod", q, mass=mass, centre=(0, 0, 0.5), inertia=0.1)
+    equations = equations_of_motion(finished(robot))
+    inspect(robot, equations)
+    assert len({symbol.name for symbol, _ in equations.definitions} | {"rod_moment_z"}) == 1 + len(
+        equations.definitions
+    )
+    M, _ = values(robot, np.zeros((1, 2)))
+    assert M[0, 0, 0] == pytest.approx(2 * 0.25 + 0.1)
+
+
+def test_hash_names_the_links():
+    hashes = set()
+    for height in (0.5, 0.6):
+        robot = Robot("rod")
+        q = robot.revolute("q", limit=3, rate_limit=3)
+        robot.link("rod", q, mass=1, centre=(0, 0, height), inertia=0.1)
+        hashes.add(content_hash(finished(robot)))
+    assert len(hashes) == 2
+
+
+def test_seven_joint_arm_stretched_out_level():
+    """Its second joint carries the weight of all beyond it, each at its distance."""
+    robot = load(str(SHIPPED / "large" / "arm7.py"))
+    x = np.zeros((1, 14))
+    x[0, 1] = np.pi / 2
+    masses = np.array([each.value for each in robot.constants])
+    assert masses.sum() == pytest.approx(29.9)
+    joints = np.cumsum([0, 0.2045, 0.2155, 0.1845, 0.2155, 0.081])
+    centres = joints + np.array([0.2045, 0.2155, 0.1845, 0.2155, 0.081, 0.045]) / 2
+    _, force = values(robot, x)
+    assert force[0, 1] == pytest.approx(9.81 * masses[1:] @ centres)
+
+
+class TestMistakes:
+    @pytest.fixture
+    def robot(self):
+        return Robot("wrong")
+
+    def refused(self, robot, words, *arguments, **named):
+        with pytest.raises(ModelError, match=words) as caught:
+            robot.link("rod", *arguments, **named)
+        assert "test_tree.py:" in str(caught.value)
+
+    def test_arguments(self, robot):
+        q = robot.revolute("q", limit=3, rate_limit=3)
+        s = robot.prismatic("s", limit=3, rate_limit=3)
+        self.refused(robot, "no coordinate of this robot", "q")
+        self.refused(robot, "may depend on parameters only", q, mass=q)
+        self.refused(robot, "made of revolute and prismatic", (q, s))
+        self.refused(robot, "no link of this robot", q, on="base")
+        self.refused(robot, "three components", q, at=(0, 1))
+        self.refused(robot, "has 4 entries", q, inertia=(1, 2, 3, 4))
+        self.refused(robot, "axis of `rod` is zero", q, axis=(0, 0, 0))
+        self.refused(robot, "write one of x, y, z", q, axis="w")
+
+    def test_a_name_or_a_coordinate_used_twice(self, robot):
+        q = robot.revolute("q", limit=3, rate_limit=3)
+        robot.link("arm", q, mass=1)
+        self.refused(robot, "moves the link `arm` already", q)
+        robot.link("rod", turned=(pi / 2, 0, 0))
+        self.refused(robot, "two links named `rod`")
+
+    def test_a_link_of_another_robot(self, robot):
+        other = Robot("other").link("base")
+        self.refused(robot, "no link of this robot", on=other)
+
+    def test_gravity_after_a_link(self, robot):
+        robot.link("base")
+        with pytest.raises(ModelError, match="gravity is set after"):
+            robot.gravity(1.62)
+
+    def test_a_coordinate_without_inertia(self, robot):
+        q = robot.revolute("q", limit=3, rate_limit=3)
+        robot.link("ghost", q)
+        with pytest.raises(ModelError, match="nothing has inertia along `q`"):
+            inspect(finished(robot), equations_of_motion(robot))
+
+    def test_a_parameter_without_effect(self, robot):
+        q = robot.revolute("q", limit=3, rate_limit=3)
+        robot.link("base", mass=robot.parameter("base_mass", 5, "kg", tolerance=0.5))
+        robot.link("rod", q, mass=1, inertia=1)
+        with pytest.raises(ModelError, match="`base_mass` has no effect"):
+            inspect(finished(robot), equations_of_motion(robot))

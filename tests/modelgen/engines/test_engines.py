@@ -1,0 +1,254 @@
+"""Robots against MuJoCo and Pinocchio: the shipped ones from MJCF files written by hand, trees from their links."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from modelgen import engines
+from modelgen.artifact import folder as artifact
+from modelgen.cli import main
+from modelgen.derivation.lagrange import equations_of_motion
+from modelgen.derivation.model_file import SHIPPED, load
+from modelgen.engines import ASSETS
+from modelgen.engines.comparison import compare
+from modelgen.engines.tree import Description
+from modelgen.errors import ModelError
+from tests.modelgen.support.evaluation import Uncompiled
+
+NAMES = sorted(path.stem for path in ASSETS.glob("*.xml"))
+PENDULUM = (ASSETS / "pendulum.xml").read_text()
+
+
+@pytest.fixture
+def mjcf(tmp_path):
+    """Writes the pendulum's MJCF file with one text replaced by another."""
+    pytest.importorskip("mujoco")
+
+    def write(before="", after=""):
+        assert before in PENDULUM
+        path = tmp_path / "changed.xml"
+        path.write_text(PENDULUM.replace(before, after))
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("engine", "name"),
+    # Pinocchio takes one joint a body and, by our own reading, actuators on joints: not the quadrotor's rotors.
+    [("mujoco", name) for name in NAMES] + [("pinocchio", name) for name in NAMES if name != "planar_quadrotor"],
+)
+def test_shipped_robot_agrees(engine, name, capsys):
+    pytest.importorskip(engine)
+    code = main(["verify", name, "--against", engine, "--directory", str(artifact.SHIPPED)])
+    output = capsys.readouterr().out
+    assert code == 0, output
+    assert "4 checks passed, 0 failed, 0 skipped" in output
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "failing"),
+    [
+        ('mass="1"', 'mass="1.00001"', {"mass matrix", "acceleration", "acceleration by the inputs"}),
+        ("-9.81", "-9.81001", {"acceleration"}),
+        ('name="torque" joint', 'name="torque" gear="1.000001" joint', {"acceleration", "acceleration by the inputs"}),
+        ('axis="0 1 0"', 'axis="0 1 0" damping="1e-6"', {"acceleration"}),
+        ("0 0 -9.81", "9.81 0 0", {"acceleration", "derivative of the acceleration by x"}),
+    ],
+)
+def test_every_kind_of_difference_is_found(mjcf, capsys, before, after, failing):
+    path = mjcf(before, after)
+    assert main(["verify", "pendulum", "--against", "mujoco", "--mjcf", str(path)]) == 1
+    found = [line for line in capsys.readouterr().out.splitlines() if line.endswith("FAILED")]
+    assert failing <= {line.partition("mujoco")[0].strip() for line in found}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ('"angle"', '"hinge"', "the joints of .* are `hinge`; the model file has `angle`"),
+        ('name="torque"', 'name="drive"', "the actuators of .* are `drive`; the model file has `torque`"),
+        ("</mujoco>", "", "MuJoCo cannot read"),
+        ('type="hinge" axis="0 1 0"', 'type="ball"', "`angle` of .* is neither a hinge nor a slide"),
+        ("<actuator>", '<equality><joint joint1="angle"/></equality><actuator>', "equality constraints"),
+        ('name="torque" joint="angle"/>', 'name="torque" joint="angle"/><motor joint="angle"/>', "remove the others"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(mjcf, before, after, words):
+    path = mjcf(before, after)
+    metadata = artifact.read(artifact.find("pendulum", artifact.SHIPPED)).metadata
+    with pytest.raises(ModelError, match=words):
+        engines.load("mujoco", path, metadata)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ('"angle"', '"hinge"', "the joints of .* are `hinge`; the model file has `angle`"),
+        ('name="torque"', 'name="drive"', "the actuators of .* are `drive`; the model file has `torque`"),
+        ("</mujoco>", "", "Pinocchio cannot read"),
+        ('type="hinge" axis="0 1 0"', 'type="ball"', "neither a hinge nor a slide"),
+        ('<joint name="angle"', '<joint name="other"/><joint name="angle"', "several joints"),
+        ("<motor", "<position", "not one that is understood here"),
+        ('joint="angle"/>', 'joint="angle" gear="up"/>', "gear of actuator `torque` is no row of numbers"),
+        ("<worldbody>", '<default><motor gear="2"/></default><worldbody>', "<include> or <default>"),
+    ],
+)
+def test_what_pinocchio_cannot_compare_is_refused(mjcf, before, after, words):
+    pytest.importorskip("pinocchio")
+    metadata = artifact.read(artifact.find("pendulum", artifact.SHIPPED)).metadata
+    with pytest.raises(ModelError, match=words):
+        engines.load("pinocchio", mjcf(before, after), metadata)
+
+
+@pytest.mark.parametrize(("engine", "package"), [("mujoco", "mujoco"), ("pinocchio", "pin")])
+def test_without_the_engine(mjcf, monkeypatch, capsys, engine, package):
+    monkeypatch.setitem(sys.modules, engine, None)
+    assert main(["verify", "pendulum", "--against", engine, "--mjcf", str(mjcf())]) == 2
+    assert f"pip install {package}`" in capsys.readouterr().err
+
+
+def test_without_a_description(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "crane"]) == 0
+    assert main(["build", "crane"]) == 0
+    assert main(["verify", "crane", "--against", "mujoco"]) == 2
+    assert "models/crane.xml" in capsys.readouterr().err
+
+
+def test_file_for_several_robots(capsys):
+    assert main(["verify", "pendulum", "furuta", "--against", "mujoco", "--mjcf", "pendulum.xml"]) == 2
+    assert "belongs to one robot" in capsys.readouterr().err
+
+
+def test_kernel_that_is_not_finite_fails():
+    from modelgen.engines.comparison import SAMPLES, _difference
+
+    found = np.ones((SAMPLES, 2))
+    assert _difference(found, found) == 0
+    assert np.isnan(_difference(np.where(np.eye(SAMPLES, 2), np.nan, found), found))
+
+
+CRANE = """
+from sympy import pi, sin, tanh
+from modelgen import LogCos, Robot
+
+robot = Robot("crane")
+x, height = (robot.prismatic(name, limit=2, rate_limit=3) for name in ("x", "height"))
+tilt = robot.revolute("tilt", continuous=True, rate_limit=5)
+swing = robot.revolute("swing", limit=3, rate_limit=4)
+reach = robot.prismatic("reach", limit=1, rate_limit=2)
+m1, m2, m3, l, k, d = (
+    robot.parameter(name, value, "", tolerance=0.3)
+    for name, value in dict(m1=2.0, m2=1.5, m3=0.7, l=0.8, k=5.0, d=0.3).items()
+)
+rotor = robot.parameter("rotor", 1e-3, "kg m^2", fixed=True)
+push, volts = robot.input("push", 12, "N"), robot.input("volts", 24, "V")
+robot.gravity(1.62)
+base = robot.link("base", (x, height, tilt), mass=m1, centre=(0.1, 0.05, 0.2), inertia=(0.3, 0.2, 0.25))
+mast = robot.link("mast", on=base, at=(0.2, 0.1, l), turned=(pi / 5, -0.4, 1), mass=m2, centre=(0, 0.1, l / 2))
+boom = robot.link(
+    "boom", swing, on=mast, at=(0, 0, l), turned=(0.3, 0, 0.2), axis=(1, 2, -0.5), mass=m3,
+    inertia=(2, 3, 4, 0.1, -0.2, 0.3),
+)
+robot.link("slider", reach, on=boom, axis="-z", mass=m3 / 2, centre=(0.1, 0, 0))
+robot.link("hook", on=boom, at=(0, l, 0), mass=0.3)
+robot.apply(x, push - 2 * tanh(3 * x.rate))
+robot.apply(height - reach, push * sin(tilt))
+robot.dc_motor(swing, volts, resistance=2, torque_constant=0.1, gear=20, rotor_inertia=rotor)
+robot.spring(reach - swing, k, rest=0.2)
+robot.spring(height, 100)
+robot.damp(swing, d)
+robot.task(
+    state_cost=x**2 + sin(tilt / 2) ** 2, action_cost=LogCos(1), start={}, horizon=5, weight_at_horizon=0.5,
+    control_rate=100,
+)
+"""
+
+
+@pytest.fixture(scope="module")
+def crane(tmp_path_factory):
+    """A tree with every kind of joint, a motor, springs and friction, one text of its file replaced by another."""
+    path = tmp_path_factory.mktemp("models") / "crane.py"
+
+    def write(before="", after=""):
+        assert before in CRANE
+        path.write_text(CRANE.replace(before, after))
+        return load(str(path))
+
+    return write
+
+
+@pytest.fixture(scope="module")
+def derived(crane):
+    """The crane as it stands: the robot, its equations, and its program evaluated node by node."""
+    return uncompiled(crane())
+
+
+def uncompiled(robot):
+    equations = equations_of_motion(robot)
+    nominal = [constant.value for constant in robot.constants if not constant.fixed]
+    return robot, equations, Uncompiled(equations, nominal)
+
+
+def compared(engine, derived, described=None):
+    """The checks of a robot against an engine made from `described`, the robot itself unless given."""
+    robot, _, kernels = derived
+    rebuilt = engines.builder(engine, described or robot)
+    return compare(*derived, rebuilt(kernels.nominal_parameters), rebuilt)
+
+
+@pytest.mark.parametrize("engine", ["mujoco", "pinocchio"])
+def test_tree_agrees_without_a_description(engine, derived):
+    pytest.importorskip(engine)
+    checks = compared(engine, derived)
+    assert checks[-1].what == "derivative of the acceleration by theta"
+    assert all(check.passed for check in checks), checks
+
+
+def test_seven_joint_arm_agrees():
+    derived = uncompiled(load(str(SHIPPED / "large" / "arm7.py")))
+    for engine in engines.ENGINES:
+        pytest.importorskip(engine)
+        checks = compared(engine, derived)
+        assert len(checks) == 5
+        assert all(check.passed for check in checks), checks
+
+
+@pytest.mark.parametrize("engine", ["mujoco", "pinocchio"])
+@pytest.mark.parametrize(
+    ("before", "after", "failing"),
+    [
+        ("(0.1, 0.05, 0.2)", "(0.1001, 0.05, 0.2)", {"mass matrix", "acceleration"}),
+        ("0.1, -0.2, 0.3)", "0.1, 0.2, 0.3)", {"mass matrix", "acceleration"}),
+        ("robot.gravity(1.62)", "robot.gravity(1.6201)", {"acceleration"}),
+        ("robot.damp(swing, d)", "robot.damp(swing, d * 1.0001)", {"acceleration"}),
+        ("rotor_inertia=rotor", "rotor_inertia=2 * rotor", {"mass matrix", "acceleration"}),
+        ("mass=0.3)", "mass=0.3 * m1 / 2)", {"derivative of the acceleration by theta"}),
+    ],
+)
+def test_every_kind_of_difference_of_a_tree_is_found(engine, crane, derived, before, after, failing):
+    pytest.importorskip(engine)
+    checks = compared(engine, derived, crane(before, after))
+    assert failing <= {check.what for check in checks if not check.passed}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("robot.gravity(1.62)", "robot.gravity(1.62)\nrobot.kinetic_energy(x.rate * tilt.rate)"),
+        ("robot.gravity(1.62)", "robot.gravity(1.62)\nrobot.kinetic_energy(sin(x) ** 2 * tilt.rate**2)"),
+        ("robot.gravity(1.62)", "robot.gravity(1.62)\nrobot.kinetic_energy(x * tilt.rate)"),
+    ],
+)
+def test_energies_that_no_joint_of_an_engine_has_are_refused(crane, before, after):
+    with pytest.raises(ModelError, match="besides its links that are no rotors"):
+        Description(crane(before, after))
+
+
+def test_links_that_mujoco_does_not_take(crane, derived):
+    """No solid body has such moments of inertia; a model file may still say so."""
+    pytest.importorskip("mujoco")
+    with pytest.raises(ModelError, match=r"does not take the links of `crane`: .* --against pinocchio"):
+        compared("mujoco", derived, crane("(0.3, 0.2, 0.25)", "(0.3, 0.2, 2.5)"))

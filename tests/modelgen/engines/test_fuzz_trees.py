@@ -1,0 +1,102 @@
+"""Random kinematic trees against Pinocchio and MuJoCo; nothing is compiled, the program is evaluated node by node."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from modelgen import engines
+from modelgen.derivation.domain_checks import evaluator
+from modelgen.derivation.lagrange import equations_of_motion
+from modelgen.derivation.newton_euler import energies
+from modelgen.engines.differences import differences
+from tests.modelgen.support.evaluation import Uncompiled
+from tests.modelgen.support.trees import Tree, as_pinocchio, as_robot, trees
+
+SAMPLES = 4
+
+
+def sampled(tree: Tree, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and rates (N, n_q)."""
+    return np.random.default_rng(seed).uniform(-2, 2, (2, SAMPLES, len(tree.coordinates)))
+
+
+def close(found, expected, accuracy, scale=0.0):
+    """Every entry within the accuracy times the largest entry, or the scale."""
+    np.testing.assert_allclose(found, expected, rtol=0, atol=accuracy * max(np.abs(expected).max(initial=0), scale))
+
+
+@settings(max_examples=8, deadline=None)
+@given(trees(), st.integers(0, 2**32 - 1))
+def test_against_pinocchio(tree, seed):
+    """Mass matrix, accelerations and all their derivatives against a model of Pinocchio's made beside ours."""
+    pin = pytest.importorskip("pinocchio")
+    q, v = sampled(tree, seed)
+    x, u = np.hstack([q, v]), np.random.default_rng(seed).uniform(-1, 1, (SAMPLES, 1))
+    equations = equations_of_motion(as_robot(tree))
+    kernels = Uncompiled(equations, tree.nominal)
+    theta = np.tile(tree.nominal, (SAMPLES, 1))
+    matrix = evaluator([*equations.state, *equations.parameters], equations.mass_matrix, equations.definitions)
+    M, size = matrix(*x.T, *theta.T), q.shape[1]
+    a, B, da_dx, dB_dx, da_dtheta, dB_dtheta = kernels.jacobians(x)
+    slopes = da_dx + np.einsum("nijk,nj->nik", dB_dx, u), da_dtheta + np.einsum("nijk,nj->nik", dB_dtheta, u)
+    model, order = as_pinocchio(pin, tree, tree.nominal)
+    data, rows = model.createData(), np.ix_(order, order)
+
+    def arranged(values):
+        result = np.empty(size)
+        result[order] = values
+        return result
+
+    def acceleration(at, sample):
+        other, _ = as_pinocchio(pin, tree, at)
+        force = arranged(u[sample] * np.eye(size)[0])
+        return pin.aba(other, other.createData(), arranged(q[sample]), arranged(v[sample]), force)[order]
+
+    for k in range(SAMPLES):
+        mass = np.triu(pin.crba(model, data, arranged(q[k])))
+        mass = (mass + np.triu(mass, 1).T)[rows]
+        close(M[k], mass, 1e-12)
+        accuracy = 1e-13 * np.linalg.cond(mass)
+        vdot = acceleration(tree.nominal, k)
+        scale = 1 + np.abs(vdot).max()
+        close((a + np.einsum("nij,nj->ni", B, u))[k], [*v[k], *vdot], accuracy, scale)
+        close(B[k, size:, 0], np.linalg.inv(mass)[:, 0], accuracy, scale)
+        force = arranged(u[k] * np.eye(size)[0])
+        pin.computeABADerivatives(model, data, arranged(q[k]), arranged(v[k]), force)
+        by_state = np.hstack([data.ddq_dq[rows], data.ddq_dv[rows]])
+        # An error of the acceleration is multiplied by dM/dq and by the inverse once more.
+        close(slopes[0][k, size:], by_state, 10 * accuracy * np.linalg.cond(mass), scale)
+        by_theta = differences(lambda at, k=k: acceleration(at, k), tree.nominal, 1e-3 * tree.nominal)
+        close(slopes[1][k, size:], by_theta, 1e-8 + 1e3 * accuracy, scale)
+    costate = np.random.default_rng(seed + 1).uniform(-1, 1, x.shape)
+    swept = kernels.hamiltonian_gradient(x, u, costate)
+    expected = *(np.einsum("ni,nij->nj", costate, each) for each in slopes), np.einsum("ni,nij->nj", costate, B)
+    for found, gradient in zip((swept[0], swept[2], swept[1]), expected, strict=True):
+        close(found, gradient, 1e-11 * np.linalg.cond(M).max(), 1.0)
+
+
+@settings(max_examples=4, deadline=None)
+@given(trees(), st.integers(0, 2**32 - 1))
+def test_engines_made_from_links(tree, seed):
+    """What `verify --against` builds moves as the equations say, and has the energies that `verify` uses."""
+    for engine in engines.ENGINES:
+        pytest.importorskip(engine)
+    robot = as_robot(tree)
+    q, v = sampled(tree, seed)
+    x, u = np.hstack([q, v]), np.random.default_rng(seed).uniform(-1, 1, (SAMPLES, 1))
+    kernels = Uncompiled(equations_of_motion(robot), tree.nominal)
+    a, B = kernels.affine_dynamics(x)
+    vdot = (a + np.einsum("nij,nj->ni", B, u))[:, q.shape[1] :]
+    symbols = [joint.symbol for joint in robot.joints]
+    arguments = [*symbols, *(each.rate for each in symbols), *(constant.symbol for constant in robot.constants)]
+    definitions, kinetic, _ = energies(robot.links, robot.downward_acceleration, robot.symbols)
+    columns = [*x.T, *np.tile(tree.nominal, (SAMPLES, 1)).T]
+    for name in engines.ENGINES:
+        engine = engines.builder(name, robot)(tree.nominal)
+        mass = engine.mass_matrix(q)
+        accuracy = 1e-11 * np.linalg.cond(mass).max()
+        close(engine.acceleration(x, u), vdot, accuracy, 1.0)
+        close(evaluator(arguments, kinetic, definitions)(*columns), np.einsum("ni,nij,nj->n", v, mass, v) / 2, 1e-11)

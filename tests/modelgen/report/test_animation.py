@@ -1,0 +1,122 @@
+"""Rollouts without a policy beside closed forms, and moving pictures as files."""
+
+import numpy as np
+import pytest
+from matplotlib.animation import FFMpegWriter
+from PIL import Image
+
+import modelgen
+from modelgen import ModelError
+from modelgen.artifact import folder as artifact
+from modelgen.cli import main
+from modelgen.report.animation import FRAMES, Signal, animate, leaning, rollout, signal
+
+
+@pytest.fixture(scope="module")
+def pendulum():
+    return modelgen.load("pendulum", backend="casadi", directory=artifact.SHIPPED, parallel=False)
+
+
+def test_a_small_swing_is_the_textbook_one(pendulum):
+    states = rollout(pendulum, np.array([np.pi - 1e-3, 0.0]), {}, 4)
+    time = np.arange(4 * FRAMES + 1) / FRAMES
+    frequency = np.sqrt(1.5 * 9.81)  # a rod of 1 m that hangs from its end
+    np.testing.assert_allclose(states[:, 0], np.pi - 1e-3 * np.cos(frequency * time), atol=2e-9)
+
+
+def test_a_swinging_input_does_its_work(pendulum):
+    """The upright rod falls and is shaken: angle'' = k angle + 3 torque, as long as the angle is small."""
+    states = rollout(pendulum, np.zeros(2), {"torque": Signal(1e-4, 0.5)}, 0.8)
+    time, pulse, root = 0.8, np.pi, np.sqrt(1.5 * 9.81)
+    expected = 3e-4 / (pulse**2 + root**2) * (pulse / root * np.sinh(root * time) - np.sin(pulse * time))
+    assert states[-1, 0] == pytest.approx(expected, rel=1e-6)
+    assert rollout(pendulum, np.zeros(2), {"torque": Signal(0.0)}, 0.2)[-1] == pytest.approx(0)
+
+
+def test_a_double_pendulum_keeps_its_energy_by_itself():
+    robot = modelgen.load("planar_arm2", backend="casadi", directory=artifact.SHIPPED, parallel=False)
+    states = rollout(robot, leaning(robot), {}, 2)
+
+    def energy(shoulder, elbow, first, second):
+        """From the positions of the bodies of the model file, their velocities by hand."""
+        total = first + second
+        lower = (0.5 * total) ** 2 + first**2 + first * total * np.cos(elbow)
+        kinetic = 50 * (0.5 * first) ** 2 / 2 + 50 * lower / 2 + 5 * first**2 / 2
+        kinetic += (10 * first**2 + 10 * total**2) / 2 + 0.01 * ((100 * first) ** 2 + (first + 100 * second) ** 2) / 2
+        heights = 50 * 0.5 * np.sin(shoulder) + 50 * (np.sin(shoulder) + 0.5 * np.sin(shoulder + elbow))
+        return kinetic + 9.81 * (heights + 5 * np.sin(shoulder))
+
+    energies = energy(*states.T)
+    assert np.ptp(states[:, 0]) > 0.5
+    assert np.ptp(energies) < 1e-6 * np.abs(energies).max()
+
+
+def test_the_command_writes_a_gif_that_moves(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["animate", "cartpole", "--seconds", "0.4", "--start", "pole=pi/2", "--input", "force=2@0.5"]) == 0
+    assert capsys.readouterr().out.startswith("cartpole.gif: 0.4 s of cartpole")
+    with Image.open(tmp_path / "cartpole.gif") as picture:
+        assert picture.n_frames == 11
+        assert picture.info["duration"] == 40
+        assert max(picture.size) == 320
+        first = np.asarray(picture.convert("L"))
+        picture.seek(10)
+        last = np.asarray(picture.convert("L"))
+    assert (first < 128).sum() > 300
+    assert (first != last).any()
+    assert [path.name for path in tmp_path.iterdir()] == ["cartpole.gif"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--start", "angl=1"], "Did you mean `angle`"),
+        (["--start", "angle=one"], "has no number behind"),
+        (["--input", "force=1"], "names no input of `pendulum`"),
+        (["--input", "torque=1@0"], "no frequency above zero"),
+        (["--seconds", "0"], "above 0"),
+        (["--output", "picture.png"], "neither .gif nor .mp4"),
+        (["--output", "file/picture.gif"], "cannot write file/picture.gif"),
+        (["--output", "picture.mp4"], "need ffmpeg"),
+    ],
+)
+def test_mistakes(arguments, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(FFMpegWriter, "isAvailable", lambda: False)
+    (tmp_path / "file").write_text("")
+    assert main(["animate", "pendulum", "--seconds", "0.04", *arguments]) == 2
+    assert words in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(not FFMpegWriter.isAvailable(), reason="ffmpeg is not installed")
+def test_mp4(pendulum, tmp_path):
+    animate(pendulum, np.zeros((3, 2)), tmp_path / "a.mp4")
+    assert (tmp_path / "a.mp4").stat().st_size > 500
+
+
+def test_signals():
+    assert signal("torque", "2")(9.0) == 2
+    assert signal("torque", "-2@0.25")(1.0) == pytest.approx(-2)
+    with pytest.raises(ModelError, match="--input torque=2@ has no frequency above zero"):
+        signal("torque", "2@")
+
+
+def test_what_leaves_all_numbers_is_told(tmp_path):
+    (tmp_path / "unstable.py").write_text(UNSTABLE)
+    assert main(["build", str(tmp_path / "unstable.py"), "--directory", str(tmp_path)]) == 0
+    robot = modelgen.load("unstable", backend="casadi", directory=tmp_path, parallel=False)
+    with pytest.raises(ModelError, match="moves beyond all numbers after"):
+        rollout(robot, np.array([1.0, 1.0]), {}, 5)
+    with pytest.raises(ModelError, match=r"robot\.draw"):
+        animate(robot, np.zeros((2, 2)), tmp_path / "a.gif")
+
+
+UNSTABLE = """
+from modelgen import LogCos, Robot
+robot = Robot("unstable")
+s = robot.prismatic("s", limit=2, rate_limit=2)
+robot.kinetic_energy(s.rate**2 / 2)
+robot.apply(s, robot.input("force", 1, "N") + s**3 + s.rate**3)
+robot.task(state_cost=s**2, action_cost=LogCos(1.0), start={}, horizon=5, weight_at_horizon=0.7, control_rate=125)
+"""

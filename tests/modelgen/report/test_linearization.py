@@ -1,0 +1,158 @@
+"""Linearisations against differences of the dynamics, SciPy, and the solver's own action costs."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.linalg import solve_continuous_are
+
+from modelgen import ModelError, load
+from modelgen.artifact import folder as artifact
+from modelgen.cli import main
+from modelgen.metadata import ActionCost
+from modelgen.report.linearization import controllable, equilibrium, linearize, stated, weights
+from solver.problem.action_cost import make_action_cost
+
+
+@pytest.fixture(scope="module")
+def robot():
+    """robot(name): the shipped artifact with the backend that need not be compiled."""
+    return lambda name: load(name, backend="casadi", directory=artifact.SHIPPED)
+
+
+@pytest.mark.parametrize(
+    ("name", "at"),
+    [
+        ("cartpole", {}),
+        ("cartpole", {"pole": math.pi}),
+        ("furuta", {"arm": 0.7}),
+        ("planar_arm2", {"shoulder": 0.5}),
+        ("planar_arm3", {"shoulder": 1.0, "wrist": 0.3}),
+        ("planar_quadrotor", {}),
+        ("ball_on_beam", {"ball": 0.3}),
+        ("acrobot", {"shoulder": 0.3}),
+    ],
+)
+def test_equilibrium_and_matrices(robot, name, at):
+    compiled = robot(name)
+    found = linearize(compiled, at)
+    for coordinate, value in at.items():
+        assert found.state[compiled.state_names.index(coordinate)] == value
+    n = len(found.state)
+    assert not found.state[n // 2 :].any()
+
+    def flow(x, u):
+        return np.asarray(compiled.dynamics(x[None], u[None]))[0]
+
+    assert np.abs(flow(found.state, found.input)).max() < 1e-7
+    step = 1e-5
+    A = [(flow(found.state + h, found.input) - flow(found.state - h, found.input)) for h in step * np.eye(n)]
+    B = [(flow(found.state, found.input + h) - flow(found.state, found.input - h)) for h in np.eye(len(found.input))]
+    np.testing.assert_allclose(found.A, np.array(A).T / (2 * step), atol=1e-6 * np.abs(found.A).max())
+    np.testing.assert_allclose(found.B, np.array(B).T / 2, atol=1e-9 * np.abs(found.B).max())
+
+
+def test_printed_cartpole(robot):
+    """M at rest is [[mc + mp, mp l], [mp l, mp l^2]], so that A and B follow by hand."""
+    found = linearize(robot("cartpole"), {})
+    mc, mp, l, dc, dp = 0.57, 0.127, 0.16825, 0.1, 1e-3
+    inverse = np.linalg.inv([[mc + mp, mp * l], [mp * l, mp * l**2]])
+    np.testing.assert_allclose(found.A[2:], inverse @ [[0, 0, -dc, 0], [0, mp * l * 9.81, 0, -dp]], atol=1e-12)
+    np.testing.assert_allclose(found.B[2:, 0], inverse[:, 0], rtol=1e-12)
+    assert found.controllable == 4
+
+
+class TestGain:
+    def test_solves_the_riccati_equation_and_stabilises(self, robot):
+        compiled = robot("planar_arm2")
+        found = linearize(compiled, {"shoulder": 0.5})
+        Q = np.diag([4, 4, 0.5, 0.5])
+        R = np.diag([2.5e-9 * 2000**2 / (2000 + 1e-3), 2.5e-8 * 700**2 / (700 + 1e-3)])
+        P = solve_continuous_are(found.A, found.B, Q, R)
+        np.testing.assert_allclose(found.gain, np.linalg.solve(R, found.B.T @ P), rtol=1e-6)
+        assert np.linalg.eigvals(found.A - found.B @ found.gain).real.max() < 0
+
+    @pytest.mark.parametrize("name", ["log_cos", "quadratic", "tanh"])
+    def test_weights_are_the_curvature_of_the_solvers_costs(self, robot, name):
+        compiled = robot("double_pendulum")
+        task = compiled.metadata.task
+        action_cost = ActionCost(name, task.action_cost.weights)
+        compiled.metadata = replace(compiled.metadata, task=replace(task, action_cost=action_cost))
+        limits = torch.tensor(compiled.input_limits, dtype=torch.float64)
+        cost = make_action_cost(action_cost, limits).cost
+        curvature = torch.autograd.functional.hessian(cost, torch.full((2,), 1e-6, dtype=torch.float64))
+        np.testing.assert_allclose(weights(compiled)[1], curvature.numpy() / 2, rtol=1e-5, atol=1e-12)
+
+    def test_cost_that_does_not_see_a_coordinate(self, robot):
+        found = linearize(robot("reaction_wheel"), {})
+        assert found.gain is None
+        assert "the state cost does not see a motion of `wheel`" in found.without_gain
+        assert found.controllable == 4
+
+    def test_motion_that_no_input_reaches(self):
+        A = np.diag([1.0, 2.0, 3.0])
+        assert controllable(A, np.array([[1.0], [1.0], [0.0]])) == 2
+        assert controllable(A, np.array([[1.0], [1.0], [1.0]])) == 3
+        assert controllable(A, np.zeros((3, 1))) == 0
+
+
+class TestEquilibrium:
+    def test_smallest_inputs_of_many(self, robot):
+        """Three torques and two free coordinates for three equations: no smaller torques hold the arm."""
+        compiled = robot("planar_arm3")
+        x, u = equilibrium(compiled, {"shoulder": 1.0, "elbow": 0.0, "wrist": 0.0})
+        masses, lengths = [2.0, 1.2, 0.5], [0.35, 0.3, 0.15]
+        beyond = [sum(lengths[:k]) + lengths[k] / 2 for k in range(3)]
+        shoulder = -9.81 * math.sin(1) * sum(m * r for m, r in zip(masses, beyond, strict=True))
+        assert u[0] == pytest.approx(shoulder, rel=1e-9)
+        assert list(x) == [1, 0, 0, 0, 0, 0]
+
+    def test_place_that_cannot_be_held(self, robot):
+        with pytest.raises(ModelError, match=r"at rest at pole = 3.14\..* pole = 3.141592654; write pi"):
+            equilibrium(robot("cartpole"), {"pole": 3.14})
+
+    @pytest.mark.parametrize(
+        ("pair", "value"), [("pole=pi", math.pi), ("pole=-pi/2", -math.pi / 2), ("pole=0.5*pi", math.pi / 2)]
+    )
+    def test_values_with_pi(self, robot, pair, value):
+        assert stated([pair], robot("cartpole")) == {"pole": pytest.approx(value)}
+
+    @pytest.mark.parametrize(
+        ("pair", "words"),
+        [
+            ("poel=1", "Did you mean `pole`"),
+            ("pole_rate=1", "Rates are zero"),
+            ("pole", "no number behind"),
+            ("pole=up", "no number behind"),
+            ("pole=nan", "no number behind"),
+            ("pole=pi/0", "no number behind"),
+        ],
+    )
+    def test_mistakes(self, robot, pair, words):
+        with pytest.raises(ModelError, match=words):
+            stated([pair], robot("cartpole"))
+
+
+class TestCommand:
+    def show(self, *arguments):
+        return main(["show", *arguments, "--directory", str(artifact.SHIPPED)])
+
+    def test_prints_everything(self, capsys):
+        assert self.show("cartpole", "--linearize", "--at", "pole=pi", "cart=0.1") == 0
+        output = capsys.readouterr().out
+        for words in ("3.14159 rad", "controllable: 4 of 4", "LQR gain", "eigenvalues of A: 0, -0.14348"):
+            assert words in output
+
+    def test_says_that_an_input_is_beyond_its_limit(self, capsys):
+        assert self.show("pendulum", "--linearize", "--at", "angle=pi/2") == 0
+        assert "-4.905 N m   beyond its limit of 2.5" in capsys.readouterr().out
+
+    def test_a_turn_of_an_angle_that_wraps_is_within_its_limit(self, capsys):
+        assert self.show("acrobot", "--linearize", "--at", "shoulder=2*pi") == 0
+        assert "beyond" not in capsys.readouterr().out
+
+    def test_place_without_linearize(self, capsys):
+        assert self.show("cartpole", "--at", "pole=0") == 2
+        assert "--linearize --at" in capsys.readouterr().err

@@ -1,0 +1,145 @@
+"""Systems of sympy.physics.mechanics that are refused, and what is said of each."""
+
+from __future__ import annotations
+
+import pytest
+import sympy as sp
+from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, dynamicsymbols
+
+from modelgen import ModelError, Robot
+from modelgen.derivation.lagrange import equations_of_motion
+from tests.modelgen.support.systems import absolute, cartpole, finished, joined, kane, proven, top
+
+q1, q2, q3, u1, u2, u3, F, T = dynamicsymbols("q1 q2 q3 u1 u2 u3 F T")
+m1, m2, l1, g, b, c, A, B, C = sp.symbols("m1 m2 l1 g b c A B C")
+TIME = dynamicsymbols._t
+
+
+def rejects(words, action):
+    with pytest.raises(ModelError) as caught:
+        action()
+    assert "systems.py" in str(caught.value)  # this file or the helpers'
+    for word in words:
+        assert word in str(caught.value), str(caught.value)
+
+
+def test_mistakes_name_what_is_missing():
+    other = sp.Symbol("mass_of_cart")
+    rejects(["m1", "robot.parameter"], lambda: cartpole(kane(), parameters={m2: 1, l1: 1, b: 1, c: 1, g: 9.81}))
+    assumed = {sp.Symbol("m1", positive=True): 1, m2: 1, l1: 1, b: 1, c: 1, g: 9.81}
+    rejects(["`m1` that is another symbol", "the script's own"], lambda: cartpole(kane(), parameters=assumed))
+    rejects(["F(t)", "inputs={F:"], lambda: cartpole(kane(), inputs={}))
+    rejects(["nothing of q1(t)", "robot.revolute"], lambda: cartpole(kane(), coordinates={}))
+    rejects(["`mass_of_cart`", "does not declare"], lambda: cartpole(kane(), parameters={m1: other}))
+    rejects(["takes a System, a KanesMethod or a LagrangesMethod"], lambda: cartpole(3))
+    robot, cart, pole = cartpole(kane())
+    rejects(["twice"], lambda: robot.mechanics(kane(), coordinates={q1: cart, q2: pole}))
+    rejects(["none of this robot's coordinates"], lambda: Robot("r").mechanics(kane(), coordinates={q1: 3}))
+
+
+def bare(coordinates=2):
+    robot = Robot("bare")
+    q = [robot.revolute(f"q{i}", limit=1, rate_limit=1) for i in range(coordinates)]
+    return robot, q
+
+
+def test_constraints_are_refused():
+    N = ReferenceFrame("N")
+    held = KanesMethod(
+        N, [q1], [u1], [q1.diff() - u1, q2.diff() - u2],
+        q_dependent=[q2], configuration_constraints=[q1 - sp.sin(q2)],
+        u_dependent=[u2], velocity_constraints=[u1 - sp.cos(q2) * u2],
+    )  # fmt: skip
+    rolling = LagrangesMethod(q1.diff() ** 2 + q2.diff() ** 2, [q1, q2], nonhol_coneqs=[q1.diff() - l1 * q2.diff()])
+    loop = joined()
+    loop.add_holonomic_constraints(q1 - l1 * sp.sin(q2))
+    for system in (held, rolling, loop):
+        robot, (first, second) = bare()
+        rejects(
+            ["constraint", "cut the loop"],
+            lambda r=robot, s=system, f=first, e=second: r.mechanics(s, coordinates={q1: f, q2: e}),
+        )
+
+
+def test_time_and_prescribed_motion_are_refused():
+    N, point = ReferenceFrame("N"), Point("P")
+    point.set_vel(N, q1.diff() * N.x)
+    for push, words in (
+        (F * sp.sin(TIME), ["depends on time"]),
+        (F + q3, ["q3(t)", "inputs={q3:"]),
+        (F + q3.diff(), ["Derivative(q3(t), t)"]),
+    ):
+        method = LagrangesMethod(m1 * q1.diff() ** 2 / 2, [q1], forcelist=[(point, push * N.x)], frame=N)
+        robot = Robot("r")
+        s = robot.prismatic("s", limit=1, rate_limit=1)
+        force = robot.input("force", 1, "N")
+        rejects(
+            words,
+            lambda r=robot, m=method, s=s, f=force: r.mechanics(
+                m, coordinates={q1: s}, parameters={m1: 1}, inputs={F: f}
+            ),
+        )
+
+
+def test_bodies_must_be_known():
+    method = KanesMethod(ReferenceFrame("N"), [q1], [u1], [q1.diff() - u1])
+    robot, (q,) = bare(1)
+    rejects(["no bodies", "kanes_equations(bodies, loads)"], lambda: robot.mechanics(method, coordinates={q1: q}))
+
+
+def test_quaternions_and_auxiliary_speeds_are_refused():
+    robot, (q,) = bare(1)
+    uaux = KanesMethod(ReferenceFrame("N"), [q1], [u1], [q1.diff() - u1], u_auxiliary=[u2])
+    rejects(["auxiliary speed u2(t)"], lambda: robot.mechanics(uaux, coordinates={q1: q}))
+
+
+def test_speeds_are_stated_where_they_are_needed_and_only_there():
+    robot, cart, pole = cartpole(kane())
+    speed = robot.speed("speed", limit=1, unit="rad/s")
+    rejects(["`speed` is no speed of the robot", "remove the line"], lambda: finished(robot))
+    rejects(
+        ["names u1(t)", "the system's are none", "takes that one's"],
+        lambda: cartpole_with_speed(),
+    )
+    assert speed in robot.symbols.values()
+    assert cart in robot.symbols.values()
+    assert pole in robot.symbols.values()
+    robot, angles = bare(2)
+    rejects(
+        ["speeds={...} says nothing of u2(t)", "robot.speed"],
+        lambda: robot.mechanics(absolute(), coordinates={q1: angles[0], q2: angles[1]}),
+    )
+
+
+def cartpole_with_speed():
+    robot = Robot("r")
+    pair = [robot.revolute(name, limit=1, rate_limit=1) for name in ("a", "b")]
+    robot.mechanics(
+        kane(), coordinates=dict(zip((q1, q2), pair, strict=True)), speeds={u1: robot.speed("s", limit=1, unit="1")}
+    )
+
+
+def test_limits_of_rates_are_stated_where_rates_are_states():
+    robot = Robot("r")
+    robot.prismatic("s", limit=1)
+    robot.input("force", 1, "N")
+    rejects(["`s` needs rate_limit", "m/s"], lambda: finished(robot))
+
+
+def test_no_body_is_added_where_speeds_are_no_rates():
+    robot = Robot("gyro")
+    angles = [robot.revolute(name, limit=1.2) for name in ("roll", "pitch", "yaw")]
+    speeds = [robot.speed(f"omega_{axis}", limit=10, unit="rad/s") for axis in "xyz"]
+    stated = {
+        "coordinates": dict(zip((q1, q2, q3), angles, strict=True)),
+        "speeds": dict(zip((u1, u2, u3), speeds, strict=True)),
+        "parameters": dict.fromkeys((m1, l1, A, B, C, g, c), 1.0),
+    }
+    robot.mechanics(top(), **stated, inputs={T: robot.input("torque", 2, "N m")})
+    robot.damp(angles[0], 0.2)
+    robot.spring(angles[1], 3.0)
+    finished(robot)
+    proven(robot)  # forces may be added
+    robot.rotor(angles[0], 0.1)
+    rejects(["a body is added", "`omega_x`", "the system's own bodies"], lambda: equations_of_motion(robot))
+    assert robot.system.own

@@ -1,0 +1,277 @@
+"""What a model file may write, and the error for each thing it may not: the symbol and the fix are named."""
+
+import keyword
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sympy import Abs, Function, I, Max, Min, Symbol, cos, log, pi, sign, sin, symbols
+
+from modelgen import ModelError, Robot
+from modelgen.derivation.lagrange import metadata
+from modelgen.statement.declared import Coordinate
+from tests.modelgen.support.declared import TASK, cart, rejects
+
+
+def test_error_names_the_users_line():
+    robot = Robot("cart")
+    with pytest.raises(ModelError) as caught:
+        robot.revolute("angle", rate_limit=1)
+    assert caught.value.place.line == caught.traceback[0].lineno + 1
+
+
+class TestNames:
+    @pytest.mark.parametrize("name", ["2nd", "pole mass", "pole-mass", "", "_x", "größe", "a.b"])
+    def test_no_identifier(self, name):
+        rejects(f"`{name}` cannot name", "letters, digits", action=lambda: Robot("r").input(name, 1, "N"))
+
+    def test_the_name_suggested_is_a_valid_one(self):
+        rejects("Write `pole_mass`", action=lambda: Robot("r").parameter("pole-mass", 1, "kg", fixed=True))
+
+    def test_keyword(self):
+        rejects("`lambda`", "keyword", "lambda_value", action=lambda: Robot("r").input("lambda", 1, "N"))
+
+    def test_no_string(self):
+        rejects("write a string", action=lambda: Robot("r").input(3, 1, "N"))
+        rejects("write a string", action=lambda: Robot("r").revolute(3, limit=1, rate_limit=1))
+        rejects("unit of `m`", "quotes", action=lambda: Robot("r").parameter("m", 1, (0, 2)))
+
+    def test_duplicate(self):
+        robot, *_ = cart()
+        rejects("`mass` is used twice", "another name", action=lambda: robot.input("mass", 1, "N"))
+
+    def test_name_of_a_rate_is_taken(self):
+        robot, *_ = cart()
+        rejects("`s_rate`", "twice", action=lambda: robot.parameter("s_rate", 1, "m", fixed=True))
+
+    @given(st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True))
+    def test_every_identifier_that_is_no_keyword_is_a_name(self, name):
+        robot = Robot("r")
+        if keyword.iskeyword(name):
+            with pytest.raises(ModelError, match="keyword"):
+                robot.parameter(name, 1, "kg", fixed=True)
+        else:
+            assert robot.parameter(name, 1, "kg", fixed=True).name == name
+
+    @given(st.text(max_size=8))
+    def test_any_text_is_taken_or_refused_with_a_message(self, name):
+        if name.isidentifier() and name.isascii() and name[0] != "_" and not keyword.iskeyword(name):
+            Robot("r").input(name, 1, "N")
+        else:
+            with pytest.raises(ModelError, match="cannot name the input"):
+                Robot("r").input(name, 1, "N")
+
+
+class TestNumbers:
+    @given(st.floats(allow_nan=True, allow_infinity=True))
+    def test_limits_are_finite_and_positive(self, limit):
+        robot = Robot("r")
+        if 0 < limit <= 1e6:
+            robot.prismatic("s", limit=limit, rate_limit=1)
+            assert robot.joints[0].limit == limit
+        else:
+            with pytest.raises(ModelError, match=r"limit of `s` is .*; write "):
+                robot.prismatic("s", limit=limit, rate_limit=1)
+
+    @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
+    def test_bounds_hold_the_value(self, value, lower, upper):
+        robot = Robot("r")
+        if lower <= value <= upper and lower < upper:
+            robot.parameter("p", value, "1", bounds=(lower, upper))
+        else:
+            with pytest.raises(ModelError, match="`p`"):
+                robot.parameter("p", value, "1", bounds=(lower, upper))
+
+    def test_sympy_constants_are_numbers(self):
+        robot = Robot("r")
+        robot.revolute("q", limit=pi / 2, rate_limit=1)
+        assert robot.joints[0].limit == math.pi / 2
+
+    @pytest.mark.parametrize("limit", [0, -1, math.nan, math.inf, "3", None, True, Symbol("k")])
+    def test_limit_of_an_input(self, limit):
+        rejects("limit of `u`", "write a", action=lambda: Robot("r").input("u", limit, "N"))
+
+    def test_value_outside_bounds(self):
+        rejects(
+            "`m` is 3",
+            "outside its bounds (0, 2)",
+            action=lambda: Robot("r").parameter("m", 3, "kg", bounds=(0, 2)),
+        )
+
+    def test_bounds_reversed(self):
+        rejects("write bounds=(1, 2)", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=(2, 1)))
+
+    def test_bounds_that_are_no_pair(self):
+        rejects("bounds=(lower, upper)", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=3))
+
+    def test_bounds_missing(self):
+        rejects("`m` has no bounds", "fixed=True", action=lambda: Robot("r").parameter("m", 1, "kg"))
+
+    def test_bounds_without_room(self):
+        rejects("leave no room", "`m`", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=(1, 1)))
+
+    def test_bounds_and_tolerance(self):
+        rejects("both", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=(0, 2), tolerance=0.5))
+
+    def test_tolerance_is_a_fraction_of_the_value(self):
+        robot = Robot("r")
+        robot.parameter("m", -2.0, "kg", tolerance=0.25)
+        assert robot.constants[0].bounds == (-2.5, -1.5)
+
+
+class TestCoordinates:
+    def test_rate_is_a_symbol(self):
+        _, s, *_ = cart()
+        assert s.rate == Symbol("s_rate", real=True)
+
+    def test_two_robots_share_no_state(self):
+        first, second = Robot("a"), Robot("b")
+        one, two = (robot.revolute("q", limit=1, rate_limit=2) for robot in (first, second))
+        assert one == two
+        assert isinstance(one, Coordinate)
+        assert len(first.joints) == len(second.joints) == 1
+
+    def test_an_angle_has_a_limit_or_is_continuous(self):
+        for options in ({}, {"limit": 1, "continuous": True}):
+            rejects(
+                "`q`",
+                "continuous=True",
+                "limit=",
+                action=lambda options=options: Robot("r").revolute("q", rate_limit=1, **options),
+            )
+
+    def test_continuous_has_limit_pi(self):
+        robot = Robot("r")
+        robot.revolute("q", continuous=True, rate_limit=1)
+        assert robot.joints[0].limit == math.pi
+
+
+class TestExpressions:
+    def test_undeclared_symbol_with_suggestion(self):
+        robot, s, *_ = cart()
+        rejects(
+            "symbol `maas`",
+            "Did you mean `mass`",
+            'robot.parameter("maas"',
+            action=lambda: robot.point_mass(Symbol("maas"), (s, 0)),
+        )
+
+    def test_own_symbol_of_a_declared_name(self):
+        robot, s, *_ = cart()
+        rejects("`mass`", "same name", "returned", action=lambda: robot.point_mass(Symbol("mass"), (s, 0)))
+
+    def test_rate_in_a_potential(self):
+        robot, s, mass, _ = cart()
+        rejects(
+            "potential energy contains `s_rate`",
+            "robot.apply",
+            action=lambda: robot.potential_energy(mass * s.rate),
+        )
+
+    def test_input_in_an_energy(self):
+        robot, s, _, force = cart()
+        rejects(
+            "kinetic energy contains `force`",
+            "robot.apply",
+            action=lambda: robot.kinetic_energy(force * s.rate**2),
+        )
+
+    def test_input_in_the_cost(self):
+        robot, s, _, force = cart()
+        rejects(
+            "state cost contains `force`",
+            "action_cost",
+            action=lambda: robot.task(**{**TASK, "state_cost": s**2 + force**2}),
+        )
+
+    @pytest.mark.parametrize("value", ["s", None, True, [1], {}, object()])
+    def test_no_expression(self, value):
+        robot, *_ = cart()
+        rejects("potential energy is", "SymPy expression", action=lambda: robot.potential_energy(value))
+
+    def test_function_of_time(self):
+        robot, *_ = cart()
+        rejects(
+            "function q(t)",
+            "robot.revolute",
+            action=lambda: robot.kinetic_energy(Function("q")(symbols("t")) ** 2),
+        )
+
+    def test_not_finite(self):
+        robot, s, mass, _ = cart()
+        rejects("not finite", action=lambda: robot.potential_energy(mass * s / (s - s)))
+
+    def test_complex(self):
+        robot, s, *_ = cart()
+        rejects("complex", action=lambda: robot.potential_energy(I * s))
+
+    def test_force_along_nothing(self):
+        robot, _, mass, force = cart()
+        rejects("no coordinate", "coordinate first", action=lambda: robot.apply(mass, force))
+
+    @pytest.mark.parametrize("position", [3, (1,), (1, 2, 3, 4), "xy"])
+    def test_position_is_a_pair_or_triple(self, position):
+        robot, _, mass, _ = cart()
+        rejects("height last", action=lambda: robot.point_mass(mass, position))
+
+    def test_gravity_after_a_body(self):
+        robot, s, mass, _ = cart()
+        robot.point_mass(mass, (s, 0))
+        rejects("gravity", "above", action=lambda: robot.gravity(1.62))
+
+    def test_gravity_points_down_and_depends_on_no_coordinate(self):
+        robot, s, *_ = cart()
+        rejects("-9.81", "never negative", action=lambda: robot.gravity(-9.81))
+        rejects("contains `s`", action=lambda: robot.gravity(9.81 * s))
+
+    def test_gravity_that_nothing_weighs_by(self):
+        robot, s, mass, force = cart()
+        robot.gravity(1.62)
+        robot.kinetic_energy(mass * s.rate**2 / 2)
+        robot.apply(s, force)
+        rejects("only robot.point_mass", "potential_energy", action=lambda: robot.task(**{**TASK, "state_cost": s**2}))
+
+    @pytest.mark.parametrize("kink", [Abs, sign, lambda y: Max(0, y), lambda y: Min(0, y)])
+    def test_kinks_are_refused_where_forces_are_derivatives(self, kink):
+        robot, s, mass, force = cart()
+        word = "which has a kink"
+        rejects("potential energy", word, action=lambda: robot.potential_energy(mass * kink(s)))
+        rejects("position", word, action=lambda: robot.point_mass(mass, (kink(s), 0)))
+        rejects("displacement", word, action=lambda: robot.spring(kink(s), 1))
+        robot.apply(s, force * kink(s) * 2.0)  # a force itself may have one
+
+    def test_a_fixed_value_that_makes_a_term_infinite_or_complex(self):
+        robot, s, _, force = cart()
+        none = robot.parameter("none", 0, "1", fixed=True)
+        minus = robot.parameter("minus", -1, "1", fixed=True)
+        rejects("not finite", action=lambda: robot.apply(s, force * s / none))
+        rejects("complex", action=lambda: robot.apply(s, force * log(minus)))
+
+    def test_an_angle_in_degrees_is_refused(self):
+        rejects("180 degrees are pi", action=lambda: Robot("r").revolute("q", limit=180, rate_limit=1))
+        rejects("at most", action=lambda: Robot("r").prismatic("s", limit=1, rate_limit=1e308))
+
+    def test_assignment(self):
+        robot, s, mass, _ = cart()
+
+        def assign():
+            robot.kinetic_energy = mass * s.rate**2 / 2
+
+        rejects("robot.kinetic_energy(...)", action=assign)
+
+
+def test_fixed_parameters_are_no_part_of_theta():
+    robot, s, mass, force = cart()
+    half = robot.parameter("half", 0.5, "1", fixed=True)
+    robot.kinetic_energy(half * mass * s.rate**2)
+    robot.apply(s, force)
+    robot.task(**{**TASK, "state_cost": s**2})
+    assert [parameter.name for parameter in metadata(robot).parameters] == ["mass"]
+
+
+def test_symbols_with_names_of_functions():
+    robot = Robot("odd")
+    q = robot.revolute("sin", limit=1, rate_limit=1)
+    robot.point_mass(robot.parameter("exp", 1, "kg", tolerance=0.1), (sin(q), cos(q)))
+    assert set(robot.symbols) == {"sin", "sin_rate", "exp"}

@@ -1,0 +1,82 @@
+"""What a task may be: its defaults, and the error for each mistake."""
+
+import pytest
+
+from modelgen import LogCos, ModelError, Quadratic, Robot, Tanh
+from modelgen.derivation.lagrange import metadata
+from tests.modelgen.support.declared import TASK, cart, rejects
+
+
+class TestTask:
+    def changed(self, **changes):
+        robot, s, _, force = cart()
+        robot.apply(s, force)
+        robot.task(**{**TASK, "state_cost": s**2, **changes})
+        return robot
+
+    def test_defaults(self):
+        task = metadata(self.changed()).task
+        assert (task.target, task.start_mean, task.start_deviation) == ((0, 0), (0, 0), (0, 0))
+
+    def test_a_state_that_is_not_named_starts_at_its_target(self):
+        task = metadata(self.changed(target={"s": 0.5}, start={"s_rate": (0.1, 0.2)})).task
+        assert (task.start_mean, task.start_deviation) == ((0.5, 0.1), (0, 0.2))
+
+    @pytest.mark.parametrize(
+        ("control", "simulation"), [(125, 500), (500, 500), (1000, 1000), (60, 480), (333, 666), (50, 500)]
+    )
+    def test_default_simulation_rate_is_the_multiple_nearest_500(self, control, simulation):
+        assert metadata(self.changed(control_rate=control)).task.simulation_rate == simulation
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"start": {"x": (0, 1)}}, ("`x`", "no state", "s, s_rate")),
+            ({"start": {"s_rte": (0, 1)}}, ("Did you mean `s_rate`",)),
+            ({"start": {"s": 1}}, ("s=(mean, standard_deviation)",)),
+            ({"start": {"s": (0, -1)}}, ("standard deviation of `s` is -1", ">= 0")),
+            ({"start": {"s": (2, 0)}}, ("start mean of `s` is 2", "limit of 1")),
+            ({"start": 3}, ("start=dict(s=",)),
+            ({"target": {"speed": 1}}, ("target names `speed`",)),
+            ({"target": {"s": 1.5}}, ("target of `s` is 1.5", "limit of 1")),
+            ({"horizon": 0}, ("horizon is 0", "above zero")),
+            ({"horizon": 0.001}, ("horizon", "control step")),
+            ({"weight_at_horizon": 1}, ("weight_at_horizon is 1", "between 0 and 1")),
+            ({"weight_at_horizon": -0.5}, ("weight_at_horizon",)),
+            ({"control_rate": -1}, ("control_rate is -1",)),
+            ({"control_rate": 12.5}, ("control_rate is 12.5", "whole number")),
+            ({"simulation_rate": 300}, ("simulation_rate=250", "multiple")),
+            ({"action_cost": 0.5}, ("action_cost is 0.5", "LogCos(weight)")),
+            ({"action_cost": LogCos([1, 2])}, ("2 weights", "1 inputs", "LogCos([...])")),
+            ({"action_cost": Quadratic(0)}, ("weight of Quadratic is 0",)),
+            ({"action_cost": Tanh("a")}, ("weight of Tanh is 'a'",)),
+        ],
+    )
+    def test_mistakes(self, changes, words):
+        rejects(*words, action=lambda: self.changed(**changes))
+
+    def test_missing(self):
+        robot, *_ = cart()
+        with pytest.raises(ModelError, match=r"`cart` has no task.*robot\.task\("):
+            metadata(robot)
+
+    def test_twice(self):
+        robot = self.changed()
+        rejects("twice", "first at", action=lambda: robot.task(**TASK))
+
+    def test_declaration_after_the_task(self):
+        robot = self.changed()
+        rejects("`late`", "end of the file", action=lambda: robot.input("late", 1, "N"))
+
+    def test_before_any_coordinate_or_input(self):
+        robot = Robot("empty")
+        rejects("no coordinate", "robot.revolute", action=lambda: robot.task(**TASK))
+        robot.revolute("q", limit=1, rate_limit=1)
+        rejects("no input", "robot.input", action=lambda: robot.task(**TASK))
+
+    def test_one_weight_serves_all_inputs(self):
+        robot, s, _, force = cart()
+        second = robot.input("second", 1, "N")
+        robot.apply(s, force + second)
+        robot.task(**{**TASK, "state_cost": s**2})
+        assert metadata(robot).task.action_cost.weights == (1.0, 1.0)

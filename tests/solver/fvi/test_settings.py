@@ -1,0 +1,184 @@
+"""Settings: presets, ranges, kinds, and the way through the command line and back."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import tyro
+from hypothesis import given
+from hypothesis import strategies as st
+
+import modelgen
+from modelgen.loader import CompiledRobot
+from solver.commands.train import Train
+from solver.errors import SolverError
+from solver.fvi.presets import PRESETS, make_settings
+from solver.fvi.settings import Settings
+from solver.game.game import NO_ADVERSARY, Radii
+
+NAMES = [f.name for f in dataclasses.fields(Settings)]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "double_pendulum"])
+def test_presets_are_valid_for_every_robot(preset: str, name: str) -> None:
+    robot = modelgen.load(name, dtype="float32", parallel=False)
+    settings = make_settings(preset, robot, seed=4)
+    assert settings.seed == 4
+    assert settings.algorithm == "rfvi"
+    assert min(dataclasses.astuple(settings.radii(settings.iterations - 1))) > 0.0
+
+
+def test_paper_preset_has_the_authors_numbers() -> None:
+    pendulum = make_settings("paper", modelgen.load("pendulum", parallel=False))
+    cartpole = make_settings("paper", modelgen.load("cartpole", parallel=False))
+    columns = [
+        (s.trace_decay, s.layers, s.width, s.members, s.iterations, s.epochs, s.states, s.minibatch, s.learning_rate)
+        for s in (pendulum, cartpole)
+    ]
+    assert columns == [
+        (0.85, 3, 96, 4, 150, 20, 51200, 256, 3e-5),
+        (0.90, 4, 64, 4, 250, 20, 51200, 512, 1e-4),
+    ]
+    for settings in (pendulum, cartpole):
+        assert (settings.amsgrad, settings.keep_optimiser, settings.weight_decay) == (True, False, 1e-6)
+        assert settings.radii(0) == Radii(0.025, 0.1, 0.025, 0.15)
+        assert (settings.loss_power, settings.holds, settings.final_learning_rate) == (
+            1.0,
+            (1,),
+            settings.learning_rate,
+        )
+
+
+def test_unknown_names_get_a_suggestion() -> None:
+    robot = modelgen.load("pendulum", parallel=False)
+    with pytest.raises(SolverError, match=r"unknown preset 'papr'.*`paper`"):
+        make_settings("papr", robot)
+    with pytest.raises(SolverError, match=r"unknown setting 'learnin_rate'.*`learning_rate`"):
+        make_settings("fast", robot, learnin_rate=1.0)
+
+
+def test_cfvi_has_no_adversary_whatever_the_radii() -> None:
+    assert Settings(algorithm="cfvi", alpha_action=3.0).radii(0) == NO_ADVERSARY
+
+
+def test_the_adversary_grows_between_the_shares_of_its_ramp() -> None:
+    settings = Settings(iterations=10, adversary_ramp=(0.2, 0.6), alpha_action=2.0)
+    shares = [settings.adversary_share(k) for k in range(10)]
+    assert shares == pytest.approx([0, 0, 0, 0.25, 0.5, 0.75, 1, 1, 1, 1])
+    assert [settings.radii(k).action for k in (0, 4, 9)] == pytest.approx([0.0, 1.0, 2.0])
+    assert settings.radii(2) == NO_ADVERSARY
+    assert Settings(adversary_ramp=(0.0, 0.0)).adversary_share(0) == 1.0
+    assert Settings(iterations=10, adversary_ramp=(0.5, 0.5)).adversary_share(4) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("adversary_ramp", (0.6, 0.2)),
+        ("adversary_ramp", (0.6,)),
+        ("adversary_ramp", (0.0, 1.5)),
+        ("adversary_ramp", (0.0, math.nan)),
+        ("adversary_ramp", ("a", "b")),
+        ("adversary_ramp", 0.3),
+        ("iterations", 0),
+        ("width", 0),
+        ("seed", -1),
+        ("learning_rate", 0.0),
+        ("learning_rate", math.nan),
+        ("final_learning_rate", math.inf),
+        ("trace_decay", 1.0),
+        ("trace_floor", 0.0),
+        ("alpha_parameters", 1.0),
+        ("alpha_state", -0.1),
+        ("holds", ()),
+        ("holds", (2, 0)),
+        ("holds", (1.5,)),
+        ("algorithm", "rvfi"),
+        ("modulation", "none"),
+        ("device", "gpu"),
+        ("width", 64.0),
+        ("width", "64"),
+        ("amsgrad", 1),
+    ],
+)
+def test_values_out_of_range_are_named(name: str, value: Any) -> None:
+    with pytest.raises(SolverError, match=rf"setting {name} is "):
+        Settings(**{name: value})
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers()).map(tuple)
+
+
+@given(st.sampled_from(NAMES), VALUES)
+def test_any_value_gives_settings_or_a_solver_error(name: str, value: object) -> None:
+    try:
+        settings = Settings(**{name: value})  # type: ignore[arg-type]
+    except SolverError:
+        return
+    assert getattr(settings, name) == value
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "algorithm": st.sampled_from(["rfvi", "cfvi"]),
+            "seed": st.integers(0, 2**32 - 1),
+            "width": st.integers(1, 512),
+            "learning_rate": st.floats(1e-6, 1.0),
+            "trace_decay": st.floats(0.0, 0.99),
+            "holds": st.lists(st.integers(1, 8), min_size=1, max_size=4).map(tuple),
+            "modulation": st.sampled_from(["wiener", "stationary"]),
+            "alpha_parameters": st.floats(0.0, 0.9),
+        },
+    )
+)
+def test_settings_survive_the_command_line(changes: dict[str, Any]) -> None:
+    words = []
+    for name, value in changes.items():
+        words += ["--" + name.replace("_", "-"), *map(str, value if isinstance(value, tuple) else [value])]
+    assert tyro.cli(Train, args=["pendulum", *words]).settings == Settings(**changes)
+
+
+def test_holds_take_equal_shares_of_the_iterations() -> None:
+    settings = Settings(iterations=10, holds=(4, 2))
+    assert [settings.trace(k).periods for k in range(10)] == [4] * 5 + [2] * 5
+    short = Settings(iterations=1, holds=(4, 2, 1))
+    assert short.trace(0).periods == 4
+
+
+def test_an_input_without_effect_at_the_target_limits_no_hold(load: Callable[[str], CompiledRobot]) -> None:
+    """A force through a hinge, for example: B is zero at the target, and not elsewhere."""
+    robot = load("pendulum")
+    idle = copy.copy(robot)
+    idle.affine_dynamics = lambda *_: (torch.zeros(1, 2), torch.zeros(1, 2, 1))  # type: ignore[method-assign]
+    assert make_settings("fast", idle) == make_settings("fast", robot)
+
+
+def test_fast_follows_the_size_and_the_time_scale() -> None:
+    """The pendulum turns in 0.79 s, the Furuta pendulum in 0.16 s."""
+    made = {
+        name: make_settings("fast", modelgen.load(name, dtype="float32", parallel=False))
+        for name in ("pendulum", "furuta", "double_pendulum", "reaction_wheel")
+    }
+    assert {name: s.holds[0] for name, s in made.items()} == {
+        "pendulum": 4,
+        "furuta": 1,
+        "double_pendulum": 1,  # its torques against each other change the elbow's rate by 12 % of its limit in 8 ms
+        "reaction_wheel": 2,
+    }
+    seconds = {name: 0.008 / (1.0 - s.trace_decay) for name, s in made.items()}
+    assert seconds["pendulum"] == pytest.approx(0.68 * 2.0 * math.pi / 8.0)
+    assert seconds["furuta"] == pytest.approx(0.4 * 2.0 * math.pi / 40.0)
+    assert seconds["double_pendulum"] == pytest.approx(8 * 0.008)
+    assert seconds["reaction_wheel"] == pytest.approx(0.128)  # by its pendulum: its wheel turns in 0.016 s
+    assert {name for name, s in made.items() if s.on_policy_share > 0.0} == made.keys() - {"pendulum"}
+    assert {name for name, s in made.items() if s.target_share > 0.0} == {"double_pendulum"}
+    assert {name for name, s in made.items() if s.limit_cost > 0.0} == {"double_pendulum"}

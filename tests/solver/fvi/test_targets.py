@@ -1,0 +1,142 @@
+"""n-step targets against a recursion that simulates every R_n anew, and their independence of the threads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from modelgen.loader import CompiledRobot
+from solver.fvi.targets import Trace, chunk_targets, value_targets
+from solver.game.game import NO_ADVERSARY, Game, Modulation, Radii
+from solver.value.network import Ensemble, FrozenValue
+
+Load = Callable[[str], CompiledRobot]
+RADII = Radii(0.05, 0.3, 0.05, 0.15)
+
+
+def make_value(game: Game) -> FrozenValue:
+    states = game.robot.metadata.states
+    generator = torch.Generator().manual_seed(0)
+    scale = [1.0 / s.limit for s in states]
+    return FrozenValue(Ensemble([s.continuous for s in states], [0.0] * len(states), scale, 2, 2, 8, generator))
+
+
+def start_states(game: Game, size: int) -> Tensor:
+    return game.sample_domain(size, torch.Generator().manual_seed(5))
+
+
+@pytest.mark.parametrize("trace", [Trace(0.85, 1e-4, 1), Trace(0.97, 1e-2, 4), Trace(0.5, 0.9, 1), Trace(0.0, 0.1, 2)])
+def test_weights_are_geometric_and_sum_to_one(trace: Trace) -> None:
+    weights = list(trace.weights())
+    assert len(weights) == trace.steps
+    assert sum(weights) == pytest.approx(1.0, abs=1e-12)
+    decay = trace.decay**trace.periods
+    for n, weight in enumerate(weights[:-1]):
+        assert weight == pytest.approx((1.0 - decay) * decay**n)
+    assert weights[-1] == pytest.approx(decay ** (len(weights) - 1))
+
+
+@pytest.mark.parametrize(("decay", "floor", "periods"), [(0.85, 1e-4, 1), (0.97, 1e-2, 1), (0.97, 1e-2, 4)])
+def test_the_target_ends_where_the_next_weight_is_below_the_floor(decay: float, floor: float, periods: int) -> None:
+    *_, last = Trace(decay, floor, periods).weights()
+    assert last * decay**periods <= floor < last
+
+
+def test_the_authors_steps() -> None:
+    """Their N, where (1 - lambda) lambda^N falls to 1e-4: 45 for the pendulum and 66 for the others."""
+    assert [Trace(decay, 1e-4 / (1.0 - decay), 1).steps for decay in (0.85, 0.9)] == [45, 66]
+
+
+def naive_targets(x: Tensor, value: FrozenValue, game: Game, trace: Trace, rho: float) -> np.ndarray:
+    """Each R_n from its own simulation, in float64 sums; stationary adversaries."""
+    decay, dt, total = trace.decay**trace.periods, game.control_step, np.zeros(len(x))
+    shape = (len(x), x.shape[1], len(game.input_limits))
+    for n in range(1, trace.steps + 1):
+        y, reward, time = x.clone(), np.zeros(len(x)), 0.0
+        for _ in range(n):
+            radius = Modulation(game.radii, "stationary", trace.periods * dt, shape, torch.Generator())
+            move = game.move(y, value(y)[1], radius)
+            u = move.u if move.xi_action is None else move.u + move.xi_action
+            for _ in range(trace.periods):
+                q = game.robot.state_cost(y)[0] + move.cost
+                reward -= math.exp(-rho * time) * dt * q.double().numpy()
+                y = game.hold(y, u, move.theta, move.xi_observation)
+                time += dt
+            if move.xi_state is not None:
+                y = game.confine(y + move.xi_state)
+        n_step = np.minimum(reward + math.exp(-rho * time) * value(y)[0].double().numpy(), 0.0)
+        weight = decay ** (n - 1) * (1.0 if n == trace.steps else 1.0 - decay)
+        total += weight * n_step
+    return total
+
+
+@pytest.mark.parametrize("radii", [NO_ADVERSARY, RADII], ids=["cfvi", "rfvi"])
+@pytest.mark.parametrize("name", ["pendulum", "double_pendulum"])
+def test_targets_equal_separate_simulations_of_every_n(load: Load, name: str, radii: Radii) -> None:
+    game = Game(load(name), radii)
+    value, trace, x = make_value(game), Trace(0.8, 0.1, 2), start_states(game, 9)
+    rho = -math.log(game.robot.metadata.task.weight_at_horizon) / game.robot.metadata.task.horizon
+    target = chunk_targets(x, value, game, trace, "stationary", 0)
+    np.testing.assert_allclose(target, naive_targets(x, value, game, trace, rho), rtol=2e-4, atol=1e-4)
+    assert trace.steps > 3
+
+
+class Constant:
+    """A value function that is the same everywhere."""
+
+    def __init__(self, level: float) -> None:
+        self.level = level
+
+    def workspace(self, size: int) -> None:
+        """None are needed."""
+
+    def __call__(self, x: Tensor, _space: None = None) -> tuple[Tensor, Tensor]:
+        """The level and a zero gradient."""
+        return torch.full((len(x),), self.level), torch.zeros_like(x)
+
+
+def test_every_n_step_return_is_clamped_at_zero(load: Load) -> None:
+    game = Game(load("pendulum"), NO_ADVERSARY)
+    x = torch.zeros(4, 2)
+    target = chunk_targets(x, Constant(5.0), game, Trace(0.8, 0.1, 1), "wiener", 0)  # type: ignore[arg-type]
+    assert torch.equal(target, torch.zeros(4))
+    below = chunk_targets(x, Constant(-5.0), game, Trace(0.0, 0.1, 1), "wiener", 0)  # type: ignore[arg-type]
+    np.testing.assert_allclose(below, -5.0 * 0.65 ** (0.008 / 5.0), rtol=1e-6)
+
+
+def test_targets_do_not_depend_on_the_number_of_threads(load: Load) -> None:
+    game = Game(load("furuta"), RADII)
+    value, trace, x = make_value(game), Trace(0.8, 0.1, 2), start_states(game, 203)
+    results = []
+    for threads in (1, 3):
+        with ThreadPoolExecutor(threads) as workers:
+            results.append(value_targets(x, value, game, trace, "wiener", 7, 20, workers))
+    assert torch.equal(*results)
+    assert results[0].shape == (203,)
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 50, 1000])
+def test_chunks_change_nothing_without_modulation(load: Load, chunk: int) -> None:
+    game = Game(load("double_pendulum"), RADII)
+    value, trace, x = make_value(game), Trace(0.5, 0.1, 1), start_states(game, 50)
+    with ThreadPoolExecutor(1) as workers:
+        whole = value_targets(x, value, game, trace, "stationary", 0, 50, workers)
+        parts = value_targets(x, value, game, trace, "stationary", 0, chunk, workers)
+    torch.testing.assert_close(parts, whole, rtol=1e-4, atol=1e-4)
+
+
+def test_chunks_draw_their_own_modulation(load: Load) -> None:
+    game = Game(load("pendulum"), RADII)
+    value, trace = make_value(game), Trace(0.5, 0.1, 1)
+    x = torch.tensor([[2.0, 1.0]]).repeat(40, 1)
+    with ThreadPoolExecutor(1) as workers:
+        target = value_targets(x, value, game, trace, "wiener", 0, 20, workers)
+        other = value_targets(x, value, game, trace, "wiener", 1000, 20, workers)
+    assert len(target.unique()) > 30
+    assert not torch.equal(target, other)

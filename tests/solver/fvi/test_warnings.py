@@ -1,0 +1,97 @@
+"""Warnings before a training: silent for the shipped robots, one for every mistake."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from modelgen.loader import CompiledRobot
+from solver.fvi.presets import make_settings
+from solver.fvi.warnings import forewarnings
+from solver.game.game import NO_ADVERSARY, Game
+
+Load = Callable[[str], CompiledRobot]
+
+
+class Changed:
+    """A robot with other metadata and a scaled input."""
+
+    def __init__(self, robot: CompiledRobot, limit: float | None = None, **task: Any) -> None:
+        self._robot = robot
+        changed = dataclasses.replace(robot.metadata.task, **task)
+        self.metadata = dataclasses.replace(robot.metadata, task=changed)
+        self.input_limits = robot.input_limits if limit is None else np.full_like(robot.input_limits, limit)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._robot, name)
+
+
+def warned(robot: Any, **changes: Any) -> list[str]:
+    return forewarnings(robot, make_settings("fast", robot, **changes))
+
+
+@pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "acrobot"])
+def test_shipped_robots_give_no_warning(load: Load, name: str) -> None:
+    assert warned(load(name)) == []
+
+
+def test_a_hold_that_throws_the_robot_across_the_target(load: Load) -> None:
+    """The double pendulum upright, its two largest torques against each other, for 16 ms."""
+    robot = load("double_pendulum")
+    assert not warned(robot)  # the preset holds for one period
+    (text,) = warned(robot, holds=(2,))
+    still = np.zeros((1, 4), np.float32)
+    change = robot.dynamics(still, np.array([[-4.0, 2.0]], np.float32))[0, 3] * 0.016 / robot.metadata.states[3].limit
+    assert f"changes elbow_rate by {100 * change:.0f} % of its limit within a value step (2 control periods)" in text
+    assert "Give --sampled 1, or give --holds 1 --trace-decay 0.88." in text
+    assert not warned(robot, holds=(2,), sampled=1.0)
+    assert warned(robot, holds=(1,), trace_decay=0.9) == []
+    (text,) = warned(Changed(load("furuta"), limit=20.0), holds=(1,), alpha_action=0.1)
+    assert "or raise the task's control_rate" in text
+
+
+def test_starts_beyond_a_limit(load: Load) -> None:
+    """One standard deviation at the limit: 31.7 % of a normal distribution."""
+    wide = Changed(load("cartpole"), start_deviation=(0.5, 0.2, 0.0, 0.0))
+    (text,) = warned(wide)
+    assert abs(float(text.split(" %")[0]) - 31.7) < 3.0
+    assert "of the starts lie beyond the limit of cart, 0.5 m" in text
+
+
+def test_target_beyond_the_rates(load: Load) -> None:
+    (text,) = warned(Changed(load("pendulum"), horizon=0.3))
+    assert "angle needs 0.39 s" in text
+
+
+def test_too_few_iterations_names_enough(load: Load) -> None:
+    (text,) = warned(load("pendulum"), iterations=6)
+    assert "6 iterations carry the reward back by about 3.2 s" in text
+    assert "--iterations 10" in text
+    assert warned(load("pendulum"), iterations=10) == []
+
+
+def test_weak_input_against_a_simulation(load: Load) -> None:
+    """The reach that the warning prints is where the full input just fails to bring the rod back."""
+    weak = Changed(load("pendulum"), limit=0.2)
+    (text,) = warned(weak, alpha_action=0.0)
+    reach = float(text.split("more than ")[1].split()[0])
+    game = Game(load("pendulum"), NO_ADVERSARY)
+    for share, returns in ((0.9, True), (1.1, False)):
+        angles, x = [], torch.tensor([[share * reach, 0.0]])
+        for _ in range(400):
+            x = game.hold(x, torch.tensor([[-0.2]]), None)
+            angles.append(float(x[0, 0]))
+        came_back = next(angle for angle in angles if abs(angle) > 0.3) < 0.0
+        assert came_back is returns
+
+
+def test_strong_adversary(load: Load) -> None:
+    (text,) = warned(load("pendulum"), alpha_action=2.0)
+    assert "the adversary is strong beside the input" in text
+    assert text.split("takes ")[1].startswith("82 %")
+    assert warned(load("pendulum"), alpha_action=2.0, algorithm="cfvi") == []

@@ -1,0 +1,330 @@
+"""The game's closed forms against brute force over the admissible sets, and its steps against NumPy loops."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from modelgen.loader import CompiledRobot
+from solver.game.game import NO_ADVERSARY, Game, Modulation, Move, Radii, direction
+
+Load = Callable[[str], CompiledRobot]
+ROBOTS = ("pendulum", "furuta", "double_pendulum")
+robots = pytest.mark.parametrize("name", ROBOTS)
+RADII = Radii(0.03, 0.2, 0.04, 0.15)
+PERIOD = 0.032
+
+
+def sampled(game: Game, size: int = 12) -> tuple[Tensor, Tensor]:
+    """States and costates of the usual size."""
+    generator = torch.Generator().manual_seed(3)
+    x = game.sample_domain(size, generator)
+    return x, torch.randn(size, x.shape[1], generator=generator) * 3.0 / game.state_limits
+
+
+def stationary(game: Game, size: int) -> Modulation:
+    shape = (size, len(game.state_limits), len(game.input_limits))
+    return Modulation(game.radii, "stationary", PERIOD, shape, torch.Generator())
+
+
+def played(game: Game) -> tuple[Tensor, Tensor, Move]:
+    x, costate = sampled(game)
+    return x, costate, game.move(x, costate, stationary(game, len(x)))
+
+
+def sphere(dimension: int, size: int = 4000) -> np.ndarray:
+    """Random unit vectors (size, dimension), the corners +-e_i among them."""
+    draw = np.random.default_rng(0).standard_normal((size, dimension))
+    return np.concatenate([draw / np.linalg.norm(draw, axis=1, keepdims=True), np.eye(dimension), -np.eye(dimension)])
+
+
+def hamiltonian(robot: CompiledRobot, x: np.ndarray, u: np.ndarray, costate: np.ndarray, theta: np.ndarray) -> float:
+    """costate . (a + B u) of one state, in float64."""
+    a, control_matrix = robot.affine_dynamics(x[None], theta)
+    return float(costate @ (a[0] + control_matrix[0] @ u))
+
+
+def slope(function: Callable[[np.ndarray], float], at: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Central differences with steps 1e-5 * size."""
+    steps = np.diag(1e-5 * size)
+    return np.array([(function(at + s) - function(at - s)) / (2.0 * s.sum()) for s in steps])
+
+
+@robots
+def test_policy_maximises_the_hamiltonian_over_a_grid_of_inputs(load: Load, load64: Load, name: str) -> None:
+    game, robot = Game(load(name), NO_ADVERSARY), load64(name)
+    x, costate = sampled(game, 6)
+    u, cost, _ = game.respond(x, costate)
+    torch.testing.assert_close(cost, game.action_cost.cost(u), rtol=1e-4, atol=1e-6)
+    axes = [torch.linspace(-limit, limit, 301) for limit in game.input_limits.tolist()]
+    grid = torch.cartesian_prod(*axes).reshape(-1, len(axes))
+    grid_cost = game.action_cost.cost(grid).double().numpy()
+    for i in range(len(x)):
+        a, control_matrix = robot.affine_dynamics(x[i : i + 1].double().numpy())
+        p = costate[i].double().numpy()
+        objective = p @ a[0] + grid.double().numpy() @ (control_matrix[0].T @ p) - grid_cost
+        reached = p @ (a[0] + control_matrix[0] @ u[i].double().numpy()) - float(cost[i])
+        scale = np.abs(objective).max()
+        assert reached >= objective.max() - 1e-5 * scale
+        best = grid[int(objective.argmax())]
+        assert bool(((u[i] - best).abs() <= 2.0 * game.input_limits / 150.0).all())
+
+
+@robots
+def test_state_and_action_adversaries_are_the_worst_on_their_spheres(load: Load, load64: Load, name: str) -> None:
+    game, robot = Game(load(name), RADII), load64(name)
+    x, costate, move = played(game)
+    assert move.xi_state is not None
+    assert move.xi_action is not None
+    for i in range(len(x)):
+        p = costate[i].double().numpy()
+        worst = float(p @ move.xi_state[i].double().numpy())
+        assert np.linalg.norm(move.xi_state[i]) == pytest.approx(RADII.state * PERIOD, rel=1e-5)
+        assert (RADII.state * PERIOD * sphere(len(p)) @ p).min() >= worst - 1e-6 * abs(worst)
+        u, xi = move.u[i].double().numpy(), move.xi_action[i].double().numpy()
+        assert np.linalg.norm(xi) == pytest.approx(RADII.action, rel=1e-5)
+        _, control_matrix = robot.affine_dynamics(x[i : i + 1].double().numpy())
+        gain = sphere(len(u)) @ (control_matrix[0].T @ p)
+        worst = float(xi @ control_matrix[0].T @ p)
+        assert RADII.action * gain.min() >= worst - 1e-4 * abs(worst)
+
+
+@robots
+def test_observation_adversary_is_the_worst_of_the_linearised_hamiltonian(load: Load, load64: Load, name: str) -> None:
+    game, robot = Game(load(name), RADII), load64(name)
+    x, costate, move = played(game)
+    assert move.xi_observation is not None
+    theta = np.asarray(robot.nominal_parameters)
+    for i in range(len(x)):
+        xi, u, p = (t[i].double().numpy() for t in (move.xi_observation, move.u, costate))
+        gradient = slope(lambda y, u=u, p=p: hamiltonian(robot, y, u, p, theta), x[i].double().numpy(), np.ones(len(p)))
+        assert np.linalg.norm(xi) == pytest.approx(RADII.observation, rel=1e-5)
+        worst = float(xi @ gradient)
+        assert RADII.observation * (sphere(len(p)) @ gradient).min() >= worst - 1e-3 * abs(worst)
+        assert worst < 0.0
+
+
+@robots
+def test_model_adversary_is_the_worst_corner_of_the_box(load: Load, load64: Load, name: str) -> None:
+    game, robot = Game(load(name), RADII), load64(name)
+    x, costate, move = played(game)
+    assert move.theta is not None
+    nominal = np.asarray(robot.nominal_parameters)
+    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=len(nominal)))) * RADII.parameters * nominal
+    for i in range(len(x)):
+        y, u, p = (t[i].double().numpy() for t in (x, move.u, costate))
+
+        def of_theta(theta: np.ndarray, y: np.ndarray = y, u: np.ndarray = u, p: np.ndarray = p) -> float:
+            return hamiltonian(robot, y, u, p, theta)
+
+        gradient = slope(of_theta, nominal, nominal)
+        shift = move.theta[i].double().numpy() - nominal
+        worst = float(shift @ gradient)
+        assert (corners @ gradient).min() >= worst - 1e-3 * abs(worst)
+        np.testing.assert_allclose(np.abs(shift), RADII.parameters * nominal, rtol=1e-4)
+        assert of_theta(nominal + 0.01 * shift) <= of_theta(nominal)
+
+
+def test_model_adversary_stays_within_the_parameter_bounds(load: Load) -> None:
+    robot = load("pendulum")
+    game = Game(robot, Radii(0.0, 0.0, 0.0, 0.9))  # +-90 %, bounds 0.5 ... 2 at nominal 1
+    _, _, move = played(game)
+    assert move.theta is not None
+    assert float(move.theta.min()) == pytest.approx(0.5)
+    assert float(move.theta.max()) == pytest.approx(1.9)
+
+
+def test_the_sign_of_a_parameter_changes_nothing(load: Load) -> None:
+    """The pendulum written in minus its parameters has the same worst case."""
+    robot = load("pendulum")
+
+    def gradient(*arguments: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        dx, du, dtheta = robot.hamiltonian_gradient(*arguments)
+        return dx, du, -dtheta
+
+    mirrored = SimpleNamespace(
+        metadata=robot.metadata,
+        state_limits=robot.state_limits,
+        input_limits=robot.input_limits,
+        nominal_parameters=-np.asarray(robot.nominal_parameters),
+        parameter_bounds=-np.asarray(robot.parameter_bounds)[:, ::-1],
+        affine_dynamics=robot.affine_dynamics,
+        hamiltonian_gradient=gradient,
+    )
+    theta, same = (played(Game(each, RADII))[2].theta for each in (robot, mirrored))  # type: ignore[arg-type]
+    assert theta is not None
+    assert same is not None
+    torch.testing.assert_close(same, -theta)
+    assert not torch.equal(theta, Game(robot, RADII).theta.expand_as(theta))
+
+
+@robots
+def test_zero_radii_leave_the_nominal_game(load: Load, name: str) -> None:
+    game = Game(load(name), NO_ADVERSARY)
+    x, _, move = played(game)
+    assert (move.xi_state, move.xi_action, move.xi_observation, move.theta) == (None,) * 4
+    x_next, _ = game.advance(x, move, 1)
+    torch.testing.assert_close(x_next, game.hold(x, move.u, game.theta))
+
+
+@pytest.mark.parametrize("only", ["state", "action", "observation", "parameters"])
+def test_each_adversary_can_play_alone(load: Load, only: str) -> None:
+    radii = Radii(**{**dict.fromkeys(("state", "action", "observation", "parameters"), 0.0), only: 0.1})
+    _, _, move = played(Game(load("double_pendulum"), radii))
+    moves = {
+        "state": move.xi_state,
+        "action": move.xi_action,
+        "observation": move.xi_observation,
+        "parameters": move.theta,
+    }
+    assert [name for name, xi in moves.items() if xi is not None] == [only]
+
+
+def test_adversaries_rest_where_the_gradient_is_zero(load: Load) -> None:
+    game = Game(load("furuta"), RADII)
+    x, costate = sampled(game, 5)
+    move = game.move(x, torch.zeros_like(costate), stationary(game, 5))
+    for xi in (move.xi_state, move.xi_action, move.xi_observation):
+        assert xi is not None
+        assert torch.equal(xi, torch.zeros_like(xi))
+    assert move.theta is not None
+    torch.testing.assert_close(move.theta, game.theta.expand(5, -1))
+    assert torch.equal(direction(torch.zeros(1, 3)), torch.zeros(1, 3))
+
+
+def test_wiener_radii_have_the_variance_of_a_random_walk() -> None:
+    """E[radius^2] is d (alpha/1.96)^2 t for action and observation, d (alpha/1.96)^2 h at each step for the state."""
+    n, m, h, size = 4, 2, 0.032, 40000
+    radius = Modulation(RADII, "wiener", h, (size, n, m), torch.Generator().manual_seed(0))
+    for step in range(1, 6):
+        expected = {
+            "state": n * (RADII.state / 1.96) ** 2 * h,
+            "action": m * (RADII.action / 1.96) ** 2 * h * step,
+            "observation": n * (RADII.observation / 1.96) ** 2 * h * step,
+        }
+        for name, variance in expected.items():
+            r = radius(name)
+            assert isinstance(r, Tensor)
+            assert r.shape == (size, 1)
+            assert float((r**2).mean()) == pytest.approx(variance, rel=0.04)
+
+
+def test_wiener_radii_of_one_sample_are_correlated_in_time_except_the_states() -> None:
+    radius = Modulation(RADII, "wiener", 0.1, (20000, 4, 2), torch.Generator().manual_seed(0))
+
+    def correlation(name: str) -> float:
+        walk = torch.cat([radius(name) for _ in range(4)], 1)  # type: ignore[list-item]
+        return float(torch.corrcoef(walk.T)[2, 3])
+
+    assert abs(correlation("state")) < 0.05
+    assert correlation("action") > 0.5
+
+
+def test_stationary_radii_are_fixed_and_the_state_moves_at_a_rate() -> None:
+    radius = Modulation(RADII, "stationary", 0.1, (5, 2, 1), torch.Generator())
+    for _ in range(3):
+        assert radius("state") == pytest.approx(0.1 * RADII.state)
+        assert radius("action") == RADII.action
+        assert radius("observation") == RADII.observation
+
+
+def wrapped(angle: float) -> float:
+    """To [-pi, pi)."""
+    return (angle + math.pi) % (2.0 * math.pi) - math.pi
+
+
+def test_hold_is_explicit_euler_on_the_pendulum(load: Load) -> None:
+    """Against the textbook equation, with another mass and length, wrapping, and the rate clipped at 8."""
+    game = Game(load("pendulum"), NO_ADVERSARY)
+    starts, torques, theta = [[3.1, 7.9], [0.4, -1.0], [-3.13, -7.99]], [2.5, -1.0, -2.5], [0.8, 1.2]
+    expected = []
+    for (angle, rate), torque in zip(starts, torques, strict=True):
+        mass, length = theta
+        for _ in range(4):
+            acceleration = 1.5 * 9.81 / length * math.sin(angle) + 3.0 * torque / (mass * length**2)
+            angle, rate = angle + 0.002 * rate, rate + 0.002 * acceleration
+            angle, rate = wrapped(angle), min(8.0, max(-8.0, rate))
+        expected.append([angle, rate])
+    x = game.hold(torch.tensor(starts), torch.tensor(torques)[:, None], torch.tensor(theta))
+    np.testing.assert_allclose(x, expected, atol=2e-5)
+    assert expected[0][0] < 0.0  # one start does cross the seam
+
+
+def test_hold_reads_the_dynamics_at_the_observed_state(load: Load, load64: Load) -> None:
+    robot = load64("double_pendulum")
+    game = Game(load("double_pendulum"), NO_ADVERSARY)
+    x, _ = sampled(game, 8)
+    generator = torch.Generator().manual_seed(0)
+    u, xi = torch.randn(8, 2, generator=generator), 0.1 * torch.randn(8, 4, generator=generator)
+    theta = game.theta * (1.0 + 0.1 * torch.rand(8, len(game.theta), generator=generator))
+    y = x.double().numpy()
+    for _ in range(game.substeps):
+        rate = robot.dynamics(y + xi.double().numpy(), u.double().numpy(), theta.double().numpy())
+        y = y + game.control_step / game.substeps * rate
+        y[:, :2] = (y[:, :2] + math.pi) % (2.0 * math.pi) - math.pi
+        limits = np.asarray(robot.state_limits)[2:]
+        y[:, 2:] = np.clip(y[:, 2:], -limits, limits)
+    before = x.clone()
+    np.testing.assert_allclose(game.hold(x, u, theta, xi), y, atol=1e-3, rtol=1e-4)
+    assert torch.equal(x, before)
+
+
+def test_confine_wraps_angles_and_clips_the_rest(load: Load) -> None:
+    game = Game(load("furuta"), NO_ADVERSARY)  # arm 2 rad, pendulum wraps, rates 30 and 40
+    x = game.confine(torch.tensor([[2.5, math.pi + 0.1, -31.0, 41.0], [-9.0, -7.0, 5.0, -100.0]]))
+    expected = [[2.0, 0.1 - math.pi, -30.0, 40.0], [-2.0, 2.0 * math.pi - 7.0, 5.0, -40.0]]
+    np.testing.assert_allclose(x, expected, atol=1e-5)
+
+
+@robots
+def test_domain_samples_fill_the_domain(load: Load, name: str) -> None:
+    game = Game(load(name), NO_ADVERSARY)
+    x = game.sample_domain(20000, torch.Generator().manual_seed(0)) / game.state_limits
+    assert bool((x.abs() <= 1.0).all())
+    np.testing.assert_allclose(x.mean(0), 0.0, atol=0.02)
+    np.testing.assert_allclose(x.std(0), 1.0 / math.sqrt(3.0), rtol=0.02)
+
+
+def test_a_limit_costs_in_every_period_that_ends_at_it(load: Load) -> None:
+    """A rod let go at 1.5 rad with 7.95 rad/s is over 8 rad/s before the first period ends; one at rest hangs."""
+    free, dear = (Game(load("pendulum"), NO_ADVERSARY, limit_cost=share) for share in (0.0, 3.0))
+    x = torch.tensor([[1.5, 7.95], [math.pi, 0.0]])
+    move = Move(torch.zeros(2, 1), torch.zeros(2), None, None, None, None)
+    (end, cost), (same, dearer) = (game.advance(x.clone(), move, 2) for game in (free, dear))
+    assert torch.equal(end, same)
+    assert end[0, 1] == 8.0
+    corner = math.pi**2 + 0.1 * 8.0**2  # the state cost at an angle of pi and 8 rad/s
+    expected = 3.0 * corner * 0.008 * (1.0 + free.discount(1))
+    torch.testing.assert_close(dearer - cost, torch.tensor([expected, 0.0]), rtol=1e-5, atol=1e-6)
+
+
+def test_advance_discounts_every_period_and_displaces_the_state_once(load: Load) -> None:
+    game = Game(load("double_pendulum"), RADII)
+    x, _, move = played(game)
+    assert move.xi_action is not None
+    assert move.xi_state is not None
+    rho = -math.log(0.65) / 5.0
+    y, expected = x, torch.zeros(len(x))
+    for k in range(3):
+        q = game.robot.state_cost(y)[0]
+        expected += 0.008 * math.exp(-rho * 0.008 * k) * (q + move.cost)
+        y = game.hold(y, move.u + move.xi_action, move.theta, move.xi_observation)
+    x_next, cost = game.advance(x, move, 3)
+    torch.testing.assert_close(cost, expected)
+    torch.testing.assert_close(x_next, game.confine(y + move.xi_state))
+    assert game.discount(625) == pytest.approx(0.65)
+
+
+def test_nan_states_stay_nan(load: Load) -> None:
+    game = Game(load("pendulum"), RADII)
+    x = torch.full((3, 2), math.nan)
+    x_next, cost = game.advance(x, game.move(x, x, stationary(game, 3)), 1)
+    assert bool(torch.isnan(x_next).all())
+    assert bool(torch.isnan(cost).all())

@@ -1,0 +1,215 @@
+"""The sampled policy against brute force over the inputs, and beside the closed form where that one buzzes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import solver
+from modelgen.loader import CompiledRobot
+from solver.cli import main
+from solver.fvi.initial_value import make_ensemble
+from solver.fvi.presets import make_settings
+from solver.fvi.run_folder import read_metrics
+from solver.fvi.settings import Settings
+from solver.fvi.targets import Trace, chunk_targets
+from solver.fvi.trainer import start
+from solver.game.game import NO_ADVERSARY, Game, Modulation, Radii
+from solver.game.held_input_policy import _contracted, _semidefinite
+from solver.plants.rollouts import Controller, controller, rollouts
+from solver.value.network import FrozenValue
+
+Load = Callable[[str], CompiledRobot]
+
+
+class Valley:
+    """V = -steepness |rates + slope * positions|^2: every policy of it is a sliding mode when it is steep."""
+
+    def __init__(self, steepness: float, slope: float = 2.0) -> None:
+        self.steepness, self.slope = steepness, slope
+
+    def __call__(self, x: Tensor, _: object = None) -> tuple[Tensor, Tensor]:
+        """V (N,) and its gradient (N, n)."""
+        positions, rates = x.chunk(2, 1)
+        off = rates + self.slope * positions
+        return -self.steepness * (off * off).sum(1), -2.0 * self.steepness * torch.cat([self.slope * off, off], 1)
+
+
+def worth(game: Game, value: Valley, x: Tensor, u: Tensor, periods: float = 1.0) -> Tensor:
+    """What an input is worth that is held for so long: -h g(u) + V(x + h B u)."""
+    h = periods * game.control_step
+    beside = x + h * torch.einsum("bnm,bm->bn", game.robot.affine_dynamics(x)[1], u)
+    return value(beside)[0] - h * game.action_cost.cost(u)
+
+
+@pytest.mark.parametrize("periods", [1.0, 2.0])
+@pytest.mark.parametrize(("name", "nodes"), [("pendulum", 4001), ("furuta", 4001), ("double_pendulum", 161)])
+def test_the_input_is_the_best_on_a_grid_of_inputs(load: Load, name: str, nodes: int, periods: float) -> None:
+    game, value = Game(load(name), NO_ADVERSARY), Valley(5.0)
+    x = 0.02 * game.sample_domain(12, torch.Generator().manual_seed(1))
+    axes = [torch.linspace(-0.99, 0.99, nodes) * limit for limit in game.input_limits]
+    inputs = torch.cartesian_prod(*axes).reshape(-1, len(axes))
+    sampled, closed = (controller(game, value, each)(x)[0] for each in (periods, 0.0))
+    for i in range(len(x)):
+        best = worth(game, value, x[i : i + 1].repeat(len(inputs), 1), inputs, periods).max()
+        idle = worth(game, value, x[i : i + 1], torch.zeros_like(sampled[:1]), periods)[0]
+        found, other = (worth(game, value, x[i : i + 1], u[i : i + 1], periods)[0] for u in (sampled, closed))
+        assert best - found < 0.02 * (best - idle), i
+        assert best - found < best - other + 1e-3 * (best - idle), i
+
+
+def test_where_v_is_steep_the_closed_form_buzzes_and_the_sampled_policy_rests(load: Load) -> None:
+    game, value = Game(load("pendulum"), NO_ADVERSARY), Valley(300.0)
+    starts = torch.tensor([[0.1, 0.0], [-0.05, 0.2]])
+
+    def last_second(act: Controller) -> tuple[Tensor, Tensor]:
+        found = rollouts(game, act, starts.clone(), seconds=3.0)
+        return found.x[-125:].abs().amax(0), found.u[-125:].diff(dim=0).abs().mean()
+
+    (_, buzz), (x, calm) = (last_second(controller(game, value, periods)) for periods in (0.0, 1.0))
+    assert buzz > 1.0
+    assert calm < 1e-2
+    assert (x < 0.01).all()
+
+
+def test_it_is_the_closed_form_when_the_period_goes_to_zero(load: Load) -> None:
+    game, value = Game(load("furuta"), NO_ADVERSARY), Valley(0.1)
+    x = game.sample_domain(50, torch.Generator().manual_seed(2))
+    closed, closed_cost = controller(game, value)(x)
+    assert float((controller(game, value, 1.0)(x)[0] - closed).abs().max()) > 0.1
+    sampled, cost = controller(game, value, 1e-4)(x)
+    torch.testing.assert_close(sampled, closed, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(cost, closed_cost, rtol=0.02, atol=1e-4)
+
+
+class Ridge(Valley):
+    """V = +steepness |...|^2: convex, so that its chord says nothing of a maximum."""
+
+    def __call__(self, x: Tensor, _: object = None) -> tuple[Tensor, Tensor]:
+        value, gradient = super().__call__(x)
+        return -value, -gradient
+
+
+def test_where_v_is_convex_it_is_the_closed_form(load: Load) -> None:
+    game = Game(load("furuta"), NO_ADVERSARY)
+    x = game.sample_domain(50, torch.Generator().manual_seed(2))
+    closed, sampled = (controller(game, Ridge(0.1), periods)(x)[0] for periods in (0.0, 1.0))
+    torch.testing.assert_close(sampled, closed)
+
+
+@pytest.mark.parametrize("name", ["pendulum", "double_pendulum"])
+def test_a_broken_state_is_nan_and_spoils_no_other(load: Load, name: str) -> None:
+    game, value = Game(load(name), NO_ADVERSARY), Valley(5.0)
+    x = game.sample_domain(3, torch.Generator().manual_seed(4))
+    whole = controller(game, value, 1.0)(x.clone())[0]
+    x[1, -1] = torch.nan
+    found = controller(game, value, 1.0)(x)[0]
+    assert bool(found[1].isnan().all())
+    torch.testing.assert_close(found[[0, 2]], whole[[0, 2]])
+
+
+@pytest.mark.parametrize("name", ["furuta", "double_pendulum"])
+def test_a_value_step_reckons_with_its_whole_hold_and_the_adversaries_with_its_input(load: Load, name: str) -> None:
+    """Held for 3 periods behind a delay of one, the input is that of 4 periods."""
+    game, value = Game(load(name), Radii(0.0, 0.0, 0.0, 0.1)), Valley(0.5)
+    x = game.sample_domain(50, torch.Generator().manual_seed(5))
+    held = Trace(0.9, 0.1, 3, sampled=2.0).held(value, game.control_step)  # type: ignore[arg-type]
+    shape = (50, 4, len(game.input_limits))
+    radius = Modulation(game.radii, "stationary", 3 * game.control_step, shape, torch.Generator())
+    move = game.move(x, value(x)[1], radius, held)
+    torch.testing.assert_close(move.u, controller(game, value, 4.0)(x)[0])
+    assert not torch.allclose(move.u, controller(game, value, 2.0)(x)[0], atol=0.1)
+    z = game.robot.hamiltonian_gradient(x, move.u, value(x)[1])[2]
+    assert move.theta is not None
+    expected = game.theta - game.spread * torch.sign(z)
+    assert torch.equal(move.theta, torch.clamp(expected, game.theta_bounds[:, 0], game.theta_bounds[:, 1]))
+    assert Trace(0.9, 0.1, 3).held(value, game.control_step) is None  # type: ignore[arg-type]
+
+
+def test_one_step_targets_are_of_its_move(load: Load) -> None:
+    game = Game(load("furuta"), NO_ADVERSARY)
+    ensemble = make_ensemble(load("furuta"), make_settings("fast", load("furuta")))
+    value, x = FrozenValue(ensemble), game.sample_domain(40, torch.Generator().manual_seed(6))
+    u, cost = controller(game, value, 2.0)(x)
+    h = game.control_step
+    after = game.hold(x.clone(), u, None)
+    expected = -h * (game.state_cost(x) + cost) + game.discount(1) * value(after)[0]
+    targets = {s: chunk_targets(x.clone(), value, game, Trace(0.0, 0.1, 1, s), "wiener", 0) for s in (0.0, 2.0)}
+    torch.testing.assert_close(targets[2.0], expected)
+    assert not torch.allclose(targets[0.0], expected, rtol=1e-3)
+
+
+def evaluated(run: Path, capsys: pytest.CaptureFixture[str], *words: str, episodes: int = 4) -> dict[str, Any]:
+    """The JSON of `solver evaluate`."""
+    assert main(["evaluate", str(run), "--episodes", str(episodes), "--json", *words]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_runs_are_evaluated_with_it(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    closed, sampled = evaluated(finished_run, capsys), evaluated(finished_run, capsys, "--sampled", "1")
+    assert set(sampled["label"].split()) - set(closed["label"].split()) == {"sampled=1.0"}
+    assert sampled["return_mean"] != closed["return_mean"]
+    assert evaluated(finished_run, capsys, "--sampled", "0") == closed
+
+
+def test_a_run_trained_with_it_plays_it_everywhere(
+    tiny: Callable[..., Settings], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start("pendulum", "fast", tiny(iterations=1, sampled=2.0), tmp_path, None, lambda _: None)
+    own, closed = evaluated(tmp_path, capsys), evaluated(tmp_path, capsys, "--sampled", "0")
+    assert own == evaluated(tmp_path, capsys, "--sampled", "2")
+    assert own["return_mean"] != closed["return_mean"]
+    logged = read_metrics(tmp_path)[-1]
+    assert logged["return_mean"] == evaluated(tmp_path, capsys, episodes=3)["return_mean"]
+    solution = solver.policies.load.load_solution(tmp_path)
+    x = solution.game.sample_domain(7, torch.Generator().manual_seed(0))
+    expected = controller(solution.game, solution.value, 2.0)(x.clone())[0]
+    np.testing.assert_array_equal(solver.load_policy(tmp_path)(x.numpy()), expected)
+    assert not np.array_equal(solver.load_policy(tmp_path, sampled=0)(x.numpy()), expected)
+
+
+@pytest.mark.parametrize("periods", ["-1", "nan", "inf"])
+def test_periods_that_are_none_are_refused(
+    finished_run: Path, periods: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", str(finished_run), "--sampled", periods]) != 0
+    assert "give the control periods that an input acts" in capsys.readouterr().err
+
+
+def test_ranges_are_measured_with_it(finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [str(finished_run), "--parameter", "mass", "--from", "1", "--to", "1.2", "--points", "2", "--episodes", "4"]
+    found = {}
+    for flag in ((), ("--sampled", "2")):
+        assert main(["robustness", *words, *flag, "--out", str(tmp_path / "x")]) == 0
+        found[flag] = json.loads((tmp_path / "x.json").read_text())["groups"][0]
+    capsys.readouterr()
+    closed, sampled = found[()], found[("--sampled", "2")]
+    assert set(sampled["label"].split()) - set(closed["label"].split()) == {"sampled=2.0"}
+    assert sampled["worst"] != closed["worst"]
+
+
+def test_a_matrix_becomes_semidefinite_and_one_that_is_stays() -> None:
+    draw = torch.randn(200, 4, 4, generator=torch.Generator().manual_seed(7))
+    good, lowest = draw @ draw.mT, torch.linalg.eigvalsh(_semidefinite(draw))[:, 0]
+    torch.testing.assert_close(_semidefinite(good), good, rtol=1e-3, atol=1e-3)
+    assert float(lowest.min()) > -1e-5
+    assert float(torch.linalg.eigvalsh(0.5 * (draw + draw.mT))[:, 0].min()) < -1.0
+
+
+def test_several_inputs_satisfy_the_equation_of_the_chords(load: Load) -> None:
+    """Three inputs, coupled as an arm's are: u = grad g~(w - P u)."""
+    game = Game(load("planar_arm3"), NO_ADVERSARY)
+    generator = torch.Generator().manual_seed(8)
+    p = _semidefinite(3.0 * torch.randn(200, 3, 3, generator=generator))
+    w = 3.0 * torch.randn(200, 3, generator=generator)
+    u = game.action_cost.policy(_contracted(game.action_cost, w, p))
+    again = game.action_cost.policy(w - torch.einsum("bij,bj->bi", p, u))
+    assert float(((u - again) / game.input_limits).abs().quantile(0.95)) < 1e-3

@@ -1,0 +1,273 @@
+"""The environments: both checkers, one episode against many, seeds, randomisation, and the evaluation's numbers."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from modelgen.artifact.folder import SHIPPED, known
+from solver.errors import SolverError
+from solver.plants.rollouts import rollouts
+
+gymnasium = pytest.importorskip("gymnasium")
+
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+from solver.gym.environment import NAMESPACE, Options, RobotEnv, RobotVectorEnv, features, register  # noqa: E402
+
+PENDULUM = f"{NAMESPACE}/pendulum-v0"
+
+
+def actions(space: Any, periods: int, seed: int = 0) -> np.ndarray[Any, Any]:
+    """Random actions (periods, *space.shape), a little over the limits too."""
+    return np.random.default_rng(seed).uniform(-1.2, 1.2, (periods, *space.shape)).astype(np.float32)
+
+
+@pytest.mark.parametrize("robot", ["pendulum", "furuta", "planar_quadrotor"])
+@pytest.mark.parametrize("options", [{}, {"observation": "state", "start": "uniform", "randomize": 0.2, "hold": 3}])
+def test_both_checkers_pass_without_a_warning(robot: str, options: dict[str, Any]) -> None:
+    sb3 = pytest.importorskip("stable_baselines3.common.env_checker")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gymnasium.make(f"{NAMESPACE}/{robot}-v0", **options).unwrapped
+        check_env(env)
+        sb3.check_env(env)
+
+
+def test_every_robot_is_registered() -> None:
+    ids = {f"{NAMESPACE}/{name}-v0" for name in known(SHIPPED)}
+    assert ids <= set(gymnasium.registry)
+    assert PENDULUM in ids
+
+
+def test_robots_of_another_folder(tmp_path: Path) -> None:
+    (tmp_path / "pendulum").symlink_to(SHIPPED / "pendulum")
+    try:
+        assert register(tmp_path) == [PENDULUM]
+        env = gymnasium.make(PENDULUM).unwrapped
+        assert env.game.robot.folder == tmp_path / "pendulum"
+    finally:
+        register()
+    assert gymnasium.make(PENDULUM).unwrapped.game.robot.folder != tmp_path / "pendulum"
+
+
+def test_vector_by_name() -> None:
+    env = gymnasium.make_vec(PENDULUM, num_envs=3, vectorization_mode="vector_entry_point", start="uniform")
+    assert isinstance(env.unwrapped, RobotVectorEnv)
+    observations, infos = env.reset(seed=0)
+    assert env.observation_space.contains(observations)
+    assert (observations.shape, infos) == ((3, 3), {})
+
+
+@pytest.mark.parametrize("robot", ["pendulum", "double_pendulum"])
+def test_a_vector_is_its_single_environments_bit_for_bit(robot: str) -> None:
+    options: dict[str, Any] = {"start": "uniform", "randomize": 0.3, "seconds": 0.08, "hold": 2}
+    vector = RobotVectorEnv(robot, 3, **options)
+    moves = actions(vector.action_space, 12)
+    seen, _ = vector.reset(seed=5)
+    steps = [vector.step(move) for move in moves]
+    for i in range(3):
+        env = RobotEnv(robot, **options)
+        assert np.array_equal(env.reset(seed=5 + i)[0], seen[i])
+        for t, (observations, reward, terminated, truncated, infos) in enumerate(steps):
+            observation, one_reward, one_terminated, one_truncated, _ = env.step(moves[t, i])
+            assert (one_reward, one_terminated, one_truncated) == (reward[i], terminated[i], truncated[i])
+            if truncated[i]:
+                assert infos["_final_obs"][i]
+                assert np.array_equal(infos["final_obs"][i], observation)
+                observation = env.reset()[0]
+            assert np.array_equal(observation, observations[i])
+    assert [bool(step[3].any()) for step in steps] == [t % 5 == 4 for t in range(12)]
+
+
+def test_rewards_are_the_evaluations() -> None:
+    """An episode of random actions is worth what solver.plants.rollouts says of the same inputs."""
+    env = RobotVectorEnv("cartpole", 4, start="uniform")
+    env.reset(seed=1)
+    x, game, length = env.episodes.x.clone(), env.game, env.episodes.length
+    moves = actions(env.action_space, length)
+    total = sum(env.step(move)[1] for move in moves[:-1])
+    _, reward, _, truncated, infos = env.step(moves[-1])
+    assert truncated.all()
+    period = iter(moves)
+
+    def act(_: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        u = torch.from_numpy(next(period).clip(-1.0, 1.0)) * game.input_limits
+        return u, game.action_cost.cost(u)
+
+    result = rollouts(game, act, x)
+    np.testing.assert_allclose(total + reward, result.returns, rtol=2e-5)
+    assert np.array_equal(np.stack(list(infos["final_obs"])), features(game, result.x[-1]).numpy())
+
+
+def test_held_actions_are_worth_their_periods() -> None:
+    one, four = (RobotEnv("pendulum", start="uniform", hold=hold) for hold in (1, 4))
+    assert np.array_equal(one.reset(seed=2)[0], four.reset(seed=2)[0])
+    seen, reward, *_ = four.step(np.array([0.4]))
+    steps = [one.step(np.array([0.4])) for _ in range(4)]
+    assert np.array_equal(steps[-1][0], seen)
+    assert sum(step[1] for step in steps) == pytest.approx(reward, rel=1e-5)
+    assert (one.episodes.length, four.episodes.length) == (625, 157)
+
+
+def test_reward_and_features_by_hand() -> None:
+    """One control period of the pendulum: r = -(pi^2 sin^2(angle/2) + 0.1 rate^2 + g(u)) / 125."""
+    env = RobotEnv("pendulum")
+    env.reset(seed=0)
+    env.episodes.x[:] = torch.tensor([[2.0, -3.0]])
+    reward = env.step(np.array([0.5]))[1]
+    beta = 4.0 * 2.5**2 * 0.5 / np.pi
+    action_cost = -2.0 * beta * 2.501 / np.pi * np.log(np.cos(np.pi * 1.25 / (2.0 * 2.501)))
+    assert reward == pytest.approx(-((np.pi * np.sin(1.0)) ** 2 + 0.9 + action_cost) / 125.0, rel=1e-5)
+    seen = features(env.game, torch.tensor([[2.0, -3.0]]))
+    np.testing.assert_allclose(seen, [[np.cos(2.0), np.sin(2.0), -3.0 / 8.0]], rtol=1e-6)
+
+
+def test_the_same_seed_is_the_same_episode_and_another_is_not() -> None:
+    def run(seed: int | list[int] | None, env: RobotVectorEnv) -> np.ndarray[Any, Any]:
+        seen = [env.reset(seed=seed)[0]]
+        seen += [env.step(move)[0] for move in actions(env.action_space, 8)]
+        return np.stack(seen)
+
+    options: Options = {"start": "uniform", "randomize": 0.1, "seconds": 0.04}
+    env = RobotVectorEnv("pendulum", 2, **options)
+    first = run(3, env)
+    again = run(None, env)
+    assert np.array_equal(run(3, env), first)
+    assert np.array_equal(run([3, 4], RobotVectorEnv("pendulum", 2, **options)), first)
+    assert not np.array_equal(again, first)
+    assert not np.array_equal(run(4, env), first)
+
+
+def test_starts_are_the_tasks_or_fill_the_domain() -> None:
+    gaussian, uniform = (RobotVectorEnv("cartpole", 4000, start=start) for start in ("gaussian", "uniform"))
+    gaussian.reset(seed=0)
+    task = gaussian.game.robot.metadata.task
+    error = gaussian.episodes.x - torch.tensor(task.start_mean)
+    error[:, 1] = torch.remainder(error[:, 1] + torch.pi, 2.0 * torch.pi) - torch.pi
+    np.testing.assert_allclose(error.std(0), task.start_deviation, rtol=0.1, atol=1e-6)
+    uniform.reset(seed=0)
+    share = uniform.episodes.x / uniform.game.state_limits
+    np.testing.assert_allclose(share.std(0), np.full(4, 3.0**-0.5), rtol=0.05)
+    assert bool((share.abs() <= 1.0).all())
+
+
+def test_parameters_are_drawn_once_an_episode_and_stay_in_their_bounds() -> None:
+    env = RobotVectorEnv("pendulum", 500, randomize=0.8, seconds=0.016)
+    env.reset(seed=0)
+    theta, bounds, nominal = env.episodes.theta.clone(), env.game.theta_bounds, env.game.theta
+    assert bool(((theta >= bounds[:, 0]) & (theta <= bounds[:, 1])).all())
+    assert bool(((theta - nominal).abs() <= 0.8 * nominal + 1e-6).all())
+    for i, low in enumerate(bounds[:, 0].tolist()):  # 0.2 to 1.8, of which 0.2 to 0.5 is cut off
+        assert float((theta[:, i] == low).float().mean()) == pytest.approx(0.3 / 1.6, abs=0.05)
+        assert float(theta[:, i].max()) > 1.75
+    env.step(np.zeros((500, 1)))
+    assert torch.equal(env.episodes.theta, theta)
+    env.step(np.zeros((500, 1)))
+    assert not torch.equal(env.episodes.theta, theta)
+    assert torch.equal(RobotVectorEnv("pendulum", 2).episodes.theta, nominal.repeat(2, 1))
+
+
+def test_parameters_reach_the_plant() -> None:
+    """A rod twice as long falls half as fast: thdd = 3g/(2L) sin th."""
+    env = RobotVectorEnv("pendulum", 2, randomize=0.5)
+    env.reset(seed=0)
+    env.episodes.theta[:] = torch.tensor([[1.0, 1.0], [1.0, 2.0]])
+    env.episodes.x[:] = torch.tensor([1.0, 0.0])
+    env.step(np.zeros((2, 1)))
+    rates = env.episodes.x[:, 1]
+    assert float(rates[0] / rates[1]) == pytest.approx(2.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"robot": "pendulm"}, "Did you mean `pendulum`"),
+        ({"start": "normal"}, "choices are gaussian, uniform"),
+        ({"randomize": 1.0}, r"in \[0, 1\)"),
+        ({"randomize": float("nan")}, r"in \[0, 1\)"),
+        ({"randomize": "0.1"}, r"randomize is '0.1'"),
+        ({"seconds": "5"}, "seconds is '5'"),
+        ({"seconds": True}, "seconds is True"),
+        ({"num_envs": 2.0}, "num_envs is 2.0"),
+        ({"num_envs": True}, "num_envs is True"),
+        ({"observation": "pixels"}, "choices are features, state"),
+        ({"seconds": 0.001}, "hold a whole number of at least 1"),
+        ({"seconds": float("nan")}, "positive length"),
+        ({"hold": 0}, "held for 0 control periods"),
+        ({"hold": 1.5}, "held for 1.5 control periods"),
+        ({"num_envs": 0}, "at least 1"),
+    ],
+)
+def test_mistakes_are_explained(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        RobotVectorEnv(**{"robot": "pendulum", **options})
+
+
+def test_a_held_action_is_one_frame_of_a_video() -> None:
+    env = RobotEnv("pendulum", hold=np.int64(5), render_mode="rgb_array")  # type: ignore[typeddict-item]
+    assert env.metadata["render_fps"] == 25
+    assert RobotVectorEnv("pendulum", 2, hold=5).metadata["render_fps"] == 25
+
+
+@pytest.mark.parametrize("action", [[0.0], [[0.0, 0.0]], [[float("nan")]]])
+def test_actions_of_another_kind_are_refused(action: Any) -> None:
+    env = RobotVectorEnv("pendulum", 1)
+    env.reset(seed=0)
+    with pytest.raises(SolverError, match=re.escape("finite numbers of shape (1, 1)")):
+        env.step(np.array(action))
+
+
+def test_a_step_before_the_first_reset_is_refused() -> None:
+    for env in (RobotEnv("pendulum"), RobotVectorEnv("pendulum", 1)):
+        with pytest.raises(SolverError, match="call reset before step"):
+            env.step(np.zeros((1,)))
+
+
+def test_reset_refuses_what_it_would_ignore() -> None:
+    env = RobotVectorEnv("pendulum", 2)
+    with pytest.raises(SolverError, match="no options, and was given state"):
+        env.reset(options={"state": 1})
+    with pytest.raises(SolverError, match="3 seeds for 2 environments"):
+        env.reset(seed=[1, 2, 3])
+
+
+def test_dynamics_that_blow_up_are_no_observation(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = RobotEnv("pendulum")
+    env.reset(seed=0)
+    monkeypatch.setattr(env.game, "hold", lambda x, *_: x * float("nan"))
+    with pytest.raises(SolverError, match="simulation_rate"):
+        env.step(np.zeros(1))
+
+
+@pytest.mark.parametrize("robot", ["pendulum", "cartpole", "planar_quadrotor"])
+def test_pictures_show_the_segments_where_they_are(robot: str) -> None:
+    env = RobotVectorEnv(robot, 2, render_mode="rgb_array")
+    env.reset(seed=0)
+    env.episodes.x[1] = 0.0
+    first, second = env.render() or ()
+    assert first.dtype == np.uint8
+    assert max(first.shape) == 400
+    assert not np.array_equal(first, second)
+    left, right, bottom, top = env.game.robot.drawing.view
+    for picture, x in zip((first, second), env.episodes.x.numpy(), strict=True):
+        inked = np.argwhere((picture != 255).any(2))
+        ends = env.game.robot.drawing.segments(x[None])[0].reshape(-1, 2)
+        across = (ends[:, 0] - left) / (right - left) * picture.shape[1]
+        down = (top - ends[:, 1]) / (top - bottom) * picture.shape[0]
+        np.testing.assert_allclose(inked.min(0), [down.min(), across.min()], atol=8)
+        np.testing.assert_allclose(inked.max(0), [down.max(), across.max()], atol=8)
+
+
+def test_pictures_are_drawn_on_request_only() -> None:
+    env = RobotEnv("pendulum")
+    env.reset(seed=0)
+    assert env.render() is None
+    with pytest.raises(SolverError, match="choices are None and 'rgb_array'"):
+        RobotEnv("pendulum", render_mode="human")

@@ -1,0 +1,116 @@
+"""The grid oracle against analytic differences and the Riccati solution; a trained value function against the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.linalg import solve_continuous_are
+
+import modelgen
+from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
+from solver.fvi.settings import Settings
+from solver.fvi.trainer import start
+from solver.game.game import NO_ADVERSARY, Game, Radii
+from solver.oracles.grid import one_sided, solve
+from solver.policies.load import load_value
+
+Load = Callable[[str], CompiledRobot]
+
+
+def riccati(game: Game) -> np.ndarray:
+    """P of V = -x^T P x for the slider: the discounted continuous-time algebraic Riccati equation."""
+    mass, damping = game.theta.tolist()
+    a, b = np.array([[0.0, 1.0], [0.0, -damping / mass]]), np.array([[0.0], [1.0 / mass]])
+    weight = float(game.action_cost.cost(torch.ones(1, 1))[0])
+    return solve_continuous_are(a - 0.5 * game.discount_rate * np.eye(2), b, np.diag([2.0, 0.3]), [[weight]])
+
+
+def near_target() -> torch.Tensor:
+    """States where the optimal path stays away from every limit."""
+    return torch.cartesian_prod(torch.linspace(-0.5, 0.5, 11), torch.linspace(-0.6, 0.6, 11))
+
+
+def test_grid_matches_the_riccati_solution(slider: str) -> None:
+    game = Game(modelgen.load("slider", dtype="float32", directory=slider, parallel=False), NO_ADVERSARY)
+    found = solve(game, (51, 51), tolerance=1e-3, seconds=6.0)
+    x = near_target()
+    exact = -torch.einsum("bi,ij,bj->b", x, torch.tensor(riccati(game), dtype=torch.float32), x)
+    assert float((found(x)[0] - exact).abs().mean() / exact.abs().mean()) < 0.01
+
+
+def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path) -> None:
+    settings = Settings(
+        algorithm="cfvi",
+        iterations=32,
+        states=4096,
+        epochs=20,
+        minibatch=256,
+        members=1,
+        layers=2,
+        width=32,
+        trace_decay=0.99,
+        trace_floor=0.05,
+        holds=(4,),
+        position_scale=1.0,
+        rate_scale=1.0,
+        threads=1,
+    )
+    start("slider", "fast", settings, tmp_path / "run", slider, lambda _: None)
+    game = Game(modelgen.load("slider", dtype="float32", directory=slider, parallel=False), NO_ADVERSARY)
+    x = near_target()
+    exact = -np.einsum("bi,ij,bj->b", x.numpy(), riccati(game), x.numpy())
+    learned = load_value(tmp_path / "run", slider)(x.numpy())[0]
+    assert np.abs(learned - exact).mean() / np.abs(exact).mean() < 0.01
+
+
+def test_one_sided_differences_converge_with_the_fifth_power() -> None:
+    errors = []
+    for nodes in (40, 80):
+        angle = torch.arange(nodes, dtype=torch.float64) * (2.0 * math.pi / nodes)
+        value = torch.exp(torch.sin(angle))[:, None]
+        left, right = one_sided(value, 2.0 * math.pi / nodes, wraps=True)
+        exact = (torch.cos(angle) * torch.exp(torch.sin(angle)))[:, None]
+        errors.append([float((side - exact).abs().max()) for side in (left, right)])
+    for coarse, fine in zip(*errors, strict=True):
+        assert coarse / fine > 2.0**4.5
+
+
+def test_differences_at_a_kink_stay_between_the_two_slopes() -> None:
+    x = torch.linspace(-1.0, 1.0, 41, dtype=torch.float64)
+    left, right = one_sided(x.abs()[:, None], 0.05, wraps=False)
+    assert float(torch.cat([left, right]).abs().max()) < 1.0 + 1e-6
+    assert left[20, 0] == pytest.approx(-1.0, abs=1e-3)
+    assert right[20, 0] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_every_adversary_lowers_the_value(load: Load) -> None:
+    robot = load("pendulum")
+    size, seconds = (41, 41), 1.0
+    x = torch.tensor([[0.4, 0.0], [1.0, -1.0], [3.0, 0.5]])
+    nominal = solve(Game(robot, NO_ADVERSARY), size, seconds=seconds)(x)[0]
+    for name in ("state", "action", "observation", "parameters"):
+        radii = {"state": 0.0, "action": 0.0, "observation": 0.0, "parameters": 0.0, name: 0.1}
+        worse = solve(Game(robot, Radii(**radii)), size, seconds=seconds)(x)[0]
+        assert bool((worse < nominal).all()), name
+
+
+def test_a_mirrored_pendulum_is_worth_the_same(load: Load) -> None:
+    """V(x) = V(-x) and grad V(x) = -grad V(-x), also between the last node and the seam at pi."""
+    found = solve(Game(load("pendulum"), NO_ADVERSARY), (41, 41), seconds=1.0)
+    step = 2.0 * math.pi / 41
+    angles = torch.tensor([0.3, 1.4, math.pi - step, math.pi - 0.6 * step, math.pi - 0.3 * step])
+    x = torch.cartesian_prod(angles, torch.tensor([-7.0, -2.5, -0.4, 0.0, 1.0, 4.0, 8.0]))
+    (value, slope), (mirrored, opposite) = found(x), found(-x)
+    torch.testing.assert_close(mirrored, value, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(opposite, -slope, rtol=1e-3, atol=1e-3)
+
+
+def test_robots_with_more_joints_are_refused(load: Load) -> None:
+    with pytest.raises(SolverError, match=r"one coordinate and its rate; cartpole has 4 states"):
+        solve(Game(load("cartpole"), NO_ADVERSARY), (21, 21))

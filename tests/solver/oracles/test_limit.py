@@ -1,0 +1,208 @@
+"""The limit by trajectory optimisation: against the Riccati recursion and the evaluation's own rollouts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import modelgen
+from modelgen.cli import main as modelgen_main
+from modelgen.derivation.model_file import SHIPPED
+from modelgen.loader import CompiledRobot
+from modelgen.metadata import ActionCost
+from solver.cli import main
+from solver.errors import SolverError
+from solver.game.game import NO_ADVERSARY, Game
+from solver.oracles.trajectory import Guess, Problem, action_cost, idle, random_motions, straight
+from solver.plants.rollouts import rollouts
+from solver.problem.action_cost import make_action_cost
+
+Capture = pytest.CaptureFixture[str]
+
+
+def riccati(start: np.ndarray, mass: float, damping: float) -> tuple[float, np.ndarray]:
+    """Return and inputs of the optimum: two Euler steps of 2 ms under a held input, 750 periods, no final cost."""
+    euler = np.eye(2) + 0.002 * np.array([[0.0, 1.0], [0.0, -damping / mass]])
+    a, b = euler @ euler, (euler + np.eye(2)) @ np.array([[0.0], [0.002 / mass]])
+    p, gains = np.zeros((2, 2)), []
+    for _ in range(750):
+        gains.append(np.linalg.solve(0.004 * 0.3 + b.T @ p @ b, b.T @ p @ a))
+        p = 0.004 * np.diag([2.0, 0.3]) + a.T @ p @ (a - b @ gains[-1])
+    x, inputs = start, []
+    for gain in reversed(gains):
+        inputs.append(-gain @ x)
+        x = a @ x + b @ inputs[-1]
+    return float(-start @ p @ start), np.array(inputs)
+
+
+@pytest.mark.parametrize("mass", [1.3, 0.8])
+def test_linear_quadratic_task_matches_the_riccati_recursion(slider: str, mass: float) -> None:
+    theta = None if mass == 1.3 else np.array([mass, 0.4])
+    problem = Problem(modelgen.load("slider", backend="casadi", directory=slider), theta)
+    exact, inputs = riccati(problem.start, mass, 0.4)
+    for guess in (idle(problem), straight(problem), *random_motions(problem, 1, 0)):
+        found = problem.solve(guess)
+        assert found is not None
+        assert found.reward == pytest.approx(exact, rel=1e-6)
+        assert found.u == pytest.approx(inputs, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["log_cos", "quadratic", "tanh"])
+def test_action_costs_are_those_of_the_solver(name: Any) -> None:
+    weights, limits = (0.5, 0.1), (2.5, 12.0)
+    ours = make_action_cost(ActionCost(name, weights), torch.tensor(limits))
+    theirs = action_cost(name, weights, limits)
+    for share in (-0.999, -0.5, 0.0, 0.3, 0.999):
+        u = share * np.array(limits)
+        assert float(theirs(u)) == pytest.approx(float(ours.cost(torch.tensor(u[None]))[0]), rel=1e-5, abs=1e-12)
+    assert np.isfinite(float(theirs((1.0 - 1e-9) * np.array(limits))))
+
+
+def test_an_unknown_action_cost() -> None:
+    with pytest.raises(SolverError, match="known are log_cos, quadratic, tanh"):
+        action_cost("cubic", (1.0,), (1.0,))
+
+
+def moved(start: tuple[float, ...]) -> CompiledRobot:
+    """The pendulum with another mean start."""
+    robot = modelgen.load("pendulum", backend="casadi")
+    robot.metadata = dataclasses.replace(
+        robot.metadata, task=dataclasses.replace(robot.metadata.task, start_mean=start)
+    )
+    return robot
+
+
+def test_a_motion_of_the_pendulum_replayed_by_the_evaluation(load: Callable[[str], CompiledRobot]) -> None:
+    """The evaluation gives the optimal inputs the same return, and smooth changes of them a lower one."""
+    problem = Problem(moved((0.4, 0.0)), seconds=1.0)
+    found = problem.solve(straight(problem))
+    assert found is not None
+    game = Game(load("pendulum"), NO_ADVERSARY)
+    limit = float(game.input_limits[0])
+
+    def replay(inputs: np.ndarray) -> float:
+        steps = iter(torch.tensor(inputs, dtype=torch.float32)[:, None])
+
+        def act(_: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            u = next(steps)
+            return u, game.action_cost.cost(u)
+
+        start = torch.tensor(problem.start[None], dtype=torch.float32)
+        return float(rollouts(game, act, start, seconds=1.0).returns[0])
+
+    assert replay(found.u) == pytest.approx(found.reward, abs=1e-3)
+    assert replay(np.zeros_like(found.u)) < found.reward - 0.5  # the rod falls
+    time = np.linspace(0.0, np.pi, len(found.u))[:, None]
+    for cycles in range(1, 5):
+        for sign in (-1.0, 1.0):
+            change = sign * 0.1 * np.sin(cycles * time)
+            assert replay(np.clip(found.u + change, -limit, limit)) < found.reward
+
+
+def test_costs_are_those_of_wrapped_angles() -> None:
+    """The cart-pole's cost has a barrier on the pole's angle, which would punish the second way up."""
+    problem = Problem(modelgen.load("cartpole", backend="casadi"))
+    later, cost = problem.step([0.1, -0.4, 0.3, 1.0], [2.0])
+    turned, same = problem.step([0.1, -0.4 + 2.0 * np.pi, 0.3, 1.0], [2.0])
+    assert float(same) == pytest.approx(float(cost), rel=1e-9)
+    assert np.asarray(turned - later).ravel() == pytest.approx([0.0, 2.0 * np.pi, 0.0, 0.0], abs=1e-9)
+
+
+def test_the_state_cost_is_that_of_the_nominal_parameters(tmp_path: Path) -> None:
+    """As in the evaluation, where a task may weigh by a parameter that --set changes."""
+    text = (SHIPPED / "pendulum.py").read_text().replace("state_cost=(pi", "state_cost=length * (pi")
+    (tmp_path / "pendulum.py").write_text(text)
+    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--directory", str(tmp_path)]) == 0
+    x, u, theta = [3.0, 0.0], [0.0], np.array([1.0, 1.3])
+    costs = [
+        float(Problem(modelgen.load("pendulum", backend="casadi", directory=folder), theta).step(x, u)[1])
+        for folder in (tmp_path, None)
+    ]
+    assert costs[0] == pytest.approx(costs[1], rel=1e-12)
+
+
+def test_ctrl_c_is_no_worse_limit(slider: str) -> None:
+    problem = Problem(modelgen.load("slider", backend="casadi", directory=slider))
+    guess = idle(problem)
+
+    def solve_on_and_on() -> None:
+        while True:
+            problem.solve(guess)
+
+    Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        solve_on_and_on()
+
+
+def test_a_start_that_leaves_the_limits_has_no_solution() -> None:
+    """Horizontal and falling at the largest rate: the motor is too weak to keep the rate within its limit."""
+    problem = Problem(moved((np.pi / 2, 8.0)), seconds=0.2)
+    assert problem.solve(idle(problem)) is None
+    with pytest.raises(SolverError, match="the mean start has angle_rate beyond its limit of 8 rad/s"):
+        Problem(moved((np.pi, 8.5)))
+
+
+def test_guesses_stay_within_the_limits_and_repeat() -> None:
+    problem = Problem(modelgen.load("cartpole", backend="casadi"), seconds=2.0)
+    guesses = random_motions(problem, 6, seed=3)
+    again = random_motions(problem, 6, seed=3)
+    ends = set()
+    for guess, same in zip(guesses, again, strict=True):
+        assert isinstance(guess, Guess)
+        assert np.array_equal(guess.x, same.x)
+        assert guess.x.shape == (251, 4)
+        assert (np.abs(guess.x[:, problem.clipped]) <= problem.state_limits[problem.clipped]).all()
+        ends.add(round(float(guess.x[-1, 1]) / np.pi))
+    assert ends == {0, 2}  # up by either way round
+
+
+def test_limit_of_a_run(finished_run: Path, capsys: Capture) -> None:
+    assert main(["limit", str(finished_run), "--guesses", "0", "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["robot"] == "pendulum"
+    assert content["label"].startswith("pendulum rfvi fast")
+    assert content["gap"] == pytest.approx(content["limit"] - content["run_return"])
+    assert content["gap"] > 0.0
+    assert content["guesses"] == 3
+    assert -32.0 < content["limit"] < -29.5
+    assert content["at_target"] is True
+
+
+def test_limit_of_a_robot_that_does_not_arrive(slider: str, capsys: Capture) -> None:
+    words = ["limit", "slider", "--generated", slider, "--guesses", "1", "--set", "mass=2"]
+    assert main(words) == 0
+    out, err = capsys.readouterr()
+    exact, _ = riccati(np.array([0.5, 0.0]), 2.0, 0.4)
+    assert out.startswith(f"slider, mass=2, limit {exact:.2f} (from ")
+    assert err.startswith("warning: the best motion found does not end at the target")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["pendulm"], "Did you mean `pendulum`"),
+        (["pendulum", "--guesses", "-1"], "--guesses is -1"),
+        (["pendulum", "--seed", "-1"], "--seed is -1"),
+        (["pendulum", "--set", "mas=2"], "Did you mean `mass`"),
+    ],
+)
+def test_mistakes(words: list[str], message: str, capsys: Capture) -> None:
+    assert main(["limit", *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+
+
+def test_a_folder_without_a_run(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["limit", str(tmp_path)]) == 2
+    assert "is no run folder" in capsys.readouterr().err

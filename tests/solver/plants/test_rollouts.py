@@ -1,0 +1,192 @@
+"""Evaluation: the success rule, changed parameters, and returns against a simulation written here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+import modelgen
+from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
+from solver.game.game import NO_ADVERSARY, Game
+from solver.plants.plant import Nominal
+from solver.plants.rollouts import Rollouts, rollouts, sample_starts, succeeded, summary
+from solver.problem.parameters import changed_parameters
+
+Load = Callable[[str], CompiledRobot]
+
+
+def linear(game: Game) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    """A policy that is easy to write twice: 3 sin(angle) - rate, clipped to 2.4."""
+
+    def act(x: Tensor) -> tuple[Tensor, Tensor]:
+        u = torch.clamp(3.0 * torch.sin(x[:, :1]) - x[:, 1:2], -2.4, 2.4)
+        return u, game.action_cost.cost(u)
+
+    return act
+
+
+def simulate(angle: float, rate: float, mass: float) -> tuple[float, float, float, float]:
+    """The pendulum's 5 s from its textbook equation: state reward, action reward, last angle, last rate."""
+    state_reward = action_reward = 0.0
+    a, beta = 2.501, 4.0 * 2.5**2 * 0.5 / math.pi
+    for _ in range(625):
+        u = min(2.4, max(-2.4, 3.0 * math.sin(angle) - rate))
+        state_reward -= 0.008 * ((math.pi * math.sin(angle / 2)) ** 2 + 0.1 * rate**2)
+        action_reward += 0.008 * 2.0 * beta * a / math.pi * math.log(math.cos(math.pi * u / (2.0 * a)))
+        for _ in range(4):
+            acceleration = 1.5 * 9.81 * math.sin(angle) + 3.0 * u / mass
+            angle, rate = angle + 0.002 * rate, max(-8.0, min(8.0, rate + 0.002 * acceleration))
+            angle = (angle + math.pi) % (2.0 * math.pi) - math.pi
+    return state_reward, action_reward, angle, rate
+
+
+@pytest.mark.parametrize("mass", [1.0, 1.4])
+def test_returns_equal_an_independent_simulation(load: Load, mass: float) -> None:
+    game = Game(load("pendulum"), NO_ADVERSARY)
+    starts = [[2.9, 0.0], [0.1, 0.0], [-1.0, 2.0], [-3.0, -4.0]]
+    result = rollouts(game, linear(game), torch.tensor(starts), Nominal(game, torch.tensor([mass, 1.0])))
+    expected = np.array([simulate(angle, rate, mass) for angle, rate in starts])
+    np.testing.assert_allclose(result.state_reward, expected[:, 0], rtol=2e-3)
+    np.testing.assert_allclose(result.action_reward, expected[:, 1], rtol=2e-3)
+    np.testing.assert_allclose(result.returns, expected[:, 0] + expected[:, 1], rtol=2e-3)
+    np.testing.assert_allclose(result.x[-1], expected[:, 2:], atol=2e-2)
+    assert result.x.shape == (626, 4, 2)
+    assert result.u.shape == (625, 4, 1)
+
+
+def test_success_needs_five_degrees_and_half_a_radian_per_second(load: Load) -> None:
+    game = Game(load("pendulum"), NO_ADVERSARY)
+    degree = math.radians(1.0)
+    x = torch.tensor([[4.9 * degree, 0.49], [-4.9 * degree, -0.49], [5.1 * degree, 0.0], [0.0, 0.51], [math.pi, 0.0]])
+    assert succeeded(game, x).tolist() == [True, True, False, False, False]
+
+
+def test_success_counts_every_continuous_joint_and_its_own_rate(load: Load) -> None:
+    game = Game(load("double_pendulum"), NO_ADVERSARY)
+    x = torch.zeros(5, 4)
+    for i in range(4):
+        x[i + 1, i] = 0.6
+    assert succeeded(game, x).tolist() == [True, False, False, False, False]
+    furuta = Game(load("furuta"), NO_ADVERSARY)  # the arm and its rate may be anywhere
+    x = torch.tensor([[1.5, 0.01, 9.0, 0.1], [0.0, 0.2, 0.0, 0.0], [0.0, 0.0, 0.0, 0.6]])
+    assert succeeded(furuta, x).tolist() == [True, False, False]
+
+
+def test_nan_is_no_success(load: Load) -> None:
+    assert succeeded(Game(load("pendulum"), NO_ADVERSARY), torch.full((2, 2), math.nan)).tolist() == [False, False]
+
+
+def test_starts_follow_the_task(load: Load) -> None:
+    game = Game(load("cartpole"), NO_ADVERSARY)
+    x = sample_starts(game, 20000, 0).double()
+    x[:, 1] = torch.remainder(x[:, 1], 2.0 * math.pi)  # hanging is at the seam
+    np.testing.assert_allclose(x.mean(0), [0.0, math.pi, 0.0, 0.0], atol=0.01)
+    np.testing.assert_allclose(x.std(0), [1e-3**0.5, 5e-2**0.5, 1e-3, 1e-3], rtol=0.03)
+    assert torch.equal(sample_starts(game, 7, 3), sample_starts(game, 7, 3))
+    assert not torch.equal(sample_starts(game, 7, 3), sample_starts(game, 7, 4))
+    everywhere = sample_starts(game, 5000, 1)
+    assert bool((everywhere.abs() <= game.state_limits + 1e-5).all())
+
+
+def test_a_rollout_that_the_simulation_stopped_at_a_limit_is_marked(load: Load) -> None:
+    """The second falls from 1.2 rad at 7.9 rad/s and passes 8 rad/s. The angle's seam at pi is no limit."""
+    game = Game(load("pendulum"), NO_ADVERSARY)
+    starts = torch.tensor([[3.1, 0.5], [1.2, 7.9]])
+    result = rollouts(game, linear(game), starts, seconds=1.0)
+    assert bool((result.x[:, 0, 0].diff().abs() > 6.0).any())  # the first crosses the seam
+    assert result.at_limit.tolist() == [[False, False], [False, True]]
+    assert summary(result)["limit_rate"] == 0.5
+    assert not rollouts(game, linear(game), torch.tensor([[3.1, 8.0]]), seconds=0.008).at_limit.any()  # slows at once
+
+
+def test_summary_of_known_rollouts() -> None:
+    result = Rollouts(
+        torch.zeros(1),
+        torch.zeros(1),
+        torch.tensor([-1.0, -3.0]),
+        torch.tensor([-0.5, -0.5]),
+        torch.tensor([True, False]),
+        torch.tensor([[False, True], [False, False]]),
+    )
+    spread = 1.96 * math.sqrt(2.0)
+    expected = dict(return_mean=-2.5, return_spread=spread, return_worst=-3.5, success_rate=0.5, limit_rate=0.5)
+    assert summary(result) == pytest.approx(expected | dict(state_reward=-2.0, action_reward=-0.5))
+
+
+def test_spread_of_one_rollout_is_zero() -> None:
+    one = torch.tensor([-1.0])
+    assert summary(Rollouts(one, one, one, one, one > 0.0, one[None] > 0.0))["return_spread"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ([], [1.0, 1.0]),
+        (["mass=1.3x"], [1.3, 1.0]),
+        (["mass=+0.05", "length=-0.25"], [1.05, 0.75]),
+        (["mass=2"], [2.0, 1.0]),
+        ([" length = 0.5 "], [1.0, 0.5]),
+    ],
+)
+def test_changed_parameters(load: Load, changes: list[str], expected: list[float]) -> None:
+    game = Game(load("pendulum"), NO_ADVERSARY)
+    np.testing.assert_allclose(changed_parameters(game, changes), expected, rtol=1e-6)
+    np.testing.assert_allclose(game.theta, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("mas=1", "Did you mean `mass`"),
+        ("colour=1", "Parameters: mass, length"),
+        ("mass", "cannot read 'mass'"),
+        ("mass=", "cannot read"),
+        ("mass=x", "cannot read"),
+        ("mass=heavy", "cannot read"),
+        ("mass=nan", "cannot read"),
+        ("mass=1e39", "cannot read"),
+    ],
+)
+def test_unreadable_changes(load: Load, change: str, message: str) -> None:
+    with pytest.raises(SolverError, match=message):
+        changed_parameters(Game(load("pendulum"), NO_ADVERSARY), [change])
+
+
+NUMBERS = st.floats().map(str) | st.text(max_size=8)
+CHANGES = st.builds("{}{}{}{}".format, st.sampled_from(["mass", "length", "m"]), st.sampled_from(["=", "", "=+"]),
+                    NUMBERS, st.sampled_from(["", "x"]))  # fmt: skip
+
+
+@given(st.lists(CHANGES | st.text(max_size=12), max_size=3))
+def test_any_text_ends_in_finite_parameters_or_a_solver_error(changes: list[str]) -> None:
+    game = Game(modelgen.load("pendulum", dtype="float32", parallel=False), NO_ADVERSARY)
+    try:
+        theta = changed_parameters(game, changes)
+    except SolverError:
+        return
+    assert theta.shape == (2,)
+    assert bool(torch.isfinite(theta).all())
+
+
+def test_rollouts_keep_torch_on_one_thread(load: Load) -> None:
+    game, seen = Game(load("pendulum"), NO_ADVERSARY), []
+
+    def act(x: Tensor) -> tuple[Tensor, Tensor]:
+        seen.append(torch.get_num_threads())
+        return linear(game)(x)
+
+    torch.set_num_threads(2)
+    try:
+        rollouts(game, act, sample_starts(game, 3, 0), seconds=0.04)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+    assert set(seen) == {1}

@@ -1,0 +1,101 @@
+"""Policies in C: compiled without a warning, and beside Torch's."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import solver
+from modelgen.build import export
+from modelgen.derivation.model_file import load as load_model
+from modelgen.metadata import ActionCost
+from solver.cli import main
+from solver.fvi.settings import Settings
+from solver.fvi.trainer import start
+from solver.policies.c_export import SHAPES
+from solver.problem.action_cost import make_action_cost
+
+COMPILER = shutil.which("gcc") or shutil.which("cc")
+STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
+
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+
+
+def compiled(run: Path, name: str, folder: Path, *words: str, real: str = "double") -> Path:
+    """The driver of a run's policy."""
+    assert main(["export", str(run), "--c", str(folder), *words]) == 0
+    for file, content in export(load_model(name), "c").items():
+        (folder / file).write_bytes(content)
+    sources = [str(folder / f"{name}{end}.c") for end in ("", "_policy", "_policy_driver")]
+    driver = folder / "driver"
+    command = [str(COMPILER), *STRICT, f"-D{name.upper()}_REAL={real}", *sources, "-lm", "-o", str(driver)]
+    subprocess.run(command, check=True)
+    return driver
+
+
+def called(driver: Path, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Inputs, V and dV/dx, a row a state."""
+    text = "\n".join(" ".join(map(repr, row)) for row in x.tolist())
+    found = subprocess.run([driver], input=text, capture_output=True, text=True, check=True)
+    return np.array([line.split() for line in found.stdout.splitlines()], float)
+
+
+@needs_compiler
+@pytest.mark.parametrize("sampled", [0.0, 2.0])
+@pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum", "planar_arm3", "ball_on_beam"])
+def test_it_is_torchs(name: str, sampled: float, tiny: Callable[..., Settings], tmp_path: Path) -> None:
+    """One input and several, robots with joints that wrap and without, trained a little so that V has a shape."""
+    run = tmp_path / "run"
+    start(name, "fast", tiny(iterations=2, algorithm="cfvi"), run, None, lambda _: None)
+    driver = compiled(run, name, tmp_path, "--sampled", str(sampled))
+    solution = solver.policies.load.load_solution(run)
+    x = 0.8 * solution.game.sample_domain(200, torch.Generator().manual_seed(1)).numpy()
+    u = solver.load_policy(run, sampled=sampled)(x)
+    value, gradient = solver.load_value(run)(x)
+    found_u, found_value, found_gradient = np.split(called(driver, x), [u.shape[1], u.shape[1] + 1], axis=1)
+    np.testing.assert_allclose(found_value[:, 0], value, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found_gradient, gradient, rtol=1e-3, atol=1e-4 * np.abs(gradient).max())
+    limits = solution.game.input_limits.numpy()
+    off = np.abs(found_u - u) / limits
+    assert np.median(off) < 1e-4
+    assert off.max() < 0.02  # where w is a small difference of large numbers, float32 has few digits
+    assert np.abs(u / limits).max() > 0.3
+    if sampled:
+        closed = solver.load_policy(run, sampled=0)(x)
+        assert np.abs(closed - u).max() > 20 * np.abs(found_u - u).max()
+
+
+@needs_compiler
+def test_it_computes_in_float_and_a_broken_state_is_nan(finished_run: Path, tmp_path: Path) -> None:
+    driver = compiled(finished_run, "pendulum", tmp_path, "--sampled", "1", real="float")
+    x = np.array([[0.3, 1.0], [np.nan, 1.0], [-2.0, -3.0]])
+    found = called(driver, x)
+    assert np.isnan(found[1]).all()
+    np.testing.assert_allclose(
+        found[[0, 2], 0], solver.load_policy(finished_run, sampled=1)(x[[0, 2]])[:, 0], atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("name", sorted(SHAPES))
+def test_its_shapes_are_the_action_costs(name: str) -> None:
+    weights, limits = (0.3, 2.0), torch.tensor([0.5, 8.0])
+    w = torch.linspace(-60.0, 60.0, 201)[:, None].repeat(1, 2)
+    shape = SHAPES[name]
+    function = getattr(torch, shape.function) if shape.function else torch.clone
+    pairs = list(zip(weights, limits.tolist(), strict=True))
+    gain, width = (torch.tensor([make(*pair) for pair in pairs]) for make in (shape.gain, shape.width))
+    expected = make_action_cost(ActionCost(name, weights), limits).policy(w)
+    torch.testing.assert_close(torch.clamp(gain * function(w / width), -limits, limits), expected)
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(tmp_path), "--c", str(tmp_path / "c")]) == 2
+    assert "run.json" in capsys.readouterr().err
+    assert not (tmp_path / "c").exists()

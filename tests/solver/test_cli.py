@@ -1,0 +1,276 @@
+"""The command: exit codes, messages, JSON. (tests/modelgen has a test_cli of its own.)"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from solver.cli import COMMANDS, _options, main
+from solver.fvi.run_folder import CHECKPOINT, RUN, load_checkpoint, load_run
+from solver.plants import make_plant
+from solver.plants.harsh import EFFECTS
+from solver.plants.rollouts import rollouts, sample_starts, summary
+from solver.policies.load import load_controller
+from solver.problem.parameters import changed_parameters
+from solver.streams import EVALUATION_SEED
+
+Capture = pytest.CaptureFixture[str]
+
+
+def fails(words: list[str], capsys: Capture, code: int = 2) -> str:
+    """The one-paragraph message of a command that exits with `code`."""
+    assert main(words) == code
+    out, err = capsys.readouterr()
+    *warnings, error = err.splitlines()
+    assert out == ""
+    assert error.startswith("error: ")
+    assert all(line.startswith("warning: ") for line in warnings)
+    return error
+
+
+def test_train_evaluate_and_plot(tmp_path: Path, tiny_options: list[str], capsys: Capture) -> None:
+    folder = tmp_path / "run"
+    assert main(["train", "pendulum", "--algorithm", "cfvi", *tiny_options, "--out", str(folder)]) == 0
+    out, err = capsys.readouterr()
+    assert f"solver evaluate {folder}" in out
+    assert err.startswith("warning: 5 iterations carry the reward")  # the tiny run is too short, and said to be
+    assert len(err.splitlines()) == 1  # no progress when it is not a terminal
+    assert load_run(folder).settings.algorithm == "cfvi"
+    assert main(["evaluate", str(folder), "--episodes", "3"]) == 0
+    assert ", nominal, 3 rollouts:  return -" in capsys.readouterr().out
+    assert main(["plot", str(folder)]) == 0
+    paths = capsys.readouterr().out.split()
+    assert len(paths) == 3
+    assert all(Path(path).is_file() for path in paths)
+
+
+def test_default_folder_names_the_run(
+    tmp_path: Path, tiny_options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "pendulum", *tiny_options, "--seed", "3", "--iterations", "1"]) == 0
+    assert (tmp_path / "runs" / "pendulum-rfvi-fast-seed3" / CHECKPOINT).is_file()
+    assert "seed3" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["train", "cartpole", "--preset", "paper"],
+        ["train", "--preset", "paper", "cartpole"],
+        ["train", "--preset=paper", "--seed", "0", "cartpole"],
+    ],
+)
+def test_the_preset_applies_wherever_it_stands(words: list[str], tmp_path: Path, capsys: Capture) -> None:
+    small = ["--iterations", "1", "--states", "32", "--epochs", "1", "--episodes", "1", "--threads", "1"]
+    small += ["--trace-decay", "0.1", "--width", "4"]
+    assert main([*words, *small, "--out", str(tmp_path)]) == 0
+    run = load_run(tmp_path)
+    assert (run.preset, run.robot) == ("paper", "cartpole")
+    assert (run.settings.layers, run.settings.width, run.settings.rate_scale) == (4, 4, 0.0)
+    capsys.readouterr()
+
+
+def test_evaluation_as_json(finished_run: Path, capsys: Capture) -> None:
+    words = ["evaluate", str(finished_run), "--episodes", "4", "--set", "mass=1.3x", "length=+0.1", "--json"]
+    assert main(words) == 0
+
+    def no_constant(name: str) -> None:
+        raise AssertionError(f"{name} is not JSON")
+
+    content = json.loads(capsys.readouterr().out, parse_constant=no_constant)
+    assert content["parameters"] == pytest.approx({"mass": 1.3, "length": 1.1})
+    assert (content["robot"], content["episodes"], content["plant"]) == ("pendulum", 4, "nominal")
+    assert content["label"].startswith("pendulum rfvi fast iterations=5")
+    assert content["return_mean"] == pytest.approx(content["state_reward"] + content["action_reward"], rel=1e-5)
+    assert 0.0 <= content["success_rate"] <= 1.0
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out) == content
+    assert main([*words, "--seed", "1"]) == 0
+    assert json.loads(capsys.readouterr().out)["return_mean"] != content["return_mean"]
+
+
+def test_evaluation_on_another_plant(finished_run: Path, capsys: Capture) -> None:
+    game, act, _ = load_controller(finished_run)
+    words = ["evaluate", str(finished_run), "--episodes", "4", "--set", "mass=1.3x", "--plant", "harsh", "--json"]
+    for flags, effects in ((["--harsh", "delay=2x"], ["delay=2x"]), ([], [*EFFECTS])):
+        assert main([*words, *flags]) == 0
+        content = json.loads(capsys.readouterr().out)
+        plant = make_plant("harsh", game, changed_parameters(game, ["mass=1.3x"]), effects, EVALUATION_SEED)
+        expected = summary(rollouts(game, act, sample_starts(game, 4, EVALUATION_SEED), plant))
+        assert content["harsh"] == effects
+        assert {name: content[name] for name in expected} == pytest.approx(expected)
+
+
+def test_rollouts_that_leave_all_bounds_are_no_result(
+    finished_run: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("solver.game.game.Game.hold", lambda _, x, *__: torch.full_like(x, torch.nan))
+    for flags in ([], ["--json"]):
+        assert "left all bounds" in fails(["evaluate", str(finished_run), "--episodes", "2", *flags], capsys)
+
+
+def test_a_wall_of_the_simulation_is_named(finished_run: Path, capsys: Capture) -> None:
+    """A hundredth of the length turns the rod faster than its limit."""
+    assert main(["evaluate", str(finished_run), "--episodes", "4", "--set", "length=0.01x"]) == 0
+    assert "warning: 100 % of the rollouts reached the limit of angle_rate" in capsys.readouterr().err
+    assert main(["evaluate", str(finished_run), "--episodes", "4"]) == 0
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train"], "name a robot to train"),
+        (["train", "pendulm"], "Did you mean `pendulum`"),
+        (["train", "pendulum", "--preset", "fats"], "Did you mean `fast`"),
+        (["train", "--resume", "nowhere"], "not a run folder"),
+        (["evaluate", "nowhere"], "not a run folder"),
+        (["plot", "nowhere"], "not a run folder"),
+    ],
+)
+def test_mistakes_exit_2_with_a_message(words: list[str], message: str, capsys: Capture) -> None:
+    assert message in fails(words, capsys)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["train", "pendulum", "--algorithm", "sac"],
+        ["train", "pendulum", "--learning-rat", "1"],
+        ["train", "pendulum", "--iterations", "0"],
+        ["train", "pendulum", "--width", "wide"],
+        ["evaluate"],
+        ["evaluate", "x", "--episodes", "many"],
+    ],
+)
+def test_mistakes_the_parser_finds_exit_2(words: list[str], capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2
+    out, err = capsys.readouterr()
+    assert "Traceback" not in out + err
+
+
+def test_mistakes_about_a_run(finished_run: Path, capsys: Capture) -> None:
+    run = str(finished_run)
+    assert "Did you mean `mass`" in fails(["evaluate", run, "--set", "mas=1.3x"], capsys)
+    assert "give at least 1" in fails(["evaluate", run, "--episodes", "0"], capsys)
+    assert "--set stands twice" in fails(["evaluate", run, "--set", "mass=2", "--set", "length=1"], capsys)
+    assert "Did you mean `angle`" in fails(["plot", run, "--joint", "angel"], capsys)
+    assert "already holds a run" in fails(["train", "pendulum", "--out", run], capsys)
+    for words in (
+        ["--iterations", "9"],
+        ["--seed", "0"],
+        ["--preset=fast"],
+        ["pendulum"],
+    ):  # even where nothing changes
+        assert "keeps its own" in fails(["train", "--resume", run, *words], capsys)
+        assert "keeps its own" in fails(["train", *words, f"--resume={run}"], capsys)
+    assert "--set stands twice" in fails(["evaluate", run, "--set=mass=2", "--set=length=1"], capsys)
+    assert "mass is changed twice" in fails(["evaluate", run, "--set", "mass=2x", "mass=+0.1"], capsys)
+    assert "--seed is 99999999999" in fails(["evaluate", run, "--seed", "99999999999"], capsys)
+    words = ["robustness", run, "--parameter", "mass", "--from", "0.5", "--to", "1.5"]
+    assert "is a folder; name the figure" in fails([*words, "--out", "."], capsys)
+    assert "--seed is -1" in fails([*words, "--seed", "-1"], capsys)
+
+
+def test_commands_and_their_help(capsys: Capture) -> None:
+    assert main([]) == 2
+    capsys.readouterr()
+    assert main(["trian"]) == 2
+    assert "Did you mean `train`?" in capsys.readouterr().err
+    assert main(["--help"]) == 0
+    assert "{train,baseline,evaluate,limit,robustness,plot,export,reproduce}" in capsys.readouterr().err
+    for command in ("train", "baseline", "evaluate", "plot", "export"):
+        with pytest.raises(SystemExit) as stop:
+            main([command, "--help"])
+        assert stop.value.code == 0
+        assert f"solver {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "default"),
+    [
+        (["train", "pendulum"], 48),
+        (["train", "cartpole", "--preset", "paper"], 250),
+        (["baseline", "pendulum", "--algorithm", "ppo"], 1000000),
+    ],
+)
+def test_help_has_the_defaults_that_the_command_would_take(words: list[str], default: int, capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--help"])
+    assert stop.value.code == 0
+    setting = "--steps INT" if words[0] == "baseline" else "--iterations INT"
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert re.search(rf"{setting} [^(]*\(default: {default}\)", text)
+
+
+@pytest.mark.parametrize("preset", ["fast", "paper"])
+@pytest.mark.parametrize("flag", ["amsgrad", "keep-optimiser"])
+def test_a_switch_can_be_turned_either_way(preset: str, flag: str) -> None:
+    words = ["train", "pendulum", "--preset", preset]
+    found = [vars(_options(COMMANDS["train"], [*words, word]).settings) for word in (f"--{flag}", f"--no-{flag}")]
+    assert [settings[flag.replace("-", "_")] for settings in found] == [True, False]
+
+
+def test_a_pipe_that_closes_early_is_no_traceback() -> None:
+    program = [sys.executable, "-c", "import sys; from solver.cli import main; sys.exit(main())", "train", "--help"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout
+        assert child.stderr
+        child.stdout.close()
+        assert child.stderr.read() == ""
+
+
+def test_divergence_exits_1(tmp_path: Path, tiny_options: list[str], capsys: Capture) -> None:
+    words = ["train", "pendulum", *tiny_options, "--learning-rate", "1e30", "--out", str(tmp_path)]
+    assert "iteration 0" in fails(words, capsys, code=1)
+
+
+def test_overwrite_spares_the_old_run_where_the_new_one_cannot_start(
+    run_copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    before = {path.name: path.read_bytes() for path in run_copy.iterdir() if path.is_file()}
+    assert "--device cpu" in fails(
+        ["train", "pendulum", "--device", "cuda", "--overwrite", "--out", str(run_copy)], capsys
+    )
+    assert {path.name: path.read_bytes() for path in run_copy.iterdir() if path.is_file()} == before
+
+
+def test_a_run_trained_on_a_gpu_is_evaluated_without_one(run_copy: Path, capsys: Capture) -> None:
+    content = json.loads((run_copy / RUN).read_text())
+    content["settings"]["device"] = "cuda"
+    (run_copy / RUN).write_text(json.dumps(content))
+    assert main(["evaluate", str(run_copy), "--episodes", "2"]) == 0
+    assert "2 rollouts" in capsys.readouterr().out
+
+
+def test_overwrite_starts_anew_and_spares_other_files(run_copy: Path, tiny_options: list[str], capsys: Capture) -> None:
+    (run_copy / "notes.txt").write_text("mine")
+    words = ["train", "pendulum", *tiny_options, "--iterations", "1", "--out", str(run_copy), "--overwrite"]
+    assert main(words) == 0
+    assert load_checkpoint(run_copy)["iteration"] == 1
+    assert (run_copy / "notes.txt").read_text() == "mine"
+    capsys.readouterr()
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path, tiny_options: list[str], capsys: Capture) -> None:
+    (tmp_path / "file").write_text("")
+    words = ["train", "pendulum", *tiny_options, "--out", str(tmp_path / "file" / "run")]
+    assert "cannot write" in fails(words, capsys)
+
+
+def test_ctrl_c_during_an_evaluation_exits_130(finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("solver.plants.rollouts.rollouts", interrupted)
+    assert main(["evaluate", str(finished_run)]) == 130

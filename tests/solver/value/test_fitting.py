@@ -1,0 +1,132 @@
+"""The hand-ordered gradient against autograd, and the fit as a whole."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from torch import Tensor
+
+from solver.value.fitting import Fit, LossGradient, Samples, fit_ensemble, fit_member, make_optimiser
+from solver.value.network import Ensemble
+
+
+def make(members: int = 1) -> Ensemble:
+    generator = torch.Generator().manual_seed(0)
+    return Ensemble([True, False, False], [0.0] * 3, [1.0, 0.5, 0.7], members, 3, 10, generator)
+
+
+def samples(ensemble: Ensemble, size: int = 23) -> tuple[Tensor, Samples]:
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(size, 3, generator=generator).to(ensemble.target)
+    target = -3.0 * torch.rand(size, generator=generator).to(ensemble.target)
+    features = ensemble.features
+    z = features(x)
+    return x, Samples(z, (z - features.error_at_target)[:, ensemble.factors[0].rows], target)
+
+
+@pytest.mark.parametrize("power", [1.0, 1.5, 2.0])
+def test_gradient_equals_autograd(power: float) -> None:
+    """Twice, on a full and on a short minibatch: nothing may accumulate or be left in the buffers."""
+    ensemble = make().double()
+    x, data = samples(ensemble)
+    member = ensemble.factors[0]
+    loss_gradient = LossGradient(member, 23)
+    for index in (torch.arange(23), torch.arange(5, 12), torch.arange(23)):
+        loss = loss_gradient(data.rows(index), power)
+        written = [p.grad.clone() for p in member.parameters() if p.grad is not None]
+        expected_loss = ((ensemble(x[index]) - data.target[index]).abs() ** power).mean()
+        expected = torch.autograd.grad(expected_loss, list(member.parameters()))
+        assert float(loss) == pytest.approx(float(expected_loss.detach()), rel=1e-12)
+        assert len(written) == len(expected) == 8
+        for mine, reference in zip(written, expected, strict=True):
+            torch.testing.assert_close(mine, reference, rtol=1e-9, atol=1e-12)
+
+
+def test_loss_of_an_epoch_counts_every_sample_once() -> None:
+    """With a step size of almost nothing, the loss is the mean over all 23 samples, in minibatches of 10, 10 and 3."""
+    ensemble = make()
+    x, data = samples(ensemble)
+    expected = float((ensemble(x) - data.target).abs().mean().detach())
+    member = ensemble.factors[0]
+    fit = Fit(epochs=1, minibatch=10, power=1.0)
+    loss = fit_member(member, make_optimiser(member, 1e-12, 0.0, False), data, fit, torch.Generator().manual_seed(0))
+    assert loss == pytest.approx(expected, rel=1e-5)
+
+
+def test_minibatch_larger_than_the_samples() -> None:
+    ensemble = make()
+    _, data = samples(ensemble)
+    member = ensemble.factors[0]
+    optimiser = make_optimiser(member, 1e-3, 0.0, True)
+    assert fit_member(member, optimiser, data, Fit(2, 1000, 2.0), torch.Generator().manual_seed(0)) > 0.0
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_fit_reaches_a_quadratic_target(power: float) -> None:
+    ensemble = make(2)
+    x = 2.0 * torch.rand(600, 3, generator=torch.Generator().manual_seed(1)) - 1.0
+    target = -(4.0 * torch.sin(x[:, 0] / 2) ** 2 + x[:, 1] ** 2 + 0.5 * x[:, 2] ** 2)
+    optimisers = [make_optimiser(m, 3e-3, 0.0, False) for m in ensemble.factors]
+    before = float((ensemble(x) - target).abs().mean().detach())
+    with ThreadPoolExecutor(1) as workers:
+        fit_ensemble(ensemble, optimisers, x, target, Fit(30, 50, power), 0, workers)
+    after = float((ensemble(x) - target).abs().mean().detach())
+    assert after < 0.05 * before
+
+
+def test_weight_decay_shrinks_the_weights() -> None:
+    norms = []
+    for decay in (0.0, 1.0):
+        ensemble = make()
+        _, data = samples(ensemble)
+        member = ensemble.factors[0]
+        fit_member(member, make_optimiser(member, 1e-2, decay, False), data, Fit(20, 23, 1.0), torch.Generator())
+        norms.append(float(member.weights[1].detach().norm()))
+    assert norms[1] < 0.9 * norms[0]
+
+
+def test_fit_does_not_depend_on_the_number_of_threads() -> None:
+    results = []
+    for threads in (1, 3):
+        ensemble = make(3)
+        x, data = samples(ensemble, 90)
+        optimisers = [make_optimiser(m, 1e-3, 1e-6, False) for m in ensemble.factors]
+        with ThreadPoolExecutor(threads) as workers:
+            loss = fit_ensemble(ensemble, optimisers, x, data.target, Fit(3, 20, 1.0), 11, workers)
+        results.append((loss, [p.detach().clone() for p in ensemble.parameters()]))
+    assert results[0][0] == results[1][0]
+    assert all(torch.equal(a, b) for a, b in zip(results[0][1], results[1][1], strict=True))
+
+
+def test_every_member_draws_its_own_minibatches() -> None:
+    """Members that start equal part, and the same seed parts them again in the same way."""
+    fitted = []
+    for _ in range(2):
+        ensemble = make(2)
+        ensemble.factors[1].load_state_dict(ensemble.factors[0].state_dict())
+        x, data = samples(ensemble)
+        optimisers = [make_optimiser(m, 1e-3, 0.0, False) for m in ensemble.factors]
+        with ThreadPoolExecutor(1) as workers:
+            fit_ensemble(ensemble, optimisers, x, data.target, Fit(1, 5, 1.0), 3, workers)
+        fitted.append([m.weights[1].detach() for m in ensemble.factors])
+    assert not torch.equal(*fitted[0])
+    assert all(torch.equal(a, b) for a, b in zip(*fitted, strict=True))
+
+
+@pytest.mark.parametrize("amsgrad", [False, True])
+def test_steps_are_adams_with_an_l2_penalty(amsgrad: bool) -> None:
+    """The recursion of Kingma and Ba, or of Reddi et al., for one weight; the penalty is part of the gradient."""
+    member = torch.nn.Linear(1, 1, bias=False).double()
+    optimiser = make_optimiser(member, 0.1, 0.5, amsgrad)  # type: ignore[arg-type]
+    weight, mean, square, largest = member.weight.item(), 0.0, 0.0, 0.0
+    for k, slope in enumerate([3.0, -0.2, 0.1, 0.3], 1):
+        member.weight.grad = torch.full_like(member.weight, slope)
+        optimiser.step()
+        gradient = slope + 0.5 * weight
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2
+        largest = max(largest, square) if amsgrad else square
+        weight -= 0.1 * mean / (1.0 - 0.9**k) / (math.sqrt(largest / (1.0 - 0.999**k)) + 1e-8)
+        assert member.weight.item() == pytest.approx(weight, rel=1e-12)

@@ -1,0 +1,162 @@
+"""The value function against explicit matrices in NumPy, and its fused gradient against autograd."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from solver.value.network import DIAGONAL_FLOOR, Ensemble, FrozenValue
+
+CASES = {
+    "no angle": ([False, False, False], [0.2, -0.1, 0.3]),
+    "one angle, not first": ([False, True, False, False], [0.1, -2.0, 0.2, 0.3]),
+    "two angles": ([True, True, False, False], [0.7, -1.3, 0.2, -0.4]),
+}
+SCALE = [0.7, 1.9, 0.4, 2.5]
+cases = pytest.mark.parametrize(("continuous", "target"), CASES.values(), ids=CASES)
+
+
+def make(continuous: list[bool], target: list[float], members: int = 3) -> Ensemble:
+    generator = torch.Generator().manual_seed(1)
+    ensemble = Ensemble(continuous, target, SCALE[: len(target)], members, 2, 12, generator).double()
+    ensemble.target.copy_(torch.tensor(target, dtype=torch.float64))
+    with torch.no_grad():
+        for parameter in ensemble.parameters():  # a trained network has no equal biases
+            parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
+    return ensemble
+
+
+def states(n: int, size: int = 64) -> Tensor:
+    return 3.0 * torch.randn(size, n, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+
+
+def features(x: np.ndarray, continuous: list[bool], scale: list[float]) -> np.ndarray:
+    """z of one state, from the definition."""
+    angles = [x[i] for i, wraps in enumerate(continuous) if wraps]
+    others = [x[i] * scale[i] for i, wraps in enumerate(continuous) if not wraps]
+    return np.array([*map(math.sin, angles), *map(math.cos, angles), *others])
+
+
+def reference(ensemble: Ensemble, x: np.ndarray, continuous: list[bool], target: list[float]) -> float:
+    """-mean_i e^T L_i L_i^T e with every L written out."""
+    scale = ensemble_scale(ensemble, continuous)
+    z = features(x, continuous, scale)
+    error = z - features(np.array(target), continuous, scale)
+    values = []
+    for member in ensemble.factors:
+        h = z
+        for weight, bias in zip(member.weights[:-1], member.biases[:-1], strict=True):
+            h = np.tanh(h @ weight.detach().numpy() + bias.detach().numpy())
+        entries = h @ member.weights[-1].detach().numpy() + member.biases[-1].detach().numpy()
+        factor = np.zeros((len(z), len(z)))
+        factor[np.tril_indices(len(z))] = entries
+        np.fill_diagonal(factor, np.log1p(np.exp(np.diag(factor))) + DIAGONAL_FLOOR)
+        values.append(-error @ factor @ factor.T @ error)
+    return float(np.mean(values))
+
+
+def ensemble_scale(ensemble: Ensemble, continuous: list[bool]) -> list[float]:
+    """The scales as the module rounded them, one per state."""
+    others = iter(ensemble.scale.tolist())
+    return [1.0 if wraps else next(others) for wraps in continuous]
+
+
+@cases
+def test_value_is_the_ensemble_mean_of_the_quadratic_forms(continuous: list[bool], target: list[float]) -> None:
+    ensemble, x = make(continuous, target), states(len(target), 10)
+    expected = [reference(ensemble, row, continuous, target) for row in x.numpy()]
+    np.testing.assert_allclose(ensemble(x).detach(), expected, rtol=1e-10)
+
+
+@cases
+def test_fused_value_and_gradient_equal_autograd(continuous: list[bool], target: list[float]) -> None:
+    ensemble, x = make(continuous, target), states(len(target)).requires_grad_()
+    expected = ensemble(x)
+    (gradient,) = torch.autograd.grad(expected.sum(), x)
+    value, costate = FrozenValue(ensemble)(x.detach())
+    torch.testing.assert_close(value, expected.detach(), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(costate, gradient, rtol=1e-9, atol=1e-11)
+
+
+@cases
+def test_fused_gradient_in_float32_is_close_to_float64(continuous: list[bool], target: list[float]) -> None:
+    ensemble, x = make(continuous, target), states(len(target))
+    value, costate = FrozenValue(ensemble)(x)
+    value32, costate32 = FrozenValue(ensemble.float())(x.float())
+    torch.testing.assert_close(value32.double(), value, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(costate32.double(), costate, rtol=1e-3, atol=1e-3 * float(costate.abs().max()))
+
+
+@cases
+def test_value_is_negative_except_at_the_target(continuous: list[bool], target: list[float]) -> None:
+    ensemble = make(continuous, target)
+    assert bool((ensemble(states(len(target), 5000)) < 0.0).all())
+    at_target = torch.tensor([target], dtype=torch.float64)
+    at_target = at_target + 2.0 * math.pi * torch.tensor(continuous).double()  # a full turn is the same state
+    assert float(ensemble(at_target).detach()) == pytest.approx(0.0, abs=1e-24)
+    value, costate = FrozenValue(ensemble)(at_target)
+    assert float(value) == pytest.approx(0.0, abs=1e-24)
+    torch.testing.assert_close(costate, torch.zeros_like(costate), rtol=0, atol=1e-9)
+
+
+@cases
+def test_every_diagonal_entry_of_the_factor_is_positive(continuous: list[bool], target: list[float]) -> None:
+    """With outputs of -40 on the diagonal and 0 elsewhere, L is the floor times the identity: V = -floor^2 |e|^2."""
+    ensemble, x = make(continuous, target), states(len(target))
+    size = len(target) + sum(continuous)
+    rows, columns = np.tril_indices(size)
+    for member in ensemble.factors:
+        torch.nn.init.zeros_(member.weights[-1])
+        member.biases[-1].data = torch.tensor(np.where(rows == columns, -40.0, 0.0))
+    scale = ensemble_scale(ensemble, continuous)
+    error = np.array([features(row, continuous, scale) for row in x.numpy()])
+    error -= features(np.array(target), continuous, scale)
+    expected = -(DIAGONAL_FLOOR**2) * (error**2).sum(1)
+    np.testing.assert_allclose(ensemble(x).detach(), expected, rtol=1e-8)
+    np.testing.assert_allclose(FrozenValue(ensemble)(x)[0], expected, rtol=1e-8)
+
+
+def test_features_scale_only_what_does_not_wrap() -> None:
+    ensemble = make([False, True, False, False], [0.0] * 4)
+    z = ensemble.features(torch.tensor([[2.0, math.pi / 2, 3.0, 4.0]], dtype=torch.float64))
+    np.testing.assert_allclose(z[0], [1.0, 0.0, 1.4, 1.2, 10.0], atol=1e-6)
+
+
+def test_buffers_are_not_carried_over_between_calls() -> None:
+    frozen = FrozenValue(make([True, False], [0.0, 0.0]))
+    space, x = frozen.workspace(20), states(2, 20)
+    first = frozen(x, space)
+    frozen(10.0 * x, space)
+    for again, alone, before in zip(frozen(x, space), frozen(x), first, strict=True):
+        assert torch.equal(again, before)
+        torch.testing.assert_close(again, alone)
+
+
+def test_frozen_value_does_not_follow_later_training() -> None:
+    ensemble, x = make([True, False], [0.0, 0.0]), states(2)
+    frozen = FrozenValue(ensemble)
+    before = frozen(x)[0]
+    for parameter in ensemble.parameters():
+        parameter.data.mul_(2.0)
+    assert torch.equal(frozen(x)[0], before)
+
+
+def test_one_generator_seed_gives_one_network() -> None:
+    def weights(seed: int) -> list[Tensor]:
+        generator = torch.Generator().manual_seed(seed)
+        return list(Ensemble([True, False], [0.0, 0.0], [1.0, 1.0], 2, 2, 8, generator).parameters())
+
+    assert all(torch.equal(a, b) for a, b in zip(weights(3), weights(3), strict=True))
+    assert not torch.equal(weights(3)[0], weights(4)[0])
+    first, second = Ensemble([False], [0.0], [1.0], 2, 1, 4, torch.Generator().manual_seed(0)).factors
+    assert not torch.equal(first.weights[0], second.weights[0])
+
+
+def test_nan_states_give_nan() -> None:
+    value, costate = FrozenValue(make([True, False], [0.0, 0.0]))(torch.full((2, 2), math.nan, dtype=torch.float64))
+    assert bool(torch.isnan(value).all())
+    assert bool(torch.isnan(costate).all())
