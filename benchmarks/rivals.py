@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from modelgen.backends.llvm.threads import run_chunks, threads
-from modelgen.engines import ASSETS
+from modelgen.engines.mjcf import ASSETS
 
 Measure = Callable[[], float]  # seconds per sample
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
@@ -93,12 +93,12 @@ def pinocchio_model(robot: Any) -> Any:
         return None
     import pinocchio
 
+    from modelgen.engines.expressions import Expressions
     from modelgen.engines.pinocchio import build
-    from modelgen.engines.tree import Description
 
     if robot.links:
         nominal = np.array([constant.value for constant in robot.constants if not constant.fixed])
-        return build(Description(robot).tree(nominal))._model
+        return build(Expressions(robot).tree(nominal))._model
     mjcf = ASSETS / f"{robot.name}.xml"
     return pinocchio.buildModelFromMJCF(str(mjcf)) if mjcf.exists() else None
 

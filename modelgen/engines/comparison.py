@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modelgen.derivation.domain_checks import evaluator, samples
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.engines import ASSETS, Engine
 from modelgen.engines.differences import STEP, differences
+from modelgen.engines.engine import Array, Engine
+from modelgen.engines.mjcf import ASSETS
 from modelgen.errors import ModelError, shortened
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
 from modelgen.verification.kernels import relative_error
-
-Array = NDArray[np.float64]
 
 SAMPLES = 64
 LIMIT = 1e-8

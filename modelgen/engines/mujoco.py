@@ -1,4 +1,4 @@
-"""MuJoCo as the other engine: from links, or from an MJCF file whose names are those of the model file."""
+"""MuJoCo as the other engine: made from links, or from an MJCF file with the names of the model file."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from modelgen.engines import matched, package
 from modelgen.engines.differences import by_state
+from modelgen.engines.engine import Array
+from modelgen.engines.mjcf import matched, read
+from modelgen.engines.packages import package
 from modelgen.engines.tree import Tree
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 
-Array = NDArray[np.float64]
-
-NOTHING = 1e-14  # kg, kg m^2
+SMALLEST = 1e-14  # kg, kg m^2
 
 
 class MuJoCo:
@@ -67,40 +66,12 @@ class MuJoCo:
 
 
 def load(path: Path, metadata: Metadata) -> MuJoCo:
-    """The robot of an MJCF file without contacts, limits and dry friction; ModelError as `read` raises it."""
+    """The robot of an MJCF file without contacts, limits and dry friction. Raises ModelError as `mjcf.read` does."""
     return MuJoCo(*read(path, metadata))
 
 
-def read(path: Path, metadata: Metadata) -> tuple[Any, Any, list[int], list[int]]:
-    """The module mujoco, the MjModel of an MJCF file, and where each coordinate and each input stands in it.
-
-    There is a hinge or slide for every coordinate and an actuator for every input, found by name; ModelError otherwise.
-    """
-    mujoco = package("mujoco")
-    try:
-        model = mujoco.MjModel.from_xml_path(str(path))
-    except (ValueError, OSError) as error:
-        raise ModelError(f"MuJoCo cannot read {path}: {' '.join(str(error).split())}") from error
-    kinds = {int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)}
-    wrong = [model.joint(number).name for number in range(model.njnt) if int(model.jnt_type[number]) not in kinds]
-    if wrong:
-        raise ModelError(
-            f"the joint `{wrong[0]}` of {path} is neither a hinge nor a slide; write it as a row of those."
-        )
-    if model.neq or model.na:
-        what = "equality constraints" if model.neq else "actuators with a state of their own"
-        raise ModelError(
-            f"{path} has {what}, which a model file cannot state. Remove them from the copy compared with."
-        )
-    coordinates = metadata.coordinates
-    inputs = [each.name for each in metadata.inputs]
-    joints = matched(coordinates, [model.joint(i).name for i in range(model.njnt)], "joint", path)
-    actuators = matched(inputs, [model.actuator(i).name for i in range(model.nu)], "actuator", path)
-    return mujoco, model, joints, actuators
-
-
 def build(tree: Tree) -> MuJoCo:
-    """The robot of a tree; a body without mass or size gets `NOTHING`, for MuJoCo refuses zeros."""
+    """The mechanism of a tree. A body without mass or inertia gets `SMALLEST`, because MuJoCo refuses zeros."""
     mujoco = package("mujoco")
     spec = mujoco.MjSpec()
     spec.option.gravity = (0, 0, -tree.gravity)
@@ -111,8 +82,8 @@ def build(tree: Tree) -> MuJoCo:
         moments, axes = np.linalg.eigh(body.inertia)
         axes[:, 2] *= np.linalg.det(axes)
         at = dict(pos=body.position, quat=_quaternion(mujoco, body.rotation))
-        mass = dict(mass=max(body.mass, NOTHING), ipos=body.centre, iquat=_quaternion(mujoco, axes))
-        made.append(parent.add_body(**at, **mass, inertia=np.maximum(moments, NOTHING), explicitinertial=True))
+        mass = dict(mass=max(body.mass, SMALLEST), ipos=body.centre, iquat=_quaternion(mujoco, axes))
+        made.append(parent.add_body(**at, **mass, inertia=np.maximum(moments, SMALLEST), explicitinertial=True))
         for each in body.movements:
             row = tree.coordinates.index(each.coordinate)
             armature = tree.armature[row]

@@ -12,19 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from modelgen.engines import matched, package
-from modelgen.engines.tree import Driven, Tree
+from modelgen.engines.engine import Array, ForcedEngine
+from modelgen.engines.mjcf import matched
+from modelgen.engines.packages import package
+from modelgen.engines.tree import Tree
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
-class Drive:
-    """gear (gain * input + bias . (1, gear q, gear v)) on one joint."""
+class Actuator:
+    """An actuator on one joint: the force gear (gain * input + bias . (1, gear q, gear v))."""
 
     joint: str
     gear: float
@@ -85,36 +84,36 @@ def _mirrored(upper: Array) -> Array:
     return np.asarray(triangle + np.triu(triangle, 1).T, np.float64)
 
 
-class Actuators:
+class ActuatorForces:
     """The forces of an MJCF file on the joints: damping and actuators, all affine in the state."""
 
-    def __init__(self, damping: Array, drives: Sequence[tuple[int, Drive]]) -> None:
+    def __init__(self, damping: Array, actuators: Sequence[tuple[int, Actuator]]) -> None:
         self._damping = damping
-        self._drives = drives
+        self._actuators = actuators
 
     def value(self, x: Array, u: Array) -> Array:
         """(N, n_q)."""
         size = len(self._damping)
         q, v = x[:, :size], x[:, size:]
         force = -self._damping * v
-        for (row, drive), value in zip(self._drives, u.T, strict=True):
-            constant, by_q, by_v = drive.bias
-            bias = constant + by_q * drive.gear * q[:, row] + by_v * drive.gear * v[:, row]
-            force[:, row] += drive.gear * (drive.gain * value + bias)
+        for (row, actuator), value in zip(self._actuators, u.T, strict=True):
+            constant, by_q, by_v = actuator.bias
+            bias = constant + by_q * actuator.gear * q[:, row] + by_v * actuator.gear * v[:, row]
+            force[:, row] += actuator.gear * (actuator.gain * value + bias)
         return force
 
     def slope(self, x: Array, _u: Array) -> Array:
         """(N, n_q, 2 n_q)."""
         size = len(self._damping)
         slope = np.hstack([np.zeros((size, size)), -np.diag(self._damping)])
-        for row, drive in self._drives:
-            _, by_q, by_v = drive.bias
-            slope[row, row] += drive.gear**2 * by_q
-            slope[row, size + row] += drive.gear**2 * by_v
+        for row, actuator in self._actuators:
+            _, by_q, by_v = actuator.bias
+            slope[row, row] += actuator.gear**2 * by_q
+            slope[row, size + row] += actuator.gear**2 * by_v
         return np.tile(slope, (len(x), 1, 1))
 
 
-def load(path: Path, metadata: Metadata) -> Driven:
+def load(path: Path, metadata: Metadata) -> ForcedEngine:
     """The robot of an MJCF file; one joint a body, a joint for every coordinate and an actuator for every input."""
     pinocchio = package("pinocchio")
     try:
@@ -133,13 +132,13 @@ def load(path: Path, metadata: Metadata) -> Driven:
         raise ModelError(f"{path} has a joint that is neither a hinge nor a slide; write it as a row of bodies.")
     if root.find(".//include") is not None or root.find(".//default") is not None:
         raise ModelError(f"{path} has <include> or <default>, which are not read here; use --against mujoco.")
-    drives = [_drive(each, path) for each in root.findall("./actuator/*")]
+    actuators = [_actuator(each, path) for each in root.findall("./actuator/*")]
     names = [str(each.get("name")) for each in root.findall("./actuator/*")]
     order = matched([each.name for each in metadata.inputs], names, "actuator", path)
     mechanism = Pinocchio(pinocchio, model, coordinates)
     damping = np.asarray(model.damping)[[int(model.joints[model.getJointId(name)].idx_v) for name in coordinates]]
-    rows = [(coordinates.index(drives[place].joint), drives[place]) for place in order]
-    return Driven(mechanism, Actuators(damping, rows))
+    rows = [(coordinates.index(actuators[place].joint), actuators[place]) for place in order]
+    return ForcedEngine(mechanism, ActuatorForces(damping, rows))
 
 
 def build(tree: Tree) -> Pinocchio:
@@ -173,7 +172,7 @@ def _depth_first(tree: Tree, root: int | None) -> Iterator[int]:
             yield from _depth_first(tree, number)
 
 
-def _drive(element: ElementTree.Element, path: Path) -> Drive:
+def _actuator(element: ElementTree.Element, path: Path) -> Actuator:
     """A motor or general actuator on a joint; anything else is refused rather than misread."""
     name, joint = element.get("name"), element.get("joint")
     kinds = (element.get("gaintype", "fixed"), element.get("biastype", "none"), element.get("dyntype", "none"))
@@ -192,7 +191,7 @@ def _drive(element: ElementTree.Element, path: Path) -> Drive:
         )
     bias = _numbers(element, "biasprm", (0.0, 0.0, 0.0)) if kinds[1] == "affine" else [0.0, 0.0, 0.0]
     gain, gear = _numbers(element, "gainprm", (1.0,))[0], _numbers(element, "gear", (1.0,))[0]
-    return Drive(joint, gear, gain, (bias[0], bias[1], bias[2]))
+    return Actuator(joint, gear, gain, (bias[0], bias[1], bias[2]))
 
 
 def _numbers(element: ElementTree.Element, attribute: str, default: Sequence[float]) -> list[float]:

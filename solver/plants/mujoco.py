@@ -17,8 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from modelgen.engines import ASSETS
-from modelgen.engines.mujoco import read
+from modelgen.engines.mjcf import ASSETS, read
 from solver.errors import SolverError
 from solver.game.game import Game
 from solver.plants.plant import Motion

@@ -10,9 +10,9 @@ from modelgen.artifact import folder as artifact
 from modelgen.cli import main
 from modelgen.derivation.lagrange import equations_of_motion
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.engines import ASSETS
 from modelgen.engines.comparison import compare
-from modelgen.engines.tree import Description
+from modelgen.engines.expressions import Expressions
+from modelgen.engines.mjcf import ASSETS
 from modelgen.errors import ModelError
 from tests.modelgen.support.evaluation import Uncompiled
 
@@ -244,7 +244,7 @@ def test_every_kind_of_difference_of_a_tree_is_found(engine, crane, derived, bef
 )
 def test_energies_that_no_joint_of_an_engine_has_are_refused(crane, before, after):
     with pytest.raises(ModelError, match="besides its links that are no rotors"):
-        Description(crane(before, after))
+        Expressions(crane(before, after))
 
 
 def test_links_that_mujoco_does_not_take(crane, derived):

@@ -41,7 +41,7 @@ def test_mujoco_moves_as_our_robot_does_at_a_fine_step(game: Callable[[str], Gam
 
 def test_an_mjcf_file_of_ones_own(game: Callable[[str], Game], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mujoco")
-    from modelgen.engines import ASSETS
+    from modelgen.engines.mjcf import ASSETS
 
     (tmp_path / "models").mkdir()
     monkeypatch.chdir(tmp_path)

@@ -1,0 +1,108 @@
+"""The expressions of a robot stated by its links, evaluated into a tree of numbers and its forces.
+
+Forces, springs and motors are virtual work of the file's expressions; the engine takes them as generalized forces.
+Nothing here uses the recursion of `derivation`, so that an engine made of it is an independent check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from sympy import Expr, Matrix, S, Symbol, hessian
+
+from modelgen.derivation.domain_checks import evaluator
+from modelgen.engines.engine import Array, Forces
+from modelgen.engines.tree import Body, Movement, Tree
+from modelgen.errors import ModelError
+from modelgen.statement.robot import Robot
+
+
+class Expressions:
+    """The links and forces of a robot as functions of theta.
+
+    Raises ModelError for a robot that has kinetic energies besides its links which are no rotors of its joints.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self._robot = robot
+        self._q = [joint.symbol for joint in robot.joints]
+        self._v = [symbol.rate for symbol in self._q]
+        self._constants = [constant.symbol for constant in robot.constants]
+        terms = [entry for link in robot.links for term in link.terms for entry in _entries(term)]
+        numbers = [*terms, *self._rotors(), robot.downward_acceleration]
+        self._numbers = evaluator(self._constants or [Symbol("none")], Matrix([numbers]))
+        potential = sum((energy.value for energy in robot.potential), S.Zero)
+        applied = Matrix(
+            [
+                sum((load.force * load.displacement.diff(q) for load in robot.loads), S.Zero) - potential.diff(q)
+                for q in self._q
+            ]
+        )
+        arguments = [*self._q, *self._v, *(drive.symbol for drive in robot.drives), *self._constants]
+        self._value = evaluator(arguments, applied)
+        self._slope = evaluator(arguments, applied.jacobian([*self._q, *self._v]))
+
+    def _rotors(self) -> list[Expr]:
+        """The inertia that the kinetic energies besides the links add to each joint."""
+        energy = sum((each.value for each in self._robot.kinetic), S.Zero)
+        still = dict.fromkeys(self._v, S.Zero)
+        matrix = hessian(energy, self._v)
+        rest = [energy.xreplace(still), *(energy.diff(rate).xreplace(still) for rate in self._v)]
+        moving = {*self._q, *self._v}
+        if any(each != 0 for each in rest) or not matrix.is_diagonal() or matrix.free_symbols & moving:
+            raise ModelError(
+                f"`{self._robot.name}` has bodies or kinetic energies besides its links that are no rotors on its "
+                "joints, and the other engine cannot be given those. Describe the robot in MJCF: --mjcf PATH."
+            )
+        return [matrix[i, i] for i in range(len(self._v))]
+
+    def _all(self, theta: Array) -> list[float]:
+        """The values of all constants, fixed ones included."""
+        free = iter(theta)
+        return [constant.value if constant.fixed else float(next(free)) for constant in self._robot.constants]
+
+    def tree(self, theta: Array) -> Tree:
+        """The mechanism at the parameters theta (p,)."""
+        numbers = iter(self._numbers(*(np.array([value]) for value in self._all(theta) or [0.0])).ravel())
+
+        def take(*shape: int) -> Array:
+            return np.array([next(numbers) for _ in range(int(np.prod(shape)))]).reshape(shape)
+
+        bodies = []
+        for link in self._robot.links:
+            position, rotation, mass, centre, inertia = take(3), take(3, 3), take(1)[0], take(3), take(3, 3)
+            movements = tuple(
+                Movement(each.coordinate.name, each.kind, np.array(each.axis, np.float64).ravel())
+                for each in link.motions
+            )
+            parent = self._robot.links.index(link.parent) if link.parent else None
+            bodies.append(Body(link.name, parent, position, rotation, movements, float(mass), centre, inertia))
+        armature = take(len(self._q))
+        names = tuple(symbol.name for symbol in self._q)
+        return Tree(self._robot.name, names, tuple(bodies), float(next(numbers)), armature)
+
+    def forces(self, theta: Array) -> Forces:
+        """What acts besides the weights, at the parameters theta (p,)."""
+        return _AppliedForces(self._value, self._slope, self._all(theta))
+
+
+class _AppliedForces:
+    """The model file's forces at one set of constants."""
+
+    def __init__(self, value: Callable[..., Array], slope: Callable[..., Array], constants: Sequence[float]) -> None:
+        self._functions = value, slope
+        self._constants = constants
+
+    def value(self, x: Array, u: Array) -> Array:
+        return self._evaluated(self._functions[0], x, u)[:, :, 0]
+
+    def slope(self, x: Array, u: Array) -> Array:
+        return self._evaluated(self._functions[1], x, u)
+
+    def _evaluated(self, function: Callable[..., Array], x: Array, u: Array) -> Array:
+        return function(*x.T, *u.T, *(np.full(len(x), value) for value in self._constants))
+
+
+def _entries(term: Expr | Matrix) -> list[Expr]:
+    return list(term) if isinstance(term, Matrix) else [term]

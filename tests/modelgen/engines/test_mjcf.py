@@ -1,0 +1,32 @@
+"""Reading an MJCF file needs no SymPy: a robot's computer and a GPU machine have none."""
+
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import sys
+sys.modules["sympy"] = None  # importing it now raises ImportError
+import numpy as np
+import modelgen
+from modelgen import engines
+from modelgen.engines.mjcf import ASSETS, read
+
+for name in ("cartpole", "furuta"):
+    robot = modelgen.load(name, backend="casadi")
+    path = ASSETS / f"{name}.xml"
+    _, model, joints, actuators = read(path, robot.metadata)
+    assert [model.joint(i).name for i in joints] == list(robot.metadata.coordinates)
+    assert [model.actuator(i).name for i in actuators] == list(robot.input_names)
+    x, u = np.full((3, 4), 0.3), np.full((3, 1), 0.5)
+    theirs = engines.load("mujoco", path, robot.metadata).acceleration(x, u)
+    np.testing.assert_allclose(robot.dynamics(x, u)[:, 2:], theirs, rtol=1e-9)
+assert sys.modules["sympy"] is None
+"""
+
+
+def test_plant_is_read_without_sympy():
+    pytest.importorskip("mujoco")
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
