@@ -7,19 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, solve_continuous_are
 
 from modelgen.commands.assignments import assigned, number
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Input, State
+from modelgen.report import regulator
 
 Array = NDArray[np.float64]
 
 STARTS = 40  # guesses of the unstated coordinates
 ITERATIONS = 60
 REST = 1e-10  # acceleration that counts as none, beside what the inputs can give
-RANK = 1e-9  # beside 1, everything scaled by its limit
 
 
 @dataclass(frozen=True)
@@ -120,62 +119,34 @@ def linearize(robot: CompiledRobot, at: Mapping[str, float]) -> Linearization:
     x, u = equilibrium(robot, at)
     _, B, A = _affine(robot, x, u)
     scale, reach = np.asarray(robot.state_limits), np.asarray(robot.input_limits)
-    rank = controllable(A * scale / scale[:, None], B * reach / scale[:, None])
+    A_scaled, B_scaled = A * scale / scale[:, None], B * reach / scale[:, None]
+    rank = regulator.controllable_subspace(A_scaled, B_scaled).shape[1]
     Q, R = weights(robot)
-    try:
-        gain = np.linalg.solve(R, B.T @ solve_continuous_are(A, B, Q, R))
-        stable = bool(np.linalg.eigvals(A - B @ gain).real.max() < 0)
-    except (LinAlgError, ValueError):
-        stable = False
-    without = "" if stable else _without_gain(robot, A, B, Q)
-    return Linearization(x, u, A, B, rank, gain if stable else None, without)
-
-
-def controllable(A: Array, B: Array) -> int:
-    """Rank of (B, AB, ...), its columns made orthonormal as they come, so that no power of A is formed."""
-    basis = np.zeros((len(A), 0))
-    block = B / max(float(np.linalg.norm(B)), 1e-300)
-    A = A / max(float(np.linalg.norm(A)), 1e-300)
-    while block.shape[1]:
-        left, sizes, _ = np.linalg.svd(block - basis @ (basis.T @ block), full_matrices=False)
-        new = left[:, sizes > RANK]
-        basis = np.hstack([basis, new])
-        block = A @ new
-    return basis.shape[1]
+    Q_scaled, R_scaled = Q * scale * scale[:, None], R * reach * reach[:, None]
+    gain = None
+    if missing := regulator.obstacle(A_scaled, B_scaled, Q_scaled):
+        name, value = robot.state_names[missing.state], _number(missing.eigenvalue, 3)
+        without = f"{missing.reason} a motion of `{name}` that does not decay (eigenvalue {value})"
+    else:
+        gain = regulator.gain(A_scaled, B_scaled, Q_scaled, R_scaled)
+        without = "" if gain is not None else "double precision does not suffice to solve its Riccati equation"
+    return Linearization(x, u, A, B, rank, None if gain is None else gain * reach[:, None] / scale, without)
 
 
 def weights(robot: CompiledRobot) -> tuple[Array, Array]:
     """Q (n, n) and R (m, m) of the quadratic cost x' Q x + u' R u that the task's cost is near its target."""
     task = robot.metadata.task
-    target, steps = np.array(task.target), 1e-4 * np.asarray(robot.state_limits)
+    target, scale = np.array(task.target), np.asarray(robot.state_limits)
+    steps = 1e-4 * scale
     ends = [np.asarray(robot.state_cost(target + sign * np.diag(steps))[1]) for sign in (1, -1)]
-    curvature = (ends[0] - ends[1]) / (2 * steps[:, None])
+    curvature = (ends[0] - ends[1]) / (2 * steps[:, None]) * np.outer(scale, scale)
     values, vectors = np.linalg.eigh((curvature + curvature.T) / 4)
     values = np.where(values > 1e-9 * values.max(), values, 0.0)  # differences leave noise where there is no cost
     limits = np.asarray(robot.input_limits)
     # The log-cos cost of the solver is stated by its barrier: limit^2 / (limit + 1e-3) times the weight at zero.
     steepness = limits**2 / (limits + 1e-3) if task.action_cost.name == "log_cos" else 1.0
-    return (vectors * values) @ vectors.T, np.diag(np.array(task.action_cost.weights) * steepness)
-
-
-def _without_gain(robot: CompiledRobot, A: Array, B: Array, Q: Array) -> str:
-    """Which motion does not decay and is beyond the inputs, or goes unseen by the cost."""
-    scale = np.asarray(robot.state_limits)
-    A, B, Q = A * scale / scale[:, None], B / scale[:, None], Q * scale * scale[:, None]
-    size = float(np.linalg.norm(A)) or 1.0
-    for value in np.linalg.eigvals(A):
-        if value.real < -1e-6 * size:
-            continue
-        shifted = (A - value * np.eye(len(A))) / size
-        for block, what in (
-            (np.hstack([shifted, B / (np.linalg.norm(B) or 1.0)]).conj().T, "no input reaches"),
-            (np.vstack([shifted, Q / (np.linalg.norm(Q) or 1.0)]), "the state cost does not see"),
-        ):
-            _, sizes, rows = np.linalg.svd(block)
-            if sizes[-1] < 1e-6:
-                name = robot.state_names[int(np.abs(rows[-1]).argmax())]
-                return f"{what} a motion of `{name}` that does not decay (eigenvalue {value:.3g})"
-    return "the Riccati equation has no stabilising solution in double precision"
+    Q = (vectors * values) @ vectors.T / np.outer(scale, scale)
+    return Q, np.diag(np.array(task.action_cost.weights) * steepness)
 
 
 def text(robot: CompiledRobot, result: Linearization) -> str:
@@ -212,4 +183,8 @@ def _eigenvalues(matrix: Array) -> str:
     values = sorted(np.linalg.eigvals(matrix), key=lambda value: (-value.real, -value.imag))
     size = max(1e-12, *(abs(value) for value in values))
     shown = (complex(*(part if abs(part) > 1e-9 * size else 0.0 for part in (v.real, v.imag))) for v in values)
-    return ", ".join(f"{v.real:.5g}" + (f"{v.imag:+.5g}i" if v.imag else "") for v in shown)
+    return ", ".join(_number(value, 5) for value in shown)
+
+
+def _number(value: complex, digits: int) -> str:
+    return f"{value.real:.{digits}g}" + (f"{value.imag:+.{digits}g}i" if value.imag else "")

@@ -2,6 +2,10 @@
 
 From the policy to the robot: delay, saturation, backlash, stiction. From the robot to the policy: noise, encoders.
 Magnitudes are typical of the Quanser class of robots, and one number scales each; docs/robustness.md explains them.
+
+Stiction and backlash switch at thresholds, so they amplify rounding: the same rollout on another processor, or in a
+batch of another size, may part from itself after some tenths of a second. Averages over many rollouts stay
+(docs/portability.md).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.game import Game
-from solver.plants import make_plant
+from solver.plants import PlantName, make_plant
 from solver.plants.harsh import (
     EFFECTS,
     Harsh,
@@ -21,25 +21,47 @@ from solver.plants.harsh import (
     harshness,
 )
 from solver.plants.rollouts import rollouts, sample_starts
-from tests.solver.plants.rollouts_by_hand import feedback
+from tests.solver.plants.rollouts_by_hand import feedback, moved
 
 Load = Callable[[str], CompiledRobot]
 
 
+THETA = torch.tensor([[0.7], [1.0], [1.4]])  # of the nominal parameters, one row a rollout
+SMOOTH = ["delay", "saturation"]  # effects that do not amplify rounding
+
+
 @pytest.mark.parametrize("plant", ["nominal", "harsh", "mujoco"])
-def test_every_rollout_may_have_parameters_of_its_own(game: Callable[[str], Game], plant: str) -> None:
+def test_every_rollout_may_have_parameters_of_its_own(game: Callable[[str], Game], plant: PlantName) -> None:
+    """Under a gentle law, which amplifies a disturbance about tenfold; at full inputs it would be a thousandfold."""
     if plant == "mujoco":
         pytest.importorskip("mujoco")
     g = game("cartpole")
-    theta = g.theta * torch.tensor([[0.7], [1.0], [1.4]])
+    theta = g.theta * THETA
     x = sample_starts(g, 3, 0)
-    effects = ["delay", "stiction", "backlash"] if plant == "harsh" else []
-    together = rollouts(g, feedback(g), x, make_plant(plant, g, theta, effects), seconds=0.4)  # type: ignore[arg-type]
+    effects = SMOOTH if plant == "harsh" else []
+    law = feedback(g, 0.3)
+    together = rollouts(g, law, x, make_plant(plant, g, theta, effects), seconds=0.4)
     for k in range(3):
-        each = make_plant(plant, g, theta[k], effects)  # type: ignore[arg-type]
-        alone = rollouts(g, feedback(g), x[k : k + 1], each, seconds=0.4)
+        each = make_plant(plant, g, theta[k], effects)
+        alone = rollouts(g, law, x[k : k + 1], each, seconds=0.4)
         torch.testing.assert_close(together.x[:, k], alone.x[:, 0], rtol=1e-4, atol=1e-4)
     assert float((together.x[-1, 0] - together.x[-1, 2]).abs().max()) > 0.01
+
+
+@pytest.mark.parametrize("effect", ["stiction", "backlash"])
+def test_parameters_of_their_own_through_friction_and_play(game: Callable[[str], Game], effect: str) -> None:
+    """One control period from equal states. Over many, stiction and backlash amplify rounding, and a batch of three
+    rounds differently from a batch of one (docs/portability.md), so rollouts of both need not stay together."""
+    g = game("cartpole")
+    for at_rest in (True, False):
+        x = sample_starts(g, 1, 0).repeat(3, 1)
+        x[:, 2:] = 0.0 if at_rest else torch.tensor([0.3, -2.0])
+        u = 0.8 * g.input_limits.repeat(3, 1)
+        together = moved(make_plant("harsh", g, g.theta * THETA, [effect]), x, [u])[-1]
+        for k in range(3):
+            alone = moved(make_plant("harsh", g, g.theta * THETA[k], [effect]), x[k : k + 1], [u[k : k + 1]])[-1]
+            torch.testing.assert_close(together[k], alone[0], rtol=1e-5, atol=1e-6)
+        assert float((together[0] - together[2]).abs().max()) > 1e-3
 
 
 def test_the_reward_is_that_of_the_true_state(game: Callable[[str], Game]) -> None:
