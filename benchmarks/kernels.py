@@ -29,7 +29,7 @@ from machine import gemm_gflops_fp32
 from rivals import casadi_c, casadi_map, pinocchio_derivatives, pinocchio_model
 
 import modelgen
-from modelgen.backends.llvm.threads import threads
+from modelgen.backends.threads import threads
 from modelgen.build import build_artifact
 from modelgen.derivation.model_file import SHIPPED
 
@@ -102,7 +102,7 @@ def compare(name: str, function: str, dtype: str, batch: int, rounds: int) -> li
         random = np.random.default_rng(0)
         sizes = {"x": len(robot.state_names), "u": len(robot.input_names), "costate": len(robot.state_names)}
         arrays = {key: random.uniform(-1, 1, (batch, size)).astype(dtype) for key, size in sizes.items()}
-        candidates = {"numba": kernel(robot, function, arrays, batch)}
+        candidates = {"llvm": kernel(robot, function, arrays, batch)}
         arrays["theta"] = np.tile(robot.nominal_parameters, (batch, 1))
         candidates["casadi map, serial"] = casadi_map(single, arrays, batch, 1)
         if threads() > 1:
@@ -122,9 +122,9 @@ def compare(name: str, function: str, dtype: str, batch: int, rounds: int) -> li
             function,
             name,
             label,
-            dtype if label == "numba" else "float64",
+            dtype if label == "llvm" else "float64",
             round(median * 1e9, 3),
-            round(median / medians["numba"], 2),
+            round(median / medians["llvm"], 2),
         )
         for label, median in medians.items()
     ]

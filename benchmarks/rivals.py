@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from modelgen.backends.llvm.threads import run_chunks, threads
+from modelgen.backends.threads import run_chunks, threads
 from modelgen.engines.mjcf import ASSETS
 
 Measure = Callable[[], float]  # seconds per sample

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -37,7 +37,9 @@ class BuildReport:
     folder: str
     seconds: dict[str, float] = field(default_factory=dict)  # by stage, in order
     operations: dict[str, int] = field(default_factory=dict)  # by function
-    source_bytes: dict[str, int] = field(default_factory=dict)  # by backend
+    source_bytes: dict[str, int] = field(
+        default_factory=dict
+    )  # by backend; of several that share a source, the first
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -99,20 +101,33 @@ def build_from_equations(
     with report.stage("their values"):
         check_regular(program, metadata, place)
     report.operations = program.operations()
-    emitted: dict[str, dict[str, bytes]] = {}
-    for name in (*MODULES, drawing.FILES):
-        with report.stage(f"emit {name}"):
-            if name == drawing.FILES:
-                points = lowering.drawing(drawn, equations.state, equations.parameters)
-                files = drawing.emit(points, drawn.segments, metadata)
-            else:
-                files = emitter(name).emit(program, metadata)
-        emitted[name] = {artifact.hashed(file, content): content for file, content in files.items()}
-        report.source_bytes[name] = sum(map(len, files.values()))
+    emitted = _emitted(program, metadata, report)
+    with report.stage(f"emit {drawing.FILES}"):
+        points = lowering.drawing(drawn, equations.state, equations.parameters)
+        emitted[drawing.FILES] = _named(drawing.emit(points, drawn.segments, metadata))
+    report.source_bytes[drawing.FILES] = sum(map(len, emitted[drawing.FILES].values()))
     manifest = _manifest(program, metadata, model_hash, emitted)
     files = {file: content for group in emitted.values() for file, content in group.items()}
     artifact.write(Path(directory), manifest, files, json.dumps(asdict(report), indent=1) + "\n")
     return report
+
+
+def _emitted(program: Program, metadata: Metadata, report: BuildReport) -> dict[str, dict[str, bytes]]:
+    """Backend -> file name -> content. Backends that share an `emit` share its files, which are made once."""
+    made: dict[Callable[..., dict[str, bytes]], dict[str, bytes]] = {}
+    emitted = {}
+    for name in MODULES:
+        emit = emitter(name).emit
+        if emit not in made:
+            with report.stage(f"emit {name}"):
+                made[emit] = _named(emit(program, metadata))
+            report.source_bytes[name] = sum(map(len, made[emit].values()))
+        emitted[name] = made[emit]
+    return emitted
+
+
+def _named(files: dict[str, bytes]) -> dict[str, bytes]:
+    return {artifact.hashed(name, content): content for name, content in files.items()}
 
 
 def _manifest(program: Program, metadata: Metadata, model_hash: str, emitted: dict[str, dict[str, bytes]]) -> Manifest:

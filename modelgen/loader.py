@@ -93,7 +93,7 @@ class CompiledRobot:
 
 def load(
     name: str,
-    backend: str = "numba",
+    backend: str = "llvm",
     dtype: str = "float64",
     directory: str | Path | None = None,
     parallel: bool = True,
@@ -101,7 +101,7 @@ def load(
     """Load the artifact of the robot `name`.
 
     directory: the folder that holds NAME/; by default ./generated when it holds NAME, else the one shipped
-    beside the packages. parallel (numba): spread the samples over threads; False runs the same loop serially
+    beside the packages. parallel: spread the samples over threads; False runs the same loop serially
     and releases the GIL. Raises ModelError for an unknown name, backend or dtype, and ArtifactError when the
     artifact is damaged, edited or of another generator version.
     """

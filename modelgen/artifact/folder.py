@@ -101,7 +101,7 @@ def check(name: str, directory: str | Path | None = None, model_hash: str | None
         manifest = read(folder)
     except ArtifactError as error:
         return [str(error)]
-    findings = [finding for backend in manifest.files for finding in damage(folder, manifest, backend)]
+    findings = [*dict.fromkeys(each for backend in manifest.files for each in damage(folder, manifest, backend))]
     if (folder / MANIFEST).read_text(encoding="utf-8") != to_json(manifest):
         findings.append(f"{folder / MANIFEST} was edited: its text is not what its content is written as.")
     expected = {MANIFEST, REPORT, *(file for files in manifest.files.values() for file in files)}

@@ -10,7 +10,7 @@ from typing import Any
 from modelgen.metadata import ActionCost, Input, Metadata, Parameter, State, Task
 
 #: Raised with every change of what a model's artifact contains; older artifacts then count as stale.
-GENERATOR_VERSION = 6
+GENERATOR_VERSION = 7
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from modelgen.program.functions import Program
 
 #: The one place where a backend of the artifacts is listed; modules are imported when they are used.
 MODULES = {
-    "numba": "modelgen.backends.llvm.backend",
+    "llvm": "modelgen.backends.llvm.backend",
     "casadi": "modelgen.backends.casadi",
     "torch": "modelgen.backends.torch",
 }

@@ -19,10 +19,14 @@ def check_shape(name: str, shape: tuple[int, ...], columns: int) -> None:
 
 
 def sample_count(shapes: Mapping[str, tuple[int, ...]]) -> int:
-    """N. Raises ModelError when the arrays disagree; theta of shape (p,) holds for every sample."""
-    samples = shapes["x"][0]
+    """N, the rows of the first argument.
+
+    theta of shape (p,) holds for every sample. Raises ModelError when the arrays disagree.
+    """
+    first = next(iter(shapes))
+    samples = shapes[first][0]
     for name, shape in shapes.items():
         if len(shape) == 2 and shape[0] != samples:
             rows = ", ".join(f"{other} {found}" for other, found in shapes.items())
-            raise ModelError(f"`{name}` has {shape[0]} rows, but `x` has {samples}; shapes are {rows}.")
+            raise ModelError(f"`{name}` has {shape[0]} rows, but `{first}` has {samples}; shapes are {rows}.")
     return samples

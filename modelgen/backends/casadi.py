@@ -17,7 +17,7 @@ import numpy as np
 
 from modelgen.artifact.manifest import Manifest
 from modelgen.backends.host import Array, HostKernels
-from modelgen.backends.llvm.threads import threads
+from modelgen.backends.threads import threads
 from modelgen.errors import ArtifactError, ModelError, suggestion
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program

@@ -29,11 +29,11 @@ x (N, n), u (N, m), costate (N, n), theta (p,) or (N, p); the last axis of a der
 import torch
 
 
-def _rows(x, shape, *entries):
-    """The entries, columns (N,) or numbers, as one tensor (N, *shape)."""
-    like = x[:, 0]
+def _rows(first, shape, *entries):
+    """The entries, columns (N,) or numbers, as one tensor (N, *shape); `first` is the first argument (N, k)."""
+    like = first[:, 0]
     columns = [entry.expand_as(like) if torch.is_tensor(entry) else torch.full_like(like, entry) for entry in entries]
-    return torch.stack(columns, -1).reshape(-1, *shape) if columns else x.new_empty((x.shape[0], *shape))
+    return torch.stack(columns, -1).reshape(-1, *shape) if columns else first.new_empty((len(first), *shape))
 '''
 
 _DYNAMICS = '''class _Dynamics(torch.autograd.Function):
@@ -72,25 +72,25 @@ def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
 
 
 def _function(program: Program, function: Function) -> str:
-    graph = program.graph
-    lines = listing(graph, function, Dialect(repr, _call, sincos=lambda a: f"torch.sin({a}), torch.cos({a})"))
+    graph, first = program.graph, function.arguments[0].name
+
+    def call(name: str, arguments: list[str]) -> str:
+        if name in ("minimum", "maximum", "atan2"):
+            arguments = [f"torch.full_like({first}[:, 0], {each})" if _is_number(each) else each for each in arguments]
+        return f"torch.{name}({', '.join(arguments)})"
+
+    lines = listing(graph, function, Dialect(repr, call, sincos=lambda a: f"torch.sin({a}), torch.cos({a})"))
     body = columns(graph, function)
     body += [f"{name} = {text}" for name, text in lines.assignments]
     for output in function.outputs:
         entries = "".join(f", {lines.roots[node]}" for node in output.entries)
-        body.append(f"{output.name} = _rows(x, {output.shape}{entries})")
+        body.append(f"{output.name} = _rows({first}, {output.shape}{entries})")
     body.append(f"return {', '.join(output.name for output in function.outputs)},")
     names = ", ".join(argument.name for argument in function.arguments)
     return (
         "\n".join([f"def {_WRAPPED.get(function.name, function.name)}({names}):", *(f"    {line}" for line in body)])
         + "\n"
     )
-
-
-def _call(name: str, arguments: list[str]) -> str:
-    if name in ("minimum", "maximum", "atan2"):
-        arguments = [f"torch.full_like(x[:, 0], {each})" if _is_number(each) else each for each in arguments]
-    return f"torch.{name}({', '.join(arguments)})"
 
 
 def _is_number(text: str) -> bool:
@@ -123,11 +123,16 @@ class TorchKernels:
 
     def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
         """The function's outputs; `theta` None means the nominal parameters."""
-        x = arguments["x"]
-        if arguments["theta"] is None and self._torch.is_tensor(x):
-            arguments = {**arguments, "theta": self._nominal.to(x.device)}
+        first = next(iter(arguments.values()))
+        if "theta" in arguments and arguments["theta"] is None and self._torch.is_tensor(first):
+            arguments = {**arguments, "theta": self._nominal.to(first.device)}
         for name, tensor in arguments.items():
-            self._check(name, tensor, x)
+            self._check(name, tensor)
+            if tensor.device != first.device:
+                other = next(iter(arguments))
+                raise ModelError(
+                    f"`{name}` is on {tensor.device}, but `{other}` is on {first.device}. Move one of them."
+                )
         samples = sample_count({name: tensor.shape for name, tensor in arguments.items()})
         signature = self._signatures[function]
         results: tuple[Any, ...] = getattr(self._module, function)(*(arguments[name] for name in signature.arguments))
@@ -142,11 +147,9 @@ class TorchKernels:
             given.copy_(result)
         return tuple(out)
 
-    def _check(self, name: str, tensor: Any, x: Any) -> None:
+    def _check(self, name: str, tensor: Any) -> None:
         if not self._torch.is_tensor(tensor):
             raise ModelError(f"`{name}` is a {type(tensor).__name__}; the torch backend takes Torch tensors.")
         if tensor.dtype != self._dtype:
             raise ModelError(f"`{name}` has dtype {tensor.dtype}, but the robot was loaded with {self._dtype}.")
-        if tensor.device != x.device:
-            raise ModelError(f"`{name}` is on {tensor.device}, but `x` is on {x.device}. Move one of them.")
         check_shape(name, tuple(tensor.shape), self._sizes[name])

@@ -38,7 +38,7 @@ def verify(
             continue
         for precision in PRECISIONS:
             compiled = load(robot.name, backend=backend, dtype=precision, directory=directory)
-            if (backend, precision) == ("numba", "float64"):
+            if (backend, precision) == ("llvm", "float64"):
                 mechanics.append(energy_balance(robot, equations, compiled))
             for each, reference in references:
                 kernels += kernel_checks(compiled, f"{backend} {precision}", reference, each, LIMITS[precision])

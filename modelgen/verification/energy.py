@@ -25,7 +25,7 @@ LOOKS = 50  # at the size of the energy along a rollout, which is a scale for er
 
 
 def energy_balance(robot: Robot, equations: EquationsOfMotion, kernels: Any) -> Check:
-    """Change of energy less the work of all forces along rollouts of the numba kernel, beside the energy.
+    """Change of energy less the work of all forces along rollouts of the llvm kernel, beside the energy.
 
     Half of the rollouts are unforced, half have a constant input; all run for half a second, or less where no step
     resolves that. The step is halved until the integration error is below the limit, so that what remains is the
@@ -55,7 +55,7 @@ def energy_balance(robot: Robot, equations: EquationsOfMotion, kernels: Any) -> 
                 break  # a smaller step does not help: the kernel is at fault, or the motion too wild
         if error <= UNRESOLVED:
             break
-    return Check("energy balance along rollouts", "numba", error, BALANCE)
+    return Check("energy balance along rollouts", "llvm", error, BALANCE)
 
 
 def _imbalance(

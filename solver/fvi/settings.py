@@ -126,7 +126,7 @@ class Settings:
     episodes: int = 100
     """Rollouts per evaluation."""
     device: Device = "cpu"
-    """cpu uses the Numba kernels, cuda the Torch kernels."""
+    """cpu uses the LLVM kernels, cuda the Torch kernels."""
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Worker threads on the CPU. Results do not depend on it."""
     chunk: int = 2560

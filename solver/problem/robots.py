@@ -16,12 +16,12 @@ POSES = 256
 
 
 def load_robot(name: str, device: str, generated: str | None) -> CompiledRobot:
-    """The float32 kernels a device needs: serial Numba kernels under the solver's own threads, or Torch's."""
+    """The float32 kernels a device needs: serial LLVM kernels under the solver's own threads, or Torch's."""
     if device == "cuda" and not torch.cuda.is_available():
         raise SolverError("device cuda was asked for, but Torch sees no CUDA device; use --device cpu")
     if device == "cuda":
         return modelgen.load(name, backend="torch", dtype="float32", directory=generated)
-    return modelgen.load(name, backend="numba", dtype="float32", directory=generated, parallel=False)
+    return modelgen.load(name, backend="llvm", dtype="float32", directory=generated, parallel=False)
 
 
 def largest_rates(robot: CompiledRobot) -> NDArray[np.float64]:

@@ -59,8 +59,8 @@ def test_report(tmp_path):
     report = build_artifact(load(str(SHIPPED / "pendulum.py")), tmp_path)
     written = json.loads((tmp_path / "pendulum" / artifact.REPORT).read_text())
     assert written["seconds"] == report.seconds
-    assert {"equations of motion", "program", "derivatives", "emit numba"} <= report.seconds.keys()
-    assert set(report.source_bytes) == {"numba", "casadi", "torch", "drawing"}
+    assert {"equations of motion", "program", "derivatives", "emit llvm"} <= report.seconds.keys()
+    assert set(report.source_bytes) == {"llvm", "casadi", "torch", "drawing"}
     assert report.operations["dynamics"] > 0
     manifest = (tmp_path / "pendulum" / artifact.MANIFEST).read_text()
     assert "seconds" not in manifest

@@ -214,7 +214,7 @@ class TestVerify:
         from modelgen import verification
         from modelgen.verification.check import Check
 
-        monkeypatch.setattr(verification, "verify", lambda *_: [Check("drift", "numba float64", 1.0, 1e-9)])
+        monkeypatch.setattr(verification, "verify", lambda *_: [Check("drift", "llvm float64", 1.0, 1e-9)])
         assert main(["verify", "crane"]) == 1
         output = capsys.readouterr().out
         assert "FAILED" in output

@@ -18,7 +18,7 @@ assert not {"sympy", "casadi", "numba", "torch", "numpy"} & sys.modules.keys(), 
 import numpy as np
 robot = modelgen.load("pendulum", directory=sys.argv[1])
 robot.hamiltonian_gradient(np.zeros((3, 2)), np.zeros((3, 1)), np.zeros((3, 2)))
-assert not {"sympy", "casadi", "torch", "mpmath"} & sys.modules.keys(), "numba artifact"
+assert not {"sympy", "casadi", "numba", "torch", "mpmath"} & sys.modules.keys(), "llvm artifact"
 """
 
 
@@ -48,7 +48,7 @@ def test_names_and_constants(artifacts, backend, dtype):
     ("arguments", "words"),
     [
         ({"name": "pendulu"}, "Did you mean `pendulum`"),
-        ({"name": "pendulum", "backend": "nunba"}, "Did you mean `numba`.*Backends: numba, casadi, torch"),
+        ({"name": "pendulum", "backend": "lvm"}, "Did you mean `llvm`.*Backends: llvm, casadi, torch"),
         ({"name": "pendulum", "dtype": "float46"}, "Did you mean `float64`"),
         ({"name": "pendulum", "dtype": np.float64}, "no dtype.*Use float64 or float32"),
     ],

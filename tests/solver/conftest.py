@@ -68,18 +68,18 @@ def one_thread() -> None:
 
 @cache
 def _load(name: str, dtype: str) -> CompiledRobot:
-    return modelgen.load(name, backend="numba", dtype=dtype, parallel=False)
+    return modelgen.load(name, backend="llvm", dtype=dtype, parallel=False)
 
 
 @pytest.fixture(scope="session")
 def load() -> Callable[[str], CompiledRobot]:
-    """Serial float32 Numba kernels, as the solver uses them."""
+    """Serial float32 LLVM kernels, as the solver uses them."""
     return lambda name: _load(name, "float32")
 
 
 @pytest.fixture(scope="session")
 def load64() -> Callable[[str], CompiledRobot]:
-    """Serial float64 Numba kernels, for references."""
+    """Serial float64 LLVM kernels, for references."""
     return lambda name: _load(name, "float64")
 
 

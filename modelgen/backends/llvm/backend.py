@@ -1,7 +1,7 @@
-"""Numba: plain Python functions of one sample, which `numba.njit` compiles as they are.
+"""LLVM: the emitted module of plain Python becomes vector code for batches, compiled by llvmlite.
 
-For batches the same text becomes vector code (`vectors`), compiled by LLVM through Numba's llvmlite alone (`native`).
-Kernels are serial and release the GIL; with `parallel` the samples are cut into one chunk a thread.
+The functions of one sample are translated (`translate`, `vectors`, `transpose`, `elementary`) and compiled (`native`).
+A kernel is serial and releases the GIL. With `parallel` the samples are cut into one chunk per thread.
 """
 
 from __future__ import annotations
@@ -10,101 +10,33 @@ import ast
 import ctypes
 import functools
 import hashlib
-import inspect
 import math
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from modelgen.artifact.manifest import Manifest
+from modelgen.backends import helpers
 from modelgen.backends.host import Array, HostKernels
-from modelgen.backends.listing import Dialect, listing
 from modelgen.backends.llvm import elementary, native, vectors
 from modelgen.backends.llvm import translate as translation
 from modelgen.backends.llvm import transpose as transposition
-from modelgen.backends.llvm.threads import run_chunks
-from modelgen.metadata import Metadata
-from modelgen.program.functions import Function, Program
-from modelgen.program.graph import Graph, Node
+from modelgen.backends.python import emit
+from modelgen.backends.threads import run_chunks
 
-#: Functions that are not in `math`: built in, or written into the module when they are used.
-_HELPERS = {each.__name__: each for each in (elementary.sign, elementary.minimum, elementary.maximum)}
+__all__ = ["emit", "load"]
+
 _REALS = {"float64": "double", "float32": "float"}
-_NAME = re.compile(r"\bt\d+[sc]?\b")
 _buffer: Callable[[Any], object] = (ctypes.c_char * 0).from_buffer
 
 
-def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
-    """One module that needs nothing but Python."""
-    kernels = [_kernel(program, function) for function in program.functions]
-    helpers = [
-        inspect.getsource(each) for name, each in _HELPERS.items() if any(f"{name}(" in text for text in kernels)
-    ]
-    head = (
-        f'"""{robot.name}: functions of one sample, made by modelgen; not to be edited.\n\n'
-        "x (n,), u (m,), costate (n,), theta (p,) are read; the other arguments are filled, row by row.\n"
-        'numba.njit compiles them as they are; modelgen.load makes kernels for batches of them.\n"""\n\nimport math\n'
-    )
-    return {"numba.py": "\n\n".join([head, *helpers, *kernels]).encode()}
-
-
-def _kernel(program: Program, function: Function) -> str:
-    """Every result stands as soon as it can be stored, so that nothing waits for it in a register."""
-    graph = program.graph
-    lines = listing(graph, function, Dialect(repr, _call, sincos=lambda a: f"math.sin({a}), math.cos({a})"))
-    unused = _unused(graph, function)
-    used = {*graph.reachable(function.roots), *unused.values()}
-    body = [
-        f"{graph.operations[node].name} = {argument.name}[{j}]"
-        for argument in function.arguments
-        for j, node in enumerate(argument.entries)
-        if node in used
-    ]
-    made = {name: k for k, (names, _) in enumerate(lines.assignments) for name in names.split(", ")}
-    ready: list[list[str]] = [[] for _ in range(len(lines.assignments) + 1)]
-    for output in function.outputs:
-        for j, node in enumerate(output.entries):
-            value = lines.roots[node]
-            if (output.name, j) in unused:
-                name = graph.operations[unused[output.name, j]].name
-                value = f"{name} - {name}"
-            last = max((made[name] + 1 for name in _NAME.findall(value)), default=0)
-            ready[last].append(f"{output.name}[{j}] = {value}")
-    body += ready[0]
-    for (names, text), results in zip(lines.assignments, ready[1:], strict=True):
-        body += [f"{names} = {text}", *results]
-    names = ", ".join([*(each.name for each in function.arguments), *(each.name for each in function.outputs)])
-    return "\n".join([f"def {function.name}({names}):", *(f"    {line}" for line in body)]) + "\n"
-
-
-def _call(name: str, arguments: list[str]) -> str:
-    return f"{name if name == 'abs' or name in _HELPERS else f'math.{name}'}({', '.join(arguments)})"
-
-
-def _unused(graph: Graph, function: Function) -> dict[tuple[str, int], Node]:
-    """Zero entries of a gradient by x, with the entry of x that nothing else uses: they are written x_j - x_j.
-
-    So NaN gives NaN there too.
-    """
-    used = set(graph.reachable(function.roots))
-    x = next(argument for argument in function.arguments if argument.name == "x")
-    return {
-        (output.name, j): node
-        for output in function.outputs
-        if output.name in ("dH_dx", "dq_dx")
-        for j, (node, entry) in enumerate(zip(x.entries, output.entries, strict=True))
-        if entry == graph.zero and node not in used
-    }
-
-
-def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> NumbaKernels:
+def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> LlvmKernels:
     """The compiled functions; machine code is made, or read from the cache, at a function's first call."""
-    (name,) = manifest.files["numba"]
-    return NumbaKernels(folder / name, (folder / name).read_text(encoding="utf-8"), manifest, dtype, parallel)
+    (name,) = manifest.files["llvm"]
+    return LlvmKernels(folder / name, (folder / name).read_text(encoding="utf-8"), manifest, dtype, parallel)
 
 
-class NumbaKernels(HostKernels):
+class LlvmKernels(HostKernels):
     """The functions over NumPy arrays, or over CPU Torch tensors whose memory is used as it is."""
 
     def __init__(self, module: Path, text: str, manifest: Manifest, dtype: str, parallel: bool) -> None:
@@ -161,5 +93,5 @@ def _statements(text: str) -> dict[str, ast.FunctionDef]:
 @functools.cache
 def _translator() -> str:
     """Which LLVM code is made of an emitted module, as a hash."""
-    files = [Path(str(module.__file__)) for module in (translation, vectors, transposition, elementary)]
+    files = [Path(str(module.__file__)) for module in (translation, vectors, transposition, elementary, helpers)]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

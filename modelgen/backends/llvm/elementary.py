@@ -1,4 +1,4 @@
-"""Functions that vector code needs and no processor has, as statements for `vectors`; no branch and no table."""
+"""Sine and cosine as statements for vector code: no branch, no table, no call."""
 
 from __future__ import annotations
 
@@ -40,18 +40,3 @@ def sine_and_cosine(x: float, first: float, second: float, third: float) -> tupl
     sine = -sine if quadrant >= 2 else sine
     cosine = -cosine if (quadrant == 1) | (quadrant == 2) else cosine
     return sine, cosine
-
-
-def sign(x: float) -> float:
-    """-1, 0 or 1; NaN for NaN."""
-    return x if (x != x) | (x == 0) else abs(x) / x
-
-
-def minimum(a: float, b: float) -> float:
-    """The smaller of two; NaN when one of them is NaN."""
-    return a if (a < b) | (a != a) else b
-
-
-def maximum(a: float, b: float) -> float:
-    """The larger of two; NaN when one of them is NaN."""
-    return a if (a > b) | (a != a) else b

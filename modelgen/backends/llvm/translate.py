@@ -7,6 +7,7 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
+from modelgen.backends import helpers
 from modelgen.backends.llvm import elementary
 from modelgen.backends.llvm.transpose import load_columns, store_columns
 from modelgen.backends.llvm.vectors import Code, Value
@@ -129,7 +130,7 @@ class _Translation:
         return self._code.library(name, values)
 
     def _inlined(self, name: str, values: Sequence[Value]) -> list[Value]:
-        """The statements of a function of `elementary`, in the place of a call."""
+        """The statements of a function of `elementary` or `helpers`, in place of a call."""
         function = _helpers()[name]
         inner = _Translation(self._code, dict(zip((each.arg for each in function.args.args), values, strict=True)))
         for statement in function.body:
@@ -144,5 +145,7 @@ class _Translation:
 
 @functools.cache
 def _helpers() -> dict[str, ast.FunctionDef]:
-    tree = ast.parse(Path(elementary.__file__).read_text(encoding="utf-8"))
-    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    """The functions whose statements replace a call, by name."""
+    files = [Path(str(module.__file__)) for module in (elementary, helpers)]
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
+    return {node.name: node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}

@@ -58,13 +58,13 @@ def test_hash_names_content(folder, artifacts):
     assert artifact.read(folder).hash == artifact.read(artifacts / "pendulum").hash
     manifest = artifact.read(folder)
     assert replace(manifest, model_hash="1" * 64).hash != manifest.hash
-    assert replace(manifest, files={"numba": {"numba_0.py": "0"}}).hash != manifest.hash
+    assert replace(manifest, files={"llvm": {"kernels_0.py": "0"}}).hash != manifest.hash
 
 
 @pytest.mark.parametrize("backend", MODULES)
 @pytest.mark.parametrize("how", ["edited", "truncated", "missing"])
 def test_a_damaged_file_is_found_and_not_loaded(folder, backend, how):
-    path = _file(folder, {"casadi": "jacobians"}.get(backend, backend))
+    path = _file(folder, {"casadi": "jacobians", "torch": "torch"}.get(backend, "kernels"))
     content = path.read_bytes()
     if how == "missing":
         path.unlink()
@@ -74,7 +74,7 @@ def test_a_damaged_file_is_found_and_not_loaded(folder, backend, how):
     assert path.name in finding
     with pytest.raises(ArtifactError, match=rf"{path.name}.*Run `modelgen build pendulum`"):
         modelgen.load("pendulum", backend=backend, directory=folder.parent)
-    modelgen.load("pendulum", backend={"numba": "torch"}.get(backend, "numba"), directory=folder.parent)
+    modelgen.load("pendulum", backend="casadi" if backend != "casadi" else "llvm", directory=folder.parent)
 
 
 THIS = f'"generator_version": {GENERATOR_VERSION}'
@@ -166,7 +166,7 @@ def test_an_artifact_that_is_not_there_gets_a_suggestion(folder):
 
 def test_an_equal_build_leaves_files_and_machine_code_alone(folder):
     (folder / "__pycache__").mkdir()
-    compiled = folder / "__pycache__" / f"{_file(folder, 'numba').stem}.dynamics-0.nbi"
+    compiled = folder / "__pycache__" / f"{_file(folder, 'kernels').stem}.dynamics-0.nbi"
     compiled.write_text("machine code")
     before = {path: path.stat().st_mtime_ns for path in folder.iterdir() if path.name != artifact.REPORT}
     _build(folder.parent)

@@ -1,4 +1,4 @@
-"""C99 sources: compiled without a warning, and beside the Numba kernels and 50-digit values."""
+"""C99 sources: compiled without a warning, and beside the LLVM kernels and 50-digit values."""
 
 import shutil
 import subprocess
@@ -69,7 +69,7 @@ def test_every_operation_beside_exact_values(real, limit, exact, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["pendulum", "cartpole_quanser", "double_pendulum"])
-def test_shipped_robots_beside_numba(name, tmp_path):
+def test_shipped_robots_beside_llvm(name, tmp_path):
     driver = compiled(export(load(str(SHIPPED / f"{name}.py")), "c"), name, tmp_path)
     robot = modelgen.load(name, directory=artifact.SHIPPED)
     random = np.random.default_rng(5)

@@ -121,14 +121,14 @@ class TestReference:
 
 class TestKernelChecks:
     def test_exact_kernels_pass(self, points, reference):
-        assert not failed(kernel_checks(Kernels(reference), "numba float64", reference, points, 1e-9))
+        assert not failed(kernel_checks(Kernels(reference), "llvm float64", reference, points, 1e-9))
 
     @pytest.mark.parametrize("name", ["a", "B", "xdot", "da_dx", "dB_dx", "da_dtheta", "dB_dtheta"])
     def test_one_wrong_entry_is_found(self, points, reference, name):
         wrong = reference[name].copy()
         entry = np.unravel_index(np.abs(wrong).argmax(), wrong.shape)
         wrong[entry] *= 1 + 3e-9
-        checks = kernel_checks(Kernels({**reference, name: wrong}), "numba float64", reference, points, 1e-9)
+        checks = kernel_checks(Kernels({**reference, name: wrong}), "llvm float64", reference, points, 1e-9)
         assert failed(checks) == {name}
 
     @pytest.mark.parametrize("name", ["dH_dx", "dH_du", "dH_dtheta", "q", "dq_dx"])
@@ -137,7 +137,7 @@ class TestKernelChecks:
         scale = np.abs(wrong).max(axis=0)
         column = np.flatnonzero(scale)[scale[scale > 0].argmin()]
         wrong[:, column] *= 1 + 3e-9
-        checks = kernel_checks(Kernels({**reference, name: wrong}), "numba float64", reference, points, 1e-9)
+        checks = kernel_checks(Kernels({**reference, name: wrong}), "llvm float64", reference, points, 1e-9)
         assert failed(checks) == {name}
 
     def test_not_a_number_fails(self, points, reference):
@@ -248,7 +248,7 @@ class TestEnergyBalance:
 
 def test_table_shows_failures_and_what_was_skipped(points, reference):
     wrong = reference["q"] * 1.1
-    checks = kernel_checks(Kernels({**reference, "q": wrong}), "numba float64", reference, points, 1e-9)
+    checks = kernel_checks(Kernels({**reference, "q": wrong}), "llvm float64", reference, points, 1e-9)
     text = table(checks)
     (line,) = (line for line in text.splitlines() if "state_cost: q" in line)
     assert "FAILED" in line

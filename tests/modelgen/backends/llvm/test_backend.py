@@ -1,4 +1,4 @@
-"""Calls of the Numba backend: what they take, explain, refuse and leave alone, from one thread or many."""
+"""Calls of the LLVM backend: what they take, explain, refuse and leave alone, from one thread or many."""
 
 import multiprocessing
 import os
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import modelgen
-from modelgen.backends.llvm import threads
+from modelgen.backends import threads
 from modelgen.build import build_artifact
 from modelgen.derivation import model_file as modelfile
 from modelgen.errors import ModelError
@@ -181,6 +181,6 @@ def test_a_loaded_robot_outlives_a_rebuild(tmp_path):
     """Its functions are compiled when first called, from the text that was loaded."""
     build_artifact(modelfile.load(str(modelfile.SHIPPED / "pendulum.py")), tmp_path)
     loaded = modelgen.load("pendulum", directory=tmp_path)
-    for file in (tmp_path / "pendulum").glob("numba_*.py"):
+    for file in (tmp_path / "pendulum").glob("kernels_*.py"):
         file.unlink()
     assert np.isfinite(loaded.jacobians(np.ones((3, 2)))[0]).all()

@@ -1,4 +1,4 @@
-"""The Numba backend's vector code: its sine and cosine, vectorisation and typing."""
+"""The LLVM backend's vector code: its sine and cosine, vectorisation and typing."""
 
 import ast
 import runpy

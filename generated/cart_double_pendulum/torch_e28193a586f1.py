@@ -6,11 +6,11 @@ x (N, n), u (N, m), costate (N, n), theta (p,) or (N, p); the last axis of a der
 import torch
 
 
-def _rows(x, shape, *entries):
-    """The entries, columns (N,) or numbers, as one tensor (N, *shape)."""
-    like = x[:, 0]
+def _rows(first, shape, *entries):
+    """The entries, columns (N,) or numbers, as one tensor (N, *shape); `first` is the first argument (N, k)."""
+    like = first[:, 0]
     columns = [entry.expand_as(like) if torch.is_tensor(entry) else torch.full_like(like, entry) for entry in entries]
-    return torch.stack(columns, -1).reshape(-1, *shape) if columns else x.new_empty((x.shape[0], *shape))
+    return torch.stack(columns, -1).reshape(-1, *shape) if columns else first.new_empty((len(first), *shape))
 
 
 def affine_dynamics(x, theta):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelgen.backends.llvm import threads
+from modelgen.backends import threads
 
 
 @given(
