@@ -37,9 +37,7 @@ class BuildReport:
     folder: str
     seconds: dict[str, float] = field(default_factory=dict)  # by stage, in order
     operations: dict[str, int] = field(default_factory=dict)  # by function
-    source_bytes: dict[str, int] = field(
-        default_factory=dict
-    )  # by backend; of several that share a source, the first
+    source_bytes: dict[str, int] = field(default_factory=dict)  # by backend; of several that share a source, the first
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
