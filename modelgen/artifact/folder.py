@@ -6,14 +6,13 @@ import hashlib
 import json
 import os
 import re
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, from_json, to_json
 from modelgen.errors import ArtifactError, ModelError, suggestion
+from modelgen.files import UNFINISHED, write_together
 
 MANIFEST = "manifest.json"
 REPORT = "build_report.json"
@@ -105,7 +104,8 @@ def check(name: str, directory: str | Path | None = None, model_hash: str | None
     if (folder / MANIFEST).read_text(encoding="utf-8") != to_json(manifest):
         findings.append(f"{folder / MANIFEST} was edited: its text is not what its content is written as.")
     expected = {MANIFEST, REPORT, *(file for files in manifest.files.values() for file in files)}
-    strangers = sorted(entry.name for entry in folder.iterdir() if entry.name not in expected and entry.is_file())
+    files = (entry.name for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith(UNFINISHED))
+    strangers = sorted(name for name in files if name not in expected)
     findings += [f"{folder / stranger} does not belong to the artifact." for stranger in strangers]
     if model_hash is not None and model_hash != manifest.model_hash:
         findings.append(f"{folder} was made from another content of the model file. Run `modelgen build {name}`.")
@@ -119,23 +119,19 @@ def hashed(name: str, content: bytes) -> str:
 
 
 def write(directory: Path, manifest: Manifest, files: Mapping[str, bytes], report: str) -> Path:
-    """Put an artifact in place; an equal one is left alone, with its compiled kernels.
+    """Put an artifact in place and return its folder; an equal one is left alone, with its compiled kernels.
 
-    Everything is written to a temporary folder first. Emitted files have their hash in the name, so the new
-    ones are moved in beside the old ones, and replacing the manifest, in one step, makes them the artifact.
-    Raises ArtifactError when the folder cannot be written (disk full, read-only); the old artifact then stays.
+    Emitted files have their hash in the name, so that the new ones stand beside the old ones until the manifest is
+    replaced, as the last file; that one step makes them the artifact. Raises ArtifactError when the folder cannot be
+    written (disk full, read-only); the old artifact then stays.
     """
     folder = directory / manifest.metadata.name
-    content = {**files, MANIFEST: to_json(manifest).encode(), REPORT: report.encode()}
+    content = {**files, REPORT: report.encode(), MANIFEST: to_json(manifest).encode()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder), tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as temporary:
-            changed = [name for name, data in content.items() if not _holds(folder / name, data)]
-            for name in changed:
-                _write_file(Path(temporary) / name, content[name])
-            for name in sorted(changed, key=lambda name: name == MANIFEST):
-                os.replace(Path(temporary) / name, folder / name)
-            _remove_leftovers(folder, set(content), Path(temporary).name)
+        with _locked(folder):
+            write_together({folder / name: data for name, data in content.items() if not _holds(folder / name, data)})
+            _remove_leftovers(folder, content)
     except OSError as error:
         raise ArtifactError(
             f"The artifact {folder} cannot be written: {error.strerror or error}. "
@@ -145,8 +141,8 @@ def write(directory: Path, manifest: Manifest, files: Mapping[str, bytes], repor
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """No other build writes to the folder in the meantime; where the system has no such lock, several may."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other builds from writing to the folder; on a system without such locks, do nothing."""
     try:
         import fcntl
     except ImportError:
@@ -164,18 +160,11 @@ def _holds(path: Path, data: bytes) -> bool:
     return path.is_file() and path.read_bytes() == data
 
 
-def _write_file(path: Path, data: bytes) -> None:
-    with path.open("wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def _remove_leftovers(folder: Path, current: set[str], temporary: str) -> None:
-    """Emitted files of older builds, their machine code, and temporary folders of builds that were killed."""
+def _remove_leftovers(folder: Path, current: Collection[str]) -> None:
+    """Remove emitted files of older builds, their machine code, and unfinished files of builds that were killed."""
     for entry in folder.iterdir():
-        if entry.name.startswith(".new-") and entry.name != temporary:
-            shutil.rmtree(entry, ignore_errors=True)
+        if entry.name.startswith(UNFINISHED):
+            entry.unlink()
         elif _EMITTED.fullmatch(entry.name) and entry.name not in current:
             entry.unlink()
             for compiled in folder.glob(f"__pycache__/{entry.stem}.*"):

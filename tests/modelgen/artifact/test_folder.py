@@ -191,8 +191,8 @@ def test_a_build_killed_at_any_step_leaves_an_artifact(folder, monkeypatch, step
         return wrapped
 
     monkeypatch.setattr(os, "replace", dying(os.replace))
-    monkeypatch.setattr(artifact, "_write_file", dying(artifact._write_file))
-    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)  # a killed build cleans nothing up
+    monkeypatch.setattr(Path, "write_bytes", dying(Path.write_bytes))
+    monkeypatch.setattr(Path, "unlink", lambda *_, **__: None)  # a killed build cleans nothing up
     try:
         _build(folder.parent, _changed())
         finished = True
@@ -231,13 +231,12 @@ def test_kill_9_while_building_over_and_over(folder):
 @pytest.mark.parametrize(
     ("number", "words"), [(errno.ENOSPC, "No space left"), (errno.EROFS, "Read-only"), (errno.EACCES, "Permission")]
 )
-@pytest.mark.parametrize("target", ["_write_file", "mkdtemp", "replace"])
+@pytest.mark.parametrize("target", ["write_bytes", "fsync", "replace"])
 def test_a_folder_that_cannot_be_written_is_explained(folder, monkeypatch, number, words, target):
     def failing(*_, **__):
         raise OSError(number, os.strerror(number))
 
-    owner = {"_write_file": artifact, "mkdtemp": artifact.tempfile, "replace": os}[target]
-    monkeypatch.setattr(owner, target, failing)
+    monkeypatch.setattr(Path if target == "write_bytes" else os, target, failing)
     with pytest.raises(ArtifactError, match=rf"cannot be written: {words}.*is unchanged"):
         _build(folder.parent, _changed())
     monkeypatch.undo()

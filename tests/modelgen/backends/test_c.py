@@ -167,4 +167,4 @@ class TestExport:
         assert "--c DIR or --casadi DIR" in capsys.readouterr().err
         (tmp_path / "file").write_text("")
         assert main(["export", "pendulum", "--c", str(tmp_path / "file")]) == 2
-        assert "Choose another place" in capsys.readouterr().err
+        assert "choose another folder" in capsys.readouterr().err
