@@ -41,7 +41,7 @@ class Draft:
         with pytest.raises(ModelError) as caught:
             self.check(**task)
         message = str(caught.value)
-        assert "test_inspection.py:" in message
+        assert "test_domain_checks.py:" in message
         assert "\n" not in message
         for word in words:
             assert word in message, message

@@ -138,7 +138,7 @@ def test_input_that_is_not_affine():
     robot, s, force = block()
     robot.apply(s, sin(1.0 * force))
     with pytest.raises(
-        ModelError, match=r"test_mechanics\.py:\d+: .*sin\(1.0\*force\).*not affine in the input `force`"
+        ModelError, match=r"test_lagrange\.py:\d+: .*sin\(1.0\*force\).*not affine in the input `force`"
     ):
         stated(robot, s**2)
 
@@ -159,7 +159,7 @@ def test_affine_in_disguise():
 def test_kinetic_energy_that_is_not_quadratic():
     robot, s, _ = block()
     robot.kinetic_energy(s.rate**4)
-    with pytest.raises(ModelError, match=r"test_mechanics\.py:\d+: .*not quadratic in `s_rate`.*Write"):
+    with pytest.raises(ModelError, match=r"test_lagrange\.py:\d+: .*not quadratic in `s_rate`.*Write"):
         stated(robot, s**2)
 
 

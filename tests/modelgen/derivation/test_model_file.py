@@ -209,7 +209,7 @@ class TestHash:
     def test_same_in_every_process(self, folder):
         written(folder, MODEL)
         command = (
-            "from modelgen import modelfile, mechanics; r = modelfile.load('furuta');"
+            "from modelgen.derivation import lagrange as mechanics, model_file as modelfile; r = modelfile.load('furuta');"
             "print(modelfile.content_hash(r), mechanics.equations_of_motion(r))"
         )
         outputs = {

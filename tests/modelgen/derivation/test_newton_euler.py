@@ -183,7 +183,7 @@ class TestMistakes:
     def refused(self, robot, words, *arguments, **named):
         with pytest.raises(ModelError, match=words) as caught:
             robot.link("rod", *arguments, **named)
-        assert "test_tree.py:" in str(caught.value)
+        assert "test_newton_euler.py:" in str(caught.value)
 
     def test_arguments(self, robot):
         q = robot.revolute("q", limit=3, rate_limit=3)
