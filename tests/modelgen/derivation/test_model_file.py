@@ -209,8 +209,8 @@ class TestHash:
     def test_same_in_every_process(self, folder):
         written(folder, MODEL)
         command = (
-            "from modelgen.derivation import lagrange as mechanics, model_file as modelfile; r = modelfile.load('furuta');"
-            "print(modelfile.content_hash(r), mechanics.equations_of_motion(r))"
+            "from modelgen.derivation import lagrange, model_file; r = model_file.load('furuta');"
+            "print(model_file.content_hash(r), lagrange.equations_of_motion(r))"
         )
         outputs = {
             subprocess.run(
