@@ -1,1 +1,1 @@
-"""Commands of `modelgen` that have a file of their own: `add` declares one, `run` runs it."""
+"""The commands of `modelgen`, one file each: its options as a dataclass, and `run`. cli.py lists them."""

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
+from modelgen.commandline.options import Argument
 from modelgen.errors import ModelError
 
-SECONDS = 5.0
+
+@dataclass(frozen=True)
+class Options:
+    """Inputs are zero, constant or sines. Parameters are nominal."""
+
+    name: Annotated[str, Argument(positional=True)]
+    """Name of a built robot."""
+    output: Annotated[Path | None, Argument(metavar="FILE")] = None
+    """A .gif or .mp4 file. By default NAME.gif."""
+    start: Annotated[tuple[str, ...], Argument(metavar="STATE=VALUE")] = ()
+    """States at the start; those left out are at the target. By default every coordinate is a little off the target."""
+    input: Annotated[tuple[str, ...], Argument(metavar="INPUT=VALUE[@HERTZ]")] = ()
+    """Inputs: a constant, or the amplitude and the frequency of a sine. Those left out are zero."""
+    seconds: float = 5.0
+    """Length of the motion, at most 600."""
+    directory: Annotated[str | None, Argument(metavar="DIR")] = None
+    """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    parser = commands.add_parser("animate", help="draw how a robot moves by itself or with simple inputs")
-    parser.add_argument("name", metavar="NAME")
-    parser.add_argument("--output", type=Path, metavar="FILE", help=".gif or .mp4 (default: NAME.gif)")
-    parser.add_argument("--start", nargs="+", default=(), metavar="STATE=VALUE", help="the rest is at the target")
-    parser.add_argument("--input", nargs="+", default=(), metavar="INPUT=VALUE[@HERTZ]", help="zero unless stated")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"default: {SECONDS:g}")
-    parser.add_argument("--directory", help="folder of artifacts (default: generated, then the shipped one)")
-    parser.set_defaults(command=run)
-
-
-def run(options: argparse.Namespace) -> int:
-    """Roll out, draw, say where."""
+def run(options: Options) -> None:
+    """Roll out, draw, and say where the file is."""
     import numpy as np
 
     from modelgen.commands.assignments import assigned, number
@@ -42,4 +47,3 @@ def run(options: argparse.Namespace) -> int:
     path = options.output or Path(f"{robot.name}.gif")
     animate(robot, states, path)
     print(f"{path}: {options.seconds:g} s of {robot.name}, {path.stat().st_size / 1024:.0f} KiB")
-    return 0

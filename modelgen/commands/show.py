@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
+from modelgen.commandline.options import Argument
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 
@@ -19,31 +20,41 @@ if TYPE_CHECKING:
     from modelgen.statement.robot import Robot
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    parser = commands.add_parser("show", help="print what an artifact holds")
-    parser.add_argument("name", metavar="NAME")
-    parser.add_argument("--linearize", action="store_true", help="A, B, controllability and an LQR gain at rest")
-    parser.add_argument("--at", nargs="+", metavar="COORDINATE=VALUE", help="where; the rest is solved for")
-    parser.add_argument("--latex", action="store_true", help="the model file as a LaTeX document")
-    parser.add_argument("--html", nargs="?", const="-", metavar="FILE", help="the same as an HTML page")
-    parser.add_argument("--directory", help="folder of artifacts (default: generated, then the shipped one)")
-    parser.set_defaults(command=run)
+@dataclass(frozen=True)
+class Options:
+    """Without an option: states, inputs, parameters, task and operations of the artifact."""
+
+    name: Annotated[str, Argument(positional=True)]
+    """Name of a robot; with --latex and --html also the path of a model file."""
+    linearize: bool = False
+    """Print A, B, controllability and an LQR gain at an equilibrium."""
+    at: Annotated[tuple[str, ...], Argument(metavar="COORDINATE=VALUE")] = ()
+    """Where the equilibrium is; coordinates left out are solved for. By default the task's target."""
+    latex: bool = False
+    """Print the model file as a LaTeX document."""
+    html: Annotated[tuple[Path, ...] | None, Argument(metavar="[FILE]")] = None
+    """Write the model file as an HTML page to FILE, or print it where no file is named."""
+    directory: Annotated[str | None, Argument(metavar="DIR")] = None
+    """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
 
-def run(options: argparse.Namespace) -> int:
-    """Print one of them; an HTML page goes to a file where one is named."""
+def run(options: Options) -> None:
+    """Print what was asked for; an HTML page goes to a file where one is named."""
     if options.at and not options.linearize:
         raise ModelError("--at says where to linearize; write modelgen show NAME --linearize --at COORDINATE=VALUE.")
     if sum((options.linearize, options.latex, options.html is not None)) > 1:
         raise ModelError("--linearize prints an artifact, --latex and --html a model file; write one of them.")
     if options.directory and (options.latex or options.html is not None):
         raise ModelError("--directory is of artifacts; --latex and --html are made from the model file. Leave it out.")
-    if options.html is not None and options.html != "-":
+    if options.html and len(options.html) > 1:
+        raise ModelError(
+            f"--html writes one file; {len(options.html)} are named. Write modelgen show NAME --html FILE."
+        )
+    if options.html:
         text = _html(options.name)
-        with replacing(Path(options.html)) as path:
+        with replacing(options.html[0]) as path:
             path.write_text(text, encoding="utf-8")
-        print(options.html)
+        print(options.html[0])
     elif options.html is not None:
         _print_page(_html(options.name))
     elif options.latex:
@@ -52,7 +63,6 @@ def run(options: argparse.Namespace) -> int:
         print(_linearize(options))
     else:
         print(_artifact(options))
-    return 0
 
 
 def _print_page(text: str) -> None:
@@ -62,7 +72,7 @@ def _print_page(text: str) -> None:
     print(text, end="")
 
 
-def _artifact(options: argparse.Namespace) -> str:
+def _artifact(options: Options) -> str:
     from modelgen.artifact.folder import REPORT, find, read
 
     folder = find(options.name, options.directory)
@@ -78,12 +88,12 @@ def _artifact(options: argparse.Namespace) -> str:
         return f"{text}\n\nbuild: {folder / REPORT} is damaged, so the seconds of each stage are not known"
 
 
-def _linearize(options: argparse.Namespace) -> str:
+def _linearize(options: Options) -> str:
     from modelgen.loader import load
     from modelgen.report.linearization import linearize, stated, text
 
     robot = load(options.name, backend="casadi", directory=options.directory)
-    return text(robot, linearize(robot, stated(options.at or [], robot)))
+    return text(robot, linearize(robot, stated(options.at, robot)))
 
 
 def _page(robot: Robot) -> tuple[Page, EquationsOfMotion]:
@@ -123,11 +133,6 @@ def _html(model: str) -> str:
     return document(page, list(points(*states.T, *theta.T)[:, segments]) if len(segments) else ())
 
 
-def operations(manifest: Manifest) -> str:
-    """How many each function has."""
-    return "  operations: " + ", ".join(f"{name} {count}" for name, count in manifest.operations.items())
-
-
 def _show_text(manifest: Manifest) -> str:
     """States, inputs, parameters, task and operations."""
     robot, task = manifest.metadata, manifest.metadata.task
@@ -152,7 +157,7 @@ def _show_text(manifest: Manifest) -> str:
         f"task: action cost {task.action_cost.name} ({weights}), horizon {task.horizon:g} s with weight "
         f"{task.weight_at_horizon:g} left, control {task.control_rate} Hz, simulation {task.simulation_rate} "
         "Hz",
-        operations(manifest).strip(),
+        "operations: " + ", ".join(f"{name} {count}" for name, count in manifest.operations.items()),
         f"model {manifest.model_hash[:12]}, artifact {manifest.hash[:12]}, files {', '.join(manifest.files)}",
     ]
     return "\n".join(lines)

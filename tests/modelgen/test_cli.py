@@ -1,13 +1,15 @@
 """The command line in a user's own folder: what it prints, leaves behind and returns."""
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from modelgen.backends import MODULES
-from modelgen.cli import main
+from modelgen.backends import EXPORTS, MODULES
+from modelgen.cli import PROGRAM, main
+from modelgen.commands import export
 from modelgen.derivation.model_file import SHIPPED
 
 
@@ -239,15 +241,46 @@ def test_one_coordinate_robot_from_file_to_proof(folder, capsys):
 def test_help_and_mistakes_import_nothing_heavy():
     command = (
         "import sys; from modelgen.cli import main\n"
-        "try: main(['--help'])\n"
-        "except SystemExit: pass\n"
+        "codes = [main(words) for words in (['--help'], ['show', '--help'], ['biuld'], ['build', '--diretory', 'x'])]\n"
+        "assert codes == [0, 0, 2, 2], codes\n"
         "heavy = {'sympy', 'numpy', 'numba', 'casadi', 'torch'} & set(sys.modules)\n"
         "sys.exit(str(heavy) if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", command], check=True, cwd=SHIPPED.parent, capture_output=True)
 
 
-def test_usage_mistake_exits_with_two():
-    with pytest.raises(SystemExit) as caught:
-        main(["biuld"])
-    assert caught.value.code == 2
+def test_help_lists_every_command_with_a_line_and_an_example(capsys):
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    for name, command in PROGRAM.commands.items():
+        assert f"  {name:<12}{command.summary}\n" in text
+        assert f"  {command.example}\n" in text
+        assert main([name, "--help"]) == 0
+        assert capsys.readouterr().out.startswith(f"usage: modelgen {name} ")
+    assert main([]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["biuld"], "Did you mean `build`?"),
+        (["build", "--diretory", "out"], "Did you mean `--directory`?"),
+        (["show", "crane", "--lin"], "Did you mean `--linearize`?"),
+        (["verify", "crane", "--against", "mujocoo"], "Did you mean `mujoco`?"),
+        (["verify"], "`modelgen verify` needs MODEL"),
+        (["new", "crane", "derrick"], "has no place for derrick"),
+        (["animate", "crane", "--seconds", "long"], "--seconds long cannot be read. Write --seconds FLOAT, a number."),
+        (
+            ["import", "a.urdf", "--fix", "a", "--fix=b", "c"],
+            "--fix stands twice. Write all values behind one: --fix a b c",
+        ),
+        (["show", "crane", "--latex=yes"], "--latex takes no value"),
+        (["show", "crane", "--html", "a.html", "b.html"], "--html writes one file"),
+    ],
+)
+def test_mistakes_on_the_command_line(words, message, capsys):
+    assert message in mistake(capsys, *words)
+
+
+def test_export_has_an_option_for_every_target():
+    assert {field.name for field in dataclasses.fields(export.Options)} - {"model"} == set(EXPORTS)

@@ -227,7 +227,7 @@ class TestHash:
 class TestDamagedFiles:
     """Whatever is done to a sound file, it is taken or refused with one paragraph, never with a traceback."""
 
-    TEMPLATE = (Path(modelgen.__file__).parent / "template.py.txt").read_text().replace("NAME", "slider")
+    TEMPLATE = (Path(modelgen.__file__).parent / "commands" / "template.py.txt").read_text().replace("NAME", "slider")
     WORDS = tuple(dict.fromkeys(re.findall(r"[a-z_]+|[0-9.]+|[*/()+=,-]|\"[^\"]*\"", TEMPLATE.split('"""')[2])))
 
     def outcome(self, folder, text):

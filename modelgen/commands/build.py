@@ -1,0 +1,68 @@
+"""`modelgen build`: from model files to artifacts."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from modelgen.commandline.options import Argument
+from modelgen.commandline.program import USAGE
+from modelgen.commands.model_files import ARTIFACTS
+from modelgen.errors import ModelError
+
+if TYPE_CHECKING:
+    from modelgen.artifact.manifest import Manifest
+    from modelgen.build import BuildReport
+
+
+@dataclass(frozen=True)
+class Options:
+    """A build that fails or is interrupted leaves the old artifact whole."""
+
+    models: Annotated[tuple[str, ...], Argument(positional=True, metavar="MODEL")] = ()
+    """Names of robots, or paths of model files. By default all files in ./models."""
+    directory: Annotated[str, Argument(metavar="DIR")] = ARTIFACTS
+    """Folder of artifacts."""
+
+
+def run(options: Options) -> int:
+    """Build every model; a mistake in one stops no other."""
+    from modelgen.artifact.folder import find, read
+    from modelgen.build import build_artifact
+    from modelgen.derivation import model_file as modelfile
+
+    models = options.models or sorted(modelfile.own())
+    if not models:
+        raise ModelError("there is no model file in ./models. Write one with `modelgen new NAME`.")
+    mistakes = 0
+    for model in models:
+        try:
+            report = build_artifact(modelfile.load(model), options.directory)
+        except ModelError as error:
+            if len(models) == 1:
+                raise
+            print(f"error: {error}", file=sys.stderr)
+            mistakes += 1
+            continue
+        where = "" if options.directory == ARTIFACTS else f" --directory {options.directory}"
+        print(_text(report, read(find(report.robot, options.directory)), f"modelgen verify {model}{where}"))
+    return USAGE if mistakes else 0
+
+
+def _text(report: BuildReport, manifest: Manifest, following: str) -> str:
+    """Seconds of each stage, operations of each function, and the command that follows."""
+    described = manifest.metadata
+    sizes = (
+        _count(len(described.states) // 2, "coordinate"),
+        _count(len(described.inputs), "input"),
+        _count(len(described.parameters), "parameter"),
+    )
+    lines = [f"{report.robot:<20} {', '.join(sizes)}"]
+    lines += [f"  {stage:<22} {seconds:6.2f} s" for stage, seconds in report.seconds.items()]
+    lines += ["  operations: " + ", ".join(f"{name} {count}" for name, count in manifest.operations.items())]
+    return "\n".join([*lines, f"  -> {report.folder} ({', '.join(manifest.files)})    next: {following}"])
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

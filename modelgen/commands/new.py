@@ -1,0 +1,29 @@
+"""`modelgen new`: a model file to start from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from modelgen.commandline.options import Argument
+from modelgen.commands.model_files import write_model_file
+
+
+@dataclass(frozen=True)
+class Options:
+    """The file is a robot that builds as it is. Change it line by line into yours."""
+
+    name: Annotated[str, Argument(positional=True)]
+    """Name of the robot and of its file."""
+    directory: Annotated[Path, Argument(metavar="DIR")] = Path("models")
+    """Folder for the file."""
+
+
+def run(options: Options) -> None:
+    """Write the template under the robot's name. Never overwrites."""
+    from modelgen.statement.checker import identifier
+
+    name = identifier(options.name.removesuffix(".py"), "robot", None)
+    template = Path(__file__).with_name("template.py.txt").read_text(encoding="utf-8")
+    write_model_file(options.directory, name, template.replace("NAME", name))
