@@ -17,7 +17,7 @@ from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb
 from solver.fvi.initial_value import make_ensemble
 from solver.fvi.presets import PRESETS, make_settings
 from solver.fvi.trainer import workers_of
-from solver.game.game import NO_ADVERSARY, Game
+from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.value.fitting import Fit, fit_ensemble, make_optimiser
 
@@ -36,7 +36,7 @@ def main() -> None:
     settings = make_settings(options.preset, robot, threads=options.threads)
     ensemble = make_ensemble(robot, settings)
     optimisers = [make_optimiser(m, 1e-5, settings.weight_decay, settings.amsgrad) for m in ensemble.factors]
-    x = Game(robot, NO_ADVERSARY).sample_domain(options.states, torch.Generator().manual_seed(0))
+    x = Problem(robot).sample_domain(options.states, torch.Generator().manual_seed(0))
     target, fit = -(x * x).sum(1), Fit(1, settings.minibatch, settings.loss_power)
     with workers_of(settings) as workers:
         seconds = median_seconds(lambda: fit_ensemble(ensemble, optimisers, x, target, fit, 0, workers), options.rounds)

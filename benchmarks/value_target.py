@@ -19,6 +19,7 @@ from solver.fvi.presets import PRESETS, make_settings
 from solver.fvi.targets import value_targets
 from solver.fvi.trainer import workers_of
 from solver.game.game import Game
+from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.value.network import FrozenValue
 
@@ -36,8 +37,9 @@ def main() -> None:
     options = parser.parse_args()
     robot = load_robot(options.robot, "cpu", None)
     settings = make_settings(options.preset, robot, algorithm=options.algorithm, threads=options.threads)
-    game, value = Game(robot, settings.radii(settings.iterations)), FrozenValue(make_ensemble(robot, settings))
-    x = game.sample_domain(options.states, torch.Generator().manual_seed(0))
+    problem = Problem(robot)
+    game, value = Game(problem, settings.radii(settings.iterations)), FrozenValue(make_ensemble(robot, settings))
+    x = problem.sample_domain(options.states, torch.Generator().manual_seed(0))
     trace = settings.trace(settings.iterations - 1)
     with workers_of(settings) as workers:
         seconds = median_seconds(

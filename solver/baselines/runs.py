@@ -33,9 +33,9 @@ from solver.fvi.run_folder import (
     write_atomically,
 )
 from solver.fvi.trainer import Report
-from solver.game.game import Game
 from solver.gym.environment import RobotVectorEnv, features
 from solver.plants.rollouts import Controller, rollouts, sample_starts, summary
+from solver.problem.problem import Problem
 from solver.problem.robots import require_same_artifact
 from solver.serial import serial_torch
 from solver.streams import EVALUATION_SEED, Purpose, stream
@@ -73,23 +73,23 @@ def start(
     """Train a new baseline in `folder`. SolverError when the folder already holds a run that may not be replaced."""
     require_free(folder, "baseline", overwrite)
     environments = _environments(robot, settings, generated)
-    run = Baseline(robot, environments.game.robot.hash, generated, settings)
+    run = Baseline(robot, environments.problem.robot.hash, generated, settings)
     text = json.dumps(dataclasses.asdict(run), indent=2) + "\n"
     model = make_model(settings, environments, settings.steps)
     remove_run(folder)  # only now that the new run can start
     write_atomically(folder / BASELINE, lambda stream: stream.write(text.encode()))
     _save(folder, model, run)
-    _train(folder, model, environments.game, run, report)
+    _train(folder, model, environments.problem, run, report)
 
 
 def resume(folder: Path, report: Report) -> None:
     """Go on where the folder's checkpoint stands, with the run's own settings."""
     run = load_baseline(folder)
     environments = _environments(run.robot, run.settings, run.generated)
-    require_same_artifact(folder, run.artifact_hash, environments.game.robot)
+    require_same_artifact(folder, run.artifact_hash, environments.problem.robot)
     model = make_model(run.settings, environments, run.settings.steps)
     _restore(model, load_checkpoint(folder, keys=PARTS))
-    _train(folder, model, environments.game, run, report)
+    _train(folder, model, environments.problem, run, report)
 
 
 def load_baseline(folder: Path) -> Baseline:
@@ -110,24 +110,24 @@ def load_baseline(folder: Path) -> Baseline:
         ) from error
 
 
-def load_controller(folder: str | Path, generated: str | None = None) -> tuple[Game, Controller, str]:
-    """The nominal game of a baseline's robot, its deterministic policy, and its name in tables.
+def load_controller(folder: str | Path, generated: str | None = None) -> tuple[Problem, Controller, str]:
+    """The nominal problem of a baseline's robot, its deterministic policy, and its name in tables.
 
     Weights only are read from the checkpoint; nothing is unpickled. SolverError as for the solver's own runs.
     """
     folder = Path(folder)
     run = load_baseline(folder)
     environments = _environments(run.robot, run.settings, generated or run.generated)
-    require_same_artifact(folder, run.artifact_hash, environments.game.robot)
+    require_same_artifact(folder, run.artifact_hash, environments.problem.robot)
     model = make_model(run.settings, environments, steps=1)
     _restore(model, {**load_checkpoint(folder, keys=PARTS), "buffer": None})
     text = f"{run.robot} {run.settings.label}"
     if model.num_timesteps < run.settings.steps:
         text += f" (after {model.num_timesteps} of {run.settings.steps} actions)"
-    return environments.game, controller(environments.game, model), text
+    return environments.problem, controller(environments.problem, model), text
 
 
-def controller(game: Game, model: BaseAlgorithm) -> Controller:
+def controller(problem: Problem, model: BaseAlgorithm) -> Controller:
     """The deterministic policy of a model, in physical states and inputs, with the cost of its input.
 
     NaN for states that are not finite, which the model itself would refuse.
@@ -135,9 +135,9 @@ def controller(game: Game, model: BaseAlgorithm) -> Controller:
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
         finite = torch.isfinite(x).all(1, keepdim=True)
-        action, _ = model.predict(features(game, torch.where(finite, x, 0.0)).numpy(), deterministic=True)
-        u = torch.where(finite, torch.from_numpy(action) * game.input_limits, torch.nan)
-        return u, game.action_cost.cost(u)
+        action, _ = model.predict(features(problem, torch.where(finite, x, 0.0)).numpy(), deterministic=True)
+        u = torch.where(finite, torch.from_numpy(action) * problem.input_limits, torch.nan)
+        return u, problem.action_cost.cost(u)
 
     return act
 
@@ -159,10 +159,10 @@ def _environments(robot: str, settings: BaselineSettings, generated: str | None)
     return environments
 
 
-def _train(folder: Path, model: BaseAlgorithm, game: Game, run: Baseline, report: Report) -> None:
+def _train(folder: Path, model: BaseAlgorithm, problem: Problem, run: Baseline, report: Report) -> None:
     """Segments to the end; metrics and a checkpoint after each."""
     s = run.settings
-    x = sample_starts(game, s.episodes, EVALUATION_SEED)
+    x = sample_starts(problem, s.episodes, EVALUATION_SEED)
     try:
         with closing(MetricsLog(folder, model.num_timesteps + 1, KEYS)) as log, serial_torch():
             while model.num_timesteps < s.steps:
@@ -171,7 +171,7 @@ def _train(folder: Path, model: BaseAlgorithm, game: Game, run: Baseline, report
                 row = {"steps": float(model.num_timesteps), "seconds": time.perf_counter() - started}
                 losses = model.logger.name_to_value.items()
                 row |= {name.removeprefix("train/"): float(v) for name, v in losses if name.startswith("train/")}
-                row |= summary(rollouts(game, controller(game, model), x))
+                row |= summary(rollouts(problem, controller(problem, model), x))
                 log.write(row)
                 _save(folder, model, run)
                 report(row)

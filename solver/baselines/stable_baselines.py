@@ -96,7 +96,7 @@ class Scaled(BaseFeaturesExtractor):
 
 def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: int) -> BaseAlgorithm:
     """An untrained model with a buffer for `steps` actions; docs/baselines.md explains the numbers."""
-    s, game = settings, environments.game
+    s, problem = settings, environments.problem
     shared: dict[str, Any] = {
         "policy": "MlpPolicy",
         "env": Environments(environments),
@@ -106,7 +106,7 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
         "seed": s.seed,
         "device": "cpu",
     }
-    scale = feature_scales(game, s.position_scale, s.rate_scale)
+    scale = feature_scales(problem, s.position_scale, s.rate_scale)
     networks = {
         "net_arch": [s.width] * s.layers,
         "features_extractor_class": Scaled,
@@ -124,8 +124,10 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
     }
     if s.algorithm == "sac":
         return SAC(**shared, **off_policy)
-    size = len(game.input_limits)
-    noise = OrnsteinUhlenbeckActionNoise(np.zeros(size), 0.3 * np.ones(size), theta=2.0, dt=s.hold * game.control_step)
+    size = len(problem.input_limits)
+    noise = OrnsteinUhlenbeckActionNoise(
+        np.zeros(size), 0.3 * np.ones(size), theta=2.0, dt=s.hold * problem.control_step
+    )
     return DDPG(**shared, **off_policy, action_noise=noise)
 
 

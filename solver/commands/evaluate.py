@@ -51,20 +51,20 @@ def run(options: Evaluate) -> None:
     from solver.streams import EVALUATION_SEED, require_seed
 
     require_episodes(options.episodes)
-    game, act, label = load_controller(options.run, options.generated, options.sampled)
-    theta = changed_parameters(game, options.changes)
+    problem, act, label = load_controller(options.run, options.generated, options.sampled)
+    theta = changed_parameters(problem, options.changes)
     seed = EVALUATION_SEED if options.seed is None else options.seed
     require_seed(seed)
-    plant = make_plant(options.plant, game, theta, options.harsh, seed)
-    found = rollouts(game, act, sample_starts(game, options.episodes, seed), plant)
+    plant = make_plant(options.plant, problem, theta, options.harsh, seed)
+    found = rollouts(problem, act, sample_starts(problem, options.episodes, seed), plant)
     result = summary(found)
     if not all(map(math.isfinite, result.values())):
-        raise left_all_bounds(game, theta)
+        raise left_all_bounds(problem, theta)
     if options.json:
-        parameters = dict(zip(game.robot.parameter_names, theta.tolist(), strict=True))
+        parameters = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
         about: dict[str, Any] = {
             "run": str(options.run),
-            "robot": game.robot.name,
+            "robot": problem.robot.name,
             "label": label,
             "plant": options.plant,
         }
@@ -85,7 +85,7 @@ def run(options: Evaluate) -> None:
         f"success {100 * result['success_rate']:.0f} %"
     )
     if found.at_limit.any():
-        states = game.robot.metadata.states
+        states = problem.robot.metadata.states
         names = ", ".join(state.name for state, held in zip(states, found.at_limit.any(0), strict=True) if held)
         print(
             f"warning: {100 * result['limit_rate']:.0f} % of the rollouts reached the limit of {names}, where the "

@@ -31,7 +31,7 @@ def run(options: Export) -> None:
     from solver.policies.load import label, load_solution
 
     solution = load_solution(options.run, options.generated, options.sampled)
-    robot = solution.game.robot
+    robot = solution.problem.robot
     for name, text in emit(solution, label(solution.run, robot)).items():
         write_atomically(options.c / name, partial(_write, text))
         print(options.c / name)

@@ -18,13 +18,14 @@ def play(
 
     The modulation of the radii starts anew after every look-ahead, as it does in every target.
     """
-    step = trace.periods * game.control_step
-    shape = (len(x), x.shape[1], len(game.input_limits))
-    held = trace.held(value, game.control_step)
+    problem = game.problem
+    step = trace.periods * problem.control_step
+    shape = (len(x), x.shape[1], len(problem.input_limits))
+    policy = trace.policy(problem, value)
     states = []
-    for k in range(round(game.robot.metadata.task.horizon / step)):
+    for k in range(round(problem.robot.metadata.task.horizon / step)):
         if k % trace.steps == 0:
             radius = Modulation(game.radii, modulation, step, shape, generator)
-        x, _ = game.advance(x, game.move(x, value(x)[1], radius, held), trace.periods)
+        x, _ = game.advance(x, game.move(x, value(x)[1], policy, radius), trace.periods)
         states.append(x)
     return torch.stack(states)

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from solver.errors import SolverError
 from solver.fvi.settings import Settings
-from solver.game.game import Game
 from solver.plants.rollouts import Controller, rollouts
+from solver.problem.problem import Problem
 
 Play = Callable[[Tensor], Tensor]
 NOISE_SECONDS = 0.1  # correlation time of the exploration noise: white noise would cancel itself within a swing
@@ -25,9 +25,9 @@ NOISE_SECONDS = 0.1  # correlation time of the exploration noise: white noise wo
 class StateSource:
     """Draws the states of every iteration; holds the buffer of visited states, empty for DP."""
 
-    def __init__(self, game: Game, settings: Settings) -> None:
-        self.game, self.settings = game, settings
-        self.visited = game.state_limits.new_empty(0, len(game.state_limits))
+    def __init__(self, problem: Problem, settings: Settings) -> None:
+        self.problem, self.settings = problem, settings
+        self.visited = problem.state_limits.new_empty(0, len(problem.state_limits))
 
     def draw(self, act: Controller, generator: torch.Generator, play: Play | None = None) -> Tensor:
         """States (N, n). With an on-policy share, first feeds the buffer with rollouts of `act` under noise and of
@@ -37,7 +37,7 @@ class StateSource:
         own, at_start, at_target = (round(share * s.states) for share in shares)
         at_target -= max(0, own + at_start + at_target - s.states)  # all may have been rounded up
         at_start -= max(0, own + at_start + at_target - s.states)
-        parts = [self.game.sample_domain(s.states - own - at_start - at_target, generator)]
+        parts = [self.problem.sample_domain(s.states - own - at_start - at_target, generator)]
         parts.append(self._near_starts(at_start, generator))
         parts.append(self._near_target(at_target, generator))
         if own > 0:
@@ -48,13 +48,13 @@ class StateSource:
 
     def _near_starts(self, size: int, generator: torch.Generator) -> Tensor:
         """Starts spread by a Gaussian: V needs its shape around them, not at the points alone."""
-        starts = self.game.sample_starts(size, generator)
+        starts = self.problem.sample_starts(size, generator)
         draw = torch.randn(starts.shape, generator=generator, device=generator.device)
-        return self.game.confine(starts + self.settings.start_spread * self.game.state_limits * draw)
+        return self.problem.confine(starts + self.settings.start_spread * self.problem.state_limits * draw)
 
     def _near_target(self, size: int, generator: torch.Generator) -> Tensor:
         """States around the target: V is steepest there."""
-        return self._scattered(self.game.target.expand(size, -1), self.settings.target_spread, generator)
+        return self._scattered(self.problem.target.expand(size, -1), self.settings.target_spread, generator)
 
     def _scattered(self, x: Tensor, spread: float, generator: torch.Generator) -> Tensor:
         """x (N, n) and a Gaussian at every scale up to the spread."""
@@ -62,15 +62,15 @@ class StateSource:
             return x
         draw = torch.randn(x.shape, generator=generator, device=generator.device)
         scale = torch.rand((len(x), 1), generator=generator, device=generator.device)
-        return self.game.confine(x + spread * scale * self.game.state_limits * draw)
+        return self.problem.confine(x + spread * scale * self.problem.state_limits * draw)
 
     def _explore(self, act: Controller, generator: torch.Generator, play: Play | None) -> None:
         """Append the states of fresh rollouts from the starts; the oldest leave the buffer."""
         s, size = self.settings, self.visited.shape[1]
-        starts = self.game.sample_starts(s.rollouts, generator)
+        starts = self.problem.sample_starts(s.rollouts, generator)
         played = round(s.adversarial_share * s.rollouts) if play else 0
-        noisy = disturbed(act, self.game, s.exploration_noise, generator)
-        parts = [rollouts(self.game, noisy, starts[played:]).x]
+        noisy = disturbed(act, self.problem, s.exploration_noise, generator)
+        parts = [rollouts(self.problem, noisy, starts[played:]).x]
         if play and played:
             parts.append(play(starts[:played]))
         states = torch.cat([self.visited, *(part.reshape(-1, size) for part in parts)])
@@ -85,16 +85,16 @@ class StateSource:
         self.visited = visited.to(self.visited)
 
 
-def disturbed(act: Controller, game: Game, noise: float, generator: torch.Generator) -> Controller:
+def disturbed(act: Controller, problem: Problem, noise: float, generator: torch.Generator) -> Controller:
     """`act` plus a first-order Gauss-Markov process of standard deviation noise * input limit, within the limits."""
-    keep = math.exp(-game.control_step / NOISE_SECONDS)
+    keep = math.exp(-problem.control_step / NOISE_SECONDS)
     state: list[Tensor] = []
 
     def noisy(x: Tensor) -> tuple[Tensor, Tensor]:
         u, cost = act(x)
         draw = torch.randn(u.shape, generator=generator, device=u.device)
         state[:] = [keep * state[0] + math.sqrt(1.0 - keep**2) * draw if state else draw]
-        limits = game.input_limits
+        limits = problem.input_limits
         return torch.clamp(u + noise * limits * state[0], -limits, limits), cost
 
     return noisy

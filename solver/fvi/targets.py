@@ -15,8 +15,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from solver.game.closed_form_policy import ClosedFormPolicy
 from solver.game.game import Game, Modulation
-from solver.game.held_input_policy import Held
+from solver.game.held_input_policy import make_policy
+from solver.problem.problem import Problem
 from solver.value.network import FrozenValue, Workspace
 
 
@@ -29,11 +31,9 @@ class Trace:
     periods: int  # control periods that one value step holds both players' moves
     sampled: float = 0.0  # control periods that an input acts, were it held for one; 0 is the closed form
 
-    def held(self, value: FrozenValue, period: float, space: Workspace | None = None) -> Held | None:
-        """What the sampled policy of V knows of its input in a value step, for control periods of `period` seconds."""
-        if self.sampled == 0.0:
-            return None
-        return Held(lambda x: value(x, space)[1], (self.sampled + self.periods - 1) * period)
+    def policy(self, problem: Problem, value: FrozenValue, space: Workspace | None = None) -> ClosedFormPolicy:
+        """The policy of V in a value step."""
+        return make_policy(problem, lambda x: value(x, space), self.sampled, self.periods)
 
     @property
     def step_decay(self) -> float:
@@ -56,18 +56,19 @@ class Trace:
 def chunk_targets(x: Tensor, value: FrozenValue, game: Game, trace: Trace, modulation: str, seed: int) -> Tensor:
     """Targets (N,) of one chunk of states x (N, n)."""
     generator = torch.Generator(device=x.device).manual_seed(seed)
-    shape = (len(x), x.shape[1], len(game.input_limits))
-    radius = Modulation(game.radii, modulation, trace.periods * game.control_step, shape, generator)
+    problem = game.problem
+    shape = (len(x), x.shape[1], len(problem.input_limits))
+    radius = Modulation(game.radii, modulation, trace.periods * problem.control_step, shape, generator)
     space = value.workspace(len(x))
     target, returns = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])
     _, costate = value(x, space)
-    held = trace.held(value, game.control_step, space)
+    policy = trace.policy(problem, value, space)
     for n, weight in enumerate(trace.weights()):
-        move = game.move(x, costate, radius, held)
+        move = game.move(x, costate, policy, radius)
         x, cost = game.advance(x, move, trace.periods)
-        returns.sub_(cost, alpha=game.discount(n * trace.periods))
+        returns.sub_(cost, alpha=problem.discount(n * trace.periods))
         at_end, costate = value(x, space)
-        n_step = torch.add(returns, at_end, alpha=game.discount((n + 1) * trace.periods))
+        n_step = torch.add(returns, at_end, alpha=problem.discount((n + 1) * trace.periods))
         target.add_(n_step.clamp_(max=0.0), alpha=weight)
     return target
 

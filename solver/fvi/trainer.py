@@ -37,6 +37,7 @@ from solver.fvi.states import StateSource
 from solver.fvi.targets import Trace, value_targets
 from solver.game.game import NO_ADVERSARY, Game
 from solver.plants.rollouts import controller, rollouts, sample_starts, summary
+from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.serial import serial_torch
 from solver.streams import EVALUATION_SEED, Purpose, stream
@@ -60,12 +61,12 @@ class Trainer:
 
     def __init__(self, robot: CompiledRobot, settings: Settings) -> None:
         self.robot, self.settings = robot, settings
-        self.nominal = Game(robot, NO_ADVERSARY, settings.device)
+        self.problem = Problem(robot, settings.device)
         self.ensemble = make_ensemble(robot, settings).to(settings.device)
         self.optimisers = self._fresh_optimisers()
-        self.source = StateSource(self.nominal, settings)
+        self.source = StateSource(self.problem, settings)
         self.iteration = 0
-        self.worst_value = worst_value(self.nominal, settings)
+        self.worst_value = worst_value(self.problem, settings)
 
     def _fresh_optimisers(self) -> list[torch.optim.Adam]:
         s = self.settings
@@ -112,10 +113,10 @@ class Trainer:
         """States (N, n) of this iteration, their targets (N,), and the best of them, if they are relative to it."""
         s, k = self.settings, self.iteration
         generator = torch.Generator(device=s.device).manual_seed(stream(s.seed, k, Purpose.STATES))
-        value, game = FrozenValue(self.ensemble), Game(self.robot, s.radii(k), s.device, s.limit_cost)
+        value, game = FrozenValue(self.ensemble), Game(self.problem, s.radii(k), s.limit_cost)
         adversary = game.radii != NO_ADVERSARY
         against = partial(play, game, value, trace=trace, modulation=s.modulation, generator=generator)
-        x = self.source.draw(controller(self.nominal, value, s.sampled), generator, against if adversary else None)
+        x = self.source.draw(controller(self.problem, value, s.sampled), generator, against if adversary else None)
         seed = stream(s.seed, k, Purpose.ADVERSARY)
         target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
         self._check(target)
@@ -124,9 +125,9 @@ class Trainer:
 
     def evaluate(self) -> dict[str, float]:
         """Rollouts of the present policy on the nominal robot from the task's starts."""
-        x = sample_starts(self.nominal, self.settings.episodes, EVALUATION_SEED)
-        act = controller(self.nominal, FrozenValue(self.ensemble), self.settings.sampled)
-        return summary(rollouts(self.nominal, act, x))
+        x = sample_starts(self.problem, self.settings.episodes, EVALUATION_SEED)
+        act = controller(self.problem, FrozenValue(self.ensemble), self.settings.sampled)
+        return summary(rollouts(self.problem, act, x))
 
     def checkpoint(self) -> dict[str, Any]:
         """All that another process needs to go on; every entry loads weights-only."""
@@ -194,13 +195,15 @@ class Trainer:
             )
 
 
-def worst_value(game: Game, settings: Settings) -> float:
+def worst_value(problem: Problem, settings: Settings) -> float:
     """A lower bound on any V: the largest cost rate in the domain, for ever, discounted."""
     generator = torch.Generator(device=settings.device).manual_seed(0)
-    x = game.sample_domain(65536, generator)
-    state_cost = (1.0 + settings.limit_cost) * float(game.state_cost(torch.cat([x, game.state_limits[None]])).max())
-    action_cost = float(game.action_cost.cost(0.99 * game.input_limits[None]).max())
-    return -(state_cost + 2.0 * action_cost) / max(game.discount_rate, 1e-3)
+    x = problem.sample_domain(65536, generator)
+    state_cost = (1.0 + settings.limit_cost) * float(
+        problem.state_cost(torch.cat([x, problem.state_limits[None]])).max()
+    )
+    action_cost = float(problem.action_cost.cost(0.99 * problem.input_limits[None]).max())
+    return -(state_cost + 2.0 * action_cost) / max(problem.discount_rate, 1e-3)
 
 
 @contextmanager

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from modelgen.loader import CompiledRobot
 from solver.fvi.presets import PUSH, push
 from solver.fvi.settings import Settings
-from solver.game.game import NO_ADVERSARY, Game
 from solver.plants.rollouts import SUCCESS_ANGLE, SUCCESS_POSITION
+from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
 
 Array = NDArray[np.float64]
@@ -24,23 +24,23 @@ def forewarnings(robot: CompiledRobot, settings: Settings) -> list[str]:
 
     `robot` has float32 kernels on the CPU.
     """
-    game = Game(robot, NO_ADVERSARY)
+    problem = Problem(robot)
     found = [
-        _starts_outside(game),
-        _rates_too_low(game),
-        _too_few_iterations(game, settings),
-        _chatters(game, settings),
+        _starts_outside(problem),
+        _rates_too_low(problem),
+        _too_few_iterations(problem, settings),
+        _chatters(problem, settings),
     ]
-    found += _unstable_directions(game, settings)
+    found += _unstable_directions(problem, settings)
     return [text for text in found if text]
 
 
-def _starts_outside(game: Game) -> str:
+def _starts_outside(problem: Problem) -> str:
     """Starts that are clipped to the state domain begin elsewhere than the task says."""
-    task, states = game.robot.metadata.task, game.robot.metadata.states
+    task, states = problem.robot.metadata.task, problem.robot.metadata.states
     draw = torch.randn(STARTS, len(states), generator=torch.Generator().manual_seed(SEED))
     starts = torch.tensor(task.start_mean) + draw * torch.tensor(task.start_deviation)
-    share = ((starts.abs() > game.state_limits) & game.clipped).float().mean(0)
+    share = ((starts.abs() > problem.state_limits) & problem.clipped).float().mean(0)
     worst = int(share.argmax())
     if float(share[worst]) <= CLIPPED:
         return ""
@@ -51,10 +51,10 @@ def _starts_outside(game: Game) -> str:
     )
 
 
-def _rates_too_low(game: Game) -> str:
+def _rates_too_low(problem: Problem) -> str:
     """The target must be in reach at the highest allowed rates."""
-    task, states = game.robot.metadata.task, game.robot.metadata.states
-    for i, rate in enumerate(largest_rates(game.robot)):
+    task, states = problem.robot.metadata.task, problem.robot.metadata.states
+    for i, rate in enumerate(largest_rates(problem.robot)):
         way = abs(task.start_mean[i] - task.target[i])
         if states[i].continuous:
             way = min(way % (2.0 * np.pi), 2.0 * np.pi - way % (2.0 * np.pi))
@@ -67,10 +67,10 @@ def _rates_too_low(game: Game) -> str:
     return ""
 
 
-def _too_few_iterations(game: Game, settings: Settings) -> str:
+def _too_few_iterations(problem: Problem, settings: Settings) -> str:
     """Every iteration carries the reward back by about one look-ahead."""
-    horizon = game.robot.metadata.task.horizon
-    carried = settings.iterations * game.control_step / (1.0 - settings.trace_decay)
+    horizon = problem.robot.metadata.task.horizon
+    carried = settings.iterations * problem.control_step / (1.0 - settings.trace_decay)
     if carried >= PASSES * horizon:
         return ""
     enough = int(np.ceil(PASSES * horizon / carried * settings.iterations))
@@ -80,10 +80,10 @@ def _too_few_iterations(game: Game, settings: Settings) -> str:
     )
 
 
-def _chatters(game: Game, settings: Settings) -> str:
+def _chatters(problem: Problem, settings: Settings) -> str:
     """Holds that push harder than the presets allow."""
-    states = game.robot.metadata.states
-    hold, once = max(settings.holds), push(game.robot)
+    states = problem.robot.metadata.states
+    hold, once = max(settings.holds), push(problem.robot)
     worst = int(once.argmax())
     if settings.sampled or hold * once[worst] <= PUSH:
         return ""
@@ -95,23 +95,23 @@ def _chatters(game: Game, settings: Settings) -> str:
     )
 
 
-def _unstable_directions(game: Game, settings: Settings) -> list[str]:
+def _unstable_directions(problem: Problem, settings: Settings) -> list[str]:
     """Along every unstable mode of the linearisation at the target: how far the input can bring the robot back, and
     how much of that authority the adversary takes. With the left eigenvector w of eigenvalue s, z = w.x obeys
     zdot = s z + w.(B u + xi), so that |z| < |w.B| u_max/s can be brought back and nothing beyond."""
-    a, b = _linearised(game)
-    names = game.robot.state_names
-    coordinates = len(game.robot.metadata.coordinates)
+    a, b = _linearised(problem)
+    names = problem.robot.state_names
+    coordinates = len(problem.robot.metadata.coordinates)
     values, vectors = np.linalg.eig(a.T)
     radii = settings.radii(settings.iterations)
     found = []
     for value, w in zip(values, vectors.T, strict=True):
         if value.real <= 1e-3 or value.imag < 0.0:
             continue
-        authority = float(np.abs(w @ b) @ game.input_limits.double().numpy())
+        authority = float(np.abs(w @ b) @ problem.input_limits.double().numpy())
         reach = authority / (value.real * np.abs(w[:coordinates]).max())
         joint = int(np.abs(w[:coordinates]).argmax())
-        state = game.robot.metadata.states[joint]
+        state = problem.robot.metadata.states[joint]
         least = SUCCESS_ANGLE if state.continuous else SUCCESS_POSITION * state.limit
         if reach < least:
             found.append(
@@ -131,8 +131,8 @@ def _unstable_directions(game: Game, settings: Settings) -> list[str]:
     return found
 
 
-def _linearised(game: Game) -> tuple[Array, Array]:
+def _linearised(problem: Problem) -> tuple[Array, Array]:
     """A (n, n) and B (n, m) at the target with no input."""
-    found = game.robot.jacobians(game.target[None])
+    found = problem.robot.jacobians(problem.target[None])
     _, b, da_dx, _, _, _ = (torch.as_tensor(entry).double().numpy() for entry in found)
     return da_dx[0], b[0]

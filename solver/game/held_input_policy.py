@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from solver.errors import SolverError
+from solver.game.closed_form_policy import ClosedFormPolicy
 from solver.problem.action_cost import ActionCost
+from solver.problem.problem import Problem
 
 BISECTIONS = 24  # all digits of float32
 CONTRACTIONS = 50
@@ -27,21 +28,25 @@ SMALL = 1e-9
 SHORTEST = 0.02  # chord, of the input limit: differences over less are noise
 
 
-@dataclass(frozen=True)
-class Held:
-    """An input that acts for so many seconds before the next one can, and the gradient that it moves along."""
+class HeldInputPolicy(ClosedFormPolicy):
+    """The policy of an input that acts for `seconds` before the next one can.
 
-    gradient: Callable[[Tensor], Tensor]  # x (N, n) -> dV/dx (N, n)
-    seconds: float
+    gradient: x (N, n) -> dV/dx (N, n). Every call evaluates it m times.
+    """
 
-    def gain(self, cost: ActionCost, limits: Tensor, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
-        """w(u) (N, m) of the sampled policy u = grad g~(w(u)), from w(0) (N, m); m evaluations of the gradient."""
-        p = self._slope(cost.policy(w), limits, x, control_matrix, w)
+    def __init__(self, problem: Problem, gradient: Callable[[Tensor], Tensor], seconds: float) -> None:
+        super().__init__(problem)
+        self.gradient, self.seconds = gradient, seconds
+
+    def _argument(self, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
+        """w(u) (N, m) of the policy u = grad g~(w(u)), from w(0) (N, m)."""
+        cost, limits = self.problem.action_cost, self.problem.input_limits
+        p = self._slope(cost.policy(w), x, control_matrix, w)
         return _bisected(cost, limits, w, p[:, 0]) if len(limits) == 1 else _contracted(cost, w, p)
 
-    def _slope(self, closed: Tensor, limits: Tensor, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
+    def _slope(self, closed: Tensor, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
         """P (N, m, m), symmetric and positive semidefinite, as that of a concave V is."""
-        columns = []
+        limits, columns = self.problem.input_limits, []
         for k in range(len(limits)):
             step = torch.zeros_like(w)
             step[:, k] = torch.copysign(closed[:, k].abs().clamp_min(SHORTEST * limits[k]), closed[:, k])
@@ -49,6 +54,27 @@ class Held:
             beside_gain = torch.einsum("bnm,bn->bm", control_matrix, self.gradient(beside))
             columns.append((w - beside_gain) / step[:, k : k + 1])
         return _semidefinite(torch.stack(columns, 2))
+
+
+def held_seconds(problem: Problem, reaction_periods: float, step_periods: int = 1) -> float:
+    """How long an input acts before the next one can: the reaction time, and the rest of a longer value step."""
+    return (reaction_periods + (step_periods - 1)) * problem.control_step
+
+
+def make_policy(
+    problem: Problem,
+    value: Callable[[Tensor], tuple[Tensor, Tensor]],
+    reaction_periods: float = 0.0,
+    step_periods: int = 1,
+) -> ClosedFormPolicy:
+    """The policy of a value function: the held input's, or the closed form where reaction_periods is 0.
+
+    step_periods: control periods that a value step holds the input, 1 outside of training.
+    """
+    if reaction_periods == 0.0:
+        return ClosedFormPolicy(problem)
+    seconds = held_seconds(problem, reaction_periods, step_periods)
+    return HeldInputPolicy(problem, lambda x: value(x)[1], seconds)
 
 
 def _semidefinite(p: Tensor) -> Tensor:

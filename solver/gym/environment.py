@@ -24,8 +24,9 @@ from torch import Tensor
 from modelgen.artifact.folder import known
 from solver.baselines.settings import StartDistribution
 from solver.errors import SolverError
-from solver.game.game import NO_ADVERSARY, Game
 from solver.gym.rendering import Camera
+from solver.problem.integrator import integrate_period
+from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 
 try:
@@ -55,13 +56,13 @@ class Episodes:
     """
 
     def __init__(
-        self, game: Game, size: int, start: StartDistribution, randomize: float, seconds: float | None, hold: int
+        self, problem: Problem, size: int, start: StartDistribution, randomize: float, seconds: float | None, hold: int
     ) -> None:
         if start not in get_args(StartDistribution):
             raise SolverError(f"start is {start!r}; choices are {', '.join(get_args(StartDistribution))}")
         if not _is_number(randomize) or not 0.0 <= randomize < 1.0:
             raise SolverError(f"randomize is {randomize!r}; it is a share of the nominal parameters, in [0, 1)")
-        task = game.robot.metadata.task
+        task = problem.robot.metadata.task
         length = task.horizon if seconds is None else seconds
         if not _is_number(length) or not 0.0 < length < math.inf:
             raise SolverError(f"seconds is {seconds!r}; give a positive length of an episode")
@@ -69,26 +70,26 @@ class Episodes:
         if not _is_whole(hold) or not 1 <= hold <= periods:
             raise SolverError(
                 f"an action cannot be held for {hold!r} control periods in an episode of {periods}; give hold a whole "
-                f"number of at least 1, and seconds at least hold * {game.control_step:g}"
+                f"number of at least 1, and seconds at least hold * {problem.control_step:g}"
             )
         self.length = math.ceil(periods / hold)
         self.rate = task.control_rate / hold  # actions per second
-        self.game, self.start, self.randomize, self.hold = game, start, randomize, int(hold)
-        self.x = torch.zeros(size, len(game.state_limits))
-        self.theta = game.theta.repeat(size, 1)
+        self.problem, self.start, self.randomize, self.hold = problem, start, randomize, int(hold)
+        self.x = torch.zeros(size, len(problem.state_limits))
+        self.theta = problem.theta.repeat(size, 1)
         self.taken = np.full(size, -1)  # actions in the present episode; -1 before the first
 
     def restart(self, rows: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
         """A new start and, when randomised, new parameters in each of the rows, from the row's own generator."""
-        game = self.game
+        problem = self.problem
         for row in rows:
             generator = torch.Generator().manual_seed(int(generators[row].integers(2**62)))
-            sample = game.sample_starts if self.start == "gaussian" else game.sample_domain
+            sample = problem.sample_starts if self.start == "gaussian" else problem.sample_domain
             self.x[row] = sample(1, generator)[0]
             if self.randomize > 0.0:
-                spread = self.randomize * game.theta.abs()
-                theta = game.theta + spread * (2.0 * torch.rand(len(spread), generator=generator) - 1.0)
-                self.theta[row] = theta.clamp(game.theta_bounds[:, 0], game.theta_bounds[:, 1])
+                spread = self.randomize * problem.theta.abs()
+                theta = problem.theta + spread * (2.0 * torch.rand(len(spread), generator=generator) - 1.0)
+                self.theta[row] = theta.clamp(problem.theta_bounds[:, 0], problem.theta_bounds[:, 1])
             self.taken[row] = 0
 
     def advance(self, action: Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -98,19 +99,20 @@ class Episodes:
         """
         if (self.taken < 0).any():
             raise SolverError("there is no episode yet: call reset before step")
-        game, shape = self.game, (len(self.x), len(self.game.input_limits))
+        problem, shape = self.problem, (len(self.x), len(self.problem.input_limits))
         share = np.asarray(action, dtype=np.float32)
         if share.shape != shape or not np.isfinite(share).all():
             raise SolverError(f"actions must be finite numbers of shape {shape}, inputs divided by their limits")
-        u = torch.from_numpy(share.clip(-1.0, 1.0)) * game.input_limits
+        u = torch.from_numpy(share.clip(-1.0, 1.0)) * problem.input_limits
         theta = self.theta if self.randomize > 0.0 else None
-        cost, reward = game.action_cost.cost(u), torch.zeros(len(self.x))
+        cost, reward = problem.action_cost.cost(u), torch.zeros(len(self.x))
         for _ in range(self.hold):
-            reward -= (game.state_cost(self.x) + cost) * game.control_step
-            self.x = game.hold(self.x, u, theta)
+            reward -= (problem.state_cost(self.x) + cost) * problem.control_step
+            self.x = integrate_period(problem, self.x, u, theta)
         if not bool(torch.isfinite(self.x).all()):
             raise SolverError(
-                f"the dynamics of {game.robot.name} blew up within a control period; raise the task's simulation_rate"
+                f"the dynamics of {problem.robot.name} blew up within a control period; raise the task's "
+                "simulation_rate"
             )
         self.taken += 1
         return reward.double().numpy(), self.taken >= self.length
@@ -124,20 +126,20 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def features(game: Game, x: Tensor) -> Tensor:
+def features(problem: Problem, x: Tensor) -> Tensor:
     """States (N, n) as (N, k) in [-1, 1]: cosine and sine of an angle that wraps, other states over their limits."""
     columns = []
-    for i, limit in enumerate(game.state_limits):
-        wraps = i in game.continuous
+    for i, limit in enumerate(problem.state_limits):
+        wraps = i in problem.continuous
         columns += [torch.cos(x[:, i]), torch.sin(x[:, i])] if wraps else [(x[:, i] / limit).clamp(-1.0, 1.0)]
     return torch.stack(columns, 1)
 
 
-def feature_scales(game: Game, position: float, rate: float) -> list[float]:
+def feature_scales(problem: Problem, position: float, rate: float) -> list[float]:
     """(k,) what a network multiplies `features` by: 1 for cosine and sine, `position` or `rate` for the others."""
     scales = []
-    for i, state in enumerate(game.robot.metadata.states):
-        scales += [1.0, 1.0] if i in game.continuous else [position if state.kind == "position" else rate]
+    for i, state in enumerate(problem.robot.metadata.states):
+        scales += [1.0, 1.0] if i in problem.continuous else [position if state.kind == "position" else rate]
     return scales
 
 
@@ -177,18 +179,18 @@ class _Robot:
             raise SolverError(f"render_mode is {render_mode!r}; choices are None and 'rgb_array'")
         if observation not in get_args(Observation):
             raise SolverError(f"observation is {observation!r}; choices are {', '.join(get_args(Observation))}")
-        self.game = Game(load_robot(robot, "cpu", generated), NO_ADVERSARY)
-        self.episodes = Episodes(self.game, size, start, randomize, seconds, hold)
+        self.problem = Problem(load_robot(robot, "cpu", generated))
+        self.episodes = Episodes(self.problem, size, start, randomize, seconds, hold)
         self.observation: Observation = observation
-        self.camera = None if render_mode is None else Camera(self.game.robot)
-        limits = self.game.state_limits.numpy()
-        seen = limits if observation == "state" else np.ones(len(limits) + len(self.game.continuous), np.float32)
-        return Box(-seen, seen), Box(-1.0, 1.0, (len(self.game.input_limits),))
+        self.camera = None if render_mode is None else Camera(self.problem.robot)
+        limits = self.problem.state_limits.numpy()
+        seen = limits if observation == "state" else np.ones(len(limits) + len(self.problem.continuous), np.float32)
+        return Box(-seen, seen), Box(-1.0, 1.0, (len(self.problem.input_limits),))
 
     def _observe(self) -> Array:
         """Observations (N, k), float32; a new array."""
         x = self.episodes.x
-        return (features(self.game, x) if self.observation == "features" else x.clone()).numpy()
+        return (features(self.problem, x) if self.observation == "features" else x.clone()).numpy()
 
     def _pictures(self) -> tuple[Array, ...] | None:
         """One picture (height, width, 3) of every episode; None without a render mode."""

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn.functional import grid_sample
 
 from solver.errors import SolverError
+from solver.game.closed_form_policy import ClosedFormPolicy
 from solver.game.game import Game, Modulation
 
 GHOSTS = 3  # nodes beyond the edge that a WENO difference needs
@@ -71,19 +72,22 @@ class _Equation:
     """The right-hand side dV/dt on the nodes."""
 
     def __init__(self, game: Game, size: tuple[int, int]) -> None:
-        states = game.robot.metadata.states
+        problem = game.problem
+        states = problem.robot.metadata.states
         if [state.kind for state in states] != ["position", "velocity"]:
             raise SolverError(
-                f"the grid solves robots with one coordinate and its rate; {game.robot.name} has {len(states)} states"
+                "the grid solves robots with one coordinate and its rate; "
+                f"{problem.robot.name} has {len(states)} states"
             )
-        self.game, self.size, self.wraps = game, size, states[0].continuous
-        limits = game.state_limits.double()
+        self.game, self.problem, self.size, self.wraps = game, problem, size, states[0].continuous
+        limits = problem.state_limits.double()
         position = torch.linspace(-1.0, 1.0, size[0] + self.wraps, dtype=torch.float64)[: size[0]] * limits[0]
         self.axes = position, torch.linspace(-1.0, 1.0, size[1], dtype=torch.float64) * limits[1]
         self.spacing = [float(axis[1] - axis[0]) for axis in self.axes]
         self.x = torch.cartesian_prod(*self.axes).float()
+        self.policy = ClosedFormPolicy(problem)
         self.radius = Modulation(game.radii, "stationary", 1.0, (len(self.x), 2, 1), torch.Generator())
-        self.state_cost = game.state_cost(self.x)
+        self.state_cost = problem.state_cost(self.x)
 
     def gradients(self, value: Tensor) -> tuple[Tensor, Tensor]:
         """dV/dx (K0, K1, 2) from the left and from the right."""
@@ -100,24 +104,24 @@ class _Equation:
         speed = self._fastest(xdot)
         gain = (costate * xdot).sum(1) - self.state_cost - action_cost
         spread = (speed * (right - left).reshape(-1, 2)).sum(1)
-        rate = (gain + 0.5 * spread).reshape(self.size) - self.game.discount_rate * value
+        rate = (gain + 0.5 * spread).reshape(self.size) - self.problem.discount_rate * value
         return rate, COURANT / float((speed / torch.tensor(self.spacing)).sum(1).max())
 
     def _flow(self, costate: Tensor) -> tuple[Tensor, Tensor]:
         """xdot (N, 2) under both players' moves, confined to the domain, and the action cost (N,)."""
-        move = self.game.move(self.x, costate, self.radius)
+        move = self.game.move(self.x, costate, self.policy, self.radius)
         u = move.u if move.xi_action is None else move.u + move.xi_action
         seen = self.x if move.xi_observation is None else self.x + move.xi_observation
-        xdot = self.game.robot.dynamics(seen, u, move.theta)
+        xdot = self.problem.robot.dynamics(seen, u, move.theta)
         if move.xi_state is not None:
             xdot = xdot + move.xi_state
-        outward = (self.x.abs() >= self.game.state_limits) & (self.x * xdot > 0.0) & self.game.clipped
+        outward = (self.x.abs() >= self.problem.state_limits) & (self.x * xdot > 0.0) & self.problem.clipped
         return torch.where(outward, 0.0, xdot).double(), move.cost
 
     def _fastest(self, xdot: Tensor) -> Tensor:
         """A bound (N, 2) of |dH/d(dV/dx)|: the speed reached plus what the input may still change."""
-        _, control_matrix = self.game.robot.affine_dynamics(self.x)
-        authority: Tensor = (control_matrix.abs() * self.game.input_limits).sum(2)
+        _, control_matrix = self.problem.robot.affine_dynamics(self.x)
+        authority: Tensor = (control_matrix.abs() * self.problem.input_limits).sum(2)
         return xdot.abs() + self.game.radii.state + 0.5 * authority.double()
 
 

@@ -12,12 +12,12 @@ import torch
 import modelgen
 from solver.errors import SolverError
 from solver.fvi.run_folder import BASELINE, RUN
-from solver.game.game import NO_ADVERSARY, Game
-from solver.oracles.trajectory import Guess, Problem, Trajectory, idle, random_motions, straight
+from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory, idle, random_motions, straight
 from solver.plants.plant import Nominal
 from solver.plants.rollouts import Controller, rollouts, succeeded
 from solver.policies.load import load_controller
 from solver.problem.parameters import changed_parameters
+from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 
 
@@ -56,40 +56,43 @@ def find_limit(subject: str, changes: list[str], guesses: int, seed: int, genera
     act: Controller | None = None
     label = None
     if any((Path(subject) / name).is_file() for name in (RUN, BASELINE)):
-        game, act, label = load_controller(subject, generated)
-        folder: str | Path | None = game.robot.folder.parent
+        problem, act, label = load_controller(subject, generated)
+        folder: str | Path | None = problem.robot.folder.parent
     elif Path(subject).is_dir() and "/" in subject:
         raise SolverError(f"{subject} is no run folder; give one that `solver train` wrote, or the name of a robot")
     else:
-        game, folder = Game(load_robot(subject, "cpu", generated), NO_ADVERSARY), generated
-    theta = changed_parameters(game, changes)
-    problem = Problem(
-        modelgen.load(game.robot.name, backend="casadi", directory=folder), theta.double().numpy() if changes else None
+        problem, folder = Problem(load_robot(subject, "cpu", generated)), generated
+    theta = changed_parameters(problem, changes)
+    program = NonlinearProgram(
+        modelgen.load(problem.robot.name, backend="casadi", directory=folder),
+        theta.double().numpy() if changes else None,
     )
-    found = [idle(problem), straight(problem), *random_motions(problem, guesses, seed)]
+    found = [idle(program), straight(program), *random_motions(program, guesses, seed)]
     run_return = None
     if act is not None:
-        own, run_return = _own_motion(problem, game, act, theta)
+        own, run_return = _own_motion(program, problem, act, theta)
         found.insert(0, own)
-    motions = [motion for motion in map(problem.solve, found) if motion is not None]
+    motions = [motion for motion in map(program.solve, found) if motion is not None]
     if not motions:
         raise SolverError(
-            f"none of {len(found)} searches found a motion of {game.robot.name} within its limits. Widen the state "
+            f"none of {len(found)} searches found a motion of {problem.robot.name} within its limits. Widen the state "
             "limits in the model file, raise its simulation_rate, or look further with --guesses."
         )
     best = max(motions, key=lambda motion: motion.reward)
-    last = game.confine(torch.tensor(best.x[-1:], dtype=torch.float32))
-    names = dict(zip(game.robot.parameter_names, theta.tolist(), strict=True))
-    at_target = bool(succeeded(game, last)[0])
-    return Limit(game.robot.name, names, best, len(motions), len(found), at_target, label, run_return)
+    last = problem.confine(torch.tensor(best.x[-1:], dtype=torch.float32))
+    names = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
+    at_target = bool(succeeded(problem, last)[0])
+    return Limit(problem.robot.name, names, best, len(motions), len(found), at_target, label, run_return)
 
 
-def _own_motion(problem: Problem, game: Game, act: Controller, theta: torch.Tensor) -> tuple[Guess, float]:
+def _own_motion(
+    program: NonlinearProgram, problem: Problem, act: Controller, theta: torch.Tensor
+) -> tuple[Guess, float]:
     """A policy's rollout from the mean start as a guess, with its angles unwrapped, and its return."""
-    start = torch.tensor(problem.start[None], dtype=torch.float32)
-    result = rollouts(game, act, game.confine(start), Nominal(game, theta))
+    start = torch.tensor(program.start[None], dtype=torch.float32)
+    result = rollouts(problem, act, problem.confine(start), Nominal(problem, theta))
     x = result.x[:, 0].double().numpy()
-    for i in game.continuous:
+    for i in problem.continuous:
         x[:, i] = np.unwrap(x[:, i])
-        x[:, i] += 2.0 * np.pi * np.round((problem.start[i] - x[0, i]) / (2.0 * np.pi))
+        x[:, i] += 2.0 * np.pi * np.round((program.start[i] - x[0, i]) / (2.0 * np.pi))
     return Guess("the run's own motion", x, result.u[:, 0].double().numpy()), float(result.returns[0])

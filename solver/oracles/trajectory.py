@@ -75,7 +75,7 @@ def action_cost(name: str, weights: Sequence[float], limits: Sequence[float]) ->
     return lambda u: casadi.sum1(costs[name](u))
 
 
-class Problem:
+class NonlinearProgram:
     """The nonlinear program of a robot's task.
 
     robot: of the casadi backend. theta (p,) replaces the nominal parameters, seconds the task's horizon. SolverError
@@ -152,41 +152,41 @@ class Problem:
         return Trajectory(x, columns[:, n:] * self.input_limits, -float(result["f"]), guess.name)
 
 
-def idle(problem: Problem) -> Guess:
+def idle(program: NonlinearProgram) -> Guess:
     """The robot stays at its start, with no input."""
-    k, m = problem.periods, len(problem.input_limits)
-    return Guess("an idle robot", np.tile(problem.start, (k + 1, 1)), np.zeros((k, m)))
+    k, m = program.periods, len(program.input_limits)
+    return Guess("an idle robot", np.tile(program.start, (k + 1, 1)), np.zeros((k, m)))
 
 
-def straight(problem: Problem) -> Guess:
+def straight(program: NonlinearProgram) -> Guess:
     """At the target after a third of the horizon, by the shortest way."""
-    return _motion(problem, "the straight way", problem.task.horizon / 3.0, np.zeros(problem.coordinates), 0.0)
+    return _motion(program, "the straight way", program.task.horizon / 3.0, np.zeros(program.coordinates), 0.0)
 
 
-def random_motions(problem: Problem, count: int, seed: int) -> list[Guess]:
+def random_motions(program: NonlinearProgram, count: int, seed: int) -> list[Guess]:
     """Swings that grow and fade on the way to the target, by either way round: random in size, rate and duration."""
     rng = np.random.default_rng(seed)
-    q = problem.coordinates
-    wraps = ~problem.clipped[:q]
+    q = program.coordinates
+    wraps = ~program.clipped[:q]
     found = []
     for i in range(count):
-        seconds = rng.uniform(0.12, 0.4) * problem.task.horizon
-        swing = rng.uniform(-0.6, 0.6, q) * problem.state_limits[:q]
-        turns = wraps * rng.integers(0, 2, q) * np.sign(problem.start[:q])
+        seconds = rng.uniform(0.12, 0.4) * program.task.horizon
+        swing = rng.uniform(-0.6, 0.6, q) * program.state_limits[:q]
+        turns = wraps * rng.integers(0, 2, q) * np.sign(program.start[:q])
         cycles = rng.uniform(0.5, 3.0)
-        found.append(_motion(problem, f"random motion {i + 1}", seconds, swing, cycles, turns))
+        found.append(_motion(program, f"random motion {i + 1}", seconds, swing, cycles, turns))
     return found
 
 
 def _motion(
-    problem: Problem, name: str, seconds: float, swing: Array, cycles: float, turns: Array | float = 0.0
+    program: NonlinearProgram, name: str, seconds: float, swing: Array, cycles: float, turns: Array | float = 0.0
 ) -> Guess:
     """From the start to the target in so many seconds, plus `cycles` of a sine of amplitude `swing` (q,); no input."""
-    q, period = problem.coordinates, 1.0 / problem.task.control_rate
-    share = np.minimum(np.arange(problem.periods + 1) * period / seconds, 1.0)[:, None]
-    goal = np.array(problem.task.target)[:q] + 2.0 * np.pi * turns
-    position = problem.start[:q] + share**2 * (3.0 - 2.0 * share) * (goal - problem.start[:q])
+    q, period = program.coordinates, 1.0 / program.task.control_rate
+    share = np.minimum(np.arange(program.periods + 1) * period / seconds, 1.0)[:, None]
+    goal = np.array(program.task.target)[:q] + 2.0 * np.pi * turns
+    position = program.start[:q] + share**2 * (3.0 - 2.0 * share) * (goal - program.start[:q])
     position = position + swing * np.sin(np.pi * share) * np.sin(2.0 * np.pi * cycles * share)
     x = np.hstack([position, np.gradient(position, period, axis=0)])
-    bound = np.where(problem.clipped, problem.state_limits, np.inf)
-    return Guess(name, np.clip(x, -bound, bound), np.zeros((problem.periods, len(problem.input_limits))))
+    bound = np.where(program.clipped, program.state_limits, np.inf)
+    return Guess(name, np.clip(x, -bound, bound), np.zeros((program.periods, len(program.input_limits))))

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
-from solver.game.game import Game
 from solver.plants.plant import Nominal, Plant
+from solver.problem.problem import Problem
 
 PlantName = Literal["nominal", "harsh", "mujoco"]
 PLANTS = get_args(PlantName)
@@ -24,7 +24,7 @@ def all_effects(name: PlantName, effects: Sequence[str]) -> list[str]:
 
 
 def make_plant(
-    name: PlantName, game: Game, theta: Tensor | None = None, effects: Sequence[str] = (), seed: int = 0
+    name: PlantName, problem: Problem, theta: Tensor | None = None, effects: Sequence[str] = (), seed: int = 0
 ) -> Plant:
     """A plant by name, at the parameters theta (p,) or (N, p).
 
@@ -39,9 +39,9 @@ def make_plant(
     if name == "harsh":
         from solver.plants.harsh import Harsh, harshness
 
-        return Harsh(game, harshness(effects), theta, seed)
+        return Harsh(problem, harshness(effects), theta, seed)
     if name == "mujoco":
         from solver.plants.mujoco import MuJoCoPlant
 
-        return MuJoCoPlant(game, theta)
-    return Nominal(game, theta)
+        return MuJoCoPlant(problem, theta)
+    return Nominal(problem, theta)

@@ -19,8 +19,9 @@ from torch import Tensor
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
-from solver.game.game import Game
 from solver.plants.plant import Motion
+from solver.problem.integrator import integrate_period, integrate_step
+from solver.problem.problem import Problem
 
 SATURATION = 0.1  # of the input limit that the drive cannot give: a warm motor, a low supply
 BREAKAWAY = 0.05  # of the input limit that a joint at rest withstands
@@ -86,16 +87,16 @@ def harshness(words: Sequence[str]) -> Harshness:
 class Harsh:
     """The robot at theta (p,) or (N, p) with some effects; without any it is the nominal plant, bit for bit."""
 
-    def __init__(self, game: Game, harshness: Harshness, theta: Tensor | None = None, seed: int = 0) -> None:
-        self.game, self.harshness, self.theta, self.seed = game, harshness, theta, seed
-        metadata = game.robot.metadata
+    def __init__(self, problem: Problem, harshness: Harshness, theta: Tensor | None = None, seed: int = 0) -> None:
+        self.problem, self.harshness, self.theta, self.seed = problem, harshness, theta, seed
+        metadata = problem.robot.metadata
         positions = metadata.coordinates
         self.coordinates = len(positions)
         across = [entry.name for entry in metadata.inputs if entry.coordinate is None]
         if harshness.stiction and across:
             others = " ".join(name for name in EFFECTS if name != "stiction")
             raise SolverError(
-                f"input {across[0]} of {game.robot.name} acts on several coordinates or none, so there is no joint "
+                f"input {across[0]} of {problem.robot.name} acts on several coordinates or none, so there is no joint "
                 f"for stiction to hold; leave it out, for example --harsh {others}"
             )
         self._require_rates()
@@ -103,12 +104,12 @@ class Harsh:
 
     def _require_rates(self) -> None:
         """SolverError where an encoder's counts or a joint's friction need a rate that is no entry of the state."""
-        states, other = self.game.robot.metadata.states, self.game.robot.metadata.quasi_velocity
+        states, other = self.problem.robot.metadata.states, self.problem.robot.metadata.quasi_velocity
         for effect in ("encoder", "stiction"):
             if other is not None and getattr(self.harshness, effect):
                 raise SolverError(
-                    f"{other} of {self.game.robot.name} is no coordinate's rate, so {effect} cannot be computed; name "
-                    "the other effects, for example --harsh delay saturation backlash noise"
+                    f"{other} of {self.problem.robot.name} is no coordinate's rate, so {effect} cannot be computed; "
+                    "name the other effects, for example --harsh delay saturation backlash noise"
                 )
         unit = next((state.unit for state in states if state.unit not in NOISE), None)
         if unit is not None and self.harshness.noise:
@@ -124,12 +125,12 @@ class Harsh:
 
 class _HarshMotion:
     def __init__(self, plant: Harsh, x: Tensor) -> None:
-        game = plant.game
-        self.plant, self.game, self.level, self.x = plant, game, plant.harshness, x
-        self.h = game.control_step / game.substeps
-        idle = x.new_zeros(len(x), len(game.input_limits))
+        problem = plant.problem
+        self.plant, self.problem, self.level, self.x = plant, problem, plant.harshness, x
+        self.h = problem.integration_step
+        idle = x.new_zeros(len(x), len(problem.input_limits))
         self.waiting = [idle] * round(self.level.delay)  # inputs on their way to the drive, the oldest first
-        self.gap = Gap(game.input_limits, CROSSING * self.level.backlash, idle) if self.level.backlash else None
+        self.gap = Gap(problem.input_limits, CROSSING * self.level.backlash, idle) if self.level.backlash else None
         self.sensors = Sensors(plant, x) if self.level.encoder or self.level.noise else None
         self.seen = x if self.sensors is None else self.sensors.seen
 
@@ -137,14 +138,13 @@ class _HarshMotion:
         """One control period under the policy's input u (N, m)."""
         u = self._reached(u)
         if self.gap is None and not self.level.stiction:
-            self.x = self.game.hold(self.x, u, self.plant.theta)
+            self.x = integrate_period(self.problem, self.x, u, self.plant.theta)
         else:
-            for _ in range(self.game.substeps):
+            for _ in range(self.problem.substeps):
                 pushed = u if self.gap is None else self.gap.passed(u, self.h)
                 if self.level.stiction:
                     pushed = pushed + self._friction(pushed)
-                rate = self.game.robot.dynamics(self.x, pushed, self.plant.theta)
-                self.x = self.game.confine(torch.add(self.x, rate, alpha=self.h))
+                self.x = integrate_step(self.problem, self.x, pushed, self.plant.theta)
         self.seen = self.x if self.sensors is None else self.sensors.read(self.x)
 
     def _reached(self, u: Tensor) -> Tensor:
@@ -152,7 +152,7 @@ class _HarshMotion:
         self.waiting.append(u)
         u = self.waiting.pop(0)
         if self.level.saturation:
-            most = self.game.input_limits * (1.0 - SATURATION * self.level.saturation)
+            most = self.problem.input_limits * (1.0 - SATURATION * self.level.saturation)
             u = torch.clamp(u, -most, most)
         return u
 
@@ -164,11 +164,11 @@ class _HarshMotion:
         are solved for by Gauss-Seidel.
         """
         rows = [self.plant.coordinates + i for i in self.plant.driven]
-        a, control_matrix = self.game.robot.affine_dynamics(self.x, self.plant.theta)
+        a, control_matrix = self.problem.robot.affine_dynamics(self.x, self.plant.theta)
         rate, gain = self.x[:, rows], control_matrix[:, rows]  # (N, m), (N, m, m)
         wanted = rate / self.h + a[:, rows] + torch.einsum("nij,nj->ni", gain, u)
-        breakaway = self.game.input_limits * BREAKAWAY * self.level.stiction
-        resting = rate.abs() < RESTING * self.game.state_limits[rows]
+        breakaway = self.problem.input_limits * BREAKAWAY * self.level.stiction
+        resting = rate.abs() < RESTING * self.problem.state_limits[rows]
         friction = torch.zeros_like(u)
         for _ in range(SWEEPS if len(rows) > 1 else 1):
             for k in range(len(rows)):
@@ -219,9 +219,9 @@ class Sensors:
     """
 
     def __init__(self, plant: Harsh, x: Tensor) -> None:
-        states = plant.game.robot.metadata.states
-        self.plant, self.period = plant, plant.game.control_step
-        self.coordinates, self.continuous = plant.coordinates, plant.game.continuous
+        states = plant.problem.robot.metadata.states
+        self.plant, self.period = plant, plant.problem.control_step
+        self.coordinates, self.continuous = plant.coordinates, plant.problem.continuous
         self.generator = torch.Generator(device=x.device).manual_seed(plant.seed)
         self.deviation = x.new_tensor([NOISE.get(state.unit, 0.0) for state in states]) * plant.harshness.noise
         self.count: Tensor | None = None

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from modelgen.engines.mjcf import ASSETS, read
 from solver.errors import SolverError
-from solver.game.game import Game
 from solver.plants.plant import Motion
+from solver.problem.problem import Problem
 
 Array = NDArray[np.float64]
 Values = Mapping[str, float]  # of the parameters, by name
@@ -90,20 +90,20 @@ class MuJoCoPlant:
     when MuJoCo is not installed or the file does not fit the robot.
     """
 
-    def __init__(self, game: Game, theta: Tensor | None = None) -> None:
-        robot = game.robot
+    def __init__(self, problem: Problem, theta: Tensor | None = None) -> None:
+        robot = problem.robot
         other = robot.metadata.quasi_velocity
         if other is not None:
             raise SolverError(
                 f"{other} of {robot.name} is no coordinate's rate, and MuJoCo's velocities are; use --plant nominal or "
                 "--plant harsh"
             )
-        self.game, self.theta = game, game.theta if theta is None else theta
+        self.problem, self.theta = problem, problem.theta if theta is None else theta
         self.threads = torch.get_num_threads()  # rollouts keep Torch to one
         self.mujoco, self.model, self.joints, self.actuators = read(_description(robot.name), robot.metadata)
-        self.model.opt.timestep = game.control_step / game.substeps
+        self.model.opt.timestep = problem.integration_step
         self.model.opt.integrator = self.mujoco.mjtIntegrator.mjINT_RK4
-        changed = (self.theta != game.theta).reshape(-1, len(game.theta)).any(0)
+        changed = (self.theta != problem.theta).reshape(-1, len(problem.theta)).any(0)
         if robot.name not in PARAMETERS and bool(changed.any()):
             name = robot.parameter_names[int(changed.nonzero()[0])]
             raise SolverError(
@@ -125,7 +125,7 @@ class MuJoCoPlant:
     def _at(self, values: tuple[float, ...]) -> Any:
         """The model at the parameters `values`."""
         model = copy.copy(self.model)
-        robot = self.game.robot
+        robot = self.problem.robot
         if robot.name in PARAMETERS:
             stated = _Recorded(zip(robot.parameter_names, values, strict=True))
             try:
@@ -135,7 +135,7 @@ class MuJoCoPlant:
                     f"the MuJoCo plant of {robot.name} and its model file or MJCF file have different names: {error}. "
                     "Give a robot of your own another name than a shipped one's"
                 ) from error
-            nominal = zip(stated, values, self.game.theta.tolist(), strict=True)
+            nominal = zip(stated, values, self.problem.theta.tolist(), strict=True)
             unread = [name for name, value, usual in nominal if value != usual and name not in stated.read]
             if unread:
                 raise SolverError(
@@ -161,7 +161,7 @@ class _MuJoCoMotion:
         self.models = plant.models(len(x))
         self.data = [plant.mujoco.MjData(plant.model) for _ in range(threads)]
         self.rollout = Rollout(nthread=threads if threads > 1 else 0)
-        coordinates = len(plant.game.robot.metadata.coordinates)
+        coordinates = len(plant.problem.robot.metadata.coordinates)
         joints = np.array(plant.joints)
         self.columns = [1 + joints, 1 + coordinates + joints]  # of the physics state: time, positions, rates
 
@@ -169,16 +169,16 @@ class _MuJoCoMotion:
         """One control period under the input u (N, m), held."""
         q, v = self.columns
         state = np.zeros((len(self.x), 1 + self.x.shape[1]))
-        control = np.zeros((len(u), self.plant.game.substeps, u.shape[1]))
+        control = np.zeros((len(u), self.plant.problem.substeps, u.shape[1]))
         state[:, np.concatenate([q, v])] = np.nan_to_num(self.x.numpy(), posinf=0.0, neginf=0.0)
         control[:, :, self.plant.actuators] = u.numpy()[:, None]
         with _no_warnings(self.plant.mujoco):
             states, _ = self.rollout.rollout(self.models, self.data, state, control)
         x = np.ascontiguousarray(states[:, -1, np.concatenate([q, v])], np.float32)
         # MuJoCo puts a simulation that blows up back to its start, time included.
-        late = np.abs(states[:, -1, 0] - self.plant.game.control_step) > TIME_ERROR
+        late = np.abs(states[:, -1, 0] - self.plant.problem.control_step) > TIME_ERROR
         x[late | ~np.isfinite(self.x.numpy()).all(1)] = np.nan
-        self.x = self.seen = self.plant.game.confine(torch.from_numpy(x))
+        self.x = self.seen = self.plant.problem.confine(torch.from_numpy(x))
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from typing import Protocol
 
 from torch import Tensor
 
-from solver.game.game import Game
+from solver.problem.integrator import integrate_period
+from solver.problem.problem import Problem
 
 
 class Motion(Protocol):
@@ -38,7 +39,7 @@ class Nominal:
     theta (p,) or (N, p) replaces the nominal parameters.
     """
 
-    game: Game
+    problem: Problem
     theta: Tensor | None = None
 
     def begin(self, x: Tensor) -> Motion:
@@ -51,4 +52,4 @@ class _NominalMotion:
         self.plant, self.x, self.seen = plant, x, x
 
     def step(self, u: Tensor) -> None:
-        self.x = self.seen = self.plant.game.hold(self.x, u, self.plant.theta)
+        self.x = self.seen = integrate_period(self.plant.problem, self.x, u, self.plant.theta)

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from solver.errors import SolverError
-from solver.game.game import Game
-from solver.game.held_input_policy import Held
+from solver.game.held_input_policy import make_policy
 from solver.plants.plant import Nominal, Plant
+from solver.problem.problem import Problem
 from solver.serial import serial_torch
 
 SUCCESS_ANGLE = math.radians(5.0)
@@ -40,44 +40,44 @@ class Rollouts:
         return self.state_reward + self.action_reward
 
 
-def controller(game: Game, value: Callable[[Tensor], tuple[Tensor, Tensor]], sampled: float = 0.0) -> Controller:
+def controller(problem: Problem, value: Callable[[Tensor], tuple[Tensor, Tensor]], sampled: float = 0.0) -> Controller:
     """The policy of a value function: the closed form, or that of an input which acts for `sampled` control periods."""
-    held = Held(lambda x: value(x)[1], sampled * game.control_step) if sampled else None
+    policy = make_policy(problem, value, sampled)
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
-        return game.respond(x, value(x)[1], held)[:2]
+        return policy.respond(x, value(x)[1])[:2]
 
     return act
 
 
-def sample_starts(game: Game, episodes: int, seed: int) -> Tensor:
+def sample_starts(problem: Problem, episodes: int, seed: int) -> Tensor:
     """Starts (N, n) from the task's Gaussian distribution, confined to the state domain."""
-    return game.sample_starts(episodes, torch.Generator(device=game.state_limits.device).manual_seed(seed))
+    return problem.sample_starts(episodes, torch.Generator(device=problem.state_limits.device).manual_seed(seed))
 
 
 @torch.no_grad()
 @serial_torch()
 def rollouts(
-    game: Game, act: Controller, x: Tensor, plant: Plant | None = None, seconds: float | None = None
+    problem: Problem, act: Controller, x: Tensor, plant: Plant | None = None, seconds: float | None = None
 ) -> Rollouts:
     """Follow a controller from x (N, n) for the task's horizon, its input held at the control rate, on a plant, by
     default the nominal one. The state reward is that of the true states, the action reward that of the controller's
     own inputs, whatever a plant's drive makes of them."""
-    task = game.robot.metadata.task
-    motion = (plant or Nominal(game)).begin(x)
+    task = problem.robot.metadata.task
+    motion = (plant or Nominal(problem)).begin(x)
     steps = round((seconds or task.horizon) * task.control_rate)
     states, inputs = [x], []
     state_reward, action_reward = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])
     for _ in range(steps):
         u, cost = act(motion.seen)
-        state_reward -= game.state_cost(motion.x) * game.control_step
-        action_reward -= cost * game.control_step
+        state_reward -= problem.state_cost(motion.x) * problem.control_step
+        action_reward -= cost * problem.control_step
         motion.step(u)
         states.append(motion.x)
         inputs.append(u)
     x = torch.stack(states)
-    at_limit = game.stopped(x[1:]).any(0)
-    return Rollouts(x, torch.stack(inputs), state_reward, action_reward, succeeded(game, states[-1]), at_limit)
+    at_limit = problem.at_limit(x[1:]).any(0)
+    return Rollouts(x, torch.stack(inputs), state_reward, action_reward, succeeded(problem, states[-1]), at_limit)
 
 
 def require_episodes(episodes: int) -> None:
@@ -86,16 +86,16 @@ def require_episodes(episodes: int) -> None:
         raise SolverError(f"--episodes is {episodes}; give at least 1 and at most {MOST_EPISODES}")
 
 
-def succeeded(game: Game, x: Tensor) -> Tensor:
+def succeeded(problem: Problem, x: Tensor) -> Tensor:
     """(N,) whether every continuous joint ends within 5 degrees of its target and below 0.5 rad/s.
 
     A robot without continuous joints succeeds when every state is within 5 % of its limit from the target.
     """
-    error = (x - game.target).abs()
-    if not game.continuous:
-        return (error <= SUCCESS_POSITION * game.state_limits).all(1)
-    rates = (game.rates(x) - game.rates(game.target[None])).abs()
-    angles = torch.minimum(error, 2.0 * math.pi - error)[:, game.continuous]
+    error = (x - problem.target).abs()
+    if not problem.continuous:
+        return (error <= SUCCESS_POSITION * problem.state_limits).all(1)
+    rates = (problem.rates(x) - problem.rates(problem.target[None])).abs()
+    angles = torch.minimum(error, 2.0 * math.pi - error)[:, problem.continuous]
     return (angles < SUCCESS_ANGLE).all(1) & (rates < SUCCESS_RATE).all(1)
 
 

@@ -13,7 +13,7 @@ from string import Template
 import torch
 
 from modelgen.loader import CompiledRobot
-from solver.game.held_input_policy import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL
+from solver.game.held_input_policy import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held_seconds
 from solver.policies.load import Solution
 from solver.value.network import DIAGONAL_FLOOR
 
@@ -267,9 +267,9 @@ int main(void) {
 
 def emit(solution: Solution, label: str) -> dict[str, str]:
     """NAME_policy.h, NAME_policy.c and NAME_policy_driver.c of a run, by file name."""
-    robot = solution.game.robot
+    robot = solution.problem.robot
     fields = {**_names(robot, label), **_action(robot), **_network(solution)}
-    seconds = solution.run.settings.sampled * solution.game.control_step
+    seconds = held_seconds(solution.problem, solution.run.settings.sampled)
     one = len(robot.metadata.inputs) == 1
     fields |= {"sampled": "", "act": CLOSED}
     if seconds:

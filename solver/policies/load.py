@@ -15,9 +15,9 @@ from solver.fvi.initial_value import make_ensemble
 from solver.fvi.presets import make_settings
 from solver.fvi.run_folder import BASELINE, Run, load_checkpoint, load_run
 from solver.fvi.settings import ADVERSARY
-from solver.game.game import NO_ADVERSARY, Game
 from solver.game.held_input_policy import require_periods
 from solver.plants.rollouts import Controller, controller
+from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.value.network import Ensemble, FrozenValue
 
@@ -26,17 +26,17 @@ WITHOUT_EFFECT = ("seed", "chunk", "device", "episodes", "evaluate_every", "thre
 
 @dataclass(frozen=True)
 class Solution:
-    """A trained run, ready to evaluate: the nominal game and the value function of its last checkpoint."""
+    """A trained run, ready to evaluate: the nominal problem and the value function of its last checkpoint."""
 
     run: Run
-    game: Game
+    problem: Problem
     ensemble: Ensemble
     value: FrozenValue
     iteration: int
 
     def controller(self) -> Controller:
         """The run's policy."""
-        return controller(self.game, self.value, self.run.settings.sampled)
+        return controller(self.problem, self.value, self.run.settings.sampled)
 
 
 def load_solution(folder: str | Path, generated: str | None = None, sampled: float | None = None) -> Solution:
@@ -60,13 +60,13 @@ def load_solution(folder: str | Path, generated: str | None = None, sampled: flo
         raise SolverError(
             f"the checkpoint in {folder} does not fit the settings in its run.json: {str(error).splitlines()[0]}"
         ) from error
-    return Solution(run, Game(robot, NO_ADVERSARY), ensemble, FrozenValue(ensemble), checkpoint["iteration"])
+    return Solution(run, Problem(robot), ensemble, FrozenValue(ensemble), checkpoint["iteration"])
 
 
 def load_controller(
     folder: str | Path, generated: str | None = None, sampled: float | None = None
-) -> tuple[Game, Controller, str]:
-    """Whatever a run folder holds as something to roll out: the nominal game, the controller, and a label.
+) -> tuple[Problem, Controller, str]:
+    """Whatever a run folder holds as something to roll out: the nominal problem, the controller, and a label.
 
     sampled: as in `load_solution`; SolverError for a baseline, which has no V.
 
@@ -80,10 +80,10 @@ def load_controller(
 
         return runs.load_controller(folder, generated)
     solution = load_solution(folder, generated, sampled)
-    text = label(solution.run, solution.game.robot)
+    text = label(solution.run, solution.problem.robot)
     if solution.iteration < solution.run.settings.iterations:
         text += f" (after {solution.iteration} of {solution.run.settings.iterations} iterations)"
-    return solution.game, solution.controller(), text
+    return solution.problem, solution.controller(), text
 
 
 def label(run: Run, robot: CompiledRobot) -> str:
@@ -102,7 +102,7 @@ class Policy:
 
     def __init__(self, solution: Solution) -> None:
         self._act = solution.controller()
-        self._states = solution.game.robot.state_names
+        self._states = solution.problem.robot.state_names
 
     def __call__(self, x: ArrayLike) -> NDArray[np.float32]:
         """States (N, n) in SI units -> inputs (N, m), within the input limits. SolverError for another shape."""
@@ -115,7 +115,7 @@ class Value:
 
     def __init__(self, solution: Solution) -> None:
         self._value = solution.value
-        self._states = solution.game.robot.state_names
+        self._states = solution.problem.robot.state_names
 
     def __call__(self, x: ArrayLike) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """States (N, n) -> V (N,), dV/dx (N, n). SolverError for another shape."""

@@ -31,15 +31,15 @@ def value_figure(plan: Plan, runs: Runs, robot: str) -> Figure | None:
     rows = [(name, load_solution(folders[plan.seeds[0]], plan.generated)) for name, folders in found if folders]
     if not rows:
         return None
-    columns = 1 + len(rows[0][1].game.robot.metadata.inputs)
+    columns = 1 + len(rows[0][1].problem.robot.metadata.inputs)
     figure = Figure(figsize=(5.2 * columns, 4.2 * len(rows)), layout="constrained")
     meshes = []
     for part, (name, solution) in zip(figure.subfigures(len(rows), 1, squeeze=False)[:, 0], rows, strict=True):
-        game = solution.game
-        starts = sample_starts(game, DRAWN, EVALUATION_SEED)
-        result = rollouts(game, solution.controller(), starts)
+        problem = solution.problem
+        starts = sample_starts(problem, DRAWN, EVALUATION_SEED)
+        result = rollouts(problem, solution.controller(), starts)
         title = f"{robot}, {name}, seed {plan.seeds[0]}"
-        meshes.append(draw_value_and_policy(part, solution, coordinate(game, None), result, title))
+        meshes.append(draw_value_and_policy(part, solution, coordinate(problem, None), result, title))
     limits = [mesh.get_clim() for mesh in meshes]
     for mesh in meshes:
         mesh.set_clim(min(low for low, _ in limits), max(high for _, high in limits))

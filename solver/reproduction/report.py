@@ -52,8 +52,8 @@ def evaluate(plan: Plan, runs: Runs, method: str, robot: str) -> Returns | None:
         return None
     found = []
     for folder in folders.values():
-        game, act, _ = load_controller(folder, plan.generated)
-        found.append(rollouts(game, act, sample_starts(game, plan.budget.episodes, EVALUATION_SEED)))
+        problem, act, _ = load_controller(folder, plan.generated)
+        found.append(rollouts(problem, act, sample_starts(problem, plan.budget.episodes, EVALUATION_SEED)))
     total, state, action, success = (
         np.stack([row.double().numpy() for row in column])
         for column in zip(*((r.returns, r.state_reward, r.action_reward, r.success) for r in found), strict=True)

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.fvi.run_folder import FIGURES, read_metrics, write_atomically
-from solver.game.game import Game
 from solver.plants.plant import Nominal
 from solver.plants.rollouts import Rollouts, rollouts, sample_starts
 from solver.policies.load import Solution, load_solution
 from solver.problem.parameters import changed_parameters
+from solver.problem.problem import Problem
 from solver.streams import EVALUATION_SEED
 
 GRID = 161
@@ -30,15 +30,15 @@ DRAWN = 10  # rollouts
 def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str | None) -> list[Path]:
     """Write the figures to folder/figures and return their paths."""
     solution = load_solution(folder, generated)
-    game = solution.game
-    theta = changed_parameters(game, changes)
-    starts = sample_starts(game, DRAWN, EVALUATION_SEED)
-    result = rollouts(game, solution.controller(), starts, Nominal(game, theta))
+    problem = solution.problem
+    theta = changed_parameters(problem, changes)
+    starts = sample_starts(problem, DRAWN, EVALUATION_SEED)
+    result = rollouts(problem, solution.controller(), starts, Nominal(problem, theta))
     trained = f"{solution.run.robot}, {solution.run.settings.algorithm}"
     title = f"{trained}, rollouts with {' '.join(changes)}" if changes else trained
     figures = {
-        "value_and_policy": value_and_policy(solution, coordinate(game, joint), result, title),
-        "rollouts": over_time(game, result, title),
+        "value_and_policy": value_and_policy(solution, coordinate(problem, joint), result, title),
+        "rollouts": over_time(problem, result, title),
         "learning_curve": learning_curve(read_metrics(folder), trained),
     }
     target = folder / FIGURES
@@ -47,14 +47,14 @@ def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str
     return [target / f"{name}.png" for name in figures]
 
 
-def coordinate(game: Game, joint: str | None) -> int:
+def coordinate(problem: Problem, joint: str | None) -> int:
     """Index of the coordinate on the horizontal axis: the named one, else the first continuous, else the first."""
-    names = game.robot.metadata.coordinates
+    names = problem.robot.metadata.coordinates
     if joint is None:
-        return game.continuous[0] if game.continuous else 0
+        return problem.continuous[0] if problem.continuous else 0
     if joint not in names:
         raise SolverError(
-            f"robot {game.robot.name} has no coordinate '{joint}'.{suggestion(joint, names)} Coordinates: "
+            f"robot {problem.robot.name} has no coordinate '{joint}'.{suggestion(joint, names)} Coordinates: "
             f"{', '.join(names)}"
         )
     return names.index(joint)
@@ -62,7 +62,7 @@ def coordinate(game: Game, joint: str | None) -> int:
 
 def value_and_policy(solution: Solution, i: int, result: Rollouts, title: str) -> Figure:
     """Maps of V and of every input over coordinate i and its rate, the other states at the target."""
-    width = 5.2 * (1 + len(solution.game.robot.metadata.inputs))
+    width = 5.2 * (1 + len(solution.problem.robot.metadata.inputs))
     figure = Figure(figsize=(width, 4.2), layout="constrained")
     draw_value_and_policy(figure, solution, i, result, title)
     return figure
@@ -70,18 +70,18 @@ def value_and_policy(solution: Solution, i: int, result: Rollouts, title: str) -
 
 def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result: Rollouts, title: str) -> QuadMesh:
     """The same in a figure or a part of one. Returns the map of V, whose colour scale is its own."""
-    game = solution.game
-    states = game.robot.metadata.states
-    j = i + len(game.robot.metadata.coordinates)
+    problem = solution.problem
+    states = problem.robot.metadata.states
+    j = i + len(problem.robot.metadata.coordinates)
     horizontal, vertical = np.meshgrid(
         np.linspace(-states[i].limit, states[i].limit, GRID),
         np.linspace(-states[j].limit, states[j].limit, GRID),
     )
-    x = game.target.repeat(GRID * GRID, 1)
+    x = problem.target.repeat(GRID * GRID, 1)
     x[:, i] = torch.from_numpy(horizontal.ravel()).float()
     x[:, j] = torch.from_numpy(vertical.ravel()).float()
     value, u = solution.value(x)[0], solution.controller()(x)[0]
-    inputs = game.robot.metadata.inputs
+    inputs = problem.robot.metadata.inputs
     axes = np.atleast_1d(figure.subplots(1, 1 + len(inputs), sharey=True))
     meshes: list[QuadMesh] = []
     maps: list[tuple[str, torch.Tensor, str, float | None]] = [("value V(x)", value, "viridis", None)]
@@ -106,13 +106,13 @@ def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result
     return meshes[0]
 
 
-def over_time(game: Game, result: Rollouts, title: str) -> Figure:
+def over_time(problem: Problem, result: Rollouts, title: str) -> Figure:
     """Every state and input of the rollouts over time."""
-    metadata = game.robot.metadata
+    metadata = problem.robot.metadata
     rows = len(metadata.states) + len(metadata.inputs)
     figure = Figure(figsize=(7.5, 1.6 * rows + 0.6), layout="constrained")
     axes = np.atleast_1d(figure.subplots(rows, 1, sharex=True))
-    time = torch.arange(len(result.x)) * game.control_step
+    time = torch.arange(len(result.x)) * problem.control_step
     for i, state in enumerate(metadata.states):
         for k in range(result.x.shape[1]):
             axes[i].plot(*_broken(result.x[:, k, i], state.continuous, time)[::-1], lw=0.8, alpha=0.8)

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from solver.errors import SolverError
 from solver.fvi.run_folder import CHECKPOINT
-from solver.game.game import Game
 from solver.plants import PlantName, all_effects, make_plant
 from solver.plants.rollouts import Controller, require_episodes, rollouts, sample_starts
 from solver.policies.load import load_controller
 from solver.problem.parameters import changed_parameters, left_all_bounds
+from solver.problem.problem import Problem
 
 Array = NDArray[np.float64]
 Samples = Array  # (4, points, episodes) of one run: QUANTITIES and success
@@ -151,10 +151,10 @@ def measure(
         raise SolverError(f"{twice[0]} is named twice; its rollouts would count as those of two seeds")
     require_episodes(trial.episodes)
     loaded = [load_controller(folder, generated, trial.sampled) for folder in folders]
-    names = sorted({game.robot.name for game, _, _ in loaded})
+    names = sorted({problem.robot.name for problem, _, _ in loaded})
     if len(names) > 1:
         raise SolverError(f"the runs are of different robots, {', '.join(names)}; give those of one at a time")
-    if len({game.robot.hash for game, _, _ in loaded}) > 1:
+    if len({problem.robot.hash for problem, _, _ in loaded}) > 1:
         raise SolverError(f"the runs are of different artifacts of {names[0]}; give those of one model at a time")
     contents = [hashlib.sha256((folder / CHECKPOINT).read_bytes()).digest() for folder in folders]
     for number, content in enumerate(contents):
@@ -165,15 +165,15 @@ def measure(
             )
     box = make_box(loaded[0][0], ranges)
     samples: dict[str, dict[str, Samples]] = {}
-    for number, (folder, (game, act, label)) in enumerate(zip(folders, loaded, strict=True), start=1):
+    for number, (folder, (problem, act, label)) in enumerate(zip(folders, loaded, strict=True), start=1):
         announce(f"{number} of {len(folders)}: {folder} ({label})")
-        samples.setdefault(label, {})[str(folder)] = sweep(game, act, box, trial)
+        samples.setdefault(label, {})[str(folder)] = sweep(problem, act, box, trial)
     effects = tuple(all_effects(trial.plant, trial.effects))
     groups = tuple(summarise(label, tuple(runs), list(runs.values()), box) for label, runs in samples.items())
     return Robustness(names[0], trial.plant, effects, trial.episodes, trial.seed, box.axes, groups)
 
 
-def make_box(game: Game, ranges: Sequence[Range]) -> Box:
+def make_box(problem: Problem, ranges: Sequence[Range]) -> Box:
     """The grid of one or two ranges. SolverError for other numbers, unknown parameters and impossible values."""
     names = [each.parameter for each in ranges]
     if not 1 <= len(set(names)) == len(names) <= 2:
@@ -189,28 +189,28 @@ def make_box(game: Game, ranges: Sequence[Range]) -> Box:
         [f"{each.parameter}={change:+.9g}" if each.added else f"{each.parameter}={change:.9g}x" for change in changes]
         for each, changes in zip(ranges, spread, strict=True)
     ]
-    theta = torch.stack([changed_parameters(game, list(row)) for row in product(*words)])
+    theta = torch.stack([changed_parameters(problem, list(row)) for row in product(*words)])
     axes = []
     for each, changes in zip(ranges, spread, strict=True):
-        parameter = next(known for known in game.robot.metadata.parameters if known.name == each.parameter)
+        parameter = next(known for known in problem.robot.metadata.parameters if known.name == each.parameter)
         values = [parameter.value + change if each.added else parameter.value * change for change in changes]
         axes.append(Axis(each.parameter, parameter.unit, parameter.value, each.added, tuple(changes), tuple(values)))
     return Box(tuple(axes), theta)
 
 
-def sweep(game: Game, act: Controller, box: Box, trial: Trial) -> Samples:
+def sweep(problem: Problem, act: Controller, box: Box, trial: Trial) -> Samples:
     """The rollouts of one controller, from the same starts at every point."""
-    starts = sample_starts(game, trial.episodes, trial.seed)
+    starts = sample_starts(problem, trial.episodes, trial.seed)
     found = []
     for theta in torch.split(box.theta, max(1, ROLLOUTS_AT_ONCE // trial.episodes)):
-        plant = make_plant(trial.plant, game, theta.repeat_interleave(trial.episodes, 0), trial.effects, trial.seed)
-        result = rollouts(game, act, starts.repeat(len(theta), 1), plant)
+        plant = make_plant(trial.plant, problem, theta.repeat_interleave(trial.episodes, 0), trial.effects, trial.seed)
+        result = rollouts(problem, act, starts.repeat(len(theta), 1), plant)
         each = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
         found.append(each.reshape(4, len(theta), trial.episodes))
     samples = torch.cat(found, 1).double().numpy()
     broken = np.argwhere(~np.isfinite(samples).all((0, 2)))
     if len(broken):
-        raise left_all_bounds(game, box.theta[broken[0, 0]])
+        raise left_all_bounds(problem, box.theta[broken[0, 0]])
     return samples
 
 

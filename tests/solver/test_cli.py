@@ -97,13 +97,13 @@ def test_evaluation_as_json(finished_run: Path, capsys: Capture) -> None:
 
 
 def test_evaluation_on_another_plant(finished_run: Path, capsys: Capture) -> None:
-    game, act, _ = load_controller(finished_run)
+    problem, act, _ = load_controller(finished_run)
     words = ["evaluate", str(finished_run), "--episodes", "4", "--set", "mass=1.3x", "--plant", "harsh", "--json"]
     for flags, effects in ((["--harsh", "delay=2x"], ["delay=2x"]), ([], [*EFFECTS])):
         assert main([*words, *flags]) == 0
         content = json.loads(capsys.readouterr().out)
-        plant = make_plant("harsh", game, changed_parameters(game, ["mass=1.3x"]), effects, EVALUATION_SEED)
-        expected = summary(rollouts(game, act, sample_starts(game, 4, EVALUATION_SEED), plant))
+        plant = make_plant("harsh", problem, changed_parameters(problem, ["mass=1.3x"]), effects, EVALUATION_SEED)
+        expected = summary(rollouts(problem, act, sample_starts(problem, 4, EVALUATION_SEED), plant))
         assert content["harsh"] == effects
         assert {name: content[name] for name in expected} == pytest.approx(expected)
 
@@ -111,7 +111,7 @@ def test_evaluation_on_another_plant(finished_run: Path, capsys: Capture) -> Non
 def test_rollouts_that_leave_all_bounds_are_no_result(
     finished_run: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("solver.game.game.Game.hold", lambda _, x, *__: torch.full_like(x, torch.nan))
+    monkeypatch.setattr("solver.game.problem.Problem.hold", lambda _, x, *__: torch.full_like(x, torch.nan))
     for flags in ([], ["--json"]):
         assert "left all bounds" in fails(["evaluate", str(finished_run), "--episodes", "2", *flags], capsys)
 

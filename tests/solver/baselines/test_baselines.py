@@ -65,15 +65,15 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_run_from_start_to_evaluation(algorithm: str, tmp_path: Path) -> None:
     train(tmp_path, algorithm=algorithm, start="gaussian")
-    game, act, label = load_controller(tmp_path)
+    problem, act, label = load_controller(tmp_path)
     assert label.startswith(f"pendulum {algorithm.upper()}-N steps=240 ")
-    x = sample_starts(game, 3, 20210725)
-    result = rollouts(game, act, x)
+    x = sample_starts(problem, 3, 20210725)
+    result = rollouts(problem, act, x)
     rows = read_metrics(tmp_path, KEYS)
     assert [row["steps"] for row in rows] == ([128, 256] if algorithm == "ppo" else [120, 240])
     assert summary(result).items() <= rows[-1].items()  # the run folder holds exactly the policy that was logged
     assert float(result.u.abs().max()) <= 2.5
-    torch.testing.assert_close(act(x)[1], game.action_cost.cost(act(x)[0]))
+    torch.testing.assert_close(act(x)[1], problem.action_cost.cost(act(x)[0]))
     assert all(np.isfinite(list(row.values())).all() for row in rows)
 
 
@@ -148,16 +148,16 @@ def test_the_networks_are_given_scaled_features(algorithm: str) -> None:
     x = torch.tensor([[0.5, 0.3, -6.0, 8.0]])  # limits 2 rad, none, 30 and 40 rad/s
     by_hand = [3.0 * 0.25, math.cos(0.3), math.sin(0.3), 5.0 * -0.2, 5.0 * 0.2]
     for extractor in extractors:
-        np.testing.assert_allclose(extractor(features(environments.game, x))[0], by_hand, rtol=1e-6)
+        np.testing.assert_allclose(extractor(features(environments.problem, x))[0], by_hand, rtol=1e-6)
 
 
 def test_the_zip_is_stable_baselines_own(finished: Path) -> None:
     from stable_baselines3 import SAC
 
     model = SAC.load(finished / MODEL, device="cpu")
-    game, act, _ = load_controller(finished)
-    x = sample_starts(game, 4, 0)
-    action = model.predict(features(game, x).numpy(), deterministic=True)[0]
+    problem, act, _ = load_controller(finished)
+    x = sample_starts(problem, 4, 0)
+    action = model.predict(features(problem, x).numpy(), deterministic=True)[0]
     np.testing.assert_allclose(act(x)[0].numpy(), 2.5 * action, rtol=1e-6)
 
 
@@ -189,9 +189,9 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captu
 
 def test_solver_evaluate_takes_a_baseline(finished: Path, capsys: Capture) -> None:
     assert main(["evaluate", str(finished), "--episodes", "3", "--set", "mass=1.3x", "--json"]) == 0
-    game, act, _ = load_controller(finished)
-    theta = game.theta * torch.tensor([1.3, 1.0])
-    expected = summary(rollouts(game, act, sample_starts(game, 3, 20210725), Nominal(game, theta)))
+    problem, act, _ = load_controller(finished)
+    theta = problem.theta * torch.tensor([1.3, 1.0])
+    expected = summary(rollouts(problem, act, sample_starts(problem, 3, 20210725), Nominal(problem, theta)))
     content = json.loads(capsys.readouterr().out)
     assert content["return_mean"] == pytest.approx(expected["return_mean"], rel=1e-6)
     assert content["parameters"]["mass"] == pytest.approx(1.3)

@@ -11,9 +11,12 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 from solver.fvi.play import play
 from solver.fvi.targets import Trace
-from solver.game.game import NO_ADVERSARY, Game, Modulation, Radii
-from solver.game.held_input_policy import Held
+from solver.game.closed_form_policy import ClosedFormPolicy
+from solver.game.game import Game, Modulation, Radii
+from solver.game.held_input_policy import make_policy
 from solver.plants.rollouts import controller, rollouts
+from solver.problem.integrator import integrate_period
+from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
 
@@ -27,14 +30,14 @@ class Bowl:
 
 
 def starts(game: Game) -> Tensor:
-    return game.sample_domain(6, torch.Generator().manual_seed(3))
+    return game.problem.sample_domain(6, torch.Generator().manual_seed(3))
 
 
 def test_without_an_adversary_it_is_the_policys_own_rollout(load: Load) -> None:
-    game = Game(load("furuta"), NO_ADVERSARY)
+    game = Game(Problem(load("furuta")))
     x = starts(game)
     played = play(game, Bowl(), x.clone(), Trace(0.9, 0.1, 1), "wiener", torch.Generator())  # type: ignore[arg-type]
-    own = rollouts(game, controller(game, Bowl()), x.clone()).x[1:]
+    own = rollouts(game.problem, controller(game.problem, Bowl()), x.clone()).x[1:]
     assert played.shape == (625, 6, 4)
     torch.testing.assert_close(played[:100], own[:100], rtol=1e-4, atol=1e-4)
 
@@ -42,26 +45,28 @@ def test_without_an_adversary_it_is_the_policys_own_rollout(load: Load) -> None:
 @pytest.mark.parametrize("sampled", [0.0, 2.0])
 def test_every_step_is_the_games(load: Load, sampled: float) -> None:
     """Stationary radii, two periods a step: each state follows from the one before by both players' held moves."""
-    game = Game(load("furuta"), Radii(0.05, 0.3, 0.02, 0.1))
+    game = Game(Problem(load("furuta")), Radii(0.05, 0.3, 0.02, 0.1))
     trace = Trace(0.9, 0.1, 2, sampled)
     played = play(game, Bowl(), starts(game), trace, "stationary", torch.Generator())  # type: ignore[arg-type]
     assert played.shape == (312, 6, 4)
-    held = Held(lambda x: Bowl()(x)[1], 3.0 * game.control_step) if sampled else None
-    radius = Modulation(game.radii, "stationary", 2 * game.control_step, (6, 4, 1), torch.Generator())
+    policy = make_policy(game.problem, Bowl(), 3.0 if sampled else 0.0)
+    radius = Modulation(game.radii, "stationary", 2 * game.problem.control_step, (6, 4, 1), torch.Generator())
     for before, after in ((10, 11), (200, 201)):
         x = played[before].clone()
-        expected, _ = game.advance(x, game.move(x, Bowl()(x)[1], radius, held), 2)
+        expected, _ = game.advance(x, game.move(x, Bowl()(x)[1], policy, radius), 2)
         torch.testing.assert_close(played[after], expected)
 
 
 def test_the_modulation_starts_anew_with_every_look_ahead(load: Load) -> None:
     """By hand with the same draws: the first step after a look-ahead moves by its own draw, not by the walk."""
-    game, trace = Game(load("pendulum"), Radii(0.0, 0.5, 0.0, 0.0)), Trace(0.9, 0.1, 1)
+    game, trace = Game(Problem(load("pendulum")), Radii(0.0, 0.5, 0.0, 0.0)), Trace(0.9, 0.1, 1)
     x = starts(game)[:, :2].clone()
     played = play(game, Bowl(), x.clone(), trace, "wiener", torch.Generator().manual_seed(8))  # type: ignore[arg-type]
     generator = torch.Generator().manual_seed(8)
     drawn = torch.stack([torch.randn(6, 1, generator=generator) for _ in range(trace.steps + 1)])
-    force = drawn[-1].abs() * 0.5 / 1.96 * game.control_step**0.5
+    force = drawn[-1].abs() * 0.5 / 1.96 * game.problem.control_step**0.5
     before = played[trace.steps - 1].clone()
-    u, _, w = game.respond(before, Bowl()(before)[1])
-    torch.testing.assert_close(played[trace.steps], game.hold(before, u - force * torch.sign(w), None))
+    u, _, w = ClosedFormPolicy(game.problem).respond(before, Bowl()(before)[1])
+    torch.testing.assert_close(
+        played[trace.steps], integrate_period(game.problem, before, u - force * torch.sign(w), None)
+    )

@@ -13,7 +13,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.fvi.settings import Settings
 from solver.fvi.states import StateSource, disturbed
-from solver.game.game import NO_ADVERSARY, Game
+from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
 
@@ -24,8 +24,8 @@ def idle(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def source(load: Load, **changes: float) -> StateSource:
-    game = Game(load("pendulum"), NO_ADVERSARY)
-    return StateSource(game, Settings(states=1000, rollouts=4, **changes))  # type: ignore[arg-type]
+    problem = Problem(load("pendulum"))
+    return StateSource(problem, Settings(states=1000, rollouts=4, **changes))  # type: ignore[arg-type]
 
 
 def test_shares_of_the_states(load: Load) -> None:
@@ -49,7 +49,7 @@ def test_starts_are_spread_by_a_share_of_the_limits(load: Load) -> None:
 
 def test_states_around_the_target_have_every_scale(load: Load) -> None:
     near = source(load, start_share=0.0, target_share=1.0, target_spread=0.15)
-    x = near.draw(idle, torch.Generator().manual_seed(0)) / near.game.state_limits
+    x = near.draw(idle, torch.Generator().manual_seed(0)) / near.problem.state_limits
     torch.testing.assert_close(x.std(0), torch.full((2,), 0.15 / math.sqrt(3.0)), rtol=0.1, atol=0.0)
     inner = (x.norm(dim=1) < 0.01).float().mean()
     assert inner > 5.0 * (1.0 - math.exp(-0.5 * (0.01 / 0.15) ** 2))  # of a Gaussian of the full spread
@@ -89,14 +89,14 @@ def test_the_oldest_states_leave_the_buffer_first(load: Load) -> None:
 
 
 def test_exploration_noise_has_its_deviation_and_correlation(load: Load) -> None:
-    game = Game(load("pendulum"), NO_ADVERSARY)
-    act = disturbed(idle, game, 0.1, torch.Generator().manual_seed(1))
+    problem = Problem(load("pendulum"))
+    act = disturbed(idle, problem, 0.1, torch.Generator().manual_seed(1))
     x = torch.zeros(4000, 2)
-    inputs = torch.stack([act(x)[0][:, 0] for _ in range(40)]) / game.input_limits
+    inputs = torch.stack([act(x)[0][:, 0] for _ in range(40)]) / problem.input_limits
     assert inputs.std() == pytest.approx(0.1, rel=0.02)
     correlation = float((inputs[0] * inputs[25]).mean() / 0.1**2)
     assert correlation == pytest.approx(math.e ** (-25 * 0.008 / 0.1), abs=0.05)
-    assert float(disturbed(idle, game, 10.0, torch.Generator())(x)[0].abs().max()) == pytest.approx(2.5)
+    assert float(disturbed(idle, problem, 10.0, torch.Generator())(x)[0].abs().max()) == pytest.approx(2.5)
 
 
 def test_a_buffer_of_another_robot_is_refused(load: Load) -> None:

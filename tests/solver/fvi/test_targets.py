@@ -13,7 +13,10 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.fvi.targets import Trace, chunk_targets, value_targets
+from solver.game.closed_form_policy import ClosedFormPolicy
 from solver.game.game import NO_ADVERSARY, Game, Modulation, Radii
+from solver.problem.integrator import integrate_period
+from solver.problem.problem import Problem
 from solver.value.network import Ensemble, FrozenValue
 
 Load = Callable[[str], CompiledRobot]
@@ -21,14 +24,14 @@ RADII = Radii(0.05, 0.3, 0.05, 0.15)
 
 
 def make_value(game: Game) -> FrozenValue:
-    states = game.robot.metadata.states
+    states = game.problem.robot.metadata.states
     generator = torch.Generator().manual_seed(0)
     scale = [1.0 / s.limit for s in states]
     return FrozenValue(Ensemble([s.continuous for s in states], [0.0] * len(states), scale, 2, 2, 8, generator))
 
 
 def start_states(game: Game, size: int) -> Tensor:
-    return game.sample_domain(size, torch.Generator().manual_seed(5))
+    return game.problem.sample_domain(size, torch.Generator().manual_seed(5))
 
 
 @pytest.mark.parametrize("trace", [Trace(0.85, 1e-4, 1), Trace(0.97, 1e-2, 4), Trace(0.5, 0.9, 1), Trace(0.0, 0.1, 2)])
@@ -55,21 +58,21 @@ def test_the_authors_steps() -> None:
 
 def naive_targets(x: Tensor, value: FrozenValue, game: Game, trace: Trace, rho: float) -> np.ndarray:
     """Each R_n from its own simulation, in float64 sums; stationary adversaries."""
-    decay, dt, total = trace.decay**trace.periods, game.control_step, np.zeros(len(x))
-    shape = (len(x), x.shape[1], len(game.input_limits))
+    decay, dt, total = trace.decay**trace.periods, game.problem.control_step, np.zeros(len(x))
+    shape = (len(x), x.shape[1], len(game.problem.input_limits))
     for n in range(1, trace.steps + 1):
         y, reward, time = x.clone(), np.zeros(len(x)), 0.0
         for _ in range(n):
             radius = Modulation(game.radii, "stationary", trace.periods * dt, shape, torch.Generator())
-            move = game.move(y, value(y)[1], radius)
+            move = game.move(y, value(y)[1], ClosedFormPolicy(game.problem), radius)
             u = move.u if move.xi_action is None else move.u + move.xi_action
             for _ in range(trace.periods):
-                q = game.robot.state_cost(y)[0] + move.cost
+                q = game.problem.robot.state_cost(y)[0] + move.cost
                 reward -= math.exp(-rho * time) * dt * q.double().numpy()
-                y = game.hold(y, u, move.theta, move.xi_observation)
+                y = integrate_period(game.problem, y, u, move.theta, move.xi_observation)
                 time += dt
             if move.xi_state is not None:
-                y = game.confine(y + move.xi_state)
+                y = game.problem.confine(y + move.xi_state)
         n_step = np.minimum(reward + math.exp(-rho * time) * value(y)[0].double().numpy(), 0.0)
         weight = decay ** (n - 1) * (1.0 if n == trace.steps else 1.0 - decay)
         total += weight * n_step
@@ -79,9 +82,9 @@ def naive_targets(x: Tensor, value: FrozenValue, game: Game, trace: Trace, rho: 
 @pytest.mark.parametrize("radii", [NO_ADVERSARY, RADII], ids=["cfvi", "rfvi"])
 @pytest.mark.parametrize("name", ["pendulum", "double_pendulum"])
 def test_targets_equal_separate_simulations_of_every_n(load: Load, name: str, radii: Radii) -> None:
-    game = Game(load(name), radii)
+    game = Game(Problem(load(name)), radii)
     value, trace, x = make_value(game), Trace(0.8, 0.1, 2), start_states(game, 9)
-    rho = -math.log(game.robot.metadata.task.weight_at_horizon) / game.robot.metadata.task.horizon
+    rho = -math.log(game.problem.robot.metadata.task.weight_at_horizon) / game.problem.robot.metadata.task.horizon
     target = chunk_targets(x, value, game, trace, "stationary", 0)
     np.testing.assert_allclose(target, naive_targets(x, value, game, trace, rho), rtol=2e-4, atol=1e-4)
     assert trace.steps > 3
@@ -102,7 +105,7 @@ class Constant:
 
 
 def test_every_n_step_return_is_clamped_at_zero(load: Load) -> None:
-    game = Game(load("pendulum"), NO_ADVERSARY)
+    game = Game(Problem(load("pendulum")))
     x = torch.zeros(4, 2)
     target = chunk_targets(x, Constant(5.0), game, Trace(0.8, 0.1, 1), "wiener", 0)  # type: ignore[arg-type]
     assert torch.equal(target, torch.zeros(4))
@@ -111,7 +114,7 @@ def test_every_n_step_return_is_clamped_at_zero(load: Load) -> None:
 
 
 def test_targets_do_not_depend_on_the_number_of_threads(load: Load) -> None:
-    game = Game(load("furuta"), RADII)
+    game = Game(Problem(load("furuta")), RADII)
     value, trace, x = make_value(game), Trace(0.8, 0.1, 2), start_states(game, 203)
     results = []
     for threads in (1, 3):
@@ -123,7 +126,7 @@ def test_targets_do_not_depend_on_the_number_of_threads(load: Load) -> None:
 
 @pytest.mark.parametrize("chunk", [1, 7, 50, 1000])
 def test_chunks_change_nothing_without_modulation(load: Load, chunk: int) -> None:
-    game = Game(load("double_pendulum"), RADII)
+    game = Game(Problem(load("double_pendulum")), RADII)
     value, trace, x = make_value(game), Trace(0.5, 0.1, 1), start_states(game, 50)
     with ThreadPoolExecutor(1) as workers:
         whole = value_targets(x, value, game, trace, "stationary", 0, 50, workers)
@@ -132,7 +135,7 @@ def test_chunks_change_nothing_without_modulation(load: Load, chunk: int) -> Non
 
 
 def test_chunks_draw_their_own_modulation(load: Load) -> None:
-    game = Game(load("pendulum"), RADII)
+    game = Game(Problem(load("pendulum")), RADII)
     value, trace = make_value(game), Trace(0.5, 0.1, 1)
     x = torch.tensor([[2.0, 1.0]]).repeat(40, 1)
     with ThreadPoolExecutor(1) as workers:

@@ -7,9 +7,10 @@ import torch
 
 from solver.fvi.presets import make_settings
 from solver.fvi.trainer import Trainer, workers_of
-from solver.game.game import NO_ADVERSARY, Game
+from solver.game.game import Game
 from solver.oracles.grid import solve
 from solver.plants.rollouts import controller, rollouts, sample_starts
+from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.streams import EVALUATION_SEED
 from solver.value.network import FrozenValue
@@ -28,8 +29,8 @@ def test_trained_value_and_policy_against_the_grid(algorithm: str) -> None:
     with workers_of(settings) as workers:
         for _ in range(iterations):
             trainer.step(workers)
-    learned, nominal = FrozenValue(trainer.ensemble), Game(robot, NO_ADVERSARY)
-    exact = solve(Game(robot, settings.radii(iterations)), (101, 101), seconds=10.0)
+    learned, nominal = FrozenValue(trainer.ensemble), Problem(robot)
+    exact = solve(Game(Problem(robot), settings.radii(iterations)), (101, 101), seconds=10.0)
     x = torch.cartesian_prod(exact.axes[0][:-1], exact.axes[1]).float()
     at_nodes = exact.nodes[0, :-1].reshape(-1).float() - exact(nominal.target[None])[0]
     assert float((learned(x)[0] - at_nodes).abs().mean() / at_nodes.abs().mean()) < 0.03

@@ -27,6 +27,7 @@ from solver.fvi.run_folder import METRICS, RUN, load_checkpoint, load_run, read_
 from solver.fvi.settings import Settings
 from solver.fvi.trainer import Trainer, resume, start, workers_of, worst_value
 from solver.policies.load import load_policy
+from solver.problem.problem import Problem
 from solver.streams import Purpose, stream
 
 TrainTiny = Callable[..., None]
@@ -252,10 +253,10 @@ def test_bad_targets_stop_at_their_iteration(
 
 
 def test_worst_value_bounds_the_cost_of_staying_at_the_corner(load: Callable[[str], CompiledRobot]) -> None:
-    game = training.Game(load("pendulum"), training.NO_ADVERSARY)
+    problem = Problem(load("pendulum"))
     corner = math.pi**2 + 0.1 * 8.0**2
     rho = -math.log(0.65) / 5.0
-    assert worst_value(game, Settings()) < -corner / rho
+    assert worst_value(problem, Settings()) < -corner / rho
 
 
 def test_full_disk_during_training_keeps_the_checkpoint(

@@ -13,7 +13,8 @@ import torch
 from modelgen.loader import CompiledRobot
 from solver.fvi.presets import make_settings
 from solver.fvi.warnings import forewarnings
-from solver.game.game import NO_ADVERSARY, Game
+from solver.problem.integrator import integrate_period
+from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
 
@@ -80,11 +81,11 @@ def test_weak_input_against_a_simulation(load: Load) -> None:
     weak = Changed(load("pendulum"), limit=0.2)
     (text,) = warned(weak, alpha_action=0.0)
     reach = float(text.split("more than ")[1].split()[0])
-    game = Game(load("pendulum"), NO_ADVERSARY)
+    problem = Problem(load("pendulum"))
     for share, returns in ((0.9, True), (1.1, False)):
         angles, x = [], torch.tensor([[share * reach, 0.0]])
         for _ in range(400):
-            x = game.hold(x, torch.tensor([[-0.2]]), None)
+            x = integrate_period(problem, x, torch.tensor([[-0.2]]), None)
             angles.append(float(x[0, 0]))
         came_back = next(angle for angle in angles if abs(angle) > 0.3) < 0.0
         assert came_back is returns

@@ -13,7 +13,10 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.game.game import NO_ADVERSARY, Game, Modulation, Move, Radii, direction
+from solver.game.closed_form_policy import ClosedFormPolicy
+from solver.game.game import Game, Modulation, Move, Radii, direction
+from solver.problem.integrator import integrate_period
+from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
 ROBOTS = ("pendulum", "furuta", "double_pendulum")
@@ -25,18 +28,18 @@ PERIOD = 0.032
 def sampled(game: Game, size: int = 12) -> tuple[Tensor, Tensor]:
     """States and costates of the usual size."""
     generator = torch.Generator().manual_seed(3)
-    x = game.sample_domain(size, generator)
-    return x, torch.randn(size, x.shape[1], generator=generator) * 3.0 / game.state_limits
+    x = game.problem.sample_domain(size, generator)
+    return x, torch.randn(size, x.shape[1], generator=generator) * 3.0 / game.problem.state_limits
 
 
 def stationary(game: Game, size: int) -> Modulation:
-    shape = (size, len(game.state_limits), len(game.input_limits))
+    shape = (size, len(game.problem.state_limits), len(game.problem.input_limits))
     return Modulation(game.radii, "stationary", PERIOD, shape, torch.Generator())
 
 
 def played(game: Game) -> tuple[Tensor, Tensor, Move]:
     x, costate = sampled(game)
-    return x, costate, game.move(x, costate, stationary(game, len(x)))
+    return x, costate, game.move(x, costate, ClosedFormPolicy(game.problem), stationary(game, len(x)))
 
 
 def sphere(dimension: int, size: int = 4000) -> np.ndarray:
@@ -59,13 +62,13 @@ def slope(function: Callable[[np.ndarray], float], at: np.ndarray, size: np.ndar
 
 @robots
 def test_policy_maximises_the_hamiltonian_over_a_grid_of_inputs(load: Load, load64: Load, name: str) -> None:
-    game, robot = Game(load(name), NO_ADVERSARY), load64(name)
+    game, robot = Game(Problem(load(name))), load64(name)
     x, costate = sampled(game, 6)
-    u, cost, _ = game.respond(x, costate)
-    torch.testing.assert_close(cost, game.action_cost.cost(u), rtol=1e-4, atol=1e-6)
-    axes = [torch.linspace(-limit, limit, 301) for limit in game.input_limits.tolist()]
+    u, cost, _ = ClosedFormPolicy(game.problem).respond(x, costate)
+    torch.testing.assert_close(cost, game.problem.action_cost.cost(u), rtol=1e-4, atol=1e-6)
+    axes = [torch.linspace(-limit, limit, 301) for limit in game.problem.input_limits.tolist()]
     grid = torch.cartesian_prod(*axes).reshape(-1, len(axes))
-    grid_cost = game.action_cost.cost(grid).double().numpy()
+    grid_cost = game.problem.action_cost.cost(grid).double().numpy()
     for i in range(len(x)):
         a, control_matrix = robot.affine_dynamics(x[i : i + 1].double().numpy())
         p = costate[i].double().numpy()
@@ -74,12 +77,12 @@ def test_policy_maximises_the_hamiltonian_over_a_grid_of_inputs(load: Load, load
         scale = np.abs(objective).max()
         assert reached >= objective.max() - 1e-5 * scale
         best = grid[int(objective.argmax())]
-        assert bool(((u[i] - best).abs() <= 2.0 * game.input_limits / 150.0).all())
+        assert bool(((u[i] - best).abs() <= 2.0 * game.problem.input_limits / 150.0).all())
 
 
 @robots
 def test_state_and_action_adversaries_are_the_worst_on_their_spheres(load: Load, load64: Load, name: str) -> None:
-    game, robot = Game(load(name), RADII), load64(name)
+    game, robot = Game(Problem(load(name)), RADII), load64(name)
     x, costate, move = played(game)
     assert move.xi_state is not None
     assert move.xi_action is not None
@@ -98,7 +101,7 @@ def test_state_and_action_adversaries_are_the_worst_on_their_spheres(load: Load,
 
 @robots
 def test_observation_adversary_is_the_worst_of_the_linearised_hamiltonian(load: Load, load64: Load, name: str) -> None:
-    game, robot = Game(load(name), RADII), load64(name)
+    game, robot = Game(Problem(load(name)), RADII), load64(name)
     x, costate, move = played(game)
     assert move.xi_observation is not None
     theta = np.asarray(robot.nominal_parameters)
@@ -113,7 +116,7 @@ def test_observation_adversary_is_the_worst_of_the_linearised_hamiltonian(load: 
 
 @robots
 def test_model_adversary_is_the_worst_corner_of_the_box(load: Load, load64: Load, name: str) -> None:
-    game, robot = Game(load(name), RADII), load64(name)
+    game, robot = Game(Problem(load(name)), RADII), load64(name)
     x, costate, move = played(game)
     assert move.theta is not None
     nominal = np.asarray(robot.nominal_parameters)
@@ -134,7 +137,7 @@ def test_model_adversary_is_the_worst_corner_of_the_box(load: Load, load64: Load
 
 def test_model_adversary_stays_within_the_parameter_bounds(load: Load) -> None:
     robot = load("pendulum")
-    game = Game(robot, Radii(0.0, 0.0, 0.0, 0.9))  # +-90 %, bounds 0.5 ... 2 at nominal 1
+    game = Game(Problem(robot), Radii(0.0, 0.0, 0.0, 0.9))  # +-90 %, bounds 0.5 ... 2 at nominal 1
     _, _, move = played(game)
     assert move.theta is not None
     assert float(move.theta.min()) == pytest.approx(0.5)
@@ -158,26 +161,26 @@ def test_the_sign_of_a_parameter_changes_nothing(load: Load) -> None:
         affine_dynamics=robot.affine_dynamics,
         hamiltonian_gradient=gradient,
     )
-    theta, same = (played(Game(each, RADII))[2].theta for each in (robot, mirrored))  # type: ignore[arg-type]
+    theta, same = (played(Game(Problem(each), RADII))[2].theta for each in (robot, mirrored))  # type: ignore[arg-type]
     assert theta is not None
     assert same is not None
     torch.testing.assert_close(same, -theta)
-    assert not torch.equal(theta, Game(robot, RADII).theta.expand_as(theta))
+    assert not torch.equal(theta, Game(Problem(robot), RADII).theta.expand_as(theta))
 
 
 @robots
 def test_zero_radii_leave_the_nominal_game(load: Load, name: str) -> None:
-    game = Game(load(name), NO_ADVERSARY)
+    game = Game(Problem(load(name)))
     x, _, move = played(game)
     assert (move.xi_state, move.xi_action, move.xi_observation, move.theta) == (None,) * 4
     x_next, _ = game.advance(x, move, 1)
-    torch.testing.assert_close(x_next, game.hold(x, move.u, game.theta))
+    torch.testing.assert_close(x_next, integrate_period(game.problem, x, move.u, game.problem.theta))
 
 
 @pytest.mark.parametrize("only", ["state", "action", "observation", "parameters"])
 def test_each_adversary_can_play_alone(load: Load, only: str) -> None:
     radii = Radii(**{**dict.fromkeys(("state", "action", "observation", "parameters"), 0.0), only: 0.1})
-    _, _, move = played(Game(load("double_pendulum"), radii))
+    _, _, move = played(Game(Problem(load("double_pendulum")), radii))
     moves = {
         "state": move.xi_state,
         "action": move.xi_action,
@@ -188,14 +191,14 @@ def test_each_adversary_can_play_alone(load: Load, only: str) -> None:
 
 
 def test_adversaries_rest_where_the_gradient_is_zero(load: Load) -> None:
-    game = Game(load("furuta"), RADII)
+    game = Game(Problem(load("furuta")), RADII)
     x, costate = sampled(game, 5)
-    move = game.move(x, torch.zeros_like(costate), stationary(game, 5))
+    move = game.move(x, torch.zeros_like(costate), ClosedFormPolicy(game.problem), stationary(game, 5))
     for xi in (move.xi_state, move.xi_action, move.xi_observation):
         assert xi is not None
         assert torch.equal(xi, torch.zeros_like(xi))
     assert move.theta is not None
-    torch.testing.assert_close(move.theta, game.theta.expand(5, -1))
+    torch.testing.assert_close(move.theta, game.problem.theta.expand(5, -1))
     assert torch.equal(direction(torch.zeros(1, 3)), torch.zeros(1, 3))
 
 
@@ -242,7 +245,7 @@ def wrapped(angle: float) -> float:
 
 def test_hold_is_explicit_euler_on_the_pendulum(load: Load) -> None:
     """Against the textbook equation, with another mass and length, wrapping, and the rate clipped at 8."""
-    game = Game(load("pendulum"), NO_ADVERSARY)
+    game = Game(Problem(load("pendulum")))
     starts, torques, theta = [[3.1, 7.9], [0.4, -1.0], [-3.13, -7.99]], [2.5, -1.0, -2.5], [0.8, 1.2]
     expected = []
     for (angle, rate), torque in zip(starts, torques, strict=True):
@@ -252,41 +255,41 @@ def test_hold_is_explicit_euler_on_the_pendulum(load: Load) -> None:
             angle, rate = angle + 0.002 * rate, rate + 0.002 * acceleration
             angle, rate = wrapped(angle), min(8.0, max(-8.0, rate))
         expected.append([angle, rate])
-    x = game.hold(torch.tensor(starts), torch.tensor(torques)[:, None], torch.tensor(theta))
+    x = integrate_period(game.problem, torch.tensor(starts), torch.tensor(torques)[:, None], torch.tensor(theta))
     np.testing.assert_allclose(x, expected, atol=2e-5)
     assert expected[0][0] < 0.0  # one start does cross the seam
 
 
 def test_hold_reads_the_dynamics_at_the_observed_state(load: Load, load64: Load) -> None:
     robot = load64("double_pendulum")
-    game = Game(load("double_pendulum"), NO_ADVERSARY)
+    game = Game(Problem(load("double_pendulum")))
     x, _ = sampled(game, 8)
     generator = torch.Generator().manual_seed(0)
     u, xi = torch.randn(8, 2, generator=generator), 0.1 * torch.randn(8, 4, generator=generator)
-    theta = game.theta * (1.0 + 0.1 * torch.rand(8, len(game.theta), generator=generator))
+    theta = game.problem.theta * (1.0 + 0.1 * torch.rand(8, len(game.problem.theta), generator=generator))
     y = x.double().numpy()
-    for _ in range(game.substeps):
+    for _ in range(game.problem.substeps):
         rate = robot.dynamics(y + xi.double().numpy(), u.double().numpy(), theta.double().numpy())
-        y = y + game.control_step / game.substeps * rate
+        y = y + game.problem.control_step / game.problem.substeps * rate
         y[:, :2] = (y[:, :2] + math.pi) % (2.0 * math.pi) - math.pi
         limits = np.asarray(robot.state_limits)[2:]
         y[:, 2:] = np.clip(y[:, 2:], -limits, limits)
     before = x.clone()
-    np.testing.assert_allclose(game.hold(x, u, theta, xi), y, atol=1e-3, rtol=1e-4)
+    np.testing.assert_allclose(integrate_period(game.problem, x, u, theta, xi), y, atol=1e-3, rtol=1e-4)
     assert torch.equal(x, before)
 
 
 def test_confine_wraps_angles_and_clips_the_rest(load: Load) -> None:
-    game = Game(load("furuta"), NO_ADVERSARY)  # arm 2 rad, pendulum wraps, rates 30 and 40
-    x = game.confine(torch.tensor([[2.5, math.pi + 0.1, -31.0, 41.0], [-9.0, -7.0, 5.0, -100.0]]))
+    game = Game(Problem(load("furuta")))  # arm 2 rad, pendulum wraps, rates 30 and 40
+    x = game.problem.confine(torch.tensor([[2.5, math.pi + 0.1, -31.0, 41.0], [-9.0, -7.0, 5.0, -100.0]]))
     expected = [[2.0, 0.1 - math.pi, -30.0, 40.0], [-2.0, 2.0 * math.pi - 7.0, 5.0, -40.0]]
     np.testing.assert_allclose(x, expected, atol=1e-5)
 
 
 @robots
 def test_domain_samples_fill_the_domain(load: Load, name: str) -> None:
-    game = Game(load(name), NO_ADVERSARY)
-    x = game.sample_domain(20000, torch.Generator().manual_seed(0)) / game.state_limits
+    game = Game(Problem(load(name)))
+    x = game.problem.sample_domain(20000, torch.Generator().manual_seed(0)) / game.problem.state_limits
     assert bool((x.abs() <= 1.0).all())
     np.testing.assert_allclose(x.mean(0), 0.0, atol=0.02)
     np.testing.assert_allclose(x.std(0), 1.0 / math.sqrt(3.0), rtol=0.02)
@@ -294,37 +297,37 @@ def test_domain_samples_fill_the_domain(load: Load, name: str) -> None:
 
 def test_a_limit_costs_in_every_period_that_ends_at_it(load: Load) -> None:
     """A rod let go at 1.5 rad with 7.95 rad/s is over 8 rad/s before the first period ends; one at rest hangs."""
-    free, dear = (Game(load("pendulum"), NO_ADVERSARY, limit_cost=share) for share in (0.0, 3.0))
+    free, dear = (Game(Problem(load("pendulum")), limit_cost=share) for share in (0.0, 3.0))
     x = torch.tensor([[1.5, 7.95], [math.pi, 0.0]])
     move = Move(torch.zeros(2, 1), torch.zeros(2), None, None, None, None)
     (end, cost), (same, dearer) = (game.advance(x.clone(), move, 2) for game in (free, dear))
     assert torch.equal(end, same)
     assert end[0, 1] == 8.0
     corner = math.pi**2 + 0.1 * 8.0**2  # the state cost at an angle of pi and 8 rad/s
-    expected = 3.0 * corner * 0.008 * (1.0 + free.discount(1))
+    expected = 3.0 * corner * 0.008 * (1.0 + free.problem.discount(1))
     torch.testing.assert_close(dearer - cost, torch.tensor([expected, 0.0]), rtol=1e-5, atol=1e-6)
 
 
 def test_advance_discounts_every_period_and_displaces_the_state_once(load: Load) -> None:
-    game = Game(load("double_pendulum"), RADII)
+    game = Game(Problem(load("double_pendulum")), RADII)
     x, _, move = played(game)
     assert move.xi_action is not None
     assert move.xi_state is not None
     rho = -math.log(0.65) / 5.0
     y, expected = x, torch.zeros(len(x))
     for k in range(3):
-        q = game.robot.state_cost(y)[0]
+        q = game.problem.robot.state_cost(y)[0]
         expected += 0.008 * math.exp(-rho * 0.008 * k) * (q + move.cost)
-        y = game.hold(y, move.u + move.xi_action, move.theta, move.xi_observation)
+        y = integrate_period(game.problem, y, move.u + move.xi_action, move.theta, move.xi_observation)
     x_next, cost = game.advance(x, move, 3)
     torch.testing.assert_close(cost, expected)
-    torch.testing.assert_close(x_next, game.confine(y + move.xi_state))
-    assert game.discount(625) == pytest.approx(0.65)
+    torch.testing.assert_close(x_next, game.problem.confine(y + move.xi_state))
+    assert game.problem.discount(625) == pytest.approx(0.65)
 
 
 def test_nan_states_stay_nan(load: Load) -> None:
-    game = Game(load("pendulum"), RADII)
+    game = Game(Problem(load("pendulum")), RADII)
     x = torch.full((3, 2), math.nan)
-    x_next, cost = game.advance(x, game.move(x, x, stationary(game, 3)), 1)
+    x_next, cost = game.advance(x, game.move(x, x, ClosedFormPolicy(game.problem), stationary(game, 3)), 1)
     assert bool(torch.isnan(x_next).all())
     assert bool(torch.isnan(cost).all())

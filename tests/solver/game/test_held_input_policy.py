@@ -21,9 +21,12 @@ from solver.fvi.run_folder import read_metrics
 from solver.fvi.settings import Settings
 from solver.fvi.targets import Trace, chunk_targets
 from solver.fvi.trainer import start
-from solver.game.game import NO_ADVERSARY, Game, Modulation, Radii
+from solver.game.closed_form_policy import ClosedFormPolicy
+from solver.game.game import Game, Modulation, Radii
 from solver.game.held_input_policy import _contracted, _semidefinite
 from solver.plants.rollouts import Controller, controller, rollouts
+from solver.problem.integrator import integrate_period
+from solver.problem.problem import Problem
 from solver.value.network import FrozenValue
 
 Load = Callable[[str], CompiledRobot]
@@ -44,19 +47,19 @@ class Valley:
 
 def worth(game: Game, value: Valley, x: Tensor, u: Tensor, periods: float = 1.0) -> Tensor:
     """What an input is worth that is held for so long: -h g(u) + V(x + h B u)."""
-    h = periods * game.control_step
-    beside = x + h * torch.einsum("bnm,bm->bn", game.robot.affine_dynamics(x)[1], u)
-    return value(beside)[0] - h * game.action_cost.cost(u)
+    h = periods * game.problem.control_step
+    beside = x + h * torch.einsum("bnm,bm->bn", game.problem.robot.affine_dynamics(x)[1], u)
+    return value(beside)[0] - h * game.problem.action_cost.cost(u)
 
 
 @pytest.mark.parametrize("periods", [1.0, 2.0])
 @pytest.mark.parametrize(("name", "nodes"), [("pendulum", 4001), ("furuta", 4001), ("double_pendulum", 161)])
 def test_the_input_is_the_best_on_a_grid_of_inputs(load: Load, name: str, nodes: int, periods: float) -> None:
-    game, value = Game(load(name), NO_ADVERSARY), Valley(5.0)
-    x = 0.02 * game.sample_domain(12, torch.Generator().manual_seed(1))
-    axes = [torch.linspace(-0.99, 0.99, nodes) * limit for limit in game.input_limits]
+    game, value = Game(Problem(load(name))), Valley(5.0)
+    x = 0.02 * game.problem.sample_domain(12, torch.Generator().manual_seed(1))
+    axes = [torch.linspace(-0.99, 0.99, nodes) * limit for limit in game.problem.input_limits]
     inputs = torch.cartesian_prod(*axes).reshape(-1, len(axes))
-    sampled, closed = (controller(game, value, each)(x)[0] for each in (periods, 0.0))
+    sampled, closed = (controller(game.problem, value, each)(x)[0] for each in (periods, 0.0))
     for i in range(len(x)):
         best = worth(game, value, x[i : i + 1].repeat(len(inputs), 1), inputs, periods).max()
         idle = worth(game, value, x[i : i + 1], torch.zeros_like(sampled[:1]), periods)[0]
@@ -66,25 +69,25 @@ def test_the_input_is_the_best_on_a_grid_of_inputs(load: Load, name: str, nodes:
 
 
 def test_where_v_is_steep_the_closed_form_buzzes_and_the_sampled_policy_rests(load: Load) -> None:
-    game, value = Game(load("pendulum"), NO_ADVERSARY), Valley(300.0)
+    game, value = Game(Problem(load("pendulum"))), Valley(300.0)
     starts = torch.tensor([[0.1, 0.0], [-0.05, 0.2]])
 
     def last_second(act: Controller) -> tuple[Tensor, Tensor]:
-        found = rollouts(game, act, starts.clone(), seconds=3.0)
+        found = rollouts(game.problem, act, starts.clone(), seconds=3.0)
         return found.x[-125:].abs().amax(0), found.u[-125:].diff(dim=0).abs().mean()
 
-    (_, buzz), (x, calm) = (last_second(controller(game, value, periods)) for periods in (0.0, 1.0))
+    (_, buzz), (x, calm) = (last_second(controller(game.problem, value, periods)) for periods in (0.0, 1.0))
     assert buzz > 1.0
     assert calm < 1e-2
     assert (x < 0.01).all()
 
 
 def test_it_is_the_closed_form_when_the_period_goes_to_zero(load: Load) -> None:
-    game, value = Game(load("furuta"), NO_ADVERSARY), Valley(0.1)
-    x = game.sample_domain(50, torch.Generator().manual_seed(2))
-    closed, closed_cost = controller(game, value)(x)
-    assert float((controller(game, value, 1.0)(x)[0] - closed).abs().max()) > 0.1
-    sampled, cost = controller(game, value, 1e-4)(x)
+    game, value = Game(Problem(load("furuta"))), Valley(0.1)
+    x = game.problem.sample_domain(50, torch.Generator().manual_seed(2))
+    closed, closed_cost = controller(game.problem, value)(x)
+    assert float((controller(game.problem, value, 1.0)(x)[0] - closed).abs().max()) > 0.1
+    sampled, cost = controller(game.problem, value, 1e-4)(x)
     torch.testing.assert_close(sampled, closed, rtol=1e-3, atol=1e-3)
     torch.testing.assert_close(cost, closed_cost, rtol=0.02, atol=1e-4)
 
@@ -98,19 +101,19 @@ class Ridge(Valley):
 
 
 def test_where_v_is_convex_it_is_the_closed_form(load: Load) -> None:
-    game = Game(load("furuta"), NO_ADVERSARY)
-    x = game.sample_domain(50, torch.Generator().manual_seed(2))
-    closed, sampled = (controller(game, Ridge(0.1), periods)(x)[0] for periods in (0.0, 1.0))
+    game = Game(Problem(load("furuta")))
+    x = game.problem.sample_domain(50, torch.Generator().manual_seed(2))
+    closed, sampled = (controller(game.problem, Ridge(0.1), periods)(x)[0] for periods in (0.0, 1.0))
     torch.testing.assert_close(sampled, closed)
 
 
 @pytest.mark.parametrize("name", ["pendulum", "double_pendulum"])
 def test_a_broken_state_is_nan_and_spoils_no_other(load: Load, name: str) -> None:
-    game, value = Game(load(name), NO_ADVERSARY), Valley(5.0)
-    x = game.sample_domain(3, torch.Generator().manual_seed(4))
-    whole = controller(game, value, 1.0)(x.clone())[0]
+    game, value = Game(Problem(load(name))), Valley(5.0)
+    x = game.problem.sample_domain(3, torch.Generator().manual_seed(4))
+    whole = controller(game.problem, value, 1.0)(x.clone())[0]
     x[1, -1] = torch.nan
-    found = controller(game, value, 1.0)(x)[0]
+    found = controller(game.problem, value, 1.0)(x)[0]
     assert bool(found[1].isnan().all())
     torch.testing.assert_close(found[[0, 2]], whole[[0, 2]])
 
@@ -118,29 +121,31 @@ def test_a_broken_state_is_nan_and_spoils_no_other(load: Load, name: str) -> Non
 @pytest.mark.parametrize("name", ["furuta", "double_pendulum"])
 def test_a_value_step_reckons_with_its_whole_hold_and_the_adversaries_with_its_input(load: Load, name: str) -> None:
     """Held for 3 periods behind a delay of one, the input is that of 4 periods."""
-    game, value = Game(load(name), Radii(0.0, 0.0, 0.0, 0.1)), Valley(0.5)
-    x = game.sample_domain(50, torch.Generator().manual_seed(5))
-    held = Trace(0.9, 0.1, 3, sampled=2.0).held(value, game.control_step)  # type: ignore[arg-type]
-    shape = (50, 4, len(game.input_limits))
-    radius = Modulation(game.radii, "stationary", 3 * game.control_step, shape, torch.Generator())
-    move = game.move(x, value(x)[1], radius, held)
-    torch.testing.assert_close(move.u, controller(game, value, 4.0)(x)[0])
-    assert not torch.allclose(move.u, controller(game, value, 2.0)(x)[0], atol=0.1)
-    z = game.robot.hamiltonian_gradient(x, move.u, value(x)[1])[2]
+    game, value = Game(Problem(load(name)), Radii(0.0, 0.0, 0.0, 0.1)), Valley(0.5)
+    x = game.problem.sample_domain(50, torch.Generator().manual_seed(5))
+    policy = Trace(0.9, 0.1, 3, sampled=2.0).policy(game.problem, value)  # type: ignore[arg-type]
+    shape = (50, 4, len(game.problem.input_limits))
+    radius = Modulation(game.radii, "stationary", 3 * game.problem.control_step, shape, torch.Generator())
+    move = game.move(x, value(x)[1], policy, radius)
+    torch.testing.assert_close(move.u, controller(game.problem, value, 4.0)(x)[0])
+    assert not torch.allclose(move.u, controller(game.problem, value, 2.0)(x)[0], atol=0.1)
+    z = game.problem.robot.hamiltonian_gradient(x, move.u, value(x)[1])[2]
     assert move.theta is not None
-    expected = game.theta - game.spread * torch.sign(z)
-    assert torch.equal(move.theta, torch.clamp(expected, game.theta_bounds[:, 0], game.theta_bounds[:, 1]))
-    assert Trace(0.9, 0.1, 3).held(value, game.control_step) is None  # type: ignore[arg-type]
+    expected = game.problem.theta - game.spread * torch.sign(z)
+    assert torch.equal(
+        move.theta, torch.clamp(expected, game.problem.theta_bounds[:, 0], game.problem.theta_bounds[:, 1])
+    )
+    assert type(Trace(0.9, 0.1, 3).policy(game.problem, value)) is ClosedFormPolicy  # type: ignore[arg-type]
 
 
 def test_one_step_targets_are_of_its_move(load: Load) -> None:
-    game = Game(load("furuta"), NO_ADVERSARY)
+    game = Game(Problem(load("furuta")))
     ensemble = make_ensemble(load("furuta"), make_settings("fast", load("furuta")))
-    value, x = FrozenValue(ensemble), game.sample_domain(40, torch.Generator().manual_seed(6))
-    u, cost = controller(game, value, 2.0)(x)
-    h = game.control_step
-    after = game.hold(x.clone(), u, None)
-    expected = -h * (game.state_cost(x) + cost) + game.discount(1) * value(after)[0]
+    value, x = FrozenValue(ensemble), game.problem.sample_domain(40, torch.Generator().manual_seed(6))
+    u, cost = controller(game.problem, value, 2.0)(x)
+    h = game.problem.control_step
+    after = integrate_period(game.problem, x.clone(), u, None)
+    expected = -h * (game.problem.state_cost(x) + cost) + game.problem.discount(1) * value(after)[0]
     targets = {s: chunk_targets(x.clone(), value, game, Trace(0.0, 0.1, 1, s), "wiener", 0) for s in (0.0, 2.0)}
     torch.testing.assert_close(targets[2.0], expected)
     assert not torch.allclose(targets[0.0], expected, rtol=1e-3)
@@ -170,7 +175,7 @@ def test_a_run_trained_with_it_plays_it_everywhere(
     logged = read_metrics(tmp_path)[-1]
     assert logged["return_mean"] == evaluated(tmp_path, capsys, episodes=3)["return_mean"]
     solution = solver.policies.load.load_solution(tmp_path)
-    x = solution.game.sample_domain(7, torch.Generator().manual_seed(0))
+    x = solution.game.problem.sample_domain(7, torch.Generator().manual_seed(0))
     expected = controller(solution.game, solution.value, 2.0)(x.clone())[0]
     np.testing.assert_array_equal(solver.load_policy(tmp_path)(x.numpy()), expected)
     assert not np.array_equal(solver.load_policy(tmp_path, sampled=0)(x.numpy()), expected)
@@ -206,10 +211,10 @@ def test_a_matrix_becomes_semidefinite_and_one_that_is_stays() -> None:
 
 def test_several_inputs_satisfy_the_equation_of_the_chords(load: Load) -> None:
     """Three inputs, coupled as an arm's are: u = grad g~(w - P u)."""
-    game = Game(load("planar_arm3"), NO_ADVERSARY)
+    game = Game(Problem(load("planar_arm3")))
     generator = torch.Generator().manual_seed(8)
     p = _semidefinite(3.0 * torch.randn(200, 3, 3, generator=generator))
     w = 3.0 * torch.randn(200, 3, generator=generator)
-    u = game.action_cost.policy(_contracted(game.action_cost, w, p))
-    again = game.action_cost.policy(w - torch.einsum("bij,bj->bi", p, u))
-    assert float(((u - again) / game.input_limits).abs().quantile(0.95)) < 1e-3
+    u = game.problem.action_cost.policy(_contracted(game.problem.action_cost, w, p))
+    again = game.problem.action_cost.policy(w - torch.einsum("bij,bj->bi", p, u))
+    assert float(((u - again) / game.problem.input_limits).abs().quantile(0.95)) < 1e-3

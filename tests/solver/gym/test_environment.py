@@ -51,10 +51,10 @@ def test_robots_of_another_folder(tmp_path: Path) -> None:
     try:
         assert register(tmp_path) == [PENDULUM]
         env = gymnasium.make(PENDULUM).unwrapped
-        assert env.game.robot.folder == tmp_path / "pendulum"
+        assert env.problem.robot.folder == tmp_path / "pendulum"
     finally:
         register()
-    assert gymnasium.make(PENDULUM).unwrapped.game.robot.folder != tmp_path / "pendulum"
+    assert gymnasium.make(PENDULUM).unwrapped.problem.robot.folder != tmp_path / "pendulum"
 
 
 def test_vector_by_name() -> None:
@@ -90,7 +90,7 @@ def test_rewards_are_the_evaluations() -> None:
     """An episode of random actions is worth what solver.plants.rollouts says of the same inputs."""
     env = RobotVectorEnv("cartpole", 4, start="uniform")
     env.reset(seed=1)
-    x, game, length = env.episodes.x.clone(), env.game, env.episodes.length
+    x, problem, length = env.episodes.x.clone(), env.problem, env.episodes.length
     moves = actions(env.action_space, length)
     total = sum(env.step(move)[1] for move in moves[:-1])
     _, reward, _, truncated, infos = env.step(moves[-1])
@@ -98,12 +98,12 @@ def test_rewards_are_the_evaluations() -> None:
     period = iter(moves)
 
     def act(_: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        u = torch.from_numpy(next(period).clip(-1.0, 1.0)) * game.input_limits
-        return u, game.action_cost.cost(u)
+        u = torch.from_numpy(next(period).clip(-1.0, 1.0)) * problem.input_limits
+        return u, problem.action_cost.cost(u)
 
-    result = rollouts(game, act, x)
+    result = rollouts(problem, act, x)
     np.testing.assert_allclose(total + reward, result.returns, rtol=2e-5)
-    assert np.array_equal(np.stack(list(infos["final_obs"])), features(game, result.x[-1]).numpy())
+    assert np.array_equal(np.stack(list(infos["final_obs"])), features(problem, result.x[-1]).numpy())
 
 
 def test_held_actions_are_worth_their_periods() -> None:
@@ -125,7 +125,7 @@ def test_reward_and_features_by_hand() -> None:
     beta = 4.0 * 2.5**2 * 0.5 / np.pi
     action_cost = -2.0 * beta * 2.501 / np.pi * np.log(np.cos(np.pi * 1.25 / (2.0 * 2.501)))
     assert reward == pytest.approx(-((np.pi * np.sin(1.0)) ** 2 + 0.9 + action_cost) / 125.0, rel=1e-5)
-    seen = features(env.game, torch.tensor([[2.0, -3.0]]))
+    seen = features(env.problem, torch.tensor([[2.0, -3.0]]))
     np.testing.assert_allclose(seen, [[np.cos(2.0), np.sin(2.0), -3.0 / 8.0]], rtol=1e-6)
 
 
@@ -148,12 +148,12 @@ def test_the_same_seed_is_the_same_episode_and_another_is_not() -> None:
 def test_starts_are_the_tasks_or_fill_the_domain() -> None:
     gaussian, uniform = (RobotVectorEnv("cartpole", 4000, start=start) for start in ("gaussian", "uniform"))
     gaussian.reset(seed=0)
-    task = gaussian.game.robot.metadata.task
+    task = gaussian.problem.robot.metadata.task
     error = gaussian.episodes.x - torch.tensor(task.start_mean)
     error[:, 1] = torch.remainder(error[:, 1] + torch.pi, 2.0 * torch.pi) - torch.pi
     np.testing.assert_allclose(error.std(0), task.start_deviation, rtol=0.1, atol=1e-6)
     uniform.reset(seed=0)
-    share = uniform.episodes.x / uniform.game.state_limits
+    share = uniform.episodes.x / uniform.problem.state_limits
     np.testing.assert_allclose(share.std(0), np.full(4, 3.0**-0.5), rtol=0.05)
     assert bool((share.abs() <= 1.0).all())
 
@@ -161,7 +161,7 @@ def test_starts_are_the_tasks_or_fill_the_domain() -> None:
 def test_parameters_are_drawn_once_an_episode_and_stay_in_their_bounds() -> None:
     env = RobotVectorEnv("pendulum", 500, randomize=0.8, seconds=0.016)
     env.reset(seed=0)
-    theta, bounds, nominal = env.episodes.theta.clone(), env.game.theta_bounds, env.game.theta
+    theta, bounds, nominal = env.episodes.theta.clone(), env.problem.theta_bounds, env.problem.theta
     assert bool(((theta >= bounds[:, 0]) & (theta <= bounds[:, 1])).all())
     assert bool(((theta - nominal).abs() <= 0.8 * nominal + 1e-6).all())
     for i, low in enumerate(bounds[:, 0].tolist()):  # 0.2 to 1.8, of which 0.2 to 0.5 is cut off
@@ -241,7 +241,7 @@ def test_reset_refuses_what_it_would_ignore() -> None:
 def test_dynamics_that_blow_up_are_no_observation(monkeypatch: pytest.MonkeyPatch) -> None:
     env = RobotEnv("pendulum")
     env.reset(seed=0)
-    monkeypatch.setattr(env.game, "hold", lambda x, *_: x * float("nan"))
+    monkeypatch.setattr(env.problem.robot, "dynamics", lambda x, *_: x * float("nan"))
     with pytest.raises(SolverError, match="simulation_rate"):
         env.step(np.zeros(1))
 
@@ -255,10 +255,10 @@ def test_pictures_show_the_segments_where_they_are(robot: str) -> None:
     assert first.dtype == np.uint8
     assert max(first.shape) == 400
     assert not np.array_equal(first, second)
-    left, right, bottom, top = env.game.robot.drawing.view
+    left, right, bottom, top = env.problem.robot.drawing.view
     for picture, x in zip((first, second), env.episodes.x.numpy(), strict=True):
         inked = np.argwhere((picture != 255).any(2))
-        ends = env.game.robot.drawing.segments(x[None])[0].reshape(-1, 2)
+        ends = env.problem.robot.drawing.segments(x[None])[0].reshape(-1, 2)
         across = (ends[:, 0] - left) / (right - left) * picture.shape[1]
         down = (top - ends[:, 1]) / (top - bottom) * picture.shape[0]
         np.testing.assert_allclose(inked.min(0), [down.min(), across.min()], atol=8)

@@ -16,18 +16,19 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.fvi.settings import Settings
 from solver.fvi.trainer import start
-from solver.game.game import NO_ADVERSARY, Game, Radii
+from solver.game.game import Game, Radii
 from solver.oracles.grid import one_sided, solve
 from solver.policies.load import load_value
+from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
 
 
 def riccati(game: Game) -> np.ndarray:
     """P of V = -x^T P x for the slider: the discounted continuous-time algebraic Riccati equation."""
-    mass, damping = game.theta.tolist()
+    mass, damping = game.problem.theta.tolist()
     a, b = np.array([[0.0, 1.0], [0.0, -damping / mass]]), np.array([[0.0], [1.0 / mass]])
-    weight = float(game.action_cost.cost(torch.ones(1, 1))[0])
+    weight = float(game.problem.action_cost.cost(torch.ones(1, 1))[0])
     return solve_continuous_are(a - 0.5 * game.discount_rate * np.eye(2), b, np.diag([2.0, 0.3]), [[weight]])
 
 
@@ -37,7 +38,7 @@ def near_target() -> torch.Tensor:
 
 
 def test_grid_matches_the_riccati_solution(slider: str) -> None:
-    game = Game(modelgen.load("slider", dtype="float32", directory=slider, parallel=False), NO_ADVERSARY)
+    game = Game(modelgen.load("slider", dtype="float32", directory=slider, parallel=False))
     found = solve(game, (51, 51), tolerance=1e-3, seconds=6.0)
     x = near_target()
     exact = -torch.einsum("bi,ij,bj->b", x, torch.tensor(riccati(game), dtype=torch.float32), x)
@@ -62,7 +63,7 @@ def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path)
         threads=1,
     )
     start("slider", "fast", settings, tmp_path / "run", slider, lambda _: None)
-    game = Game(modelgen.load("slider", dtype="float32", directory=slider, parallel=False), NO_ADVERSARY)
+    game = Game(modelgen.load("slider", dtype="float32", directory=slider, parallel=False))
     x = near_target()
     exact = -np.einsum("bi,ij,bj->b", x.numpy(), riccati(game), x.numpy())
     learned = load_value(tmp_path / "run", slider)(x.numpy())[0]
@@ -93,16 +94,16 @@ def test_every_adversary_lowers_the_value(load: Load) -> None:
     robot = load("pendulum")
     size, seconds = (41, 41), 1.0
     x = torch.tensor([[0.4, 0.0], [1.0, -1.0], [3.0, 0.5]])
-    nominal = solve(Game(robot, NO_ADVERSARY), size, seconds=seconds)(x)[0]
+    nominal = solve(Game(Problem(robot)), size, seconds=seconds)(x)[0]
     for name in ("state", "action", "observation", "parameters"):
         radii = {"state": 0.0, "action": 0.0, "observation": 0.0, "parameters": 0.0, name: 0.1}
-        worse = solve(Game(robot, Radii(**radii)), size, seconds=seconds)(x)[0]
+        worse = solve(Game(Problem(robot), Radii(**radii)), size, seconds=seconds)(x)[0]
         assert bool((worse < nominal).all()), name
 
 
 def test_a_mirrored_pendulum_is_worth_the_same(load: Load) -> None:
     """V(x) = V(-x) and grad V(x) = -grad V(-x), also between the last node and the seam at pi."""
-    found = solve(Game(load("pendulum"), NO_ADVERSARY), (41, 41), seconds=1.0)
+    found = solve(Game(Problem(load("pendulum"))), (41, 41), seconds=1.0)
     step = 2.0 * math.pi / 41
     angles = torch.tensor([0.3, 1.4, math.pi - step, math.pi - 0.6 * step, math.pi - 0.3 * step])
     x = torch.cartesian_prod(angles, torch.tensor([-7.0, -2.5, -0.4, 0.0, 1.0, 4.0, 8.0]))
@@ -113,4 +114,4 @@ def test_a_mirrored_pendulum_is_worth_the_same(load: Load) -> None:
 
 def test_robots_with_more_joints_are_refused(load: Load) -> None:
     with pytest.raises(SolverError, match=r"one coordinate and its rate; cartpole has 4 states"):
-        solve(Game(load("cartpole"), NO_ADVERSARY), (21, 21))
+        solve(Game(Problem(load("cartpole"))), (21, 21))

@@ -22,10 +22,10 @@ from modelgen.loader import CompiledRobot
 from modelgen.metadata import ActionCost
 from solver.cli import main
 from solver.errors import SolverError
-from solver.game.game import NO_ADVERSARY, Game
-from solver.oracles.trajectory import Guess, Problem, action_cost, idle, random_motions, straight
+from solver.oracles.trajectory import Guess, NonlinearProgram, action_cost, idle, random_motions, straight
 from solver.plants.rollouts import rollouts
 from solver.problem.action_cost import make_action_cost
+from solver.problem.problem import Problem
 
 Capture = pytest.CaptureFixture[str]
 
@@ -48,10 +48,10 @@ def riccati(start: np.ndarray, mass: float, damping: float) -> tuple[float, np.n
 @pytest.mark.parametrize("mass", [1.3, 0.8])
 def test_linear_quadratic_task_matches_the_riccati_recursion(slider: str, mass: float) -> None:
     theta = None if mass == 1.3 else np.array([mass, 0.4])
-    problem = Problem(modelgen.load("slider", backend="casadi", directory=slider), theta)
-    exact, inputs = riccati(problem.start, mass, 0.4)
-    for guess in (idle(problem), straight(problem), *random_motions(problem, 1, 0)):
-        found = problem.solve(guess)
+    program = NonlinearProgram(modelgen.load("slider", backend="casadi", directory=slider), theta)
+    exact, inputs = riccati(program.start, mass, 0.4)
+    for guess in (idle(program), straight(program), *random_motions(program, 1, 0)):
+        found = program.solve(guess)
         assert found is not None
         assert found.reward == pytest.approx(exact, rel=1e-6)
         assert found.u == pytest.approx(inputs, abs=1e-4)
@@ -84,21 +84,21 @@ def moved(start: tuple[float, ...]) -> CompiledRobot:
 
 def test_a_motion_of_the_pendulum_replayed_by_the_evaluation(load: Callable[[str], CompiledRobot]) -> None:
     """The evaluation gives the optimal inputs the same return, and smooth changes of them a lower one."""
-    problem = Problem(moved((0.4, 0.0)), seconds=1.0)
-    found = problem.solve(straight(problem))
+    program = NonlinearProgram(moved((0.4, 0.0)), seconds=1.0)
+    found = program.solve(straight(program))
     assert found is not None
-    game = Game(load("pendulum"), NO_ADVERSARY)
-    limit = float(game.input_limits[0])
+    problem = Problem(load("pendulum"))
+    limit = float(problem.input_limits[0])
 
     def replay(inputs: np.ndarray) -> float:
         steps = iter(torch.tensor(inputs, dtype=torch.float32)[:, None])
 
         def act(_: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
             u = next(steps)
-            return u, game.action_cost.cost(u)
+            return u, problem.action_cost.cost(u)
 
-        start = torch.tensor(problem.start[None], dtype=torch.float32)
-        return float(rollouts(game, act, start, seconds=1.0).returns[0])
+        start = torch.tensor(program.start[None], dtype=torch.float32)
+        return float(rollouts(problem, act, start, seconds=1.0).returns[0])
 
     assert replay(found.u) == pytest.approx(found.reward, abs=1e-3)
     assert replay(np.zeros_like(found.u)) < found.reward - 0.5  # the rod falls
@@ -111,9 +111,9 @@ def test_a_motion_of_the_pendulum_replayed_by_the_evaluation(load: Callable[[str
 
 def test_costs_are_those_of_wrapped_angles() -> None:
     """The cart-pole's cost has a barrier on the pole's angle, which would punish the second way up."""
-    problem = Problem(modelgen.load("cartpole", backend="casadi"))
-    later, cost = problem.step([0.1, -0.4, 0.3, 1.0], [2.0])
-    turned, same = problem.step([0.1, -0.4 + 2.0 * np.pi, 0.3, 1.0], [2.0])
+    program = NonlinearProgram(modelgen.load("cartpole", backend="casadi"))
+    later, cost = program.step([0.1, -0.4, 0.3, 1.0], [2.0])
+    turned, same = program.step([0.1, -0.4 + 2.0 * np.pi, 0.3, 1.0], [2.0])
     assert float(same) == pytest.approx(float(cost), rel=1e-9)
     assert np.asarray(turned - later).ravel() == pytest.approx([0.0, 2.0 * np.pi, 0.0, 0.0], abs=1e-9)
 
@@ -125,19 +125,19 @@ def test_the_state_cost_is_that_of_the_nominal_parameters(tmp_path: Path) -> Non
     assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--directory", str(tmp_path)]) == 0
     x, u, theta = [3.0, 0.0], [0.0], np.array([1.0, 1.3])
     costs = [
-        float(Problem(modelgen.load("pendulum", backend="casadi", directory=folder), theta).step(x, u)[1])
+        float(NonlinearProgram(modelgen.load("pendulum", backend="casadi", directory=folder), theta).step(x, u)[1])
         for folder in (tmp_path, None)
     ]
     assert costs[0] == pytest.approx(costs[1], rel=1e-12)
 
 
 def test_ctrl_c_is_no_worse_limit(slider: str) -> None:
-    problem = Problem(modelgen.load("slider", backend="casadi", directory=slider))
-    guess = idle(problem)
+    program = NonlinearProgram(modelgen.load("slider", backend="casadi", directory=slider))
+    guess = idle(program)
 
     def solve_on_and_on() -> None:
         while True:
-            problem.solve(guess)
+            program.solve(guess)
 
     Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
@@ -146,22 +146,22 @@ def test_ctrl_c_is_no_worse_limit(slider: str) -> None:
 
 def test_a_start_that_leaves_the_limits_has_no_solution() -> None:
     """Horizontal and falling at the largest rate: the motor is too weak to keep the rate within its limit."""
-    problem = Problem(moved((np.pi / 2, 8.0)), seconds=0.2)
-    assert problem.solve(idle(problem)) is None
+    program = NonlinearProgram(moved((np.pi / 2, 8.0)), seconds=0.2)
+    assert program.solve(idle(program)) is None
     with pytest.raises(SolverError, match="the mean start has angle_rate beyond its limit of 8 rad/s"):
-        Problem(moved((np.pi, 8.5)))
+        NonlinearProgram(moved((np.pi, 8.5)))
 
 
 def test_guesses_stay_within_the_limits_and_repeat() -> None:
-    problem = Problem(modelgen.load("cartpole", backend="casadi"), seconds=2.0)
-    guesses = random_motions(problem, 6, seed=3)
-    again = random_motions(problem, 6, seed=3)
+    program = NonlinearProgram(modelgen.load("cartpole", backend="casadi"), seconds=2.0)
+    guesses = random_motions(program, 6, seed=3)
+    again = random_motions(program, 6, seed=3)
     ends = set()
     for guess, same in zip(guesses, again, strict=True):
         assert isinstance(guess, Guess)
         assert np.array_equal(guess.x, same.x)
         assert guess.x.shape == (251, 4)
-        assert (np.abs(guess.x[:, problem.clipped]) <= problem.state_limits[problem.clipped]).all()
+        assert (np.abs(guess.x[:, program.clipped]) <= program.state_limits[program.clipped]).all()
         ends.add(round(float(guess.x[-1, 1]) / np.pi))
     assert ends == {0, 2}  # up by either way round
 

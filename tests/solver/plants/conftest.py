@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from modelgen.loader import CompiledRobot
-from solver.game.game import NO_ADVERSARY, Game
+from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
 
 
 @pytest.fixture
-def game(load: Load) -> Callable[[str], Game]:
-    return lambda name: Game(load(name), NO_ADVERSARY)
+def problem(load: Load) -> Callable[[str], Problem]:
+    return lambda name: Problem(load(name))

@@ -9,20 +9,20 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.game.game import Game
 from solver.plants.plant import Plant
+from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
 
 
-def feedback(game: Game, share: float = 1.0) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+def feedback(problem: Problem, share: float = 1.0) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
     """Some bounded law that pushes every input in both directions."""
-    n, m = len(game.state_limits), len(game.input_limits)
+    n, m = len(problem.state_limits), len(problem.input_limits)
     weights = torch.linspace(-2.0, 3.0, n * m).reshape(n, m)
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
-        u = share * game.input_limits * torch.tanh(torch.sin(x) @ weights)
-        return u, game.action_cost.cost(0.9 * u)
+        u = share * problem.input_limits * torch.tanh(torch.sin(x) @ weights)
+        return u, problem.action_cost.cost(0.9 * u)
 
     return act
 

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.game.game import Game
 from solver.plants.harsh import (
     BREAKAWAY,
     COULOMB,
@@ -32,14 +31,15 @@ from solver.plants.harsh import (
 )
 from solver.plants.plant import Nominal, Plant
 from solver.plants.rollouts import rollouts, sample_starts
+from solver.problem.problem import Problem
 from tests.solver.plants.rollouts_by_hand import feedback, moved, wrapped
 
 Load = Callable[[str], CompiledRobot]
 
 
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum", "planar_quadrotor"])
-def test_harsh_without_effects_is_nominal_bit_for_bit(game: Callable[[str], Game], name: str) -> None:
-    g = game(name)
+def test_harsh_without_effects_is_nominal_bit_for_bit(problem: Callable[[str], Problem], name: str) -> None:
+    g = problem(name)
     x, theta = sample_starts(g, 5, 0), g.theta * 1.1
     expected = rollouts(g, feedback(g), x, Nominal(g, theta), seconds=1.0)
     found = rollouts(g, feedback(g), x, Harsh(g, Harshness(), theta), seconds=1.0)
@@ -47,8 +47,8 @@ def test_harsh_without_effects_is_nominal_bit_for_bit(game: Callable[[str], Game
         assert torch.equal(getattr(found, field), getattr(expected, field)), field
 
 
-def test_delay_shifts_the_inputs_by_whole_periods(game: Callable[[str], Game]) -> None:
-    g = game("pendulum")
+def test_delay_shifts_the_inputs_by_whole_periods(problem: Callable[[str], Problem]) -> None:
+    g = problem("pendulum")
     x = torch.tensor([[1.0, 0.0], [-2.0, 3.0]])
     inputs = [torch.tensor([[k - 2.0], [0.5 * k]]) for k in range(5)]
     none = torch.zeros(2, 1)
@@ -57,8 +57,8 @@ def test_delay_shifts_the_inputs_by_whole_periods(game: Callable[[str], Game]) -
         assert torch.equal(late, moved(Nominal(g), x, [none] * periods + inputs[:-periods]))
 
 
-def test_saturation_cuts_what_the_drive_cannot_give(game: Callable[[str], Game]) -> None:
-    g = game("double_pendulum")
+def test_saturation_cuts_what_the_drive_cannot_give(problem: Callable[[str], Problem]) -> None:
+    g = problem("double_pendulum")
     x = torch.zeros(1, 4)
     most = g.input_limits * (1.0 - 2.0 * SATURATION)
     inputs = [g.input_limits[None], -0.5 * g.input_limits[None]]
@@ -66,14 +66,16 @@ def test_saturation_cuts_what_the_drive_cannot_give(game: Callable[[str], Game])
     assert torch.equal(moved(Harsh(g, Harshness(saturation=2.0)), x, inputs), expected)
 
 
-def breakaway(g: Game) -> Tensor:
+def breakaway(g: Problem) -> Tensor:
     return g.input_limits * BREAKAWAY
 
 
 @pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "double_pendulum"])
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_stiction_holds_below_breakaway_and_not_above(game: Callable[[str], Game], name: str, sign: float) -> None:
-    g = game(name)
+def test_stiction_holds_below_breakaway_and_not_above(
+    problem: Callable[[str], Problem], name: str, sign: float
+) -> None:
+    g = problem(name)
     plant = Harsh(g, Harshness(stiction=1.0))
     hanging = torch.tensor([[math.pi if state.continuous else 0.0 for state in g.robot.metadata.states]])
     if name == "double_pendulum":
@@ -85,8 +87,8 @@ def test_stiction_holds_below_breakaway_and_not_above(game: Callable[[str], Game
     assert bool((above * sign > 1e-3).any())
 
 
-def test_stiction_holds_a_pendulum_on_a_slope(game: Callable[[str], Game]) -> None:
-    g = game("pendulum")
+def test_stiction_holds_a_pendulum_on_a_slope(problem: Callable[[str], Problem]) -> None:
+    g = problem("pendulum")
     lean = [math.asin(share * float(breakaway(g)) / (9.81 / 2.0)) for share in (0.95, 1.05)]  # m g l/2 sin = share F
     end = moved(
         Harsh(g, Harshness(stiction=1.0)), torch.tensor([[each, 0.0] for each in lean]), [torch.zeros(2, 1)] * 63
@@ -95,8 +97,8 @@ def test_stiction_holds_a_pendulum_on_a_slope(game: Callable[[str], Game]) -> No
     assert float(end[-1, 1, 0]) > lean[1] + 0.01
 
 
-def test_a_joint_in_motion_is_rubbed_by_the_coulomb_input(game: Callable[[str], Game]) -> None:
-    g = game("pendulum")
+def test_a_joint_in_motion_is_rubbed_by_the_coulomb_input(problem: Callable[[str], Problem]) -> None:
+    g = problem("pendulum")
     x = torch.tensor([[2.0, 3.0], [2.0, -3.0]])
     rub = COULOMB * breakaway(g)
     u = torch.tensor([[0.3], [0.3]])
@@ -104,8 +106,8 @@ def test_a_joint_in_motion_is_rubbed_by_the_coulomb_input(game: Callable[[str], 
     torch.testing.assert_close(moved(Harsh(g, Harshness(stiction=1.0)), x, [u] * 5), expected)
 
 
-def test_friction_stops_a_joint_and_does_not_turn_it_back(game: Callable[[str], Game]) -> None:
-    g = game("pendulum")
+def test_friction_stops_a_joint_and_does_not_turn_it_back(problem: Callable[[str], Problem]) -> None:
+    g = problem("pendulum")
     plant = Harsh(g, Harshness(stiction=10.0))
     rate = moved(plant, torch.tensor([[math.pi, 0.2]]), [torch.zeros(1, 1)] * 60)[:, 0, 1]
     deceleration = 3.0 * 10.0 * COULOMB * float(breakaway(g))  # of a rod of 1 kg and 1 m; gravity adds 2 % down here
@@ -136,8 +138,8 @@ def test_nothing_passes_the_play_until_it_is_crossed(h: float, share: float) -> 
     assert float(gap.passed(u, h)) == float(u)  # a drive that idles in contact stays there
 
 
-def test_a_drive_within_its_play_does_not_move_the_joint(game: Callable[[str], Game]) -> None:
-    g = game("pendulum")
+def test_a_drive_within_its_play_does_not_move_the_joint(problem: Callable[[str], Problem]) -> None:
+    g = problem("pendulum")
     plant = Harsh(g, Harshness(backlash=20.0))  # 80 ms at full input
     x = torch.tensor([[math.pi, 0.0]])
     inputs = [(-1.0) ** (k // 3) * g.input_limits[None] for k in range(24)]
@@ -158,8 +160,8 @@ def observed(plant: Plant, x: Tensor, periods: int, u: Tensor) -> tuple[Tensor, 
     return torch.stack(true), torch.stack(seen)
 
 
-def test_encoders_count(game: Callable[[str], Game]) -> None:
-    g = game("cartpole")
+def test_encoders_count(problem: Callable[[str], Problem]) -> None:
+    g = problem("cartpole")
     true, seen = observed(Harsh(g, Harshness(encoder=1.0)), sample_starts(g, 20, 0), 100, torch.full((20, 1), 5.0))
     counts = torch.tensor([LENGTH_COUNT, 2.0 * math.pi / COUNTS_PER_TURN])
     error = (seen - true)[..., :2]
@@ -170,8 +172,8 @@ def test_encoders_count(game: Callable[[str], Game]) -> None:
     assert float((whole - whole.round()).abs().max()) < 5e-3  # in float32
 
 
-def test_rates_are_filtered_differences_of_the_counts(game: Callable[[str], Game]) -> None:
-    g = game("pendulum")
+def test_rates_are_filtered_differences_of_the_counts(problem: Callable[[str], Problem]) -> None:
+    g = problem("pendulum")
     true, seen = observed(Harsh(g, Harshness(encoder=1.0)), torch.tensor([[2.5, 4.0]]), 125, torch.zeros(1, 1))
     kept = math.exp(-2.0 * math.pi * CUTOFF * 0.008)
     rate, expected = 4.0, [4.0]
@@ -183,8 +185,8 @@ def test_rates_are_filtered_differences_of_the_counts(game: Callable[[str], Game
     assert float((seen - true)[..., 1].abs().max()) < 0.8  # late, and a count is 0.38 rad/s before the filter
 
 
-def test_noise_has_its_variance_and_leaves_the_robot_alone(game: Callable[[str], Game]) -> None:
-    g = game("cartpole")
+def test_noise_has_its_variance_and_leaves_the_robot_alone(problem: Callable[[str], Problem]) -> None:
+    g = problem("cartpole")
     x, u = sample_starts(g, 400, 0), torch.zeros(400, 1)
     plant = Harsh(g, Harshness(noise=2.0), seed=5)
     true, seen = observed(plant, x, 50, u)
@@ -228,9 +230,9 @@ def test_effects_that_cannot_be_read(words: list[str], message: str) -> None:
 
 @pytest.mark.parametrize(("name", "unit"), [("lower", "rad/s"), ("elbow_rate", "1/s")])
 def test_a_speed_that_is_no_rate_has_neither_encoder_nor_friction(
-    game: Callable[[str], Game], name: str, unit: str
+    problem: Callable[[str], Problem], name: str, unit: str
 ) -> None:
-    metadata = game("double_pendulum").robot.metadata
+    metadata = problem("double_pendulum").robot.metadata
     states = (*metadata.states[:3], dataclasses.replace(metadata.states[3], name=name, unit=unit))
     other = SimpleNamespace(robot=SimpleNamespace(name="rods", metadata=dataclasses.replace(metadata, states=states)))
     refused = {"encoder": "lower", "stiction": "lower"} if name == "lower" else {"noise": "1/s"}

@@ -10,10 +10,10 @@ import torch
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.game.game import Game
 from solver.plants import make_plant, mujoco
 from solver.plants.plant import Nominal
 from solver.plants.rollouts import rollouts, sample_starts
+from solver.problem.problem import Problem
 from tests.solver.plants.rollouts_by_hand import feedback, moved, wrapped
 
 Load = Callable[[str], CompiledRobot]
@@ -21,10 +21,12 @@ Load = Callable[[str], CompiledRobot]
 
 @pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta"])
 @pytest.mark.parametrize("changed", [False, True])
-def test_mujoco_moves_as_our_robot_does_at_a_fine_step(game: Callable[[str], Game], name: str, changed: bool) -> None:
+def test_mujoco_moves_as_our_robot_does_at_a_fine_step(
+    problem: Callable[[str], Problem], name: str, changed: bool
+) -> None:
     """Every parameter changed by a factor of its own, so that none may stand in the wrong place."""
     pytest.importorskip("mujoco")
-    g = game(name)
+    g = problem(name)
     theta = g.theta * torch.linspace(0.8, 1.3, len(g.theta)) if changed else None
     x = sample_starts(g, 8, 0)
     g.substeps = 32
@@ -39,7 +41,9 @@ def test_mujoco_moves_as_our_robot_does_at_a_fine_step(game: Callable[[str], Gam
     assert errors[1] < 0.1 * errors[0]
 
 
-def test_an_mjcf_file_of_ones_own(game: Callable[[str], Game], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_mjcf_file_of_ones_own(
+    problem: Callable[[str], Problem], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("mujoco")
     from modelgen.engines.mjcf import ASSETS
 
@@ -47,21 +51,24 @@ def test_an_mjcf_file_of_ones_own(game: Callable[[str], Game], tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     text = (ASSETS / "acrobot.xml").read_text()
     (tmp_path / "models" / "acrobot.xml").write_text(text.replace('gravity="0 0 -9.81"', 'gravity="0 0 0"'))
-    g = game("acrobot")
+    g = problem("acrobot")
     x = torch.tensor([[0.3, 0.2, 0.0, 0.0]])
     assert torch.allclose(moved(make_plant("mujoco", g), x, [torch.zeros(1, 1)] * 9)[-1], x, atol=1e-6)
     (tmp_path / "models" / "pendulum.xml").write_text((ASSETS / "pendulum.xml").read_text().replace("rod", "stick"))
     with pytest.raises(SolverError, match="different names"):
-        make_plant("mujoco", game("pendulum")).begin(torch.zeros(1, 2))
+        make_plant("mujoco", problem("pendulum")).begin(torch.zeros(1, 2))
 
 
 def test_a_simulation_that_blows_up_is_no_success(
-    game: Callable[[str], Game], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    problem: Callable[[str], Problem],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     """MuJoCo puts it back to upright and at rest, which would be the best of all rollouts."""
     pytest.importorskip("mujoco")
     monkeypatch.chdir(tmp_path)
-    g = game("furuta")
+    g = problem("furuta")
     theta = g.theta.repeat(4, 1)
     theta[2:, g.robot.parameter_names.index("arm_damping")] = 1.0
     result = rollouts(g, feedback(g), sample_starts(g, 4, 0), make_plant("mujoco", g, theta), seconds=0.4)
@@ -72,20 +79,20 @@ def test_a_simulation_that_blows_up_is_no_success(
 
 
 def test_a_parameter_without_a_place_in_the_file_is_refused(
-    game: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch
+    problem: Callable[[str], Problem], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("mujoco")
-    g = game("pendulum")
+    g = problem("pendulum")
     monkeypatch.setitem(mujoco.PARAMETERS, "pendulum", lambda model, p: mujoco._mass(model, "rod", p["mass"], 0.5, 0.1))
     make_plant("mujoco", g, torch.tensor([1.3, 1.0])).begin(torch.zeros(1, 2))
     with pytest.raises(SolverError, match="where length stands in the MJCF file of pendulum is not known"):
         make_plant("mujoco", g, torch.tensor([1.0, 1.3])).begin(torch.zeros(1, 2))
 
 
-def test_mujoco_takes_the_threads_that_torch_has(game: Callable[[str], Game]) -> None:
+def test_mujoco_takes_the_threads_that_torch_has(problem: Callable[[str], Problem]) -> None:
     """Not those within a rollout, where Torch is kept to one; the results are the same."""
     pytest.importorskip("mujoco")
-    g = game("pendulum")
+    g = problem("pendulum")
     starts = sample_starts(g, 6, 0)
     found = []
     for threads in (1, 2):

@@ -12,7 +12,6 @@ from torch import Tensor
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.game.game import Game
 from solver.plants import PlantName, make_plant
 from solver.plants.harsh import (
     EFFECTS,
@@ -21,6 +20,7 @@ from solver.plants.harsh import (
     harshness,
 )
 from solver.plants.rollouts import rollouts, sample_starts
+from solver.problem.problem import Problem
 from tests.solver.plants.rollouts_by_hand import feedback, moved
 
 Load = Callable[[str], CompiledRobot]
@@ -31,11 +31,11 @@ SMOOTH = ["delay", "saturation"]  # effects that do not amplify rounding
 
 
 @pytest.mark.parametrize("plant", ["nominal", "harsh", "mujoco"])
-def test_every_rollout_may_have_parameters_of_its_own(game: Callable[[str], Game], plant: PlantName) -> None:
+def test_every_rollout_may_have_parameters_of_its_own(problem: Callable[[str], Problem], plant: PlantName) -> None:
     """Under a gentle law, which amplifies a disturbance about tenfold; at full inputs it would be a thousandfold."""
     if plant == "mujoco":
         pytest.importorskip("mujoco")
-    g = game("cartpole")
+    g = problem("cartpole")
     theta = g.theta * THETA
     x = sample_starts(g, 3, 0)
     effects = SMOOTH if plant == "harsh" else []
@@ -49,10 +49,10 @@ def test_every_rollout_may_have_parameters_of_its_own(game: Callable[[str], Game
 
 
 @pytest.mark.parametrize("effect", ["stiction", "backlash"])
-def test_parameters_of_their_own_through_friction_and_play(game: Callable[[str], Game], effect: str) -> None:
+def test_parameters_of_their_own_through_friction_and_play(problem: Callable[[str], Problem], effect: str) -> None:
     """One control period from equal states. Over many, stiction and backlash amplify rounding, and a batch of three
     rounds differently from a batch of one (docs/portability.md), so rollouts of both need not stay together."""
-    g = game("cartpole")
+    g = problem("cartpole")
     for at_rest in (True, False):
         x = sample_starts(g, 1, 0).repeat(3, 1)
         x[:, 2:] = 0.0 if at_rest else torch.tensor([0.3, -2.0])
@@ -64,8 +64,8 @@ def test_parameters_of_their_own_through_friction_and_play(game: Callable[[str],
         assert float((together[0] - together[2]).abs().max()) > 1e-3
 
 
-def test_the_reward_is_that_of_the_true_state(game: Callable[[str], Game]) -> None:
-    g = game("pendulum")
+def test_the_reward_is_that_of_the_true_state(problem: Callable[[str], Problem]) -> None:
+    g = problem("pendulum")
     x = sample_starts(g, 3, 0)
 
     def constant(_: Tensor) -> tuple[Tensor, Tensor]:
@@ -78,8 +78,8 @@ def test_the_reward_is_that_of_the_true_state(game: Callable[[str], Game]) -> No
     assert seen.action_reward.tolist() == pytest.approx([-0.2 * 5.0] * 3, rel=1e-4)
 
 
-def test_plants_that_cannot_be(game: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch) -> None:
-    quadrotor = game("planar_quadrotor")
+def test_plants_that_cannot_be(problem: Callable[[str], Problem], monkeypatch: pytest.MonkeyPatch) -> None:
+    quadrotor = problem("planar_quadrotor")
     with pytest.raises(SolverError, match=r"several coordinates.*--harsh delay saturation backlash encoder noise"):
         make_plant("harsh", quadrotor)
     make_plant("harsh", quadrotor, effects=[name for name in EFFECTS if name != "stiction"])
@@ -87,8 +87,8 @@ def test_plants_that_cannot_be(game: Callable[[str], Game], monkeypatch: pytest.
         make_plant("nominal", quadrotor, effects=["noise"])
     pytest.importorskip("mujoco")
     with pytest.raises(SolverError, match=r"no MJCF file for planar_arm2: write one to models/planar_arm2\.xml"):
-        make_plant("mujoco", game("planar_arm2"))
-    acrobot = game("acrobot")
+        make_plant("mujoco", problem("planar_arm2"))
+    acrobot = problem("acrobot")
     make_plant("mujoco", acrobot)
     with pytest.raises(SolverError, match=r"where upper_mass stands in it is not known.*--plant nominal"):
         make_plant("mujoco", acrobot, acrobot.theta * 1.1)
@@ -99,8 +99,8 @@ def test_plants_that_cannot_be(game: Callable[[str], Game], monkeypatch: pytest.
         make_plant("mujoco", acrobot)
 
 
-def test_names_of_plants_and_effects(game: Callable[[str], Game]) -> None:
+def test_names_of_plants_and_effects(problem: Callable[[str], Problem]) -> None:
     with pytest.raises(SolverError, match=r"unknown plant 'Harsh'.*harsh"):
-        make_plant("Harsh", game("pendulum"))  # type: ignore[arg-type]
+        make_plant("Harsh", problem("pendulum"))  # type: ignore[arg-type]
     with pytest.raises(SolverError, match="noise is named twice"):
         harshness(["noise=2x", "noise"])

@@ -15,20 +15,20 @@ from torch import Tensor
 import modelgen
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.game.game import NO_ADVERSARY, Game
 from solver.plants.plant import Nominal
 from solver.plants.rollouts import Rollouts, rollouts, sample_starts, succeeded, summary
 from solver.problem.parameters import changed_parameters
+from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
 
 
-def linear(game: Game) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+def linear(problem: Problem) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
     """A policy that is easy to write twice: 3 sin(angle) - rate, clipped to 2.4."""
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
         u = torch.clamp(3.0 * torch.sin(x[:, :1]) - x[:, 1:2], -2.4, 2.4)
-        return u, game.action_cost.cost(u)
+        return u, problem.action_cost.cost(u)
 
     return act
 
@@ -50,9 +50,9 @@ def simulate(angle: float, rate: float, mass: float) -> tuple[float, float, floa
 
 @pytest.mark.parametrize("mass", [1.0, 1.4])
 def test_returns_equal_an_independent_simulation(load: Load, mass: float) -> None:
-    game = Game(load("pendulum"), NO_ADVERSARY)
+    problem = Problem(load("pendulum"))
     starts = [[2.9, 0.0], [0.1, 0.0], [-1.0, 2.0], [-3.0, -4.0]]
-    result = rollouts(game, linear(game), torch.tensor(starts), Nominal(game, torch.tensor([mass, 1.0])))
+    result = rollouts(problem, linear(problem), torch.tensor(starts), Nominal(problem, torch.tensor([mass, 1.0])))
     expected = np.array([simulate(angle, rate, mass) for angle, rate in starts])
     np.testing.assert_allclose(result.state_reward, expected[:, 0], rtol=2e-3)
     np.testing.assert_allclose(result.action_reward, expected[:, 1], rtol=2e-3)
@@ -63,48 +63,50 @@ def test_returns_equal_an_independent_simulation(load: Load, mass: float) -> Non
 
 
 def test_success_needs_five_degrees_and_half_a_radian_per_second(load: Load) -> None:
-    game = Game(load("pendulum"), NO_ADVERSARY)
+    problem = Problem(load("pendulum"))
     degree = math.radians(1.0)
     x = torch.tensor([[4.9 * degree, 0.49], [-4.9 * degree, -0.49], [5.1 * degree, 0.0], [0.0, 0.51], [math.pi, 0.0]])
-    assert succeeded(game, x).tolist() == [True, True, False, False, False]
+    assert succeeded(problem, x).tolist() == [True, True, False, False, False]
 
 
 def test_success_counts_every_continuous_joint_and_its_own_rate(load: Load) -> None:
-    game = Game(load("double_pendulum"), NO_ADVERSARY)
+    problem = Problem(load("double_pendulum"))
     x = torch.zeros(5, 4)
     for i in range(4):
         x[i + 1, i] = 0.6
-    assert succeeded(game, x).tolist() == [True, False, False, False, False]
-    furuta = Game(load("furuta"), NO_ADVERSARY)  # the arm and its rate may be anywhere
+    assert succeeded(problem, x).tolist() == [True, False, False, False, False]
+    furuta = Problem(load("furuta"))  # the arm and its rate may be anywhere
     x = torch.tensor([[1.5, 0.01, 9.0, 0.1], [0.0, 0.2, 0.0, 0.0], [0.0, 0.0, 0.0, 0.6]])
     assert succeeded(furuta, x).tolist() == [True, False, False]
 
 
 def test_nan_is_no_success(load: Load) -> None:
-    assert succeeded(Game(load("pendulum"), NO_ADVERSARY), torch.full((2, 2), math.nan)).tolist() == [False, False]
+    assert succeeded(Problem(load("pendulum")), torch.full((2, 2), math.nan)).tolist() == [False, False]
 
 
 def test_starts_follow_the_task(load: Load) -> None:
-    game = Game(load("cartpole"), NO_ADVERSARY)
-    x = sample_starts(game, 20000, 0).double()
+    problem = Problem(load("cartpole"))
+    x = sample_starts(problem, 20000, 0).double()
     x[:, 1] = torch.remainder(x[:, 1], 2.0 * math.pi)  # hanging is at the seam
     np.testing.assert_allclose(x.mean(0), [0.0, math.pi, 0.0, 0.0], atol=0.01)
     np.testing.assert_allclose(x.std(0), [1e-3**0.5, 5e-2**0.5, 1e-3, 1e-3], rtol=0.03)
-    assert torch.equal(sample_starts(game, 7, 3), sample_starts(game, 7, 3))
-    assert not torch.equal(sample_starts(game, 7, 3), sample_starts(game, 7, 4))
-    everywhere = sample_starts(game, 5000, 1)
-    assert bool((everywhere.abs() <= game.state_limits + 1e-5).all())
+    assert torch.equal(sample_starts(problem, 7, 3), sample_starts(problem, 7, 3))
+    assert not torch.equal(sample_starts(problem, 7, 3), sample_starts(problem, 7, 4))
+    everywhere = sample_starts(problem, 5000, 1)
+    assert bool((everywhere.abs() <= problem.state_limits + 1e-5).all())
 
 
 def test_a_rollout_that_the_simulation_stopped_at_a_limit_is_marked(load: Load) -> None:
     """The second falls from 1.2 rad at 7.9 rad/s and passes 8 rad/s. The angle's seam at pi is no limit."""
-    game = Game(load("pendulum"), NO_ADVERSARY)
+    problem = Problem(load("pendulum"))
     starts = torch.tensor([[3.1, 0.5], [1.2, 7.9]])
-    result = rollouts(game, linear(game), starts, seconds=1.0)
+    result = rollouts(problem, linear(problem), starts, seconds=1.0)
     assert bool((result.x[:, 0, 0].diff().abs() > 6.0).any())  # the first crosses the seam
     assert result.at_limit.tolist() == [[False, False], [False, True]]
     assert summary(result)["limit_rate"] == 0.5
-    assert not rollouts(game, linear(game), torch.tensor([[3.1, 8.0]]), seconds=0.008).at_limit.any()  # slows at once
+    assert not rollouts(
+        problem, linear(problem), torch.tensor([[3.1, 8.0]]), seconds=0.008
+    ).at_limit.any()  # slows at once
 
 
 def test_summary_of_known_rollouts() -> None:
@@ -137,9 +139,9 @@ def test_spread_of_one_rollout_is_zero() -> None:
     ],
 )
 def test_changed_parameters(load: Load, changes: list[str], expected: list[float]) -> None:
-    game = Game(load("pendulum"), NO_ADVERSARY)
-    np.testing.assert_allclose(changed_parameters(game, changes), expected, rtol=1e-6)
-    np.testing.assert_allclose(game.theta, 1.0)
+    problem = Problem(load("pendulum"))
+    np.testing.assert_allclose(changed_parameters(problem, changes), expected, rtol=1e-6)
+    np.testing.assert_allclose(problem.theta, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +159,7 @@ def test_changed_parameters(load: Load, changes: list[str], expected: list[float
 )
 def test_unreadable_changes(load: Load, change: str, message: str) -> None:
     with pytest.raises(SolverError, match=message):
-        changed_parameters(Game(load("pendulum"), NO_ADVERSARY), [change])
+        changed_parameters(Problem(load("pendulum")), [change])
 
 
 NUMBERS = st.floats().map(str) | st.text(max_size=8)
@@ -167,9 +169,9 @@ CHANGES = st.builds("{}{}{}{}".format, st.sampled_from(["mass", "length", "m"]),
 
 @given(st.lists(CHANGES | st.text(max_size=12), max_size=3))
 def test_any_text_ends_in_finite_parameters_or_a_solver_error(changes: list[str]) -> None:
-    game = Game(modelgen.load("pendulum", dtype="float32", parallel=False), NO_ADVERSARY)
+    problem = Problem(modelgen.load("pendulum", dtype="float32", parallel=False))
     try:
-        theta = changed_parameters(game, changes)
+        theta = changed_parameters(problem, changes)
     except SolverError:
         return
     assert theta.shape == (2,)
@@ -177,15 +179,15 @@ def test_any_text_ends_in_finite_parameters_or_a_solver_error(changes: list[str]
 
 
 def test_rollouts_keep_torch_on_one_thread(load: Load) -> None:
-    game, seen = Game(load("pendulum"), NO_ADVERSARY), []
+    problem, seen = Problem(load("pendulum")), []
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
         seen.append(torch.get_num_threads())
-        return linear(game)(x)
+        return linear(problem)(x)
 
     torch.set_num_threads(2)
     try:
-        rollouts(game, act, sample_starts(game, 3, 0), seconds=0.04)
+        rollouts(problem, act, sample_starts(problem, 3, 0), seconds=0.04)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(1)

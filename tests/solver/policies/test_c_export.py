@@ -56,13 +56,13 @@ def test_it_is_torchs(name: str, sampled: float, tiny: Callable[..., Settings], 
     start(name, "fast", tiny(iterations=2, algorithm="cfvi"), run, None, lambda _: None)
     driver = compiled(run, name, tmp_path, "--sampled", str(sampled))
     solution = solver.policies.load.load_solution(run)
-    x = 0.8 * solution.game.sample_domain(200, torch.Generator().manual_seed(1)).numpy()
+    x = 0.8 * solution.problem.sample_domain(200, torch.Generator().manual_seed(1)).numpy()
     u = solver.load_policy(run, sampled=sampled)(x)
     value, gradient = solver.load_value(run)(x)
     found_u, found_value, found_gradient = np.split(called(driver, x), [u.shape[1], u.shape[1] + 1], axis=1)
     np.testing.assert_allclose(found_value[:, 0], value, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(found_gradient, gradient, rtol=1e-3, atol=1e-4 * np.abs(gradient).max())
-    limits = solution.game.input_limits.numpy()
+    limits = solution.problem.input_limits.numpy()
     off = np.abs(found_u - u) / limits
     assert np.median(off) < 1e-4
     assert off.max() < 0.02  # where w is a small difference of large numbers, float32 has few digits

@@ -16,9 +16,9 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.fvi.presets import make_settings
 from solver.fvi.warnings import forewarnings
-from solver.game.game import NO_ADVERSARY, Game
 from solver.plants.mujoco import MuJoCoPlant
 from solver.plants.rollouts import rollouts, succeeded
+from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
 
 GEARED = '''
@@ -79,14 +79,14 @@ def test_it_is_the_pendulum_in_other_words(geared: CompiledRobot, load: Callable
     def push(seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return 1.5 * torch.sign(torch.sin(seen[:, :1])), torch.zeros(len(seen))
 
-    games = Game(geared, NO_ADVERSARY), Game(pendulum, NO_ADVERSARY)
+    games = Problem(geared), Problem(pendulum)
     ours, theirs = (rollouts(g, push, start, seconds=1.0) for g, start in zip(games, (x * half, x), strict=True))
     torch.testing.assert_close(ours.x, theirs.x * half, rtol=1e-3, atol=1e-3)
 
 
 def test_success_is_judged_by_the_rate(geared: CompiledRobot) -> None:
     x = torch.tensor([[0.0, 0.24], [0.0, 0.26], [torch.nan, 0.0]])
-    assert succeeded(Game(geared, NO_ADVERSARY), x).tolist() == [True, False, False]
+    assert succeeded(Problem(geared), x).tolist() == [True, False, False]
 
 
 def test_the_preset_sees_the_same_time_scale(geared: CompiledRobot, load: Callable[[str], CompiledRobot]) -> None:
@@ -98,4 +98,4 @@ def test_the_preset_sees_the_same_time_scale(geared: CompiledRobot, load: Callab
 
 def test_an_engine_whose_states_are_rates_refuses_it(geared: CompiledRobot) -> None:
     with pytest.raises(SolverError, match=r"spin of geared is no coordinate's rate.*--plant nominal"):
-        MuJoCoPlant(Game(geared, NO_ADVERSARY))
+        MuJoCoPlant(Problem(geared))

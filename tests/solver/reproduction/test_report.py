@@ -39,8 +39,8 @@ def test_table_1_is_what_the_rollouts_give(trained: Path, tmp_path: Path, capsys
     folders.sort(key=lambda folder: load_run(folder).settings.seed)
     returns, actions = [], []
     for folder in folders:
-        game, act, _ = load_controller(folder)
-        result = rollouts(game, act, sample_starts(game, 3, EVALUATION_SEED))
+        problem, act, _ = load_controller(folder)
+        result = rollouts(problem, act, sample_starts(problem, 3, EVALUATION_SEED))
         returns.append(result.returns.double().numpy())
         actions.append(result.action_reward.double().numpy())
     pooled = np.concatenate(returns)

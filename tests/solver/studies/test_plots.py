@@ -19,6 +19,7 @@ from solver.fvi.settings import Settings
 from solver.fvi.trainer import start
 from solver.plants.rollouts import Rollouts, controller, rollouts
 from solver.policies.load import Solution, load_solution
+from solver.problem.integrator import integrate_period
 from solver.studies import plots
 from solver.studies.plots import _broken, coordinate, learning_curve, plot_run, value_and_policy
 
@@ -64,8 +65,8 @@ def test_the_joint_and_the_changed_parameters_are_what_is_drawn(
     assert i == 0
     assert "mass=1.3x" in title
     assert torch.equal(nominal.x[0], heavy.x[0])
-    game = load_solution(run_copy).game
-    expected = game.hold(heavy.x[0].clone(), heavy.u[0], torch.tensor([1.3, 1.0]))
+    problem = load_solution(run_copy).problem
+    expected = integrate_period(problem, heavy.x[0].clone(), heavy.u[0], torch.tensor([1.3, 1.0]))
     torch.testing.assert_close(heavy.x[1], expected)
     assert not torch.equal(heavy.x[1], nominal.x[1])
     labels = [axes.get_xlabel() for axes in value_and_policy(load_solution(run_copy), 0, heavy, title).axes]
@@ -77,9 +78,9 @@ def test_the_maps_show_value_and_every_input_where_they_are(tiny: Callable[..., 
     solution = load_solution(tmp_path)
     x = torch.zeros(1, 4)
     x[0, 1], x[0, 3] = 0.5, 8.0
-    result = rollouts(solution.game, controller(solution.game, solution.value), x, seconds=0.1)
+    result = rollouts(solution.problem, controller(solution.problem, solution.value), x, seconds=0.1)
     value, gradient = solution.value(x)
-    u, _, _ = solution.game.respond(x, gradient)
+    u, _, _ = solution.problem.respond(x, gradient)
     shown = [axes.collections[0] for axes in value_and_policy(solution, 1, result, "").axes if axes.get_title()]
     for mesh, expected in zip(shown, (value[0], u[0, 0], u[0, 1]), strict=True):
         places = np.asarray(mesh.get_coordinates())
@@ -102,10 +103,10 @@ def test_the_learning_curve_has_the_band_of_the_returns(run_copy: Path) -> None:
 
 
 def test_coordinates_by_name(finished_run: Path) -> None:
-    game = load_solution(finished_run).game
-    assert coordinate(game, None) == coordinate(game, "angle") == 0
+    problem = load_solution(finished_run).problem
+    assert coordinate(problem, None) == coordinate(problem, "angle") == 0
     with pytest.raises(SolverError, match="Did you mean `angle`"):
-        coordinate(game, "angel")
+        coordinate(problem, "angel")
 
 
 def test_a_run_without_metrics_yet(run_copy: Path) -> None:

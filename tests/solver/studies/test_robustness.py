@@ -86,8 +86,8 @@ def test_one_run_has_no_interval() -> None:
 
 
 def test_the_worst_case_is_found_with_its_place_and_interval(runs: list[Path]) -> None:
-    game = load_solution(runs[0]).game
-    box = make_box(game, [Range("mass", 0.5, 1.5, 3, False), Range("length", -0.1, 0.1, 2, True)])
+    problem = load_solution(runs[0]).problem
+    box = make_box(problem, [Range("mass", 0.5, 1.5, 3, False), Range("length", -0.1, 0.1, 2, True)])
     samples = draws(5, points=6)
     samples[:, 0, 4] -= 40.0  # mass 1.5, length 0.9
     group = summarise("x", ("a",) * 5, list(samples), box)
@@ -101,8 +101,8 @@ def test_the_worst_case_is_found_with_its_place_and_interval(runs: list[Path]) -
 
 
 def test_the_box_is_a_grid_in_the_order_of_its_axes(runs: list[Path]) -> None:
-    game = load_solution(runs[0]).game
-    box = make_box(game, [Range("length", 0.5, 1.5, 3, False), Range("mass", -0.2, 0.2, 2, True)])
+    problem = load_solution(runs[0]).problem
+    box = make_box(problem, [Range("length", 0.5, 1.5, 3, False), Range("mass", -0.2, 0.2, 2, True)])
     assert box.shape == (3, 2)
     np.testing.assert_allclose(
         box.theta, [[0.8, 0.5], [1.2, 0.5], [0.8, 1.0], [1.2, 1.0], [0.8, 1.5], [1.2, 1.5]], rtol=1e-6
@@ -117,12 +117,12 @@ def test_a_sweep_is_many_evaluations(runs: list[Path], plant: str, monkeypatch: 
         pytest.importorskip("mujoco")
     effects = ("delay", "stiction", "backlash", "encoder") if plant == "harsh" else ()  # noise is drawn by the batch
     monkeypatch.setattr("solver.studies.robustness.ROLLOUTS_AT_ONCE", 8)  # two points at once
-    game, act, _ = load_controller(runs[0])
-    box = make_box(game, [Range("mass", 0.5, 1.5, 3, False)])
-    samples = sweep(game, act, box, Trial(plant, effects, 4, 11))  # type: ignore[arg-type]
+    problem, act, _ = load_controller(runs[0])
+    box = make_box(problem, [Range("mass", 0.5, 1.5, 3, False)])
+    samples = sweep(problem, act, box, Trial(plant, effects, 4, 11))  # type: ignore[arg-type]
     for point, change in enumerate(("mass=0.5x", "mass=1x", "mass=1.5x")):
-        there = make_plant(plant, game, changed_parameters(game, [change]), effects)  # type: ignore[arg-type]
-        result = rollouts(game, act, sample_starts(game, 4, 11), there)
+        there = make_plant(plant, problem, changed_parameters(problem, [change]), effects)  # type: ignore[arg-type]
+        result = rollouts(problem, act, sample_starts(problem, 4, 11), there)
         each = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
         np.testing.assert_allclose(samples[:, point], each, rtol=2e-3, atol=1e-3)
     assert abs(samples[0, 0] - samples[0, 2]).max() > 0.1
@@ -157,8 +157,8 @@ def test_the_command_writes_a_figure_and_json(runs: list[Path], tmp_path: Path, 
         assert group["worst"]["success_rate"].keys() == {"statistic", "parameters"}
     assert second["statistics"]["return_mean"]["low"] is None
     assert len(first["statistics"]["return_mean"]["low"]) == 3
-    game, act, _ = load_controller(runs[3])
-    nominal = rollouts(game, act, sample_starts(game, 4, content["seed"]), Nominal(game)).returns.mean()
+    problem, act, _ = load_controller(runs[3])
+    nominal = rollouts(problem, act, sample_starts(problem, 4, content["seed"]), Nominal(problem)).returns.mean()
     assert second["statistics"]["return_mean"]["value"][1] == pytest.approx(float(nominal), rel=1e-3)
 
 
@@ -204,9 +204,9 @@ def test_copies_and_runs_of_another_model_are_not_pooled(
 
 
 def test_noise_follows_the_seed(runs: list[Path]) -> None:
-    game, act, _ = load_controller(runs[0])
-    box = make_box(game, [range_of_mass()])
-    first, again, other = (sweep(game, act, box, Trial("harsh", ("noise",), 2, seed)) for seed in (5, 5, 6))
+    problem, act, _ = load_controller(runs[0])
+    box = make_box(problem, [range_of_mass()])
+    first, again, other = (sweep(problem, act, box, Trial("harsh", ("noise",), 2, seed)) for seed in (5, 5, 6))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 
@@ -220,7 +220,7 @@ def test_the_command_has_the_seed_of_the_evaluations(runs: list[Path], tmp_path:
 
 def test_the_interval_of_the_worst_case_is_that_of_the_minimum(runs: list[Path]) -> None:
     """Two points that are worst in turns: the interval of either is no interval of the lower one."""
-    box = make_box(load_solution(runs[0]).game, [range_of_mass()])
+    box = make_box(load_solution(runs[0]).problem, [range_of_mass()])
     samples = np.zeros((4, 4, 2, 3))
     samples[:, 0] = np.array([[-40.0, -10.0], [-10.0, -40.0], [-40.0, -10.0], [-10.0, -40.0]])[:, :, None]
     worst = summarise("x", ("a",) * 4, list(samples), box).worst["return_mean"].statistic
