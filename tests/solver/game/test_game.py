@@ -165,7 +165,7 @@ def test_the_sign_of_a_parameter_changes_nothing(load: Load) -> None:
     assert theta is not None
     assert same is not None
     torch.testing.assert_close(same, -theta)
-    assert not torch.equal(theta, Game(Problem(robot), RADII).theta.expand_as(theta))
+    assert not torch.equal(theta, Problem(robot).theta.expand_as(theta))
 
 
 @robots

@@ -175,8 +175,8 @@ def test_a_run_trained_with_it_plays_it_everywhere(
     logged = read_metrics(tmp_path)[-1]
     assert logged["return_mean"] == evaluated(tmp_path, capsys, episodes=3)["return_mean"]
     solution = solver.policies.load.load_solution(tmp_path)
-    x = solution.game.problem.sample_domain(7, torch.Generator().manual_seed(0))
-    expected = controller(solution.game, solution.value, 2.0)(x.clone())[0]
+    x = solution.problem.sample_domain(7, torch.Generator().manual_seed(0))
+    expected = controller(solution.problem, solution.value, 2.0)(x.clone())[0]
     np.testing.assert_array_equal(solver.load_policy(tmp_path)(x.numpy()), expected)
     assert not np.array_equal(solver.load_policy(tmp_path, sampled=0)(x.numpy()), expected)
 
