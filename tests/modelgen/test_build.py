@@ -1,5 +1,7 @@
 """The pipeline: what it reports, and that its bytes depend on nothing but the model."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
@@ -25,7 +27,7 @@ def _content(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_shipped_artifacts_are_what_the_generator_makes(name, tmp_path):
+def test_shipped_artifacts_are_what_the_generator_makes(name: str, tmp_path: Path) -> None:
     """A change of what is generated needs a raised GENERATOR_VERSION and `modelgen build`."""
     build_artifact(load(str(SHIPPED / f"{name}.py")), tmp_path)
     assert _content(tmp_path / name) == _content(artifact.SHIPPED / name)
@@ -44,7 +46,7 @@ build_artifact(load(str(SHIPPED / "double_pendulum.py")), Path(sys.argv[2]))
 """
 
 
-def test_bytes_do_not_depend_on_the_hash_seed(tmp_path):
+def test_bytes_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     contents = []
     for seed in ("1", "2", "77"):
         directory = tmp_path / seed
@@ -55,7 +57,7 @@ def test_bytes_do_not_depend_on_the_hash_seed(tmp_path):
     assert contents[0] == contents[1] == contents[2]
 
 
-def test_report(tmp_path):
+def test_report(tmp_path: Path) -> None:
     report = build_artifact(load(str(SHIPPED / "pendulum.py")), tmp_path)
     written = json.loads((tmp_path / "pendulum" / artifact.REPORT).read_text())
     assert written["seconds"] == report.seconds

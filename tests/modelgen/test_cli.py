@@ -1,5 +1,7 @@
 """The command line in a user's own folder: what it prints, leaves behind and returns."""
 
+from __future__ import annotations
+
 import dataclasses
 import subprocess
 import sys
@@ -14,13 +16,13 @@ from modelgen.derivation.model_file import SHIPPED
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
-def built(folder, capsys):
+def built(folder: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     """The template of `modelgen new`, built."""
     assert main(["new", "crane"]) == 0
     assert main(["build", "crane"]) == 0
@@ -28,7 +30,7 @@ def built(folder, capsys):
     return folder
 
 
-def mistake(capsys, *arguments):
+def mistake(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """The command returns 2 and prints one line of error, which is returned."""
     assert main(arguments) == 2
     captured = capsys.readouterr()
@@ -38,7 +40,7 @@ def mistake(capsys, *arguments):
 
 
 class TestNew:
-    def test_writes_a_model_that_builds(self, folder, capsys):
+    def test_writes_a_model_that_builds(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["new", "crane"]) == 0
         assert "modelgen build crane" in capsys.readouterr().out
         assert (folder / "models" / "crane.py").is_file()
@@ -48,13 +50,13 @@ class TestNew:
         assert "equations of motion" in output
         assert (folder / "generated" / "crane" / "manifest.json").is_file()
 
-    def test_other_folder(self, folder, capsys):
+    def test_other_folder(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["new", "crane", "--directory", "mine"]) == 0
         assert "modelgen build mine/crane.py" in capsys.readouterr().out
         assert main(["build", "mine/crane.py", "--directory", "out"]) == 0
         assert (folder / "out" / "crane" / "manifest.json").is_file()
 
-    def test_refuses_to_overwrite(self, folder, capsys):
+    def test_refuses_to_overwrite(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         main(["new", "crane"])
         path = folder / "models" / "crane.py"
         path.write_text("mine")
@@ -64,15 +66,17 @@ class TestNew:
 
     @pytest.mark.usefixtures("folder")
     @pytest.mark.parametrize("name", ["class", "a b", "../x", "3d"])
-    def test_bad_name(self, capsys, name):
+    def test_bad_name(self, capsys: pytest.CaptureFixture[str], name: str) -> None:
         assert f"`{name}` cannot name the robot" in mistake(capsys, "new", name)
 
-    def test_a_name_with_the_suffix(self, folder):
+    def test_a_name_with_the_suffix(self, folder: Path) -> None:
         assert main(["new", "crane.py"]) == 0
         assert (folder / "models" / "crane.py").is_file()
 
-    def test_a_full_disk_leaves_no_half_of_a_file(self, folder, capsys, monkeypatch):
-        def full(self, text, encoding):
+    def test_a_full_disk_leaves_no_half_of_a_file(
+        self, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(self, text: str, encoding: str) -> None:
             with self.open("w", encoding=encoding) as file:
                 file.write(text[:100])
             raise OSError(28, "No space left on device")
@@ -81,17 +85,17 @@ class TestNew:
         assert "No space left" in mistake(capsys, "new", "crane")
         assert not list((folder / "models").iterdir())
 
-    def test_folder_that_cannot_be_made(self, folder, capsys):
+    def test_folder_that_cannot_be_made(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (folder / "models").write_text("a file")
         assert "cannot write models/crane.py" in mistake(capsys, "new", "crane")
 
 
 class TestBuild:
     @pytest.mark.usefixtures("folder")
-    def test_unknown_name(self, capsys):
+    def test_unknown_name(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert "Did you mean `pendulum`?" in mistake(capsys, "build", "pendlum")
 
-    def test_all_models_of_the_folder_and_every_mistake(self, folder, capsys):
+    def test_all_models_of_the_folder_and_every_mistake(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         main(["new", "crane"])
         (folder / "models" / "broken.py").write_text("x = 1 / 0\n")
         capsys.readouterr()
@@ -100,7 +104,7 @@ class TestBuild:
         assert "models/broken.py:1: ZeroDivisionError" in captured.err
         assert captured.out.startswith("crane")
 
-    def test_the_next_command_is_one_that_works(self, folder, capsys):
+    def test_the_next_command_is_one_that_works(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["new", "crane"]) == 0
         (folder / "models" / "crane.py").rename(folder / "crane.py")
         capsys.readouterr()
@@ -108,11 +112,11 @@ class TestBuild:
         words = capsys.readouterr().out.rpartition("next: modelgen ")[2].split()
         assert words == ["verify", "./crane.py", "--directory", "out"]
 
-    def test_empty_models_folder(self, folder, capsys):
+    def test_empty_models_folder(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (folder / "models").mkdir()
         assert "modelgen new" in mistake(capsys, "build")
 
-    def test_check_at_definition_stops_the_build(self, folder, capsys):
+    def test_check_at_definition_stops_the_build(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         main(["new", "crane"])
         path = folder / "models" / "crane.py"
         path.write_text(path.read_text().replace("4 * trolley**2", "4 * trolley**3"))
@@ -123,96 +127,98 @@ class TestBuild:
 
 class TestCheck:
     @pytest.mark.usefixtures("built")
-    def test_sound(self, capsys):
+    def test_sound(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["check"]) == 0
         assert capsys.readouterr().out.split() == ["crane", "ok"]
 
-    def test_model_changed(self, built, capsys):
+    def test_model_changed(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path = built / "models" / "crane.py"
         path.write_text(path.read_text().replace("0.6", "0.61"))
         assert main(["check"]) == 1
         assert "crane                FAILED" in capsys.readouterr().out
 
-    def test_comment_added(self, built):
+    def test_comment_added(self, built: Path) -> None:
         path = built / "models" / "crane.py"
         path.write_text(path.read_text() + "# no change\n")
         assert main(["check"]) == 0
 
-    def test_artifact_edited(self, built, capsys):
+    def test_artifact_edited(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         source = next((built / "generated" / "crane").glob("*.py"))
         source.write_text(source.read_text() + "#")
         assert main(["check", "crane"]) == 1
         assert source.name in capsys.readouterr().out
 
     @pytest.mark.usefixtures("built")
-    def test_not_built(self, capsys):
+    def test_not_built(self, capsys: pytest.CaptureFixture[str]) -> None:
         main(["new", "other"])
         assert main(["check"]) == 1
         assert "modelgen build other" in capsys.readouterr().out
 
-    def test_artifact_without_its_model_file(self, built, capsys):
+    def test_artifact_without_its_model_file(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (built / "models" / "crane.py").unlink()
         assert main(["check"]) == 0
         assert "model file is not here" in capsys.readouterr().out
 
-    def test_a_broken_model_stops_no_other(self, built, capsys):
+    def test_a_broken_model_stops_no_other(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (built / "models" / "aaa.py").write_text("robot =")
         assert main(["check"]) == 1
         output = capsys.readouterr().out
         assert "aaa                  FAILED" in output
         assert "crane                ok" in output
 
-    def test_nothing(self, folder, capsys):
+    def test_nothing(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (folder / "models").mkdir()
         assert "nothing to check" in mistake(capsys, "check")
 
 
 class TestShow:
     @pytest.mark.usefixtures("built")
-    def test_names_limits_task_operations_and_seconds(self, capsys):
+    def test_names_limits_task_operations_and_seconds(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["show", "crane"]) == 0
         output = capsys.readouterr().out
         for words in ("trolley_mass", "swing_rate", "turns", "log_cos (0.005)", "hamiltonian_gradient", " s,"):
             assert words in output
 
     @pytest.mark.usefixtures("built")
-    def test_a_model_file_stands_for_its_robot(self, capsys):
+    def test_a_model_file_stands_for_its_robot(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["show", "models/crane.py"]) == 0
         assert "crane: " in capsys.readouterr().out
 
-    def test_a_damaged_build_report(self, built, capsys):
+    def test_a_damaged_build_report(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (built / "generated" / "crane" / "build_report.json").write_text("[]")
         assert main(["show", "crane"]) == 0
         assert "is damaged" in capsys.readouterr().out
 
     @pytest.mark.usefixtures("built")
-    def test_a_page_needs_a_file_and_no_artifact(self, capsys):
+    def test_a_page_needs_a_file_and_no_artifact(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert "is a folder" in mistake(capsys, "show", "crane", "--html", ".")
         assert "Leave it out" in mistake(capsys, "show", "crane", "--latex", "--directory", "generated")
         assert "is a folder" in mistake(capsys, "animate", "crane", "--output", ".")
 
-    def test_without_a_build_report(self, built, capsys):
+    def test_without_a_build_report(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (built / "generated" / "crane" / "build_report.json").unlink()
         assert main(["show", "crane"]) == 0
         assert "not known" in capsys.readouterr().out
 
     @pytest.mark.usefixtures("built")
-    def test_unknown(self, capsys):
+    def test_unknown(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert "crane" in mistake(capsys, "show", "crame")
 
-    def test_damaged_manifest(self, built, capsys):
+    def test_damaged_manifest(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         manifest = built / "generated" / "crane" / "manifest.json"
         manifest.write_text(manifest.read_text()[:100])
         assert "modelgen build crane" in mistake(capsys, "show", "crane")
 
 
 class TestVerify:
-    def test_stale_artifact(self, built, capsys):
+    def test_stale_artifact(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path = built / "models" / "crane.py"
         path.write_text(path.read_text().replace("0.6", "0.61"))
         assert "modelgen build crane" in mistake(capsys, "verify", "crane")
 
-    def test_failure_returns_one(self, built, capsys, monkeypatch):
+    def test_failure_returns_one(
+        self, built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         from modelgen import verification
         from modelgen.verification.check import Check
 
@@ -224,7 +230,7 @@ class TestVerify:
         assert built.is_dir()
 
 
-def test_one_coordinate_robot_from_file_to_proof(folder, capsys):
+def test_one_coordinate_robot_from_file_to_proof(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The whole line with every backend, on the smallest robot so that compiling is short."""
     model = (SHIPPED / "pendulum.py").read_text()
     (folder / "models").mkdir()
@@ -238,7 +244,7 @@ def test_one_coordinate_robot_from_file_to_proof(folder, capsys):
         assert f"{backend} float32" in output
 
 
-def test_help_and_mistakes_import_nothing_heavy():
+def test_help_and_mistakes_import_nothing_heavy() -> None:
     command = (
         "import sys; from modelgen.cli import main\n"
         "codes = [main(words) for words in (['--help'], ['show', '--help'], ['biuld'], ['build', '--diretory', 'x'])]\n"
@@ -249,7 +255,7 @@ def test_help_and_mistakes_import_nothing_heavy():
     subprocess.run([sys.executable, "-c", command], check=True, cwd=SHIPPED.parent, capture_output=True)
 
 
-def test_help_lists_every_command_with_a_line_and_an_example(capsys):
+def test_help_lists_every_command_with_a_line_and_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     text = capsys.readouterr().out
     for name, command in PROGRAM.commands.items():
@@ -278,9 +284,9 @@ def test_help_lists_every_command_with_a_line_and_an_example(capsys):
         (["show", "crane", "--html", "a.html", "b.html"], "--html writes one file"),
     ],
 )
-def test_mistakes_on_the_command_line(words, message, capsys):
+def test_mistakes_on_the_command_line(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert message in mistake(capsys, *words)
 
 
-def test_export_has_an_option_for_every_target():
+def test_export_has_an_option_for_every_target() -> None:
     assert {field.name for field in dataclasses.fields(export.Options)} - {"model"} == set(EXPORTS)

@@ -4,8 +4,12 @@
 its elbow is no joint of an engine. Here it is held against Pinocchio's two links with the rotors added by hand.
 """
 
+from __future__ import annotations
+
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,10 +34,10 @@ g = 9.81
 
 
 @pytest.fixture(scope="module")
-def sampled():
+def sampled() -> Callable[[str], tuple[np.ndarray, ...]]:
     """sampled(name): x, u, theta by column, and the accelerations of the artifact."""
 
-    def of(name):
+    def of(name: str) -> tuple[np.ndarray, ...]:
         robot = model(str(SHIPPED / f"{name}.py"))
         kernels = load(name, backend="casadi", directory=artifact.SHIPPED)
         x, theta = samples(robot, 40, seed=5)
@@ -44,25 +48,25 @@ def sampled():
     return of
 
 
-def solved(M, right):
+def solved(M: Any, right: Any) -> np.ndarray:
     """Accelerations (N, n_q) from M and right sides given entry by entry."""
     size = len(right)
     rows = [[np.broadcast_to(M[max(i, j)][min(i, j)], right[0].shape) for j in range(size)] for i in range(size)]
     return np.linalg.solve(np.moveaxis(np.array(rows), 2, 0), np.stack(right, axis=1)[..., None])[..., 0]
 
 
-def close(found, printed):
+def close(found: np.ndarray, printed: np.ndarray) -> None:
     np.testing.assert_allclose(found, printed, rtol=1e-9, atol=1e-9 * np.abs(printed).max())
 
 
 @pytest.mark.parametrize("name", GALLERY)
-def test_checks_at_definition_and_fresh_artifact(name):
+def test_checks_at_definition_and_fresh_artifact(name: str) -> None:
     robot = model(str(SHIPPED / f"{name}.py"))
     inspect(robot, equations_of_motion(robot))
     assert artifact.check(name, artifact.SHIPPED, content_hash(robot)) == []
 
 
-def test_acrobot(sampled):
+def test_acrobot(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     """Spong, 1995: angles from the horizontal there, from the vertical here."""
     (q1, q2, v1, v2), (torque,), (m1, l1, lc1, I1, m2, lc2, I2), found = sampled("acrobot")
     d11 = m1 * lc1**2 + m2 * (l1**2 + lc2**2 + 2 * l1 * lc2 * np.cos(q2)) + I1 + I2
@@ -75,7 +79,7 @@ def test_acrobot(sampled):
     close(found, solved([[d11], [d12, d22]], [-h1 - phi1, torque - h2 - phi2]))
 
 
-def test_ball_on_beam(sampled):
+def test_ball_on_beam(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     """Hauser, Sastry and Kokotovic, 1992, eq. 2."""
     (r, beam, r_rate, rate), (torque,), (m, R, Jb, J), found = sampled("ball_on_beam")
     ball = m * (r * rate**2 - g * np.sin(beam)) / (Jb / R**2 + m)
@@ -83,7 +87,7 @@ def test_ball_on_beam(sampled):
     close(found, np.stack([ball, tilt], axis=1))
 
 
-def test_cart_double_pendulum(sampled):
+def test_cart_double_pendulum(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     """The usual equations in absolute angles, carried over to the angle between the rods."""
     (_, q1, q2, v, v1, v2), (force,), (m0, m1, l1, m2, l2, d0, d), found = sampled("cart_double_pendulum")
     a1, a2, w1, w2 = q1, q1 + q2, v1, v1 + v2
@@ -103,7 +107,7 @@ def test_cart_double_pendulum(sampled):
     close(found, np.stack([absolute[:, 0], absolute[:, 1], absolute[:, 2] - absolute[:, 1]], axis=1))
 
 
-def test_planar_arm2(sampled):
+def test_planar_arm2(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     """Siciliano, Sciavicco, Villani and Oriolo, 2009, section 7.3.2, with the text's names."""
     (q1, q2, v1, v2), (t1, t2), (ml1, ml2, Il1, Il2, l1, l2), found = sampled("planar_arm2")
     a1, mm2, Im1, Im2, kr1, kr2 = 1.0, 5.0, 0.01, 0.01, 100.0, 100.0
@@ -118,7 +122,7 @@ def test_planar_arm2(sampled):
     close(found, solved([[b11], [b12, b22]], right))
 
 
-def test_planar_arm2_in_pinocchio(sampled):
+def test_planar_arm2_in_pinocchio(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     """The links and the motor's mass by Pinocchio; the rotors turn at 100 v1 and at v1 + 100 v2."""
     pin = pytest.importorskip("pinocchio")
     x, torques, theta, found = sampled("planar_arm2")
@@ -138,7 +142,7 @@ def test_planar_arm2_in_pinocchio(sampled):
         close(found[k], expected)
 
 
-def test_planar_arm3(sampled):
+def test_planar_arm3(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     """Newton's second law and Euler's for each link, in absolute angles: 9 unknowns, no energy anywhere."""
     x, torques, theta, found = sampled("planar_arm3")
     q, v, masses, lengths, damping = x[:3], x[3:], theta[:3], theta[3:6], theta[6]
@@ -166,7 +170,7 @@ def test_planar_arm3(sampled):
             assert moment == pytest.approx(expected, rel=1e-9, abs=1e-8)
 
 
-def test_planar_quadrotor(sampled):
+def test_planar_quadrotor(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     (_, _, pitch, across_rate, height_rate, _), (right, left), (m, J, arm, drag), found = sampled("planar_quadrotor")
     lift = right + left + 0.486 * g
     across = (lift * np.sin(pitch) - drag * across_rate) / m
@@ -174,7 +178,7 @@ def test_planar_quadrotor(sampled):
     close(found, np.stack([across, height, arm * (left - right) / J], axis=1))
 
 
-def test_reaction_wheel(sampled):
+def test_reaction_wheel(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     """Spong, Corke and Lozano, 2001: in absolute angles the inertias do not couple."""
     (q, _, _, spin), (torque,), (m1, m2, l1, lc1, J1, J2, d), found = sampled("reaction_wheel")
     push = torque - d * spin
@@ -182,7 +186,7 @@ def test_reaction_wheel(sampled):
     close(found, np.stack([pendulum, push / J2 - pendulum], axis=1))
 
 
-def test_the_gallery_lists_every_robot_and_how_it_is_held():
+def test_the_gallery_lists_every_robot_and_how_it_is_held() -> None:
     """Two ways each: a test here or in test_models named after it, and an engine."""
     tests = Path(__file__).parent
     text = (SHIPPED.parent / "docs" / "gallery.md").read_text()

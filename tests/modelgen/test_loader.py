@@ -1,7 +1,11 @@
 """What `modelgen.load` offers, what it refuses, and what it must not import."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,13 +26,13 @@ assert not {"sympy", "casadi", "numba", "torch", "mpmath"} & sys.modules.keys(),
 """
 
 
-def test_importing_and_loading_needs_neither_sympy_nor_torch(artifacts):
+def test_importing_and_loading_needs_neither_sympy_nor_torch(artifacts: Path) -> None:
     subprocess.run([sys.executable, "-c", PURE, str(artifacts)], check=True)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("backend", MODULES)
-def test_names_and_constants(artifacts, backend, dtype):
+def test_names_and_constants(artifacts: Path, backend: Any, dtype: str) -> None:
     robot = modelgen.load("pendulum", backend=backend, dtype=dtype, directory=artifacts)
     assert robot.name == robot.metadata.name == "pendulum"
     assert robot.state_names == ("angle", "rate")
@@ -53,12 +57,14 @@ def test_names_and_constants(artifacts, backend, dtype):
         ({"name": "pendulum", "dtype": np.float64}, "no dtype.*Use float64 or float32"),
     ],
 )
-def test_unknown_names_get_a_suggestion(artifacts, arguments, words):
+def test_unknown_names_get_a_suggestion(artifacts: Path, arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ModelError, match=words):
         modelgen.load(**arguments, directory=artifacts)
 
 
-def test_own_folder_comes_before_the_shipped_one(artifacts, tmp_path, monkeypatch):
+def test_own_folder_comes_before_the_shipped_one(
+    artifacts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     shipped = modelgen.load("pendulum")
     (tmp_path / "generated").symlink_to(artifacts)
@@ -66,13 +72,13 @@ def test_own_folder_comes_before_the_shipped_one(artifacts, tmp_path, monkeypatc
     assert modelgen.load("furuta").name == "furuta"
 
 
-def test_constants_of_a_robot_cannot_be_changed_for_others(artifacts):
+def test_constants_of_a_robot_cannot_be_changed_for_others(artifacts: Path) -> None:
     first = modelgen.load("pendulum", directory=artifacts)
     first.nominal_parameters[:] = 9.0
     second = modelgen.load("pendulum", directory=artifacts)
     assert (second.nominal_parameters == 1.0).all()
 
 
-def test_casadi_functions_are_the_casadi_backends(artifacts):
+def test_casadi_functions_are_the_casadi_backends(artifacts: Path) -> None:
     with pytest.raises(ModelError, match=r"Load it with modelgen.load\('pendulum', backend='casadi'\)"):
         modelgen.load("pendulum", directory=artifacts).casadi_function("dynamics")

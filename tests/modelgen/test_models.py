@@ -1,10 +1,14 @@
 """The shipped robots against their printed equations, written out again here by hand."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
+from modelgen import Robot
 from modelgen.derivation.domain_checks import evaluator, inspect, samples
 from modelgen.derivation.lagrange import equations_of_motion, metadata
 from modelgen.derivation.model_file import SHIPPED, load
@@ -13,12 +17,12 @@ NAMES = ("cartpole", "cartpole_quanser", "double_pendulum", "furuta", "pendulum"
 
 
 @pytest.fixture(scope="module")
-def robots():
+def robots() -> dict[str, Robot]:
     return {name: load(str(SHIPPED / f"{name}.py")) for name in NAMES}
 
 
 @pytest.fixture(scope="module")
-def evaluated(robots):
+def evaluated(robots: dict[str, Robot]) -> dict[str, tuple[Any, ...]]:
     """name -> x, theta, M, force, B at sampled states and parameters."""
     result = {}
     for name, robot in robots.items():
@@ -31,11 +35,11 @@ def evaluated(robots):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_shipped_robot_passes_the_checks_at_definition(robots, name):
+def test_every_shipped_robot_passes_the_checks_at_definition(robots: dict[str, Robot], name: str) -> None:
     inspect(robots[name], equations_of_motion(robots[name]))
 
 
-def test_what_every_input_acts_on():
+def test_what_every_input_acts_on() -> None:
     driven = {
         "furuta": ["arm"],
         "double_pendulum": ["shoulder", "elbow"],
@@ -46,7 +50,7 @@ def test_what_every_input_acts_on():
         assert [each.coordinate for each in metadata(load(str(SHIPPED / f"{name}.py"))).inputs] == expected
 
 
-def test_pendulum_acceleration(evaluated):
+def test_pendulum_acceleration(evaluated: dict[str, tuple[Any, ...]]) -> None:
     x, theta, M, force, B = evaluated["pendulum"]
     mass, length = theta.T
     acceleration = (force[:, 0, 0] + B[:, 0, 0] * 2) / M[:, 0, 0]
@@ -54,7 +58,7 @@ def test_pendulum_acceleration(evaluated):
     np.testing.assert_allclose(acceleration, printed, rtol=1e-13)
 
 
-def test_cartpole_equations(evaluated):
+def test_cartpole_equations(evaluated: dict[str, tuple[Any, ...]]) -> None:
     x, theta, M, force, B = evaluated["cartpole"]
     angle, cart_rate, pole_rate = x[:, 1], x[:, 2], x[:, 3]
     mc, mp, l, cart_damping, pole_damping = theta.T
@@ -67,7 +71,7 @@ def test_cartpole_equations(evaluated):
     np.testing.assert_array_equal(B[:, :, 0], np.tile([1.0, 0.0], (len(x), 1)))
 
 
-def test_quanser_force_and_inertia(evaluated):
+def test_quanser_force_and_inertia(evaluated: dict[str, tuple[Any, ...]]) -> None:
     x, theta, M, force, B = evaluated["cartpole_quanser"]
     angle, cart_rate, pole_rate = x[:, 1], x[:, 2], x[:, 3]
     mc, mp, l, cart_damping, pole_damping, Rm, km = theta.T
@@ -77,7 +81,7 @@ def test_quanser_force_and_inertia(evaluated):
     np.testing.assert_allclose(M[:, 0, 1], mp * l * np.cos(angle), rtol=1e-13)
     np.testing.assert_allclose(M[:, 1, 1], mp * l**2 / 3 + mp * l**2, rtol=1e-13)
 
-    def motor(voltage):
+    def motor(voltage: np.ndarray) -> np.ndarray:
         return eta_g * Kg * eta_m * km / (Rm * r) * (eta_m * voltage - Kg * km * cart_rate / r)
 
     cart = mp * l * pole_rate**2 * np.sin(angle) - cart_damping * cart_rate + motor(0)
@@ -87,7 +91,7 @@ def test_quanser_force_and_inertia(evaluated):
     assert not B[:, 1].any()
 
 
-def test_furuta_equations(evaluated):
+def test_furuta_equations(evaluated: dict[str, tuple[Any, ...]]) -> None:
     x, theta, M, force, B = evaluated["furuta"]
     alpha = x[:, 1] + math.pi  # the printed figures measure from hanging
     arm_rate, rate = x[:, 2], x[:, 3]
@@ -105,7 +109,7 @@ def test_furuta_equations(evaluated):
     np.testing.assert_allclose(B[:, 0, 0], k / Rm, rtol=1e-14)
 
 
-def test_double_pendulum_equations(evaluated):
+def test_double_pendulum_equations(evaluated: dict[str, tuple[Any, ...]]) -> None:
     x, theta, M, force, B = evaluated["double_pendulum"]
     q1, q2, v1, v2 = x.T
     m1, l1, m2, l2, d1, d2 = theta.T
@@ -123,16 +127,16 @@ def test_double_pendulum_equations(evaluated):
     np.testing.assert_array_equal(B, np.tile(np.eye(2), (len(x), 1, 1)))
 
 
-def test_cartpole_cost_has_the_authors_barrier_less_its_constant(robots):
+def test_cartpole_cost_has_the_authors_barrier_less_its_constant(robots: dict[str, Robot]) -> None:
     equations = equations_of_motion(robots["cartpole"])
     cost = evaluator(equations.state, equations.state_cost)
     limits = np.array([0.4, 1.1 * math.pi, 5.5, 22])
 
-    def quadratic(x):
+    def quadratic(x: np.ndarray) -> np.ndarray:
         angle = math.pi * np.sin(x[:, 1] / 2)
         return np.stack([25 * x[:, 0] ** 2, angle**2, 0.5 * x[:, 2] ** 2, 0.1 * x[:, 3] ** 2], axis=1)
 
-    def barrier(x):
+    def barrier(x: np.ndarray) -> np.ndarray:
         height = 5 * quadratic(limits[None])
         return sum(height / (1 + np.exp(np.minimum(-20 * (sign * x - limits), 700))) for sign in (1, -1))
 
@@ -149,7 +153,15 @@ def test_cartpole_cost_has_the_authors_barrier_less_its_constant(robots):
         ("cartpole", (0, math.pi, 0, 0), (1e-3, 5e-2, 1e-6, 1e-6), (0.5, math.pi, 5, 20), 12, 0.8),
     ],
 )
-def test_tasks_have_the_authors_numbers(robots, name, start_mean, variance, limits, input_limit, weight):
+def test_tasks_have_the_authors_numbers(
+    robots: dict[str, Robot],
+    name: str,
+    start_mean: tuple[Any, ...],
+    variance: tuple[Any, ...],
+    limits: tuple[Any, ...],
+    input_limit: float,
+    weight: float,
+) -> None:
     described = metadata(robots[name])
     task = described.task
     assert task.start_mean == pytest.approx(start_mean)
@@ -164,7 +176,7 @@ def test_tasks_have_the_authors_numbers(robots, name, start_mean, variance, limi
     )
 
 
-def test_parameters_and_bounds(robots):
+def test_parameters_and_bounds(robots: dict[str, Robot]) -> None:
     described = {name: metadata(robot) for name, robot in robots.items()}
     assert [each.name for each in described["pendulum"].parameters] == ["mass", "length"]
     assert {(each.lower, each.upper) for each in described["pendulum"].parameters} == {(0.5, 2.0)}

@@ -1,5 +1,7 @@
 """docs/how-a-model-becomes-a-kernel.md prints what it says; run as a script, this file rewrites the page's output."""
 
+from __future__ import annotations
+
 import contextlib
 import io
 import re
@@ -22,7 +24,7 @@ def rewritten(text: str) -> str:
     return BLOCK.sub(run, text)
 
 
-def test_the_page_prints_what_it_says():
+def test_the_page_prints_what_it_says() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert len(BLOCK.findall(text)) == 9
     assert rewritten(text) == text, "python tests/modelgen/test_walkthrough.py rewrites it; then read it"

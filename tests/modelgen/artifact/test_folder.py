@@ -1,5 +1,7 @@
 """Artifacts: whole at every moment, and nothing wrong with one goes unnoticed."""
 
+from __future__ import annotations
+
 import errno
 import json
 import os
@@ -8,8 +10,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,42 +23,43 @@ from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import GENERATOR_VERSION, from_json, to_json
 from modelgen.backends import MODULES
 from modelgen.build import build_from_equations
+from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.errors import ArtifactError
 from tests.modelgen.support import mechanisms
 
 
 @pytest.fixture
-def folder(artifacts, tmp_path):
+def folder(artifacts: Path, tmp_path: Path) -> Path:
     """A copy of the pendulum's artifact that a test may damage."""
     shutil.copytree(artifacts / "pendulum", tmp_path / "pendulum", ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path / "pendulum"
 
 
-def _file(folder, beginning):
+def _file(folder: Path, beginning: str) -> Path:
     (path,) = folder.glob(f"{beginning}_*")
     return path
 
 
-def _build(directory, equations=None, name="pendulum"):
+def _build(directory: Path, equations: EquationsOfMotion | None = None, name: str = "pendulum") -> Path:
     equations = equations or mechanisms.pendulum()
     return build_from_equations(equations, mechanisms.metadata(name, equations), "0" * 64, directory)
 
 
-def _changed():
+def _changed() -> EquationsOfMotion:
     equations = mechanisms.pendulum()
     return type(equations)(**{**vars(equations), "force": 2 * equations.force})
 
 
-def test_manifest_survives_its_json(folder):
+def test_manifest_survives_its_json(folder: Path) -> None:
     text = (folder / "manifest.json").read_text()
     assert to_json(from_json(text)) == text
 
 
-def test_a_whole_artifact_has_no_findings(folder):
+def test_a_whole_artifact_has_no_findings(folder: Path) -> None:
     assert artifact.check("pendulum", folder.parent, "0" * 64) == []
 
 
-def test_hash_names_content(folder, artifacts):
+def test_hash_names_content(folder: Path, artifacts: Path) -> None:
     assert artifact.read(folder).hash == artifact.read(artifacts / "pendulum").hash
     manifest = artifact.read(folder)
     assert replace(manifest, model_hash="1" * 64).hash != manifest.hash
@@ -63,7 +68,7 @@ def test_hash_names_content(folder, artifacts):
 
 @pytest.mark.parametrize("backend", MODULES)
 @pytest.mark.parametrize("how", ["edited", "truncated", "missing"])
-def test_a_damaged_file_is_found_and_not_loaded(folder, backend, how):
+def test_a_damaged_file_is_found_and_not_loaded(folder: Path, backend: Any, how: str) -> None:
     path = _file(folder, {"casadi": "jacobians", "torch": "torch"}.get(backend, "kernels"))
     content = path.read_bytes()
     if how == "missing":
@@ -81,7 +86,7 @@ THIS = f'"generator_version": {GENERATOR_VERSION}'
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", f"{{{THIS}}}", f'{{{THIS}, "metadata": 3}}'])
-def test_a_damaged_manifest_is_explained(folder, text):
+def test_a_damaged_manifest_is_explained(folder: Path, text: str) -> None:
     (folder / "manifest.json").write_text(text)
     (finding,) = artifact.check("pendulum", folder.parent)
     assert "is damaged" in finding
@@ -89,7 +94,7 @@ def test_a_damaged_manifest_is_explained(folder, text):
         modelgen.load("pendulum", directory=folder.parent)
 
 
-def test_any_truncation_of_the_manifest_is_an_artifact_error(folder):
+def test_any_truncation_of_the_manifest_is_an_artifact_error(folder: Path) -> None:
     path = folder / "manifest.json"
     content = path.read_bytes()
     for length in range(0, len(content) - 1, 97):
@@ -98,14 +103,14 @@ def test_any_truncation_of_the_manifest_is_an_artifact_error(folder):
             artifact.read(folder)
 
 
-def test_an_edited_manifest_is_found(folder):
+def test_an_edited_manifest_is_found(folder: Path) -> None:
     path = folder / "manifest.json"
     data = json.loads(path.read_text())
     path.write_text(json.dumps(data, indent=2))
     assert any("was edited" in finding for finding in artifact.check("pendulum", folder.parent))
 
 
-def leaves(data, path=()):
+def leaves(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The paths of all values that are neither a list nor a mapping with something in it."""
     items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     found = [leaf for key, value in items for leaf in leaves(value, (*path, key))]
@@ -113,7 +118,7 @@ def leaves(data, path=()):
 
 
 @pytest.mark.parametrize("value", [None, 7, -1.5, "mass", [], {}, True])
-def test_no_edited_value_of_a_manifest_goes_unseen(folder, value):
+def test_no_edited_value_of_a_manifest_goes_unseen(folder: Path, value: Any) -> None:
     """A limit, a parameter, a checksum or a shape: what the kernels were made with is what is read, or nothing is."""
     path = folder / "manifest.json"
     text, written = path.read_text(), artifact.read(folder)
@@ -131,13 +136,13 @@ def test_no_edited_value_of_a_manifest_goes_unseen(folder, value):
         assert found == written, leaf
 
 
-def test_a_manifest_nested_without_end_is_an_artifact_error(folder):
+def test_a_manifest_nested_without_end_is_an_artifact_error(folder: Path) -> None:
     (folder / "manifest.json").write_text("[" * 100_000)
     with pytest.raises(ArtifactError, match="is damaged"):
         artifact.read(folder)
 
 
-def test_another_generator_version_is_stale(folder):
+def test_another_generator_version_is_stale(folder: Path) -> None:
     path = folder / "manifest.json"
     data = json.loads(path.read_text())
     data["generator_version"] = 0
@@ -148,14 +153,14 @@ def test_another_generator_version_is_stale(folder):
         modelgen.load("pendulum", directory=folder.parent)
 
 
-def test_another_model_content_and_a_strange_file_are_found(folder):
+def test_another_model_content_and_a_strange_file_are_found(folder: Path) -> None:
     (folder / "notes.txt").write_text("mine")
     findings = artifact.check("pendulum", folder.parent, "1" * 64)
     assert any("another content of the model" in finding for finding in findings)
     assert any("notes.txt does not belong" in finding for finding in findings)
 
 
-def test_an_artifact_that_is_not_there_gets_a_suggestion(folder):
+def test_an_artifact_that_is_not_there_gets_a_suggestion(folder: Path) -> None:
     with pytest.raises(ArtifactError, match=r"no artifact 'pendulm'.*Did you mean `pendulum`\?.*modelgen build"):
         artifact.find("pendulm", folder.parent)
     assert artifact.check("furuta", folder.parent)
@@ -164,7 +169,7 @@ def test_an_artifact_that_is_not_there_gets_a_suggestion(folder):
             artifact.find(name, folder.parent)
 
 
-def test_an_equal_build_leaves_files_and_machine_code_alone(folder):
+def test_an_equal_build_leaves_files_and_machine_code_alone(folder: Path) -> None:
     (folder / "__pycache__").mkdir()
     compiled = folder / "__pycache__" / f"{_file(folder, 'kernels').stem}.dynamics-0.nbi"
     compiled.write_text("machine code")
@@ -178,12 +183,14 @@ def test_an_equal_build_leaves_files_and_machine_code_alone(folder):
 
 
 @pytest.mark.parametrize("step", range(20))
-def test_a_build_killed_at_any_step_leaves_an_artifact(folder, monkeypatch, step):
+def test_a_build_killed_at_any_step_leaves_an_artifact(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
     """Either the old one or the new one, whole; the next build leaves nothing behind."""
     old, count = artifact.read(folder).hash, iter(range(1000))
 
-    def dying(function):
-        def wrapped(*arguments, **keywords):
+    def dying(function: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any, **keywords: Any) -> Any:
             if next(count) == step:
                 raise KeyboardInterrupt
             return function(*arguments, **keywords)
@@ -208,7 +215,7 @@ def test_a_build_killed_at_any_step_leaves_an_artifact(folder, monkeypatch, step
     assert artifact.read(folder).hash == old
 
 
-def test_kill_9_while_building_over_and_over(folder):
+def test_kill_9_while_building_over_and_over(folder: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"
         "from tests.modelgen.artifact import test_folder as t\n"
@@ -232,8 +239,10 @@ def test_kill_9_while_building_over_and_over(folder):
     ("number", "words"), [(errno.ENOSPC, "No space left"), (errno.EROFS, "Read-only"), (errno.EACCES, "Permission")]
 )
 @pytest.mark.parametrize("target", ["write_bytes", "fsync", "replace"])
-def test_a_folder_that_cannot_be_written_is_explained(folder, monkeypatch, number, words, target):
-    def failing(*_, **__):
+def test_a_folder_that_cannot_be_written_is_explained(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, number: Any, words: str, target: str
+) -> None:
+    def failing(*_: Any, **__: Any) -> None:
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(Path if target == "write_bytes" else os, target, failing)
@@ -245,7 +254,7 @@ def test_a_folder_that_cannot_be_written_is_explained(folder, monkeypatch, numbe
     assert not list(folder.glob(".new-*"))
 
 
-def test_builds_of_one_robot_at_once(tmp_path):
+def test_builds_of_one_robot_at_once(tmp_path: Path) -> None:
     """Each has its turn: all succeed, and what stands in the end is one of them, whole."""
     code = "import sys\nfrom modelgen.cli import main\nsys.exit(main(sys.argv[1:]))"
     words = [sys.executable, "-c", code, "build", "pendulum", "--directory", str(tmp_path)]
@@ -256,7 +265,7 @@ def test_builds_of_one_robot_at_once(tmp_path):
     assert not list((tmp_path / "pendulum").glob(".*"))
 
 
-def test_a_file_where_the_folder_should_be_is_explained(tmp_path):
+def test_a_file_where_the_folder_should_be_is_explained(tmp_path: Path) -> None:
     (tmp_path / "generated").write_text("a file")
     with pytest.raises(ArtifactError, match="cannot be written"):
         _build(tmp_path / "generated")

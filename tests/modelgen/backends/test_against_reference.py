@@ -1,5 +1,12 @@
 """Every backend, both number formats, beside 50-digit values from numerical inversion and differences."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -13,10 +20,18 @@ LIMITS = {"float64": 1e-11, "float32": 2e-5}
 @pytest.mark.parametrize("dtype", LIMITS)
 @pytest.mark.parametrize("backend", MODULES)
 @pytest.mark.parametrize("name", ["pendulum", "dense"])
-def test_every_quantity(name, backend, dtype, artifacts, exact, calls, close):
+def test_every_quantity(
+    name: str,
+    backend: Any,
+    dtype: Any,
+    artifacts: Path,
+    exact: Callable[[str], SimpleNamespace],
+    calls: Callable[..., dict[str, np.ndarray]],
+    close: Callable[..., None],
+) -> None:
     robot = modelgen.load(name, backend=backend, dtype=dtype, directory=artifacts)
 
-    def convert(array):
+    def convert(array: np.ndarray) -> Any:
         array = array.astype(dtype)
         return torch.from_numpy(array) if backend == "torch" else array
 
@@ -24,7 +39,9 @@ def test_every_quantity(name, backend, dtype, artifacts, exact, calls, close):
 
 
 @pytest.mark.parametrize("backend", MODULES)
-def test_theta_once_is_theta_for_every_sample(backend, artifacts, exact):
+def test_theta_once_is_theta_for_every_sample(
+    backend: Any, artifacts: Path, exact: Callable[[str], SimpleNamespace]
+) -> None:
     robot = modelgen.load("pendulum", backend=backend, directory=artifacts)
     convert = torch.from_numpy if backend == "torch" else np.asarray
     x, theta = convert(exact("pendulum").x), convert(np.array([1.0, 1.0]))
@@ -36,7 +53,7 @@ def test_theta_once_is_theta_for_every_sample(backend, artifacts, exact):
         np.testing.assert_allclose(np.asarray(each), np.asarray(once), rtol=1e-14, atol=1e-15)
 
 
-def test_pendulum_is_the_textbook_one(artifacts):
+def test_pendulum_is_the_textbook_one(artifacts: Path) -> None:
     robot = modelgen.load("pendulum", directory=artifacts)
     x, u = np.array([[0.3, -1.0]]), np.array([[0.7]])
     xdot = robot.dynamics(x, u, np.array([2.0, 0.5]))

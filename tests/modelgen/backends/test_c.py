@@ -1,7 +1,12 @@
 """C99 sources: compiled without a warning, and beside the LLVM kernels and 50-digit values."""
 
+from __future__ import annotations
+
 import shutil
 import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
 
 import casadi
 import numpy as np
@@ -31,7 +36,7 @@ ARGUMENTS = {"dynamics": ("x", "u", "theta"), "hamiltonian_gradient": ("x", "u",
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 
 
-def compiled(files, name, folder, real="double"):
+def compiled(files: Mapping[str, bytes], name: str, folder: Path, real: str = "double") -> Path:
     """The driver's path."""
     for file, content in files.items():
         (folder / file).write_bytes(content)
@@ -41,7 +46,7 @@ def compiled(files, name, folder, real="double"):
     return driver
 
 
-def evaluated(driver, function, at):
+def evaluated(driver: Path, function: str, at: Mapping[str, np.ndarray]) -> np.ndarray:
     """All outputs of a function side by side, (N, entries)."""
     rows = np.hstack([at[name] for name in ARGUMENTS.get(function, ("x", "theta"))])
     text = "\n".join(" ".join(map(repr, row)) for row in rows.tolist())
@@ -49,7 +54,7 @@ def evaluated(driver, function, at):
     return np.array([line.split() for line in result.stdout.splitlines()], float)
 
 
-def beside(found, expected, limit):
+def beside(found: np.ndarray, expected: Sequence[np.ndarray], limit: float) -> None:
     """Every output beside its largest entry."""
     columns = [value.reshape(len(found), -1) for value in expected]
     parts = np.split(found, np.cumsum([value.shape[1] for value in columns])[:-1], axis=1)
@@ -59,7 +64,9 @@ def beside(found, expected, limit):
 
 
 @pytest.mark.parametrize(("real", "limit"), [("double", 1e-11), ("float", 2e-5)])
-def test_every_operation_beside_exact_values(real, limit, exact, tmp_path):
+def test_every_operation_beside_exact_values(
+    real: str, limit: float, exact: Callable[[str], SimpleNamespace], tmp_path: Path
+) -> None:
     equations = mechanisms.dense()  # every function a model may use, and symbols named like C's own
     files = c.emit(program(lowering.mechanism(equations)), mechanisms.metadata("dense", equations))
     driver = compiled(files, "dense", tmp_path, real)
@@ -69,7 +76,7 @@ def test_every_operation_beside_exact_values(real, limit, exact, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["pendulum", "cartpole_quanser", "double_pendulum"])
-def test_shipped_robots_beside_llvm(name, tmp_path):
+def test_shipped_robots_beside_llvm(name: str, tmp_path: Path) -> None:
     driver = compiled(export(load(str(SHIPPED / f"{name}.py")), "c"), name, tmp_path)
     robot = modelgen.load(name, directory=artifact.SHIPPED)
     random = np.random.default_rng(5)
@@ -85,7 +92,7 @@ def test_shipped_robots_beside_llvm(name, tmp_path):
         beside(evaluated(driver, function, at), results, 1e-11)
 
 
-def test_header_serves_cpp_and_holds_the_nominal_parameters(tmp_path):
+def test_header_serves_cpp_and_holds_the_nominal_parameters(tmp_path: Path) -> None:
     files = export(load(str(SHIPPED / "pendulum.py")), "c")
     compiled(files, "pendulum", tmp_path)
     program = '#include "pendulum.h"\n#include <cstdio>\nint main() { double x[2] = {0.5, 0}, u[1] = {1}, d[2];\n'
@@ -99,7 +106,7 @@ def test_header_serves_cpp_and_holds_the_nominal_parameters(tmp_path):
     assert float(found) == pytest.approx(1.5 * 9.81 * np.sin(0.5) + 3, rel=1e-14)
 
 
-def test_names_of_c_stay_free(tmp_path):
+def test_names_of_c_stay_free(tmp_path: Path) -> None:
     """A model may call its parameters what C calls something else."""
     names = ("int", "double", "I", "cos", "sin", "register", "R", "NULL", "in", "real", "HUGE_VALF", "FP_NAN", "M_PI")
     lines = ["from sympy import sin", "from modelgen import LogCos, Robot", 'robot = Robot("words")']
@@ -118,7 +125,7 @@ def test_names_of_c_stay_free(tmp_path):
     assert subprocess.run(["gcc", "-c", "words.c"], cwd=tmp_path, check=False).returncode == 0  # with GNU's words
 
 
-def test_driver_says_what_it_wants(tmp_path):
+def test_driver_says_what_it_wants(tmp_path: Path) -> None:
     driver = compiled(export(load(str(SHIPPED / "pendulum.py")), "c"), "pendulum", tmp_path)
     wrong = subprocess.run([driver, "dynamic"], input="", capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
@@ -129,7 +136,7 @@ def test_driver_says_what_it_wants(tmp_path):
 
 
 class TestExport:
-    def test_writes_what_was_asked_for(self, tmp_path, capsys):
+    def test_writes_what_was_asked_for(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["export", "pendulum", "--c", str(tmp_path / "c"), "--casadi", str(tmp_path / "casadi")]) == 0
         assert sorted(path.name for path in (tmp_path / "c").iterdir()) == [
             "pendulum.c",
@@ -139,11 +146,13 @@ class TestExport:
         assert len(list((tmp_path / "casadi").glob("pendulum_*.casadi"))) == 5
         assert "pendulum.c  " in capsys.readouterr().out
 
-    def test_twice_gives_the_same_bytes(self):
+    def test_twice_gives_the_same_bytes(self) -> None:
         robot = load(str(SHIPPED / "furuta.py"))
         assert export(robot, "c") == export(robot, "c")
 
-    def test_robots_whose_names_begin_functions_names_share_a_folder(self, tmp_path, monkeypatch):
+    def test_robots_whose_names_begin_functions_names_share_a_folder(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.chdir(tmp_path)
         text = (SHIPPED / "pendulum.py").read_text()
         for name in ("d", "dyn", "my__robot_"):
@@ -155,14 +164,14 @@ class TestExport:
             assert (tmp_path / "both" / f"{name}.h").is_file()
         assert main(["build", "my__robot_.py"]) == 0
 
-    def test_a_header_of_c_is_not_hidden(self, tmp_path, capsys):
+    def test_a_header_of_c_is_not_hidden(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         text = (SHIPPED / "pendulum.py").read_text()
         (tmp_path / "math.py").write_text(text.replace('Robot("pendulum"', 'Robot("math"'))
         assert main(["export", str(tmp_path / "math.py"), "--c", str(tmp_path / "c")]) == 2
         assert "math.h of its own" in capsys.readouterr().err
         assert not (tmp_path / "c").exists()
 
-    def test_mistakes(self, tmp_path, capsys):
+    def test_mistakes(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["export", "pendulum"]) == 2
         assert "--c DIR or --casadi DIR" in capsys.readouterr().err
         (tmp_path / "file").write_text("")

@@ -1,7 +1,12 @@
 """The CasADi backend: functions for optimisation problems, and the batch over them."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 
 import casadi
 import numpy as np
@@ -12,14 +17,15 @@ import modelgen
 from modelgen.artifact import folder as artifact
 from modelgen.cli import main
 from modelgen.errors import ModelError
+from modelgen.loader import CompiledRobot
 
 
 @pytest.fixture(scope="module")
-def robot(artifacts):
+def robot(artifacts: Path) -> CompiledRobot:
     return modelgen.load("dense", backend="casadi", directory=artifacts)
 
 
-def test_functions_have_matrix_shapes(robot):
+def test_functions_have_matrix_shapes(robot: CompiledRobot) -> None:
     function = robot.casadi_function("jacobians")
     assert function.name_in() == ["x", "theta"]
     assert function.name_out() == ["a", "B", "da_dx", "dB_dx", "da_dtheta", "dB_dtheta"]
@@ -27,7 +33,7 @@ def test_functions_have_matrix_shapes(robot):
     assert shapes == [(6, 1), (6, 2), (6, 6), (12, 6), (6, 2), (12, 2)]
 
 
-def test_rows_of_a_function_are_the_batch(robot, exact):
+def test_rows_of_a_function_are_the_batch(robot: CompiledRobot, exact: Callable[[str], SimpleNamespace]) -> None:
     at = exact("dense")
     outputs = robot.casadi_function("jacobians")(at.x[0], at.theta[0])
     for output, batch in zip(outputs, robot.jacobians(at.x, at.theta), strict=True):
@@ -35,7 +41,7 @@ def test_rows_of_a_function_are_the_batch(robot, exact):
         np.testing.assert_allclose(found, batch[0], rtol=1e-13)
 
 
-def test_symbolic_use_and_casadis_own_derivative(robot, exact):
+def test_symbolic_use_and_casadis_own_derivative(robot: CompiledRobot, exact: Callable[[str], SimpleNamespace]) -> None:
     at = exact("dense")
     x, u = casadi.MX.sym("x", 6), casadi.MX.sym("u", 2)
     xdot = robot.casadi_function("dynamics")(x, u, at.theta[0])
@@ -43,24 +49,24 @@ def test_symbolic_use_and_casadis_own_derivative(robot, exact):
     np.testing.assert_allclose(np.asarray(slope), at.values["B"][0].reshape(6, 2), rtol=1e-11, atol=1e-13)
 
 
-def test_threads_give_what_one_gives(artifacts, robot):
+def test_threads_give_what_one_gives(artifacts: Path, robot: CompiledRobot) -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (101, 6))
     serial = modelgen.load("dense", backend="casadi", directory=artifacts, parallel=False)
     for together, alone in zip(robot.affine_dynamics(x), serial.affine_dynamics(x), strict=True):
         np.testing.assert_array_equal(together, alone)
 
 
-def test_tensors_in_tensors_out_and_no_samples(robot):
+def test_tensors_in_tensors_out_and_no_samples(robot: CompiledRobot) -> None:
     assert torch.is_tensor(robot.state_cost(torch.ones(2, 6, dtype=torch.float64))[0])
     assert robot.jacobians(np.zeros((0, 6)))[3].shape == (0, 6, 2, 6)
 
 
-def test_an_unknown_function_gets_a_suggestion(robot):
+def test_an_unknown_function_gets_a_suggestion(robot: CompiledRobot) -> None:
     with pytest.raises(ModelError, match="Did you mean `jacobians`"):
         robot.casadi_function("jacobian")
 
 
-def test_a_wrong_call_is_explained(robot):
+def test_a_wrong_call_is_explained(robot: CompiledRobot) -> None:
     with pytest.raises(ModelError, match=r"`x` has shape \(2, 5\)"):
         robot.state_cost(np.zeros((2, 5)))
 
@@ -77,7 +83,7 @@ assert not {"modelgen", "sympy"} & set(sys.modules)
 """
 
 
-def test_an_exported_function_needs_only_casadi(tmp_path):
+def test_an_exported_function_needs_only_casadi(tmp_path: Path) -> None:
     assert main(["export", "cartpole", "--casadi", str(tmp_path)]) == 0
     command = [sys.executable, "-c", FRESH, str(tmp_path / "cartpole_dynamics.casadi")]
     text = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
@@ -90,7 +96,7 @@ def test_an_exported_function_needs_only_casadi(tmp_path):
     np.testing.assert_allclose(found[:, 1:], slopes.numpy(), rtol=1e-11, atol=1e-13)
 
 
-def test_the_files_of_an_artifact_are_what_casadi_loads():
+def test_the_files_of_an_artifact_are_what_casadi_loads() -> None:
     (path,) = (artifact.SHIPPED / "pendulum").glob("dynamics_*.casadi")
     found = casadi.Function.load(str(path))([0.5, 0.0], [1.0], [1.0, 1.0])
     np.testing.assert_allclose(found.full().ravel(), [0, 1.5 * 9.81 * np.sin(0.5) + 3], rtol=1e-14)

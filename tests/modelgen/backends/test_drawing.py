@@ -1,5 +1,10 @@
 """Drawings: what a file states, what is drawn without a statement, and the emitted function of the state."""
 
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from sympy import cos, sin
@@ -9,15 +14,16 @@ from modelgen import LogCos, ModelError, Robot
 from modelgen.artifact import folder as artifact
 from modelgen.build import build_artifact
 from modelgen.derivation.model_file import content_hash
+from modelgen.loader import CompiledRobot
 
 ROBOTS = sorted(path.parent.name for path in artifact.SHIPPED.glob(f"*/{artifact.MANIFEST}"))
 
 
-def shipped(name):
+def shipped(name: str) -> CompiledRobot:
     return modelgen.load(name, backend="casadi", directory=artifact.SHIPPED)
 
 
-def two_rods(*, links=False, name="rods"):
+def two_rods(*, links: bool = False, name: str = "rods") -> Robot:
     """An arm of two uniform rods, by bodies or by links, without a drawing and without a task."""
     robot = Robot(name)
     first = robot.revolute("first", continuous=True, rate_limit=5)
@@ -38,23 +44,23 @@ def two_rods(*, links=False, name="rods"):
     return robot
 
 
-def with_task(robot):
+def with_task(robot: Robot) -> Robot:
     cost = sum(joint.symbol**2 for joint in robot.joints) * 0 + sum(1 - cos(joint.symbol) for joint in robot.joints)
     robot.task(state_cost=cost, action_cost=LogCos(1.0), start={}, horizon=5, weight_at_horizon=0.7, control_rate=125)
     return robot
 
 
-def drawing(robot, folder):
+def drawing(robot: Robot, folder: Path) -> Any:
     build_artifact(with_task(robot), folder)
     return modelgen.load(robot.name, backend="casadi", directory=folder).drawing
 
 
-def lengths(segments):
+def lengths(segments: np.ndarray) -> np.ndarray:
     return np.linalg.norm(segments[..., 1, :] - segments[..., 0, :], axis=-1)
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_every_shipped_robot_is_drawn_within_its_view(name):
+def test_every_shipped_robot_is_drawn_within_its_view(name: str) -> None:
     robot = shipped(name)
     limits = np.asarray(robot.state_limits)
     x = np.random.default_rng(1).uniform(-limits, limits, (20, len(limits)))
@@ -72,7 +78,7 @@ def test_every_shipped_robot_is_drawn_within_its_view(name):
         assert np.ptp(lengths(segments), axis=0).max() < 1e-12  # rigid
 
 
-def test_cartpole_is_a_rail_a_cart_and_a_pole():
+def test_cartpole_is_a_rail_a_cart_and_a_pole() -> None:
     robot = shipped("cartpole")
     x = np.array([[0.1, np.pi / 2, 0, 0], [-0.2, np.pi, 1, 1]])
     theta = np.tile(robot.nominal_parameters, (2, 1))
@@ -85,7 +91,7 @@ def test_cartpole_is_a_rail_a_cart_and_a_pole():
     np.testing.assert_array_equal(robot.drawing.segments(x, theta[0])[0], segments[0])
 
 
-def test_depth_goes_to_the_right_and_up():
+def test_depth_goes_to_the_right_and_up() -> None:
     segments = shipped("furuta").drawing.segments([[np.pi / 2, 0, 0, 0]])  # the arm points away
     arm = segments[0, 1]
     np.testing.assert_allclose(arm[1] - arm[0], 0.085 * np.array([0.35, 0.35]))
@@ -93,14 +99,14 @@ def test_depth_goes_to_the_right_and_up():
 
 
 @pytest.mark.parametrize("links", [False, True])
-def test_without_a_statement_rods_are_drawn_where_they_are(links, tmp_path):
+def test_without_a_statement_rods_are_drawn_where_they_are(links: bool, tmp_path: Path) -> None:
     segments = drawing(two_rods(links=links), tmp_path).segments([[0.4, 0.5, 0, 0]])
     elbow = 0.5 * np.array([np.sin(0.4), np.cos(0.4)])
     end = elbow + 0.5 * np.array([np.sin(0.9), np.cos(0.9)])
     np.testing.assert_allclose(segments, [[[[0, 0], elbow], [elbow, end]]], atol=1e-15)
 
 
-def test_point_masses_are_joined(tmp_path):
+def test_point_masses_are_joined(tmp_path: Path) -> None:
     robot = Robot("crane")
     s = robot.prismatic("s", limit=1, rate_limit=2)
     swing = robot.revolute("swing", continuous=True, rate_limit=5)
@@ -110,7 +116,7 @@ def test_point_masses_are_joined(tmp_path):
     np.testing.assert_allclose(drawing(robot, tmp_path).segments([[0.5, 0, 0, 0]]), [[[[0.5, 0], [0.5, -1]]]])
 
 
-def test_every_parameter_is_drawn_where_it_is_given(tmp_path):
+def test_every_parameter_is_drawn_where_it_is_given(tmp_path: Path) -> None:
     robot = Robot("ellipse")
     q = robot.revolute("q", continuous=True, rate_limit=2)
     width, mass, height = (
@@ -124,7 +130,7 @@ def test_every_parameter_is_drawn_where_it_is_given(tmp_path):
     np.testing.assert_allclose(segments, [[[[0, 0], [0.15, 0.7 * 3**0.5 / 2]]]])
 
 
-def test_energies_alone_say_nothing_of_a_place(tmp_path):
+def test_energies_alone_say_nothing_of_a_place(tmp_path: Path) -> None:
     robot = Robot("energies")
     s = robot.prismatic("s", limit=1, rate_limit=2)
     robot.kinetic_energy(s.rate**2)
@@ -134,7 +140,7 @@ def test_energies_alone_say_nothing_of_a_place(tmp_path):
     assert nothing.view[0] < nothing.view[1]
 
 
-def test_shapes_lean_to_the_right(tmp_path):
+def test_shapes_lean_to_the_right(tmp_path: Path) -> None:
     robot = two_rods()
     first = robot.joints[0].symbol
     robot.draw(box=((1, 2), (0.4, 0.2), first))
@@ -147,7 +153,7 @@ def test_shapes_lean_to_the_right(tmp_path):
     np.testing.assert_allclose(spoke, [[1, 2], [1.5, 2]], atol=1e-15)
 
 
-def test_an_edited_drawing_makes_the_artifact_stale(tmp_path):
+def test_an_edited_drawing_makes_the_artifact_stale(tmp_path: Path) -> None:
     before = content_hash(with_task(two_rods()))
     robot = two_rods()
     robot.draw(line=[(0, 0), (1, 1)])
@@ -175,7 +181,7 @@ def test_an_edited_drawing_makes_the_artifact_stale(tmp_path):
         ({"circle": ((0, 0), float("nan"))}, "not finite"),
     ],
 )
-def test_a_wrong_drawing_is_explained(shape, words):
+def test_a_wrong_drawing_is_explained(shape: dict[str, Any], words: str) -> None:
     robot = two_rods()
     with pytest.raises(ModelError, match=words) as caught:
         robot.draw(**shape)
@@ -183,13 +189,13 @@ def test_a_wrong_drawing_is_explained(shape, words):
     assert caught.value.place.file.endswith("test_drawing.py")
 
 
-def test_a_drawing_depends_on_coordinates_and_parameters_only():
+def test_a_drawing_depends_on_coordinates_and_parameters_only() -> None:
     robot = two_rods()
     with pytest.raises(ModelError, match="contains `torque`"):
         robot.draw(line=[(0, 0), (robot.drives[0].symbol, 1)])
 
 
-def test_a_wrong_state_is_explained():
+def test_a_wrong_state_is_explained() -> None:
     with pytest.raises(ModelError, match=r"`x` has shape \(3,\)"):
         shipped("pendulum").drawing.segments(np.zeros(3))
     with pytest.raises(ModelError, match="`theta` has 2 rows"):

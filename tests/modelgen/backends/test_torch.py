@@ -1,20 +1,30 @@
 """The Torch backend: differentiable, compilable, indifferent to the device."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
 import modelgen
 from modelgen.errors import ModelError
+from modelgen.loader import CompiledRobot
 
 
 @pytest.fixture(scope="module")
-def robot(artifacts):
+def robot(artifacts: Path) -> CompiledRobot:
     return modelgen.load("dense", backend="torch", directory=artifacts)
 
 
 @pytest.mark.parametrize("rows", [None, 5])
-def test_gradients_of_the_dynamics_by_differences_and_once_more(robot, exact, rows):
+def test_gradients_of_the_dynamics_by_differences_and_once_more(
+    robot: CompiledRobot, exact: Callable[[str], SimpleNamespace], rows: int | None
+) -> None:
     """theta (p,) and (N, p); second derivatives go through the emitted first ones."""
     at = exact("dense")
     x, u = (torch.from_numpy(array.copy()).requires_grad_() for array in (at.x, at.u))
@@ -24,13 +34,17 @@ def test_gradients_of_the_dynamics_by_differences_and_once_more(robot, exact, ro
 
 
 @pytest.mark.parametrize("method", ["affine_dynamics", "state_cost"])
-def test_gradients_of_other_functions_by_differences(robot, exact, method):
+def test_gradients_of_other_functions_by_differences(
+    robot: CompiledRobot, exact: Callable[[str], SimpleNamespace], method: str
+) -> None:
     at = exact("dense")
     x, theta = (torch.from_numpy(array.copy()).requires_grad_() for array in (at.x, at.theta))
     assert torch.autograd.gradcheck(getattr(robot, method), (x, theta))
 
 
-def test_backward_is_one_emitted_sweep(artifacts, exact, monkeypatch):
+def test_backward_is_one_emitted_sweep(
+    artifacts: Path, exact: Callable[[str], SimpleNamespace], monkeypatch: pytest.MonkeyPatch
+) -> None:
     robot = modelgen.load("pendulum", backend="torch", directory=artifacts)
     module = robot._kernels._module
     sweep, calls = module.hamiltonian_gradient, []
@@ -43,7 +57,7 @@ def test_backward_is_one_emitted_sweep(artifacts, exact, monkeypatch):
     assert x.grad.shape == x.shape
 
 
-def test_maps_over_samples_as_functorch_does(artifacts, exact):
+def test_maps_over_samples_as_functorch_does(artifacts: Path, exact: Callable[[str], SimpleNamespace]) -> None:
     robot = modelgen.load("pendulum", backend="torch", directory=artifacts)
     at = exact("pendulum")
     x, u = torch.from_numpy(at.x), torch.from_numpy(at.u)
@@ -51,13 +65,13 @@ def test_maps_over_samples_as_functorch_does(artifacts, exact):
     torch.testing.assert_close(torch.func.vmap(slope)(x, u), robot.jacobians(x)[2])  # the pendulum's B is constant
 
 
-def test_compiles_with_its_backward_pass_as_one_graph(artifacts, exact):
+def test_compiles_with_its_backward_pass_as_one_graph(artifacts: Path, exact: Callable[[str], SimpleNamespace]) -> None:
     """A step of gradient descent on the input through two Euler steps."""
     robot = modelgen.load("pendulum", backend="torch", directory=artifacts)
     at = exact("pendulum")
     x, u = torch.from_numpy(at.x), torch.from_numpy(at.u.copy()).requires_grad_()
 
-    def loss(u):
+    def loss(u: torch.Tensor) -> torch.Tensor:
         middle = x + 0.1 * robot.dynamics(x, u)
         return (middle + 0.1 * robot.dynamics(middle, u)).square().sum()
 
@@ -68,7 +82,9 @@ def test_compiles_with_its_backward_pass_as_one_graph(artifacts, exact):
 
 
 @pytest.mark.parametrize("method", ["dynamics", "hamiltonian_gradient"])
-def test_traces_as_one_graph_without_breaks(robot, exact, method):
+def test_traces_as_one_graph_without_breaks(
+    robot: CompiledRobot, exact: Callable[[str], SimpleNamespace], method: str
+) -> None:
     at = exact("dense")
     arrays = [torch.from_numpy(array) for array in (at.x, at.u, at.costate)][: 2 if method == "dynamics" else 3]
     eager = getattr(robot, method)(*arrays)
@@ -81,7 +97,7 @@ def test_traces_as_one_graph_without_breaks(robot, exact, method):
         torch.testing.assert_close(found, expected)
 
 
-def test_runs_where_x_is(robot):
+def test_runs_where_x_is(robot: CompiledRobot) -> None:
     x = torch.zeros(4, 6, dtype=torch.float64, device="meta")
     u = torch.zeros(4, 2, dtype=torch.float64, device="meta")
     xdot = robot.dynamics(x, u)
@@ -89,13 +105,13 @@ def test_runs_where_x_is(robot):
     assert xdot.shape == (4, 6)
 
 
-def test_no_samples(robot):
+def test_no_samples(robot: CompiledRobot) -> None:
     x, u = torch.zeros(0, 6, dtype=torch.float64), torch.zeros(0, 2, dtype=torch.float64)
     assert [tuple(result.shape) for result in robot.jacobians(x)][:4] == [(0, 6), (0, 6, 2), (0, 6, 6), (0, 6, 2, 6)]
     assert robot.dynamics(x, u).shape == (0, 6)
 
 
-def test_out(robot):
+def test_out(robot: CompiledRobot) -> None:
     x = torch.rand(3, 6, dtype=torch.float64)
     out = (torch.empty(3, dtype=torch.float64), torch.empty(3, 6, dtype=torch.float64))
     assert robot.state_cost(x, out=out)[0] is out[0]
@@ -112,12 +128,12 @@ def test_out(robot):
         (torch.zeros(3, 6, dtype=torch.float64), torch.zeros(4, 2, dtype=torch.float64), "`u` has 4 rows"),
     ],
 )
-def test_a_wrong_call_is_explained(robot, x, u, words):
+def test_a_wrong_call_is_explained(robot: CompiledRobot, x: Any, u: Any, words: str) -> None:
     with pytest.raises(ModelError, match=words):
         robot.dynamics(x, u)
 
 
-def test_a_wrong_out_is_explained(robot):
+def test_a_wrong_out_is_explained(robot: CompiledRobot) -> None:
     x, u = torch.zeros(3, 6, dtype=torch.float64), torch.zeros(3, 2, dtype=torch.float64)
     with pytest.raises(ModelError, match="must be a tuple of 1"):
         robot.dynamics(x, u, out=())

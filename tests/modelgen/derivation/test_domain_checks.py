@@ -1,5 +1,9 @@
 """Every check on a derived model: the message names the symbol, the line and what to write."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 from sympy import Matrix, cos, log, pi, sin, sqrt, symbols
@@ -12,7 +16,7 @@ from modelgen.derivation.lagrange import equations_of_motion
 class Draft:
     """A sound two-coordinate robot that a test spoils in one place."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.robot = Robot("draft")
         self.s = self.robot.prismatic("slide", limit=1, rate_limit=2)
         self.q = self.robot.revolute("turn", continuous=True, rate_limit=3)
@@ -20,12 +24,12 @@ class Draft:
         self.force = self.robot.input("force", 3, "N")
         self.cost = self.s**2 + sin(self.q / 2) ** 2
 
-    def bodies(self):
+    def bodies(self) -> None:
         self.robot.point_mass(self.mass, (self.s, 0))
         self.robot.point_mass(0.3, (self.s + sin(self.q), cos(self.q)))
         self.robot.apply(self.s, self.force)
 
-    def check(self, **task):
+    def check(self, **task: Any) -> None:
         statement = {
             "state_cost": self.cost,
             "action_cost": LogCos(1),
@@ -37,7 +41,7 @@ class Draft:
         self.robot.task(**{**statement, **task})
         inspect(self.robot, equations_of_motion(self.robot))
 
-    def rejected(self, *words, **task):
+    def rejected(self, *words: str, **task: Any) -> None:
         with pytest.raises(ModelError) as caught:
             self.check(**task)
         message = str(caught.value)
@@ -48,60 +52,60 @@ class Draft:
 
 
 @pytest.fixture
-def draft():
+def draft() -> Draft:
     return Draft()
 
 
-def test_a_sound_robot_passes(draft):
+def test_a_sound_robot_passes(draft: Draft) -> None:
     draft.bodies()
     draft.check()
 
 
-def test_unused_parameter(draft):
+def test_unused_parameter(draft: Draft) -> None:
     draft.bodies()
     draft.robot.parameter("spare", 1, "J", tolerance=0.5)
     draft.rejected("`spare` has no effect", "remove the line")
 
 
-def test_unused_fixed_parameter(draft):
+def test_unused_fixed_parameter(draft: Draft) -> None:
     draft.bodies()
     draft.robot.parameter("spare", 1, "kg", fixed=True)
     draft.rejected("`spare` has no effect")
 
 
-def test_parameter_that_cancels(draft):
+def test_parameter_that_cancels(draft: Draft) -> None:
     draft.bodies()
     spare = draft.robot.parameter("spare", 1, "J", tolerance=0.5)
     draft.robot.potential_energy(spare)
     draft.rejected("`spare` has no effect")
 
 
-def test_parameter_of_the_cost_alone_is_used(draft):
+def test_parameter_of_the_cost_alone_is_used(draft: Draft) -> None:
     draft.bodies()
     draft.cost += draft.robot.parameter("weight", 1, "1", tolerance=0.5) * draft.s**2
     draft.check()
 
 
-def test_input_on_nothing(draft):
+def test_input_on_nothing(draft: Draft) -> None:
     draft.bodies()
     draft.robot.input("idle", 1, "N")
     draft.rejected("`idle` acts on nothing", "robot.apply(coordinate, idle)")
 
 
-def test_coordinate_without_inertia(draft):
+def test_coordinate_without_inertia(draft: Draft) -> None:
     draft.bodies()
     loose = draft.robot.prismatic("loose", limit=1, rate_limit=1)
     draft.cost += loose**2
     draft.rejected("inertia along `loose`", "`loose.rate`", "robot.point_mass")
 
 
-def test_singular_mass_matrix(draft):
+def test_singular_mass_matrix(draft: Draft) -> None:
     draft.robot.point_mass(draft.mass, (draft.s + draft.q, 0))
     draft.robot.apply(draft.s, draft.force)
     draft.rejected("not positive definite", "`slide`, `turn`", "no inertia", "rotor")
 
 
-def test_mass_matrix_singular_somewhere(draft):
+def test_mass_matrix_singular_somewhere(draft: Draft) -> None:
     draft.robot.point_mass(draft.mass, (draft.s, 0))
     draft.robot.kinetic_energy((draft.q.rate * (1 + sin(draft.q))) ** 2)
     draft.robot.kinetic_energy(-(draft.q.rate**2) / 2)
@@ -109,61 +113,61 @@ def test_mass_matrix_singular_somewhere(draft):
     draft.rejected("not positive definite", "inertia along `turn` is -", "turn = ")
 
 
-def test_negative_mass_within_the_bounds(draft):
+def test_negative_mass_within_the_bounds(draft: Draft) -> None:
     light = draft.robot.parameter("light", 0.1, "kg", bounds=(-3, 1))
     draft.robot.point_mass(light, (draft.s, 0))
     draft.bodies()
     draft.rejected("not positive definite", "`slide`", "bounds", "light = ")
 
 
-def test_force_that_is_not_finite(draft):
+def test_force_that_is_not_finite(draft: Draft) -> None:
     draft.bodies()
     draft.robot.apply(draft.s, log(draft.s))
     draft.rejected("force in the row of `slide` is nan", "slide = -", "narrow the limits")
 
 
-def test_cost_that_is_not_finite(draft):
+def test_cost_that_is_not_finite(draft: Draft) -> None:
     draft.bodies()
     draft.rejected("state cost is nan", "finite on the whole domain", state_cost=sqrt(draft.s))
 
 
-def test_cost_that_is_not_zero_at_the_target(draft):
+def test_cost_that_is_not_zero_at_the_target(draft: Draft) -> None:
     draft.bodies()
     draft.rejected("state cost is 2 at the target (slide = 0", "Subtract", state_cost=draft.cost + 2)
 
 
-def test_cost_of_another_target(draft):
+def test_cost_of_another_target(draft: Draft) -> None:
     draft.bodies()
     draft.rejected("at the target (slide = 0.5", "target=dict(", target={"slide": 0.5})
 
 
-def test_right_target(draft):
+def test_right_target(draft: Draft) -> None:
     draft.bodies()
     draft.check(state_cost=(draft.s - 0.5) ** 2, target={"slide": 0.5})
 
 
-def test_negative_cost(draft):
+def test_negative_cost(draft: Draft) -> None:
     draft.bodies()
     draft.rejected("reward would be positive", "squares", state_cost=draft.s**3)
 
 
-def test_cost_that_jumps_where_an_angle_wraps(draft):
+def test_cost_that_jumps_where_an_angle_wraps(draft: Draft) -> None:
     draft.bodies()
     draft.rejected("jumps", "`turn`", "(pi * sin((turn", state_cost=(draft.q - 1) ** 2, target={"turn": 1})
 
 
-def test_no_cost(draft):
+def test_no_cost(draft: Draft) -> None:
     draft.bodies()
     draft.rejected("zero everywhere", state_cost=0)
 
 
-def test_continuous_joint_whose_equations_do_not_repeat(draft):
+def test_continuous_joint_whose_equations_do_not_repeat(draft: Draft) -> None:
     draft.bodies()
     draft.robot.spring(draft.q, 0.5)
     draft.rejected("`turn` is continuous", "whole turn", 'robot.revolute("turn", limit=')
 
 
-def test_samples_cover_the_domain_and_its_edges(draft):
+def test_samples_cover_the_domain_and_its_edges(draft: Draft) -> None:
     x, theta = samples(draft.robot)
     limits = np.array([1, np.pi, 2, 3])
     assert (np.abs(x) <= limits).all()
@@ -173,7 +177,7 @@ def test_samples_cover_the_domain_and_its_edges(draft):
     np.testing.assert_array_equal(samples(draft.robot)[0], x)
 
 
-def test_evaluator_takes_constants_empty_matrices_and_names_of_functions():
+def test_evaluator_takes_constants_empty_matrices_and_names_of_functions() -> None:
     sine, x = symbols("sin x")
     values = np.linspace(0, 1, 4)
     np.testing.assert_array_equal(evaluator([x], Matrix([[1, 2]]))(values), np.tile([[1.0, 2.0]], (4, 1, 1)))
@@ -183,20 +187,20 @@ def test_evaluator_takes_constants_empty_matrices_and_names_of_functions():
     )
 
 
-def test_a_drawing_is_finite(draft):
+def test_a_drawing_is_finite(draft: Draft) -> None:
     draft.bodies()
     draft.robot.draw(line=[(0, 0), (sqrt(0.25 - sin(draft.q) ** 2), 0)])
     draft.rejected("that is drawn is nan")
 
 
-def test_a_rod_that_the_file_did_not_draw_is_explained(draft):
+def test_a_rod_that_the_file_did_not_draw_is_explained(draft: Draft) -> None:
     draft.bodies()
     payload = draft.robot.parameter("payload", 0.5, "kg", bounds=(0, 1))
     draft.robot.body(payload, 0.1, (draft.s, 1), draft.q)
     draft.rejected("which the file draws nothing instead of", "robot.draw(")
 
 
-def test_gravity_may_be_a_fixed_parameter_of_a_robot_of_links(draft):
+def test_gravity_may_be_a_fixed_parameter_of_a_robot_of_links(draft: Draft) -> None:
     moon = draft.robot.parameter("moon", 1.62, "m/s^2", fixed=True)
     draft.robot.gravity(moon)
     slider = draft.robot.link("slider", draft.s, axis="x", mass=draft.mass)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import pytest
 import sympy as sp
 from sympy.physics.mechanics import KanesMethod, Particle, Point, ReferenceFrame, dynamicsymbols
@@ -14,17 +17,17 @@ from modelgen.derivation.lowering import mechanism
 from modelgen.derivation.model_file import content_hash
 
 
-def by_energies(robot, q, mass, length, damping):
+def by_energies(robot: Robot, q: Any, mass: Any, length: Any, damping: Any) -> None:
     robot.point_mass(mass, (length * sp.sin(q), length * sp.cos(q)))
     robot.damp(q, damping)
 
 
-def by_links(robot, q, mass, length, damping):
+def by_links(robot: Robot, q: Any, mass: Any, length: Any, damping: Any) -> None:
     robot.link("arm", q, mass=mass, centre=(0, 0, length))
     robot.damp(q, damping)
 
 
-def by_system(robot, q, mass, length, damping):
+def by_system(robot: Robot, q: Any, mass: Any, length: Any, damping: Any) -> None:
     angle, rate = dynamicsymbols("angle rate")
     m, l, d = sp.symbols("m l d")
     N = ReferenceFrame("N")
@@ -41,7 +44,7 @@ def by_system(robot, q, mass, length, damping):
     robot.mechanics(kane, coordinates={angle: q}, parameters={m: mass, l: length, d: damping})
 
 
-def stated(route, fixed=(), mass=0.5):
+def stated(route: Callable[..., None], fixed: Sequence[str] = (), mass: float = 0.5) -> Robot:
     robot = Robot("arm")
     q = robot.revolute("q", continuous=True, rate_limit=5)
     values = {"mass": (mass, "kg"), "length": (0.3, "m"), "damping": (0.01, "N m s")}
@@ -73,7 +76,7 @@ def symbols(equations: EquationsOfMotion) -> set[str]:
 
 
 @pytest.mark.parametrize("route", [by_energies, by_links, by_system])
-def test_fixed_parameters_are_numbers_and_free_ones_are_theta(route):
+def test_fixed_parameters_are_numbers_and_free_ones_are_theta(route: Any) -> None:
     robot = stated(route, fixed=("mass", "damping"))
     equations = equations_of_motion(robot)
     inspect(robot, equations)
@@ -86,15 +89,15 @@ def test_fixed_parameters_are_numbers_and_free_ones_are_theta(route):
 
 
 @pytest.mark.parametrize("route", [by_energies, by_links, by_system])
-def test_an_artifact_is_of_the_values_that_are_folded(route):
+def test_an_artifact_is_of_the_values_that_are_folded(route: Any) -> None:
     assert content_hash(stated(route, fixed=("mass",))) != content_hash(stated(route, fixed=("mass",), mass=0.6))
 
 
 @pytest.mark.parametrize("route", [by_links, by_system])
-def test_all_routes_agree(route):
+def test_all_routes_agree(route: Any) -> None:
     at = {"q": 0.7, "q_rate": 1.3, "length": 0.31}
 
-    def acceleration(robot):
+    def acceleration(robot: Robot) -> float:
         equations = equations_of_motion(robot)
         known = {}
         for symbol, value in equations.definitions:

@@ -1,13 +1,18 @@
 """Lagrange's equations against hand-derived ones, and what cannot be derived."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 from sympy import Matrix, Symbol, cos, diag, simplify, sin
 
 from modelgen import LogCos, ModelError, Robot
+from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.lagrange import equations_of_motion, metadata
 
 
-def stated(robot, cost):
+def stated(robot: Robot, cost: Any) -> EquationsOfMotion:
     robot.task(
         state_cost=cost,
         action_cost=LogCos(1),
@@ -19,7 +24,7 @@ def stated(robot, cost):
     return equations_of_motion(robot)
 
 
-def block():
+def block() -> tuple[Robot, Any, Any]:
     """A sliding block of unit mass with a force."""
     robot = Robot("block")
     s = robot.prismatic("s", limit=1, rate_limit=2)
@@ -27,7 +32,7 @@ def block():
     return robot, s, robot.input("force", 1, "N")
 
 
-def test_spring_and_damper():
+def test_spring_and_damper() -> None:
     robot, s, force = block()
     stiffness = robot.parameter("stiffness", 2, "N/m", tolerance=0.5)
     damping = robot.parameter("damping", 1, "N s/m", tolerance=0.5)
@@ -40,7 +45,7 @@ def test_spring_and_damper():
     assert equations.mass_matrix == Matrix([1])
 
 
-def test_force_along_a_displacement_does_its_work_on_every_coordinate():
+def test_force_along_a_displacement_does_its_work_on_every_coordinate() -> None:
     robot = Robot("two")
     a, b = (robot.prismatic(name, limit=1, rate_limit=1) for name in "ab")
     robot.kinetic_energy(a.rate**2 + b.rate**2)
@@ -53,7 +58,7 @@ def test_force_along_a_displacement_does_its_work_on_every_coordinate():
     assert (equations.force - Matrix([relative, -relative])).expand() == Matrix([0, 0])
 
 
-def test_dc_motor():
+def test_dc_motor() -> None:
     robot, s, _ = block()
     R, k, e, g, eta, eta_g, J = (
         robot.parameter(name, 1, "1", tolerance=0.5) for name in ("R", "k", "e", "g", "eta", "eta_g", "J")
@@ -77,7 +82,7 @@ def test_dc_motor():
     assert simplify(equations.input_matrix[1] - eta_g * g * eta * k / R) == 0
 
 
-def test_fixed_parameters_become_numbers():
+def test_fixed_parameters_become_numbers() -> None:
     robot, s, force = block()
     gain = robot.parameter("gain", 2.5, "1", fixed=True)
     robot.apply(s, gain * force)
@@ -87,7 +92,7 @@ def test_fixed_parameters_become_numbers():
     assert equations.state_cost == 2.5 * s**2
 
 
-def test_gravity_acts_along_the_last_component():
+def test_gravity_acts_along_the_last_component() -> None:
     robot = Robot("spatial")
     q = robot.revolute("q", continuous=True, rate_limit=1)
     mass = robot.parameter("mass", 1, "kg", tolerance=0.5)
@@ -99,8 +104,8 @@ def test_gravity_acts_along_the_last_component():
     assert simplify(equations.force[0] - 1.62 * mass * sin(q)) == 0
 
 
-def test_bodies_and_energies_say_the_same():
-    def pendulum(as_energies):
+def test_bodies_and_energies_say_the_same() -> None:
+    def pendulum(as_energies: bool) -> EquationsOfMotion:
         robot = Robot("pendulum")
         q = robot.revolute("q", continuous=True, rate_limit=1)
         m = robot.parameter("m", 1, "kg", tolerance=0.5)
@@ -118,7 +123,7 @@ def test_bodies_and_energies_say_the_same():
     assert simplify(bodies.force - energies.force) == Matrix([0])
 
 
-def test_kinetic_energy_with_parts_linear_in_the_rates_and_free_of_them():
+def test_kinetic_energy_with_parts_linear_in_the_rates_and_free_of_them() -> None:
     """A bead on a hoop that is turned at a given speed, and a charge in a magnetic field."""
     robot = Robot("bead")
     q = robot.revolute("q", continuous=True, rate_limit=1)
@@ -134,7 +139,7 @@ def test_kinetic_energy_with_parts_linear_in_the_rates_and_free_of_them():
     assert simplify(equations.force - expected) == Matrix([0, 0, 0])
 
 
-def test_input_that_is_not_affine():
+def test_input_that_is_not_affine() -> None:
     robot, s, force = block()
     robot.apply(s, sin(1.0 * force))
     with pytest.raises(
@@ -143,33 +148,33 @@ def test_input_that_is_not_affine():
         stated(robot, s**2)
 
 
-def test_products_of_inputs_are_not_affine():
+def test_products_of_inputs_are_not_affine() -> None:
     robot, s, force = block()
     robot.apply(s, force * robot.input("second", 1, "1"))
     with pytest.raises(ModelError, match="not affine"):
         stated(robot, s**2)
 
 
-def test_affine_in_disguise():
+def test_affine_in_disguise() -> None:
     robot, s, force = block()
     robot.apply(s, 1.0 * (force + s) ** 2 - 1.0 * force**2 - s**2 - 2.0 * force * s + 3 * force)
     assert stated(robot, s**2).input_matrix == Matrix([3])
 
 
-def test_kinetic_energy_that_is_not_quadratic():
+def test_kinetic_energy_that_is_not_quadratic() -> None:
     robot, s, _ = block()
     robot.kinetic_energy(s.rate**4)
     with pytest.raises(ModelError, match=r"test_lagrange\.py:\d+: .*not quadratic in `s_rate`.*Write"):
         stated(robot, s**2)
 
 
-def test_no_task():
+def test_no_task() -> None:
     robot, *_ = block()
     with pytest.raises(ModelError, match=r"`block` has no task\. End the file with robot\.task"):
         equations_of_motion(robot)
 
 
-def test_metadata_orders_positions_before_rates():
+def test_metadata_orders_positions_before_rates() -> None:
     robot = Robot("two", "words")
     robot.revolute("a", continuous=True, rate_limit=3, meaning="first")
     robot.prismatic("b", limit=1, rate_limit=2)
@@ -183,7 +188,7 @@ def test_metadata_orders_positions_before_rates():
 
 
 @pytest.mark.parametrize("relative", [True, False])
-def test_chains_of_three_rods_stay_compact(relative):
+def test_chains_of_three_rods_stay_compact(relative: bool) -> None:
     robot = Robot("chain")
     joints = [robot.revolute(f"q{i}", continuous=True, rate_limit=9) for i in range(3)]
     x = y = angle = 0

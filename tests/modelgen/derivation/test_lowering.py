@@ -1,5 +1,11 @@
 """SymPy expressions become nodes with the same value, or a taught error."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -10,7 +16,7 @@ from tests.modelgen.support import mechanisms
 from tests.modelgen.support.evaluation import evaluate
 
 
-def _with_cost(cost):
+def _with_cost(cost: Any) -> Any:
     equations = mechanisms.pendulum()
     return mechanism(type(equations)(**{**vars(equations), "state_cost": cost}))
 
@@ -34,14 +40,14 @@ x, v = sp.symbols("angle rate", real=True)
         sp.Integer(0),
     ],
 )
-def test_value(cost):
+def test_value(cost: Any) -> None:
     made = _with_cost(cost)
     at = {"angle": 0.3, "rate": -0.8}
     found = float(evaluate(made.graph, [made.state_cost], at)[0])
     assert found == pytest.approx(float(sp.N(cost.subs({x: 0.3, v: -0.8}), 30)), rel=1e-13, abs=1e-15)
 
 
-def test_shared_subexpressions_are_computed_once():
+def test_shared_subexpressions_are_computed_once() -> None:
     part = sp.sin(x) * v + 2
     made = _with_cost(part**2 + sp.cos(part) + part * v)
     kinds = [made.graph.operations[node].kind for node in made.graph.reachable([made.state_cost])]
@@ -49,31 +55,31 @@ def test_shared_subexpressions_are_computed_once():
     assert kinds.count("add") == 3
 
 
-def test_a_function_no_kernel_has_is_explained():
+def test_a_function_no_kernel_has_is_explained() -> None:
     with pytest.raises(ModelError, match=r"use gamma in gamma\(angle\).*smooth function"):
         _with_cost(sp.gamma(x))
     with pytest.raises(ModelError, match="use Piecewise"):
         _with_cost(sp.Piecewise((x, x > 0), (0, True)))
 
 
-def test_an_undeclared_symbol_is_named():
+def test_an_undeclared_symbol_is_named() -> None:
     with pytest.raises(ModelError, match="symbol zeta"):
         _with_cost(sp.Symbol("zeta") ** 2)
 
 
-def test_a_complex_number_is_refused():
+def test_a_complex_number_is_refused() -> None:
     with pytest.raises(ModelError, match="not real and finite"):
         _with_cost(sp.I * x)
 
 
-def test_names_are_identifiers_and_different():
+def test_names_are_identifiers_and_different() -> None:
     made = unique_names(["x", "lambda", "t1", "c12", "ä b", "a_b", "a b", "1st", "", "for_", "for"])
     assert len(set(made)) == len(made)
     assert all(name.isidentifier() and name.isascii() for name in made)
     assert not {"x", "lambda", "t1", "c12"} & set(made)
 
 
-def test_a_state_named_as_a_costate_is_another_symbol():
+def test_a_state_named_as_a_costate_is_another_symbol() -> None:
     equations = mechanisms.pendulum()
     rate = sp.Symbol("costate_angle", real=True)
     fields = {
@@ -84,7 +90,7 @@ def test_a_state_named_as_a_costate_is_another_symbol():
     assert len({*made.x.entries, *made.u.entries, *made.costate.entries, *made.theta.entries}) == 2 + 1 + 2 + 2
 
 
-def test_definitions_are_used_in_their_order(exact):
+def test_definitions_are_used_in_their_order(exact: Callable[[str], SimpleNamespace]) -> None:
     at = exact("dense")
     made = mechanism(mechanisms.dense())
     names = [made.graph.operations[node].name for node in (*made.x.entries, *made.theta.entries)]

@@ -1,5 +1,7 @@
 """Finding, executing and naming model files: no user's mistake ends in a traceback."""
 
+from __future__ import annotations
+
 import os
 import re
 import subprocess
@@ -29,20 +31,20 @@ robot.task(state_cost=s**2, action_cost=LogCos(1), start=dict(s=(0.5, 0.1)), hor
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's own working folder with an empty models/."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "models").mkdir()
     return tmp_path
 
 
-def written(folder, text, name="slider"):
+def written(folder: Path, text: str, name: str = "slider") -> Path:
     path = folder / "models" / f"{name}.py"
     path.write_text(text)
     return path
 
 
-def rejects(*words, model="slider"):
+def rejects(*words: str, model: str = "slider") -> None:
     with pytest.raises(ModelError) as caught:
         modelfile.load(model)
     message = str(caught.value)
@@ -52,113 +54,113 @@ def rejects(*words, model="slider"):
 
 
 class TestFinding:
-    def test_own_folder_first_then_the_shipped_one(self, folder):
+    def test_own_folder_first_then_the_shipped_one(self, folder: Path) -> None:
         assert modelfile.find("pendulum") == modelfile.SHIPPED / "pendulum.py"
         own = written(folder, MODEL, "pendulum")
         assert modelfile.find("pendulum").resolve() == own
         assert set(modelfile.own()) == {"pendulum"}
 
-    def test_path_of_any_file(self, folder):
+    def test_path_of_any_file(self, folder: Path) -> None:
         path = folder / "slider.py"
         path.write_text(MODEL)
         assert modelfile.load("slider.py").name == "slider"
         assert modelfile.load(str(path)).name == "slider"
 
-    def test_unknown_name_with_suggestion(self, folder):
+    def test_unknown_name_with_suggestion(self, folder: Path) -> None:
         written(folder, MODEL)
         rejects("no model `slidr`", "Did you mean `slider`", "modelgen new slidr", model="slidr")
 
     @pytest.mark.usefixtures("folder")
-    def test_missing_path(self):
+    def test_missing_path(self) -> None:
         rejects("no model file other/robot.py", "modelgen new", model="other/robot.py")
 
-    def test_a_folder_is_no_model(self, folder):
+    def test_a_folder_is_no_model(self, folder: Path) -> None:
         (folder / "thing.py").mkdir()
         rejects("no model file thing.py", model="thing.py")
 
-    def test_names_with_underscore_are_helpers(self, folder):
+    def test_names_with_underscore_are_helpers(self, folder: Path) -> None:
         written(folder, "x = 1", "_shared")
         written(folder, MODEL)
         assert set(modelfile.own()) == {"slider"}
 
 
 class TestExecuting:
-    def test_syntax_error(self, folder):
+    def test_syntax_error(self, folder: Path) -> None:
         written(folder, "robot = Robot(\n\nx = 3 +* 4\n")
         rejects("models/slider.py:", "not valid Python")
 
-    def test_null_bytes_and_wrong_encoding(self, folder):
+    def test_null_bytes_and_wrong_encoding(self, folder: Path) -> None:
         path = written(folder, "")
         path.write_bytes(b"x = 1\x00\n")
         rejects("models/slider.py:", "not valid Python")
         path.write_bytes(b"x = '\xff\xfe'\n")
         rejects("models/slider.py:", "not valid Python")
 
-    def test_exception_inside(self, folder):
+    def test_exception_inside(self, folder: Path) -> None:
         written(folder, "x = 1\ny = x / 0\n")
         rejects("models/slider.py:2: ZeroDivisionError: division by zero, in `y = x / 0`")
 
-    def test_forgotten_argument(self, folder):
+    def test_forgotten_argument(self, folder: Path) -> None:
         written(folder, MODEL.replace(", rate_limit=2", ""))
         rejects("models/slider.py:4: the coordinate `s` needs rate_limit=..., in m/s")
 
-    def test_misspelt_method(self, folder):
+    def test_misspelt_method(self, folder: Path) -> None:
         written(folder, MODEL.replace("point_mass", "pointmass"))
         rejects("models/slider.py:6: AttributeError", "no `pointmass`. Did you mean `point_mass`?")
 
-    def test_error_of_the_robot_keeps_its_line(self, folder):
+    def test_error_of_the_robot_keeps_its_line(self, folder: Path) -> None:
         written(folder, MODEL.replace("bounds=(0.5, 2)", "bounds=(1.5, 2)"))
         rejects("models/slider.py:5: the parameter `mass` is 1, outside its bounds")
 
-    def test_exit_and_deep_recursion(self, folder):
+    def test_exit_and_deep_recursion(self, folder: Path) -> None:
         written(folder, "import sys\nsys.exit(3)\n")
         rejects("models/slider.py:2: SystemExit")
         written(folder, "def f():\n    f()\nf()\n")
         rejects("models/slider.py:", "RecursionError")
 
     @pytest.mark.parametrize("module", ["math", "numpy"])
-    def test_functions_of_numbers(self, folder, module):
+    def test_functions_of_numbers(self, folder: Path, module: str) -> None:
         written(folder, MODEL.replace("robot.point_mass(mass, (s, 0))", f"import {module}\n{module}.sin(s)"))
         rejects(f"in `{module}.sin(s)`. Take sin, cos, sqrt and the like from sympy")
 
-    def test_dataclasses(self, folder):
+    def test_dataclasses(self, folder: Path) -> None:
         text = "from __future__ import annotations\nfrom dataclasses import dataclass\n"
         written(folder, f"{text}@dataclass\nclass Rail:\n    length: float\n" + MODEL)
         before = set(sys.modules)
         assert modelfile.load("slider").name == "slider"
         assert set(sys.modules) == before
 
-    def test_a_robot_called_like_this_package_keeps_its_lines(self, folder):
+    def test_a_robot_called_like_this_package_keeps_its_lines(self, folder: Path) -> None:
         written(folder, MODEL.replace('"slider"', '"modelgen"').replace("rate_limit=2", "rate_limit=-2"), "modelgen")
         rejects("models/modelgen.py:4", model="modelgen")
 
-    def test_missing_import(self, folder):
+    def test_missing_import(self, folder: Path) -> None:
         written(folder, "import nothing_of_this_name\n" + MODEL)
         rejects("models/slider.py:1: ModuleNotFoundError", "nothing_of_this_name")
 
-    def test_no_robot(self, folder):
+    def test_no_robot(self, folder: Path) -> None:
         written(folder, "x = 1\n")
         rejects("models/slider.py", "states no robot", "robot = Robot(")
 
-    def test_two_robots(self, folder):
+    def test_two_robots(self, folder: Path) -> None:
         written(folder, MODEL + "\nother = Robot('other')\n")
         rejects("2 robots, `slider`, `other`", "one file for each")
 
-    def test_one_robot_with_two_names_is_one(self, folder):
+    def test_one_robot_with_two_names_is_one(self, folder: Path) -> None:
         written(folder, MODEL + "\nalias = robot\n")
         assert modelfile.load("slider").name == "slider"
 
-    def test_robot_named_unlike_its_file(self, folder):
+    def test_robot_named_unlike_its_file(self, folder: Path) -> None:
         written(folder, MODEL, "glider")
         rejects("glider.py", "`slider`", 'Robot("glider")', model="glider")
 
-    def test_unreadable(self, folder):
+    def test_unreadable(self, folder: Path) -> None:
         if os.geteuid() == 0:
             pytest.skip("the superuser may read everything")
         written(folder, MODEL).chmod(0)
         rejects("cannot read")
 
-    def test_neighbours_can_be_imported_and_leave_nothing_behind(self, folder):
+    def test_neighbours_can_be_imported_and_leave_nothing_behind(self, folder: Path) -> None:
         written(folder, "limit = 3\n", "_shared")
         written(folder, "from _shared import limit\n" + MODEL.replace('"force", 3', '"force", limit'))
         before, path = set(sys.modules), list(sys.path)
@@ -169,11 +171,11 @@ class TestExecuting:
 
 
 class TestHash:
-    def hashed(self, folder, text):
+    def hashed(self, folder: Path, text: str) -> str:
         written(folder, text)
         return modelfile.content_hash(modelfile.load("slider"))
 
-    def test_layout_and_comments_do_not_matter(self, folder):
+    def test_layout_and_comments_do_not_matter(self, folder: Path) -> None:
         other = "# a comment\n" + MODEL.replace("mass * s", "s * mass")
         assert self.hashed(folder, MODEL) == self.hashed(folder, other)
 
@@ -195,18 +197,18 @@ class TestHash:
             ("robot.task", "robot.damp(s, 0.1)\nrobot.task"),
         ],
     )
-    def test_content_matters(self, folder, old, new):
+    def test_content_matters(self, folder: Path, old: str, new: str) -> None:
         assert old in MODEL
         assert self.hashed(folder, MODEL) != self.hashed(folder, MODEL.replace(old, new))
 
-    def test_an_edited_helper_matters(self, folder):
+    def test_an_edited_helper_matters(self, folder: Path) -> None:
         text = "from _shared import limit\n" + MODEL.replace('"force", 3', '"force", limit')
         written(folder, "limit = 3\n", "_shared")
         first = self.hashed(folder, text)
         written(folder, "limit = 4\n", "_shared")
         assert self.hashed(folder, text) != first
 
-    def test_same_in_every_process(self, folder):
+    def test_same_in_every_process(self, folder: Path) -> None:
         written(folder, MODEL)
         command = (
             "from modelgen.derivation import lagrange, model_file; r = model_file.load('furuta');"
@@ -230,7 +232,7 @@ class TestDamagedFiles:
     TEMPLATE = (Path(modelgen.__file__).parent / "commands" / "template.py.txt").read_text().replace("NAME", "slider")
     WORDS = tuple(dict.fromkeys(re.findall(r"[a-z_]+|[0-9.]+|[*/()+=,-]|\"[^\"]*\"", TEMPLATE.split('"""')[2])))
 
-    def outcome(self, folder, text):
+    def outcome(self, folder: Path, text: str) -> str:
         written(folder, text)
         try:
             robot = modelfile.load("slider")
@@ -239,7 +241,7 @@ class TestDamagedFiles:
             return str(error)
         return ""
 
-    def test_without_any_one_line(self, folder):
+    def test_without_any_one_line(self, folder: Path) -> None:
         lines = self.TEMPLATE.splitlines(keepends=True)
         assert not self.outcome(folder, self.TEMPLATE)
         for missing in range(len(lines)):
@@ -251,7 +253,7 @@ class TestDamagedFiles:
 
     @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())
-    def test_with_words_exchanged(self, folder, data):
+    def test_with_words_exchanged(self, folder: Path, data: st.DataObject) -> None:
         old, new = data.draw(st.sampled_from(self.WORDS)), data.draw(st.sampled_from(self.WORDS))
         parts = self.TEMPLATE.split(old)
         place = data.draw(st.integers(1, len(parts) - 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def values(robot: Robot, x: np.ndarray, theta: np.ndarray | None = None) -> tupl
     return matrix, force[:, :, 0]
 
 
-def test_a_wrong_recursion_is_found_by_the_energies():
+def test_a_wrong_recursion_is_found_by_the_energies() -> None:
     robot = Robot("two")
     for name, axis, on in (("first", "z", None), ("second", "x", "first")):
         joint = robot.revolute(f"q_{name}", limit=3, rate_limit=3)
@@ -50,7 +51,7 @@ def test_a_wrong_recursion_is_found_by_the_energies():
     assert {"Lagrange's equations hold", "mass matrix is that of the kinetic energy"} <= failed
 
 
-def test_both_derivations_of_small_robots_agree():
+def test_both_derivations_of_small_robots_agree() -> None:
     """Accelerations by the recursion and by Lagrange's equations of the expanded energies."""
     robot = double_pendulum()
     equations = equations_of_motion(robot)
@@ -63,12 +64,12 @@ def test_both_derivations_of_small_robots_agree():
     assert not routes_check(robot, wrong, points).passed
 
 
-def test_energies_too_long_to_expand_are_left_to_the_other_checks():
+def test_energies_too_long_to_expand_are_left_to_the_other_checks() -> None:
     robot = load(str(SHIPPED / "large" / "arm7.py"))
     assert by_energies(robot) is None
 
 
-def test_a_mass_matrix_that_only_rounding_changes_is_skew_enough():
+def test_a_mass_matrix_that_only_rounding_changes_is_skew_enough() -> None:
     """One joint about an axis of length one to 16 digits: M is constant, and Mdot nothing but rounding."""
     robot = Robot("spun")
     q = robot.revolute("q", limit=3, rate_limit=3)
@@ -96,7 +97,7 @@ def double_pendulum() -> Robot:
     return finished(robot)
 
 
-def test_double_pendulum_as_a_tree():
+def test_double_pendulum_as_a_tree() -> None:
     random = np.random.default_rng(1)
     x, theta = random.uniform(-3, 3, (20, 4)), random.uniform(0.2, 2, (20, 6))
     shipped = load(str(SHIPPED / "double_pendulum.py"))
@@ -104,7 +105,7 @@ def test_double_pendulum_as_a_tree():
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_floating_in_a_plane():
+def test_floating_in_a_plane() -> None:
     """A body with an arm: positive angles lean towards positive x, and heights weigh."""
     trees = []
     for as_links in (True, False):
@@ -124,7 +125,7 @@ def test_floating_in_a_plane():
         np.testing.assert_allclose(got, expected, atol=1e-12)
 
 
-def test_links_beside_energies():
+def test_links_beside_energies() -> None:
     """A motor's rotor, a spring and a damper act on a link as they do on a body."""
     robot = Robot("driven")
     q = robot.revolute("q", limit=3, rate_limit=3)
@@ -136,7 +137,7 @@ def test_links_beside_energies():
     assert force[0, 0] == pytest.approx(9.81 * 0.5 * np.sin(0.3) - 4 * 0.3 - 10 * 0.1 / 2 * (0.1 * 10 * 0.7))
 
 
-def test_names_are_the_same_every_time_and_nobody_elses():
+def test_names_are_the_same_every_time_and_nobody_elses() -> None:
     first, second = (equations_of_motion(double_pendulum()).definitions for _ in range(2))
     assert first == second
     robot = Robot("taken")
@@ -152,7 +153,7 @@ def test_names_are_the_same_every_time_and_nobody_elses():
     assert M[0, 0, 0] == pytest.approx(2 * 0.25 + 0.1)
 
 
-def test_hash_names_the_links():
+def test_hash_names_the_links() -> None:
     hashes = set()
     for height in (0.5, 0.6):
         robot = Robot("rod")
@@ -162,7 +163,7 @@ def test_hash_names_the_links():
     assert len(hashes) == 2
 
 
-def test_seven_joint_arm_stretched_out_level():
+def test_seven_joint_arm_stretched_out_level() -> None:
     """Its second joint carries the weight of all beyond it, each at its distance."""
     robot = load(str(SHIPPED / "large" / "arm7.py"))
     x = np.zeros((1, 14))
@@ -177,15 +178,15 @@ def test_seven_joint_arm_stretched_out_level():
 
 class TestMistakes:
     @pytest.fixture
-    def robot(self):
+    def robot(self) -> Robot:
         return Robot("wrong")
 
-    def refused(self, robot, words, *arguments, **named):
+    def refused(self, robot: Robot, words: str, *arguments: Any, **named: Any) -> None:
         with pytest.raises(ModelError, match=words) as caught:
             robot.link("rod", *arguments, **named)
         assert "test_newton_euler.py:" in str(caught.value)
 
-    def test_arguments(self, robot):
+    def test_arguments(self, robot: Robot) -> None:
         q = robot.revolute("q", limit=3, rate_limit=3)
         s = robot.prismatic("s", limit=3, rate_limit=3)
         self.refused(robot, "no coordinate of this robot", "q")
@@ -197,29 +198,29 @@ class TestMistakes:
         self.refused(robot, "axis of `rod` is zero", q, axis=(0, 0, 0))
         self.refused(robot, "write one of x, y, z", q, axis="w")
 
-    def test_a_name_or_a_coordinate_used_twice(self, robot):
+    def test_a_name_or_a_coordinate_used_twice(self, robot: Robot) -> None:
         q = robot.revolute("q", limit=3, rate_limit=3)
         robot.link("arm", q, mass=1)
         self.refused(robot, "moves the link `arm` already", q)
         robot.link("rod", turned=(pi / 2, 0, 0))
         self.refused(robot, "two links named `rod`")
 
-    def test_a_link_of_another_robot(self, robot):
+    def test_a_link_of_another_robot(self, robot: Robot) -> None:
         other = Robot("other").link("base")
         self.refused(robot, "no link of this robot", on=other)
 
-    def test_gravity_after_a_link(self, robot):
+    def test_gravity_after_a_link(self, robot: Robot) -> None:
         robot.link("base")
         with pytest.raises(ModelError, match="gravity is set after"):
             robot.gravity(1.62)
 
-    def test_a_coordinate_without_inertia(self, robot):
+    def test_a_coordinate_without_inertia(self, robot: Robot) -> None:
         q = robot.revolute("q", limit=3, rate_limit=3)
         robot.link("ghost", q)
         with pytest.raises(ModelError, match="nothing has inertia along `q`"):
             inspect(finished(robot), equations_of_motion(robot))
 
-    def test_a_parameter_without_effect(self, robot):
+    def test_a_parameter_without_effect(self, robot: Robot) -> None:
         q = robot.revolute("q", limit=3, rate_limit=3)
         robot.link("base", mass=robot.parameter("base_mass", 5, "kg", tolerance=0.5))
         robot.link("rod", q, mass=1, inertia=1)

@@ -1,5 +1,10 @@
 """A build refuses what has no value or no slope at the target, the start or a corner of the domain."""
 
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
 import pytest
 from sympy import Rational, sign, sqrt, symbols
 
@@ -9,7 +14,7 @@ from modelgen.build import build_artifact, export
 S, V = symbols("s v", real=True)  # stand for the coordinate and its rate
 
 
-def slider(cost=None, force=0 * S, target=0, start=0):
+def slider(cost: Any = None, force: Any = 0 * S, target: Any = 0, start: Any = 0) -> Robot:
     robot = Robot("slider")
     s = robot.prismatic("s", limit=2, rate_limit=3)
     mass = robot.parameter("mass", 1, "kg", tolerance=0.5)
@@ -43,7 +48,7 @@ def slider(cost=None, force=0 * S, target=0, start=0):
         ("by `s` is not finite in a corner", dict(force=sqrt(4 - S**2))),
     ],
 )
-def test_what_has_no_slope_is_refused(words, case, tmp_path):
+def test_what_has_no_slope_is_refused(words: str, case: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=words) as caught:
         build_artifact(slider(**case), tmp_path)
     assert caught.value.place
@@ -61,6 +66,6 @@ def test_what_has_no_slope_is_refused(words, case, tmp_path):
         dict(force=-sign(V) * abs(V) ** Rational(3, 2)),
     ],
 )
-def test_what_has_a_slope_of_zero_there_is_built(case, tmp_path):
+def test_what_has_a_slope_of_zero_there_is_built(case: dict[str, Any], tmp_path: Path) -> None:
     """r**(3/2) is flat at 0, which its square root is not."""
     build_artifact(slider(**case), tmp_path)

@@ -1,31 +1,39 @@
 """Robots against MuJoCo and Pinocchio: the shipped ones from MJCF files written by hand, trees from their links."""
 
+from __future__ import annotations
+
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from modelgen import engines
+from modelgen import Robot, engines
 from modelgen.artifact import folder as artifact
 from modelgen.cli import main
+from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.lagrange import equations_of_motion
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.engines.comparison import compare
 from modelgen.engines.expressions import Expressions
 from modelgen.engines.mjcf import ASSETS
 from modelgen.errors import ModelError
+from modelgen.verification.check import Check
 from tests.modelgen.support.evaluation import Uncompiled
 
 NAMES = sorted(path.stem for path in ASSETS.glob("*.xml"))
+Derived = tuple[Robot, EquationsOfMotion, Uncompiled]
 PENDULUM = (ASSETS / "pendulum.xml").read_text()
 
 
 @pytest.fixture
-def mjcf(tmp_path):
+def mjcf(tmp_path: Path) -> Callable[..., Path]:
     """Writes the pendulum's MJCF file with one text replaced by another."""
     pytest.importorskip("mujoco")
 
-    def write(before="", after=""):
+    def write(before: str = "", after: str = "") -> Any:
         assert before in PENDULUM
         path = tmp_path / "changed.xml"
         path.write_text(PENDULUM.replace(before, after))
@@ -39,7 +47,7 @@ def mjcf(tmp_path):
     # Pinocchio takes one joint a body and, by our own reading, actuators on joints: not the quadrotor's rotors.
     [("mujoco", name) for name in NAMES] + [("pinocchio", name) for name in NAMES if name != "planar_quadrotor"],
 )
-def test_shipped_robot_agrees(engine, name, capsys):
+def test_shipped_robot_agrees(engine: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip(engine)
     code = main(["verify", name, "--against", engine, "--directory", str(artifact.SHIPPED)])
     output = capsys.readouterr().out
@@ -57,7 +65,9 @@ def test_shipped_robot_agrees(engine, name, capsys):
         ("0 0 -9.81", "9.81 0 0", {"acceleration", "derivative of the acceleration by x"}),
     ],
 )
-def test_every_kind_of_difference_is_found(mjcf, capsys, before, after, failing):
+def test_every_kind_of_difference_is_found(
+    mjcf: Callable[..., Path], capsys: pytest.CaptureFixture[str], before: str, after: str, failing: set[str]
+) -> None:
     path = mjcf(before, after)
     assert main(["verify", "pendulum", "--against", "mujoco", "--mjcf", str(path)]) == 1
     found = [line for line in capsys.readouterr().out.splitlines() if line.endswith("FAILED")]
@@ -75,7 +85,7 @@ def test_every_kind_of_difference_is_found(mjcf, capsys, before, after, failing)
         ('name="torque" joint="angle"/>', 'name="torque" joint="angle"/><motor joint="angle"/>', "remove the others"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(mjcf, before, after, words):
+def test_what_cannot_be_compared_is_refused(mjcf: Callable[..., Path], before: str, after: str, words: str) -> None:
     path = mjcf(before, after)
     metadata = artifact.read(artifact.find("pendulum", artifact.SHIPPED)).metadata
     with pytest.raises(ModelError, match=words):
@@ -95,7 +105,9 @@ def test_what_cannot_be_compared_is_refused(mjcf, before, after, words):
         ("<worldbody>", '<default><motor gear="2"/></default><worldbody>', "<include> or <default>"),
     ],
 )
-def test_what_pinocchio_cannot_compare_is_refused(mjcf, before, after, words):
+def test_what_pinocchio_cannot_compare_is_refused(
+    mjcf: Callable[..., Path], before: str, after: str, words: str
+) -> None:
     pytest.importorskip("pinocchio")
     metadata = artifact.read(artifact.find("pendulum", artifact.SHIPPED)).metadata
     with pytest.raises(ModelError, match=words):
@@ -103,13 +115,21 @@ def test_what_pinocchio_cannot_compare_is_refused(mjcf, before, after, words):
 
 
 @pytest.mark.parametrize(("engine", "package"), [("mujoco", "mujoco"), ("pinocchio", "pin")])
-def test_without_the_engine(mjcf, monkeypatch, capsys, engine, package):
+def test_without_the_engine(
+    mjcf: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    engine: str,
+    package: str,
+) -> None:
     monkeypatch.setitem(sys.modules, engine, None)
     assert main(["verify", "pendulum", "--against", engine, "--mjcf", str(mjcf())]) == 2
     assert f"pip install {package}`" in capsys.readouterr().err
 
 
-def test_without_a_description(tmp_path, monkeypatch, capsys):
+def test_without_a_description(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["new", "crane"]) == 0
     assert main(["build", "crane"]) == 0
@@ -117,12 +137,12 @@ def test_without_a_description(tmp_path, monkeypatch, capsys):
     assert "models/crane.xml" in capsys.readouterr().err
 
 
-def test_file_for_several_robots(capsys):
+def test_file_for_several_robots(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "pendulum", "furuta", "--against", "mujoco", "--mjcf", "pendulum.xml"]) == 2
     assert "belongs to one robot" in capsys.readouterr().err
 
 
-def test_kernel_that_is_not_finite_fails():
+def test_kernel_that_is_not_finite_fails() -> None:
     from modelgen.engines.comparison import SAMPLES, _difference
 
     found = np.ones((SAMPLES, 2))
@@ -168,11 +188,11 @@ robot.task(
 
 
 @pytest.fixture(scope="module")
-def crane(tmp_path_factory):
+def crane(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Robot]:
     """A tree with every kind of joint, a motor, springs and friction, one text of its file replaced by another."""
     path = tmp_path_factory.mktemp("models") / "crane.py"
 
-    def write(before="", after=""):
+    def write(before: str = "", after: str = "") -> Any:
         assert before in CRANE
         path.write_text(CRANE.replace(before, after))
         return load(str(path))
@@ -181,18 +201,18 @@ def crane(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def derived(crane):
+def derived(crane: Callable[..., Robot]) -> Derived:
     """The crane as it stands: the robot, its equations, and its program evaluated node by node."""
     return uncompiled(crane())
 
 
-def uncompiled(robot):
+def uncompiled(robot: Robot) -> Derived:
     equations = equations_of_motion(robot)
     nominal = [constant.value for constant in robot.constants if not constant.fixed]
     return robot, equations, Uncompiled(equations, nominal)
 
 
-def compared(engine, derived, described=None):
+def compared(engine: str, derived: Derived, described: Robot | None = None) -> list[Check]:
     """The checks of a robot against an engine made from `described`, the robot itself unless given."""
     robot, _, kernels = derived
     rebuilt = engines.builder(engine, described or robot)
@@ -200,14 +220,14 @@ def compared(engine, derived, described=None):
 
 
 @pytest.mark.parametrize("engine", ["mujoco", "pinocchio"])
-def test_tree_agrees_without_a_description(engine, derived):
+def test_tree_agrees_without_a_description(engine: str, derived: Derived) -> None:
     pytest.importorskip(engine)
     checks = compared(engine, derived)
     assert checks[-1].what == "derivative of the acceleration by theta"
     assert all(check.passed for check in checks), checks
 
 
-def test_seven_joint_arm_agrees():
+def test_seven_joint_arm_agrees() -> None:
     derived = uncompiled(load(str(SHIPPED / "large" / "arm7.py")))
     for engine in engines.ENGINES:
         pytest.importorskip(engine)
@@ -228,7 +248,9 @@ def test_seven_joint_arm_agrees():
         ("mass=0.3)", "mass=0.3 * m1 / 2)", {"derivative of the acceleration by theta"}),
     ],
 )
-def test_every_kind_of_difference_of_a_tree_is_found(engine, crane, derived, before, after, failing):
+def test_every_kind_of_difference_of_a_tree_is_found(
+    engine: str, crane: Callable[..., Robot], derived: Derived, before: str, after: str, failing: set[str]
+) -> None:
     pytest.importorskip(engine)
     checks = compared(engine, derived, crane(before, after))
     assert failing <= {check.what for check in checks if not check.passed}
@@ -242,12 +264,14 @@ def test_every_kind_of_difference_of_a_tree_is_found(engine, crane, derived, bef
         ("robot.gravity(1.62)", "robot.gravity(1.62)\nrobot.kinetic_energy(x * tilt.rate)"),
     ],
 )
-def test_energies_that_no_joint_of_an_engine_has_are_refused(crane, before, after):
+def test_energies_that_no_joint_of_an_engine_has_are_refused(
+    crane: Callable[..., Robot], before: str, after: str
+) -> None:
     with pytest.raises(ModelError, match="besides its links that are no rotors"):
         Expressions(crane(before, after))
 
 
-def test_links_that_mujoco_does_not_take(crane, derived):
+def test_links_that_mujoco_does_not_take(crane: Callable[..., Robot], derived: Derived) -> None:
     """No solid body has such moments of inertia; a model file may still say so."""
     pytest.importorskip("mujoco")
     with pytest.raises(ModelError, match=r"does not take the links of `crane`: .* --against pinocchio"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,14 +25,14 @@ def sampled(tree: Tree, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return np.random.default_rng(seed).uniform(-2, 2, (2, SAMPLES, len(tree.coordinates)))
 
 
-def close(found, expected, accuracy, scale=0.0):
+def close(found: Any, expected: Any, accuracy: float, scale: float = 0.0) -> None:
     """Every entry within the accuracy times the largest entry, or the scale."""
     np.testing.assert_allclose(found, expected, rtol=0, atol=accuracy * max(np.abs(expected).max(initial=0), scale))
 
 
 @settings(max_examples=8, deadline=None)
 @given(trees(), st.integers(0, 2**32 - 1))
-def test_against_pinocchio(tree, seed):
+def test_against_pinocchio(tree: Tree, seed: int) -> None:
     """Mass matrix, accelerations and all their derivatives against a model of Pinocchio's made beside ours."""
     pin = pytest.importorskip("pinocchio")
     q, v = sampled(tree, seed)
@@ -45,12 +47,12 @@ def test_against_pinocchio(tree, seed):
     model, order = as_pinocchio(pin, tree, tree.nominal)
     data, rows = model.createData(), np.ix_(order, order)
 
-    def arranged(values):
+    def arranged(values: np.ndarray) -> np.ndarray:
         result = np.empty(size)
         result[order] = values
         return result
 
-    def acceleration(at, sample):
+    def acceleration(at: np.ndarray, sample: int) -> np.ndarray:
         other, _ = as_pinocchio(pin, tree, at)
         force = arranged(u[sample] * np.eye(size)[0])
         return pin.aba(other, other.createData(), arranged(q[sample]), arranged(v[sample]), force)[order]
@@ -80,7 +82,7 @@ def test_against_pinocchio(tree, seed):
 
 @settings(max_examples=4, deadline=None)
 @given(trees(), st.integers(0, 2**32 - 1))
-def test_engines_made_from_links(tree, seed):
+def test_engines_made_from_links(tree: Tree, seed: int) -> None:
     """What `verify --against` builds moves as the equations say, and has the energies that `verify` uses."""
     for engine in engines.ENGINES:
         pytest.importorskip(engine)

@@ -1,5 +1,7 @@
 """Reading an MJCF file needs no SymPy: a robot's computer and a GPU machine have none."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
 
@@ -26,7 +28,7 @@ assert sys.modules["sympy"] is None
 """
 
 
-def test_plant_is_read_without_sympy():
+def test_plant_is_read_without_sympy() -> None:
     pytest.importorskip("mujoco")
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

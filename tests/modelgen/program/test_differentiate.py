@@ -1,5 +1,11 @@
 """Derivatives on the graph against high-precision differences, and what they may cost."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
 import mpmath
 import numpy as np
 import pytest
@@ -10,17 +16,18 @@ from modelgen.derivation.lagrange import equations_of_motion
 from modelgen.derivation.lowering import mechanism
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.program.differentiate import forward, program, reverse
+from modelgen.program.functions import Program
 from modelgen.program.graph import UNARY, Graph
 from tests.modelgen.support import mechanisms
 from tests.modelgen.support.evaluation import evaluate
 
 
 @pytest.fixture(scope="module")
-def dense():
+def dense() -> Program:
     return program(mechanism(mechanisms.dense()))
 
 
-def _values(function, graph, at, sample):
+def _values(function: Any, graph: Graph, at: SimpleNamespace, sample: int) -> dict[str, float]:
     arrays = {"x": at.x, "u": at.u, "costate": at.costate, "theta": at.theta}
     return {
         graph.operations[node].name: arrays[argument.name][sample][j]
@@ -29,7 +36,7 @@ def _values(function, graph, at, sample):
     }
 
 
-def test_every_output_of_every_function(dense, exact):
+def test_every_output_of_every_function(dense: Program, exact: Callable[[str], SimpleNamespace]) -> None:
     at = exact("dense")
     for function in dense.functions:
         values = _values(function, dense.graph, at, sample=1)
@@ -40,7 +47,7 @@ def test_every_output_of_every_function(dense, exact):
 
 
 @pytest.mark.parametrize("kind", [*UNARY, "atan2", "pow", "minimum", "maximum"])
-def test_rule_of_each_operation(kind):
+def test_rule_of_each_operation(kind: str) -> None:
     graph = Graph()
     a, b = graph.input("a"), graph.input("b")
     arguments = {"pow": (a, graph.constant(2.7)), "atan2": (a, b), "minimum": (a, b), "maximum": (a, b)}
@@ -58,12 +65,12 @@ def test_rule_of_each_operation(kind):
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 4))
-def test_forward_and_reverse_agree_through_random_systems(seed, size):
+def test_forward_and_reverse_agree_through_random_systems(seed: int, size: int) -> None:
     random = np.random.default_rng(seed)
     graph = Graph()
     inputs = [graph.input(f"x{i}") for i in range(3)]
 
-    def entry():
+    def entry() -> int:
         return graph.add(
             graph.mul(graph.call("sin", inputs[random.integers(3)]), inputs[random.integers(3)]),
             graph.constant(random.normal()),
@@ -84,7 +91,7 @@ def test_forward_and_reverse_agree_through_random_systems(seed, size):
 
 
 @pytest.mark.parametrize("constant", [0.0, 2.0])
-def test_system_whose_solution_has_a_constant_row(constant):
+def test_system_whose_solution_has_a_constant_row(constant: float) -> None:
     """M = diag(x, 2x), r = (sin y, 2 constant x): the second row is a constant, the first sin y / x is not."""
     graph = Graph()
     x, y = graph.input("x"), graph.input("y")
@@ -99,7 +106,7 @@ def test_system_whose_solution_has_a_constant_row(constant):
     np.testing.assert_allclose([float(value) for value in found], expected * 2, rtol=1e-12)
 
 
-def test_rates_that_are_the_same_node_both_count():
+def test_rates_that_are_the_same_node_both_count() -> None:
     """Two rows of xdot are v[0]: dH/dv[0] has both their costates."""
     equations = mechanisms.dense()
     v = equations.velocities
@@ -116,7 +123,7 @@ def test_rates_that_are_the_same_node_both_count():
     assert found == pytest.approx([0, 0, 0, 0.5, 0, 0.4], abs=1e-15)
 
 
-def test_a_constant_has_no_derivative_node(dense):
+def test_a_constant_has_no_derivative_node(dense: Program) -> None:
     graph = dense.graph
     jacobians = {output.name: output for output in dense.function("jacobians").outputs}
     n = 6
@@ -125,12 +132,12 @@ def test_a_constant_has_no_derivative_node(dense):
     assert (rows[:3, 3:] == np.where(np.eye(3, dtype=bool), graph.one, graph.zero)).all()
 
 
-def _divisions(built, name):
+def _divisions(built: Program, name: str) -> int:
     graph = built.graph
     return sum(graph.operations[node].kind == "div" for node in graph.reachable(built.function(name).roots))
 
 
-def test_no_inverse_is_differentiated():
+def test_no_inverse_is_differentiated() -> None:
     """Derivatives reuse the reciprocals of D: they need no division that the dynamics do not need."""
     equations = mechanisms.dense()
     plain = type(equations)(
@@ -144,6 +151,6 @@ def test_no_inverse_is_differentiated():
 
 
 @pytest.mark.parametrize("name", ["cartpole", "cartpole_quanser", "double_pendulum", "furuta", "pendulum"])
-def test_reverse_sweep_costs_a_small_multiple_of_the_dynamics(name):
+def test_reverse_sweep_costs_a_small_multiple_of_the_dynamics(name: str) -> None:
     operations = program(mechanism(equations_of_motion(load(str(SHIPPED / f"{name}.py"))))).operations()
     assert operations["hamiltonian_gradient"] <= 4 * operations["dynamics"]

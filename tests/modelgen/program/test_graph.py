@@ -1,6 +1,10 @@
 """The expression graph: sharing, folding, and linear systems."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +27,7 @@ expressions = st.recursive(
 )
 
 
-def _built(graph, expression):
+def _built(graph: Graph, expression: Any) -> int:
     if isinstance(expression, str):
         return graph.input(expression)
     if not isinstance(expression, tuple):
@@ -35,7 +39,7 @@ def _built(graph, expression):
     return getattr(graph, kind)(*arguments) if hasattr(graph, kind) else graph.call(kind, *arguments)
 
 
-def _direct(expression):
+def _direct(expression: Any) -> float:
     if isinstance(expression, str):
         return INPUTS[expression]
     if not isinstance(expression, tuple):
@@ -54,14 +58,14 @@ def _direct(expression):
 
 
 @given(expressions)
-def test_what_is_built_has_the_value_of_what_was_said(expression):
+def test_what_is_built_has_the_value_of_what_was_said(expression: Any) -> None:
     graph = Graph()
     node = _built(graph, expression)
     assert evaluate(graph, [node], INPUTS)[0] == pytest.approx(_direct(expression), rel=1e-9, abs=1e-9)
 
 
 @given(expressions)
-def test_no_operation_on_zero_or_one_is_left(expression):
+def test_no_operation_on_zero_or_one_is_left(expression: Any) -> None:
     graph = Graph()
     for node in graph.reachable([_built(graph, expression)]):
         operation = graph.operations[node]
@@ -71,7 +75,7 @@ def test_no_operation_on_zero_or_one_is_left(expression):
             assert graph.one not in operation.arguments
 
 
-def test_equal_expressions_are_one_node():
+def test_equal_expressions_are_one_node() -> None:
     graph = Graph()
     a, b = graph.input("a"), graph.input("b")
     assert graph.add(a, b) == graph.add(b, a)
@@ -80,14 +84,14 @@ def test_equal_expressions_are_one_node():
     assert graph.constant(-0.0) == graph.zero
 
 
-def test_division_by_an_exact_zero_is_refused():
+def test_division_by_an_exact_zero_is_refused() -> None:
     graph = Graph()
     with pytest.raises(ZeroDivisionError, match="exact zero"):
         graph.div(graph.input("a"), graph.zero)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 6])
-def test_solution_is_that_of_lapack(size):
+def test_solution_is_that_of_lapack(size: int) -> None:
     random = np.random.default_rng(size)
     factor = random.normal(size=(size, size))
     matrix, right = factor @ factor.T + np.eye(size), random.normal(size=size)
@@ -100,11 +104,11 @@ def test_solution_is_that_of_lapack(size):
     np.testing.assert_allclose(found, np.linalg.solve(matrix, right), rtol=1e-12)
 
 
-def _count(graph, roots, kind):
+def _count(graph: Graph, roots: Sequence[int], kind: str) -> int:
     return sum(graph.operations[node].kind == kind for node in graph.reachable(roots))
 
 
-def test_systems_with_the_same_matrix_share_one_factorisation():
+def test_systems_with_the_same_matrix_share_one_factorisation() -> None:
     graph = Graph()
     rows = [[graph.input(f"m{min(i, j)}{max(i, j)}") for j in range(4)] for i in range(4)]
     first = graph.solve(rows, [graph.input(f"r{i}") for i in range(4)])
@@ -114,7 +118,7 @@ def test_systems_with_the_same_matrix_share_one_factorisation():
     assert len(graph.reachable([*first, *second])) - alone < 4 * 4 * 2 + 4 * 3
 
 
-def test_zeros_of_the_matrix_cost_nothing():
+def test_zeros_of_the_matrix_cost_nothing() -> None:
     graph = Graph()
     diagonal = [graph.input(f"m{i}") for i in range(3)]
     rows = [[diagonal[i] if i == j else graph.zero for j in range(3)] for i in range(3)]

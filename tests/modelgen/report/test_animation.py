@@ -1,5 +1,9 @@
 """Rollouts without a policy beside closed forms, and moving pictures as files."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
 import numpy as np
 import pytest
 from matplotlib.animation import FFMpegWriter
@@ -9,22 +13,23 @@ import modelgen
 from modelgen import ModelError
 from modelgen.artifact import folder as artifact
 from modelgen.cli import main
+from modelgen.loader import CompiledRobot
 from modelgen.report.animation import FRAMES, Signal, animate, leaning, rollout, signal
 
 
 @pytest.fixture(scope="module")
-def pendulum():
+def pendulum() -> CompiledRobot:
     return modelgen.load("pendulum", backend="casadi", directory=artifact.SHIPPED, parallel=False)
 
 
-def test_a_small_swing_is_the_textbook_one(pendulum):
+def test_a_small_swing_is_the_textbook_one(pendulum: CompiledRobot) -> None:
     states = rollout(pendulum, np.array([np.pi - 1e-3, 0.0]), {}, 4)
     time = np.arange(4 * FRAMES + 1) / FRAMES
     frequency = np.sqrt(1.5 * 9.81)  # a rod of 1 m that hangs from its end
     np.testing.assert_allclose(states[:, 0], np.pi - 1e-3 * np.cos(frequency * time), atol=2e-9)
 
 
-def test_a_swinging_input_does_its_work(pendulum):
+def test_a_swinging_input_does_its_work(pendulum: CompiledRobot) -> None:
     """The upright rod falls and is shaken: angle'' = k angle + 3 torque, as long as the angle is small."""
     states = rollout(pendulum, np.zeros(2), {"torque": Signal(1e-4, 0.5)}, 0.8)
     time, pulse, root = 0.8, np.pi, np.sqrt(1.5 * 9.81)
@@ -33,11 +38,11 @@ def test_a_swinging_input_does_its_work(pendulum):
     assert rollout(pendulum, np.zeros(2), {"torque": Signal(0.0)}, 0.2)[-1] == pytest.approx(0)
 
 
-def test_a_double_pendulum_keeps_its_energy_by_itself():
+def test_a_double_pendulum_keeps_its_energy_by_itself() -> None:
     robot = modelgen.load("planar_arm2", backend="casadi", directory=artifact.SHIPPED, parallel=False)
     states = rollout(robot, leaning(robot), {}, 2)
 
-    def energy(shoulder, elbow, first, second):
+    def energy(shoulder: np.ndarray, elbow: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """From the positions of the bodies of the model file, their velocities by hand."""
         total = first + second
         lower = (0.5 * total) ** 2 + first**2 + first * total * np.cos(elbow)
@@ -51,7 +56,9 @@ def test_a_double_pendulum_keeps_its_energy_by_itself():
     assert np.ptp(energies) < 1e-6 * np.abs(energies).max()
 
 
-def test_the_command_writes_a_gif_that_moves(tmp_path, monkeypatch, capsys):
+def test_the_command_writes_a_gif_that_moves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["animate", "cartpole", "--seconds", "0.4", "--start", "pole=pi/2", "--input", "force=2@0.5"]) == 0
     assert capsys.readouterr().out.startswith("cartpole.gif: 0.4 s of cartpole")
@@ -80,7 +87,13 @@ def test_the_command_writes_a_gif_that_moves(tmp_path, monkeypatch, capsys):
         (["--output", "picture.mp4"], "need ffmpeg"),
     ],
 )
-def test_mistakes(arguments, words, tmp_path, monkeypatch, capsys):
+def test_mistakes(
+    arguments: list[str],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(FFMpegWriter, "isAvailable", lambda: False)
     (tmp_path / "file").write_text("")
@@ -90,19 +103,19 @@ def test_mistakes(arguments, words, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.skipif(not FFMpegWriter.isAvailable(), reason="ffmpeg is not installed")
-def test_mp4(pendulum, tmp_path):
+def test_mp4(pendulum: CompiledRobot, tmp_path: Path) -> None:
     animate(pendulum, np.zeros((3, 2)), tmp_path / "a.mp4")
     assert (tmp_path / "a.mp4").stat().st_size > 500
 
 
-def test_signals():
+def test_signals() -> None:
     assert signal("torque", "2")(9.0) == 2
     assert signal("torque", "-2@0.25")(1.0) == pytest.approx(-2)
     with pytest.raises(ModelError, match="--input torque=2@ has no frequency above zero"):
         signal("torque", "2@")
 
 
-def test_what_leaves_all_numbers_is_told(tmp_path):
+def test_what_leaves_all_numbers_is_told(tmp_path: Path) -> None:
     (tmp_path / "unstable.py").write_text(UNSTABLE)
     assert main(["build", str(tmp_path / "unstable.py"), "--directory", str(tmp_path)]) == 0
     robot = modelgen.load("unstable", backend="casadi", directory=tmp_path, parallel=False)

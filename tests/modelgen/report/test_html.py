@@ -1,6 +1,10 @@
 """HTML pages: well formed, complete, without anything from elsewhere."""
 
+from __future__ import annotations
+
 import re
+from collections.abc import Callable
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -10,10 +14,10 @@ from modelgen.derivation.model_file import SHIPPED
 
 
 @pytest.fixture
-def page(capsys):
+def page(capsys: pytest.CaptureFixture[str]) -> Callable[[str], ElementTree.Element]:
     """page(name): the tree of a shipped robot's page."""
 
-    def of(name):
+    def of(name: str) -> ElementTree.Element:
         assert main(["show", name, "--html"]) == 0
         text = capsys.readouterr().out
         assert text.startswith("<!DOCTYPE html>\n")
@@ -23,13 +27,13 @@ def page(capsys):
     return of
 
 
-def rows(tree):
+def rows(tree: ElementTree.Element) -> list[list[str]]:
     """The text of every row of every table, signs of multiplication left out."""
     cells = [["".join(cell.itertext()) for cell in row] for row in tree.iter("tr")]
     return [[text.replace("\u2062", "") for text in row] for row in cells]
 
 
-def test_quantities_task_and_equations(page):
+def test_quantities_task_and_equations(page: Callable[[str], ElementTree.Element]) -> None:
     found = rows(page("cartpole"))
     for row in (
         ["s", "cart", "± 0.5 m", "± 5 m/s", "position of the cart, 0 mid-rail"],
@@ -49,7 +53,7 @@ def test_quantities_task_and_equations(page):
 
 
 @pytest.mark.parametrize("name", ["furuta", "planar_arm3", "planar_quadrotor", "ball_on_beam"])
-def test_other_robots(page, name):
+def test_other_robots(page: Callable[[str], ElementTree.Element], name: str) -> None:
     tree = page(name)
     assert all(len(math) == 1 for math in tree.iter("math"))
     assert not [element for element in tree.iter("mi") if element.text and "_" in element.text]
@@ -63,7 +67,7 @@ def test_other_robots(page, name):
     assert max(numbers) == pytest.approx(240)
 
 
-def test_a_tree_with_many_definitions_and_a_file(tmp_path, capsys):
+def test_a_tree_with_many_definitions_and_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "page" / "arm.html"
     assert main(["show", str(SHIPPED / "large" / "arm7.py"), "--html", str(file)]) == 0
     assert str(file) in capsys.readouterr().out
@@ -75,7 +79,7 @@ def test_a_tree_with_many_definitions_and_a_file(tmp_path, capsys):
     assert "cannot write" in capsys.readouterr().err
 
 
-def test_words_are_escaped(tmp_path, capsys):
+def test_words_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (SHIPPED / "pendulum.py").read_text()
     (tmp_path / "pendulum.py").write_text(text.replace("angle of the rod, 0 upright", "a < b & c"))
     assert main(["show", str(tmp_path / "pendulum.py"), "--html"]) == 0

@@ -1,9 +1,13 @@
 """Pages of LaTeX: every formula is well formed, every quantity is named."""
 
+from __future__ import annotations
+
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from matplotlib.mathtext import MathTextParser
@@ -17,10 +21,10 @@ from modelgen.report.page import page as page_of
 
 
 @pytest.fixture(scope="module")
-def page():
+def page() -> Callable[[str], str]:
     """page(name): the document of a shipped robot."""
 
-    def of(name):
+    def of(name: str) -> str:
         robot = load(str(SHIPPED / f"{name}.py"))
         return document(page_of(metadata(robot), equations_of_motion(robot)))
 
@@ -28,7 +32,7 @@ def page():
 
 
 @pytest.mark.parametrize("name", ["cartpole", "furuta", "planar_arm3", "planar_quadrotor"])
-def test_every_formula_is_well_formed(page, name):
+def test_every_formula_is_well_formed(page: Callable[[str], str], name: str) -> None:
     parser = MathTextParser("path")
     text = page(name)
     displayed = re.findall(r"\\begin\{align\*\}\n(.*?)\n\\end\{align\*\}", text, re.DOTALL)
@@ -43,7 +47,7 @@ def test_every_formula_is_well_formed(page, name):
         assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}")
 
 
-def test_equations_as_a_person_writes_them(page):
+def test_equations_as_a_person_writes_them(page: Callable[[str], str]) -> None:
     text = page("cartpole")
     for formula in (
         r"M_{12} &= l m_{2} \cos{\left(\varphi \right)}",
@@ -58,7 +62,7 @@ def test_equations_as_a_person_writes_them(page):
 
 
 @pytest.mark.parametrize("name", ["cartpole_quanser", "planar_arm2", "planar_quadrotor", "reaction_wheel"])
-def test_no_letter_means_two_things(name):
+def test_no_letter_means_two_things(name: str) -> None:
     robot = load(str(SHIPPED / f"{name}.py"))
     equations = equations_of_motion(robot)
     names = letters(metadata(robot), equations)
@@ -66,7 +70,7 @@ def test_no_letter_means_two_things(name):
     assert {*equations.state, *equations.inputs, *equations.parameters} <= names.keys()
 
 
-def test_units_and_indices_of_a_large_robot(tmp_path):
+def test_units_and_indices_of_a_large_robot(tmp_path: Path) -> None:
     lines = ["from modelgen import Quadratic, Robot", 'robot = Robot("large")']
     lines += ['k = robot.parameter("k", 1, "kg m^2/(m^2 s^2)", tolerance=0.1)', "x = []"]
     lines += ["for i in range(12):", '    x.append(robot.prismatic(f"x{i}", limit=2, rate_limit=3))']
@@ -82,7 +86,7 @@ def test_units_and_indices_of_a_large_robot(tmp_path):
     assert "B_{11,1}" in text
 
 
-def test_command_and_special_characters(tmp_path, capsys):
+def test_command_and_special_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (SHIPPED / "pendulum.py").read_text()
     changed = text.replace("angle of the rod, 0 upright", r"50 % & #1 of a_b ~ x^2 {\\}")
     (tmp_path / "pendulum.py").write_text(changed)

@@ -1,7 +1,11 @@
 """Linearisations against differences of the dynamics, SciPy, and the solver's own action costs."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +15,14 @@ from scipy.linalg import solve_continuous_are
 from modelgen import ModelError, load
 from modelgen.artifact import folder as artifact
 from modelgen.cli import main
+from modelgen.loader import CompiledRobot
 from modelgen.metadata import ActionCost
 from modelgen.report.linearization import equilibrium, linearize, stated, weights
 from solver.problem.action_cost import make_action_cost
 
 
 @pytest.fixture(scope="module")
-def robot():
+def robot() -> Callable[[str], CompiledRobot]:
     """robot(name): the shipped artifact with the backend that need not be compiled."""
     return lambda name: load(name, backend="casadi", directory=artifact.SHIPPED)
 
@@ -35,7 +40,7 @@ def robot():
         ("acrobot", {"shoulder": 0.3}),
     ],
 )
-def test_equilibrium_and_matrices(robot, name, at):
+def test_equilibrium_and_matrices(robot: Callable[[str], CompiledRobot], name: str, at: dict[str, Any]) -> None:
     compiled = robot(name)
     found = linearize(compiled, at)
     for coordinate, value in at.items():
@@ -43,7 +48,7 @@ def test_equilibrium_and_matrices(robot, name, at):
     n = len(found.state)
     assert not found.state[n // 2 :].any()
 
-    def flow(x, u):
+    def flow(x: np.ndarray, u: np.ndarray) -> np.ndarray:
         return np.asarray(compiled.dynamics(x[None], u[None]))[0]
 
     assert np.abs(flow(found.state, found.input)).max() < 1e-7
@@ -54,7 +59,7 @@ def test_equilibrium_and_matrices(robot, name, at):
     np.testing.assert_allclose(found.B, np.array(B).T / 2, atol=1e-9 * np.abs(found.B).max())
 
 
-def test_printed_cartpole(robot):
+def test_printed_cartpole(robot: Callable[[str], CompiledRobot]) -> None:
     """M at rest is [[mc + mp, mp l], [mp l, mp l^2]], so that A and B follow by hand."""
     found = linearize(robot("cartpole"), {})
     mc, mp, l, dc, dp = 0.57, 0.127, 0.16825, 0.1, 1e-3
@@ -65,7 +70,7 @@ def test_printed_cartpole(robot):
 
 
 class TestGain:
-    def test_solves_the_riccati_equation_and_stabilises(self, robot):
+    def test_solves_the_riccati_equation_and_stabilises(self, robot: Callable[[str], CompiledRobot]) -> None:
         compiled = robot("planar_arm2")
         found = linearize(compiled, {"shoulder": 0.5})
         Q = np.diag([4, 4, 0.5, 0.5])
@@ -75,7 +80,9 @@ class TestGain:
         assert np.linalg.eigvals(found.A - found.B @ found.gain).real.max() < 0
 
     @pytest.mark.parametrize("name", ["log_cos", "quadratic", "tanh"])
-    def test_weights_are_the_curvature_of_the_solvers_costs(self, robot, name):
+    def test_weights_are_the_curvature_of_the_solvers_costs(
+        self, robot: Callable[[str], CompiledRobot], name: str
+    ) -> None:
         compiled = robot("double_pendulum")
         task = compiled.metadata.task
         action_cost = ActionCost(name, task.action_cost.weights)
@@ -85,7 +92,7 @@ class TestGain:
         curvature = torch.autograd.functional.hessian(cost, torch.full((2,), 1e-6, dtype=torch.float64))
         np.testing.assert_allclose(weights(compiled)[1], curvature.numpy() / 2, rtol=1e-5, atol=1e-12)
 
-    def test_cost_that_does_not_see_a_coordinate(self, robot):
+    def test_cost_that_does_not_see_a_coordinate(self, robot: Callable[[str], CompiledRobot]) -> None:
         found = linearize(robot("reaction_wheel"), {})
         assert found.gain is None
         assert (
@@ -95,7 +102,7 @@ class TestGain:
 
 
 class TestEquilibrium:
-    def test_smallest_inputs_of_many(self, robot):
+    def test_smallest_inputs_of_many(self, robot: Callable[[str], CompiledRobot]) -> None:
         """Three torques and two free coordinates for three equations: no smaller torques hold the arm."""
         compiled = robot("planar_arm3")
         x, u = equilibrium(compiled, {"shoulder": 1.0, "elbow": 0.0, "wrist": 0.0})
@@ -105,14 +112,14 @@ class TestEquilibrium:
         assert u[0] == pytest.approx(shoulder, rel=1e-9)
         assert list(x) == [1, 0, 0, 0, 0, 0]
 
-    def test_place_that_cannot_be_held(self, robot):
+    def test_place_that_cannot_be_held(self, robot: Callable[[str], CompiledRobot]) -> None:
         with pytest.raises(ModelError, match=r"at rest at pole = 3.14\..* pole = 3.141592654; write pi"):
             equilibrium(robot("cartpole"), {"pole": 3.14})
 
     @pytest.mark.parametrize(
         ("pair", "value"), [("pole=pi", math.pi), ("pole=-pi/2", -math.pi / 2), ("pole=0.5*pi", math.pi / 2)]
     )
-    def test_values_with_pi(self, robot, pair, value):
+    def test_values_with_pi(self, robot: Callable[[str], CompiledRobot], pair: str, value: float) -> None:
         assert stated([pair], robot("cartpole")) == {"pole": pytest.approx(value)}
 
     @pytest.mark.parametrize(
@@ -126,29 +133,29 @@ class TestEquilibrium:
             ("pole=pi/0", "no number behind"),
         ],
     )
-    def test_mistakes(self, robot, pair, words):
+    def test_mistakes(self, robot: Callable[[str], CompiledRobot], pair: str, words: str) -> None:
         with pytest.raises(ModelError, match=words):
             stated([pair], robot("cartpole"))
 
 
 class TestCommand:
-    def show(self, *arguments):
+    def show(self, *arguments: str) -> int:
         return main(["show", *arguments, "--directory", str(artifact.SHIPPED)])
 
-    def test_prints_everything(self, capsys):
+    def test_prints_everything(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.show("cartpole", "--linearize", "--at", "pole=pi", "cart=0.1") == 0
         output = capsys.readouterr().out
         for words in ("3.14159 rad", "controllable: 4 of 4", "LQR gain", "eigenvalues of A: 0, -0.14348"):
             assert words in output
 
-    def test_says_that_an_input_is_beyond_its_limit(self, capsys):
+    def test_says_that_an_input_is_beyond_its_limit(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.show("pendulum", "--linearize", "--at", "angle=pi/2") == 0
         assert "-4.905 N m   beyond its limit of 2.5" in capsys.readouterr().out
 
-    def test_a_turn_of_an_angle_that_wraps_is_within_its_limit(self, capsys):
+    def test_a_turn_of_an_angle_that_wraps_is_within_its_limit(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.show("acrobot", "--linearize", "--at", "shoulder=2*pi") == 0
         assert "beyond" not in capsys.readouterr().out
 
-    def test_place_without_linearize(self, capsys):
+    def test_place_without_linearize(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.show("cartpole", "--at", "pole=0") == 2
         assert "--linearize --at" in capsys.readouterr().err

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -11,7 +14,7 @@ from modelgen.derivation.domain_checks import evaluator, inspect
 from modelgen.derivation.lagrange import equations_of_motion
 
 
-def flow(robot, *u):
+def flow(robot: Robot, *u: float) -> Callable[[float, np.ndarray], np.ndarray]:
     """xdot(t, x) at nominal parameters and constant inputs, from a model that passes the checks."""
     coordinates = [joint.symbol for joint in robot.joints]
     robot.task(
@@ -24,19 +27,19 @@ def flow(robot, *u):
     arguments = [*equations.state, *equations.parameters]
     parts = [evaluator(arguments, each) for each in (equations.mass_matrix, equations.force, equations.input_matrix)]
 
-    def xdot(_time, x):
+    def xdot(_time: float, x: np.ndarray) -> np.ndarray:
         M, force, B = (part(*np.array([*x, *theta])[:, None])[0] for part in parts)
         return np.concatenate([x[len(coordinates) :], np.linalg.solve(M, force[:, 0] + B @ np.array(u))])
 
     return xdot
 
 
-def run(xdot, x, seconds):
+def run(xdot: Callable[[float, np.ndarray], np.ndarray], x: Sequence[float], seconds: float) -> np.ndarray:
     """States over time, (n, steps)."""
     return solve_ivp(xdot, (0, seconds), x, rtol=1e-9, atol=1e-12, max_step=seconds / 50).y
 
 
-def slider(mass=2.0):
+def slider(mass: float = 2.0) -> tuple[Robot, Any, Any]:
     """A mass on a level rail, and a force on it."""
     robot = Robot("slider")
     s = robot.prismatic("s", limit=3, rate_limit=10)
@@ -46,7 +49,7 @@ def slider(mass=2.0):
     return robot, s, force
 
 
-def disk(inertia=0.02):
+def disk(inertia: float = 0.02) -> tuple[Robot, Any]:
     """A disk on a shaft, and an input."""
     robot = Robot("disk")
     q = robot.revolute("q", continuous=True, rate_limit=500)
@@ -54,7 +57,7 @@ def disk(inertia=0.02):
     return robot, q
 
 
-def test_dc_motor_settles_at_the_speed_where_its_current_carries_the_friction():
+def test_dc_motor_settles_at_the_speed_where_its_current_carries_the_friction() -> None:
     robot, q = disk()
     volts = robot.input("volts", 12, "V")
     friction = robot.parameter("friction", 3e-3, "N m s", fixed=True)
@@ -65,14 +68,14 @@ def test_dc_motor_settles_at_the_speed_where_its_current_carries_the_friction():
     assert final == pytest.approx(gain * 10 / (gain * 0.18 + 3e-3), rel=1e-6)
 
 
-def test_motor_behind_a_gear_accelerates_load_and_rotor():
+def test_motor_behind_a_gear_accelerates_load_and_rotor() -> None:
     robot, q = disk(0.02)
     torque = robot.input("torque", 1, "N m")
     robot.motor(q, torque, gear=10, rotor_inertia=1e-4)
     assert flow(robot, 0.5)(0, [0, 3.0])[1] == pytest.approx(10 * 0.5 / (0.02 + 100 * 1e-4), rel=1e-12)
 
 
-def test_motor_loses_torque_with_speed_and_never_exceeds_its_power():
+def test_motor_loses_torque_with_speed_and_never_exceeds_its_power() -> None:
     robot, q = disk(0.02)
     torque = robot.input("torque", 1, "N m")
     robot.motor(q, torque, gear=4, corner_speed=20)
@@ -86,7 +89,7 @@ def test_motor_loses_torque_with_speed_and_never_exceeds_its_power():
     assert at_corner == pytest.approx(4 / np.sqrt(2), rel=1e-12)
 
 
-def test_viscous_friction_takes_the_energy_it_should():
+def test_viscous_friction_takes_the_energy_it_should() -> None:
     robot, s, force = slider(2.0)
     robot.apply(s, force)
     robot.damp(s, 0.5)
@@ -94,7 +97,7 @@ def test_viscous_friction_takes_the_energy_it_should():
     np.testing.assert_allclose(speeds[-1], 3 * np.exp(-0.5 / 2.0 * 4), rtol=1e-8)
 
 
-def test_dry_friction_stops_at_the_distance_of_constant_braking():
+def test_dry_friction_stops_at_the_distance_of_constant_braking() -> None:
     robot, s, force = slider(2.0)
     robot.apply(s, force)
     robot.dry_friction(s, robot.parameter("friction", 1.5, "N", fixed=True), smoothing=1e-3)
@@ -104,7 +107,7 @@ def test_dry_friction_stops_at_the_distance_of_constant_braking():
     assert (np.diff(np.abs(states[1])) <= 1e-12).all()  # energy only falls
 
 
-def test_dry_friction_holds_against_a_smaller_force():
+def test_dry_friction_holds_against_a_smaller_force() -> None:
     robot, s, force = slider()
     robot.apply(s, force)
     robot.dry_friction(s, 1.5, smoothing=1e-3)
@@ -112,7 +115,7 @@ def test_dry_friction_holds_against_a_smaller_force():
 
 
 @pytest.mark.parametrize("direction", [1, -1])
-def test_end_stop_turns_the_motion_round_and_takes_energy(direction):
+def test_end_stop_turns_the_motion_round_and_takes_energy(direction: int) -> None:
     robot, s, force = slider(2.0)
     robot.apply(s, force)
     robot.end_stops(s, 1, 2e4, width=1e-3, damping=100)
@@ -122,7 +125,7 @@ def test_end_stop_turns_the_motion_round_and_takes_energy(direction):
     assert -2.0 < states[1, -1] * direction < -0.5
 
 
-def test_end_stop_pushes_as_its_doc_string_says():
+def test_end_stop_pushes_as_its_doc_string_says() -> None:
     robot, s, force = slider(2.0)
     robot.apply(s, force)
     robot.end_stops(s, 1, 1e3, width=0.05, damping=30)
@@ -133,7 +136,7 @@ def test_end_stop_pushes_as_its_doc_string_says():
         assert xdot(0, [at, rate])[1] == pytest.approx(-push / 2.0, rel=1e-9)
 
 
-def test_end_stops_are_not_felt_far_from_them_and_may_be_uneven():
+def test_end_stops_are_not_felt_far_from_them_and_may_be_uneven() -> None:
     robot, s, force = slider(2.0)
     robot.apply(s, force)
     robot.end_stops(s, (-0.2, 1), 1e4, width=1e-3, damping=50)
@@ -143,7 +146,7 @@ def test_end_stops_are_not_felt_far_from_them_and_may_be_uneven():
     assert xdot(0, [1.1, 0.0])[1] == pytest.approx(-1e4 * 0.1 / 2.0, rel=1e-3)
 
 
-def test_end_stop_without_loss_gives_back_all_energy():
+def test_end_stop_without_loss_gives_back_all_energy() -> None:
     robot, s, force = slider(2.0)
     robot.apply(s, force)
     robot.end_stops(s, 1, 2e4, width=1e-2)
@@ -152,7 +155,7 @@ def test_end_stop_without_loss_gives_back_all_energy():
     assert states[1, -1] == pytest.approx(-2.0, rel=1e-6)
 
 
-def test_coupling_pulls_two_joints_to_their_ratio_and_takes_no_momentum():
+def test_coupling_pulls_two_joints_to_their_ratio_and_takes_no_momentum() -> None:
     robot = Robot("belt")
     first = robot.revolute("first", continuous=True, rate_limit=50)
     second = robot.revolute("second", limit=20, rate_limit=50)
@@ -165,7 +168,7 @@ def test_coupling_pulls_two_joints_to_their_ratio_and_takes_no_momentum():
         flow(robot, 0.3)
 
 
-def test_coupled_joints_move_as_one_inertia():
+def test_coupled_joints_move_as_one_inertia() -> None:
     robot = Robot("belt")
     first = robot.revolute("first", limit=50, rate_limit=50)
     second = robot.revolute("second", limit=20, rate_limit=50)
@@ -179,7 +182,7 @@ def test_coupled_joints_move_as_one_inertia():
     assert states[3, -1] == pytest.approx(0.3 / (0.09 + 9 * 0.01) * 5, rel=1e-3)
 
 
-def test_inputs_act_through_a_map():
+def test_inputs_act_through_a_map() -> None:
     """Two cables over a two-joint finger: their forces at their levers, by virtual work."""
     robot = Robot("finger")
     a = robot.revolute("a", limit=1, rate_limit=5)
@@ -193,7 +196,7 @@ def test_inputs_act_through_a_map():
     np.testing.assert_allclose(found, [(0.02 * 3 - 0.02 * 2) / 1e-3, 0.01 * 3 / 2e-3])
 
 
-def test_mistakes_name_what_is_wrong():
+def test_mistakes_name_what_is_wrong() -> None:
     robot, s, force = slider()
     loss = robot.parameter("loss", 0.1, "N s/m", tolerance=30)
     none = robot.parameter("none", 0, "Ohm", fixed=True)

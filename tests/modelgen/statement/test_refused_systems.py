@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import pytest
 import sympy as sp
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, dynamicsymbols
@@ -15,7 +18,7 @@ m1, m2, l1, g, b, c, A, B, C = sp.symbols("m1 m2 l1 g b c A B C")
 TIME = dynamicsymbols._t
 
 
-def rejects(words, action):
+def rejects(words: Sequence[str], action: Callable[[], object]) -> None:
     with pytest.raises(ModelError) as caught:
         action()
     assert "systems.py" in str(caught.value)  # this file or the helpers'
@@ -23,7 +26,7 @@ def rejects(words, action):
         assert word in str(caught.value), str(caught.value)
 
 
-def test_mistakes_name_what_is_missing():
+def test_mistakes_name_what_is_missing() -> None:
     other = sp.Symbol("mass_of_cart")
     rejects(["m1", "robot.parameter"], lambda: cartpole(kane(), parameters={m2: 1, l1: 1, b: 1, c: 1, g: 9.81}))
     assumed = {sp.Symbol("m1", positive=True): 1, m2: 1, l1: 1, b: 1, c: 1, g: 9.81}
@@ -37,13 +40,13 @@ def test_mistakes_name_what_is_missing():
     rejects(["none of this robot's coordinates"], lambda: Robot("r").mechanics(kane(), coordinates={q1: 3}))
 
 
-def bare(coordinates=2):
+def bare(coordinates: int = 2) -> tuple[Robot, list[Any]]:
     robot = Robot("bare")
     q = [robot.revolute(f"q{i}", limit=1, rate_limit=1) for i in range(coordinates)]
     return robot, q
 
 
-def test_constraints_are_refused():
+def test_constraints_are_refused() -> None:
     N = ReferenceFrame("N")
     held = KanesMethod(
         N, [q1], [u1], [q1.diff() - u1, q2.diff() - u2],
@@ -61,7 +64,7 @@ def test_constraints_are_refused():
         )
 
 
-def test_time_and_prescribed_motion_are_refused():
+def test_time_and_prescribed_motion_are_refused() -> None:
     N, point = ReferenceFrame("N"), Point("P")
     point.set_vel(N, q1.diff() * N.x)
     for push, words in (
@@ -81,19 +84,19 @@ def test_time_and_prescribed_motion_are_refused():
         )
 
 
-def test_bodies_must_be_known():
+def test_bodies_must_be_known() -> None:
     method = KanesMethod(ReferenceFrame("N"), [q1], [u1], [q1.diff() - u1])
     robot, (q,) = bare(1)
     rejects(["no bodies", "kanes_equations(bodies, loads)"], lambda: robot.mechanics(method, coordinates={q1: q}))
 
 
-def test_quaternions_and_auxiliary_speeds_are_refused():
+def test_quaternions_and_auxiliary_speeds_are_refused() -> None:
     robot, (q,) = bare(1)
     uaux = KanesMethod(ReferenceFrame("N"), [q1], [u1], [q1.diff() - u1], u_auxiliary=[u2])
     rejects(["auxiliary speed u2(t)"], lambda: robot.mechanics(uaux, coordinates={q1: q}))
 
 
-def test_speeds_are_stated_where_they_are_needed_and_only_there():
+def test_speeds_are_stated_where_they_are_needed_and_only_there() -> None:
     robot, cart, pole = cartpole(kane())
     speed = robot.speed("speed", limit=1, unit="rad/s")
     rejects(["`speed` is no speed of the robot", "remove the line"], lambda: finished(robot))
@@ -111,7 +114,7 @@ def test_speeds_are_stated_where_they_are_needed_and_only_there():
     )
 
 
-def cartpole_with_speed():
+def cartpole_with_speed() -> None:
     robot = Robot("r")
     pair = [robot.revolute(name, limit=1, rate_limit=1) for name in ("a", "b")]
     robot.mechanics(
@@ -119,14 +122,14 @@ def cartpole_with_speed():
     )
 
 
-def test_limits_of_rates_are_stated_where_rates_are_states():
+def test_limits_of_rates_are_stated_where_rates_are_states() -> None:
     robot = Robot("r")
     robot.prismatic("s", limit=1)
     robot.input("force", 1, "N")
     rejects(["`s` needs rate_limit", "m/s"], lambda: finished(robot))
 
 
-def test_no_body_is_added_where_speeds_are_no_rates():
+def test_no_body_is_added_where_speeds_are_no_rates() -> None:
     robot = Robot("gyro")
     angles = [robot.revolute(name, limit=1.2) for name in ("roll", "pitch", "yaw")]
     speeds = [robot.speed(f"omega_{axis}", limit=10, unit="rad/s") for axis in "xyz"]

@@ -1,7 +1,10 @@
 """What a model file may write, and the error for each thing it may not: the symbol and the fix are named."""
 
+from __future__ import annotations
+
 import keyword
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +17,7 @@ from modelgen.statement.declared import Coordinate
 from tests.modelgen.support.declared import TASK, cart, rejects
 
 
-def test_error_names_the_users_line():
+def test_error_names_the_users_line() -> None:
     robot = Robot("cart")
     with pytest.raises(ModelError) as caught:
         robot.revolute("angle", rate_limit=1)
@@ -23,30 +26,30 @@ def test_error_names_the_users_line():
 
 class TestNames:
     @pytest.mark.parametrize("name", ["2nd", "pole mass", "pole-mass", "", "_x", "größe", "a.b"])
-    def test_no_identifier(self, name):
+    def test_no_identifier(self, name: str) -> None:
         rejects(f"`{name}` cannot name", "letters, digits", action=lambda: Robot("r").input(name, 1, "N"))
 
-    def test_the_name_suggested_is_a_valid_one(self):
+    def test_the_name_suggested_is_a_valid_one(self) -> None:
         rejects("Write `pole_mass`", action=lambda: Robot("r").parameter("pole-mass", 1, "kg", fixed=True))
 
-    def test_keyword(self):
+    def test_keyword(self) -> None:
         rejects("`lambda`", "keyword", "lambda_value", action=lambda: Robot("r").input("lambda", 1, "N"))
 
-    def test_no_string(self):
+    def test_no_string(self) -> None:
         rejects("write a string", action=lambda: Robot("r").input(3, 1, "N"))
         rejects("write a string", action=lambda: Robot("r").revolute(3, limit=1, rate_limit=1))
         rejects("unit of `m`", "quotes", action=lambda: Robot("r").parameter("m", 1, (0, 2)))
 
-    def test_duplicate(self):
+    def test_duplicate(self) -> None:
         robot, *_ = cart()
         rejects("`mass` is used twice", "another name", action=lambda: robot.input("mass", 1, "N"))
 
-    def test_name_of_a_rate_is_taken(self):
+    def test_name_of_a_rate_is_taken(self) -> None:
         robot, *_ = cart()
         rejects("`s_rate`", "twice", action=lambda: robot.parameter("s_rate", 1, "m", fixed=True))
 
     @given(st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True))
-    def test_every_identifier_that_is_no_keyword_is_a_name(self, name):
+    def test_every_identifier_that_is_no_keyword_is_a_name(self, name: Any) -> None:
         robot = Robot("r")
         if keyword.iskeyword(name):
             with pytest.raises(ModelError, match="keyword"):
@@ -55,7 +58,7 @@ class TestNames:
             assert robot.parameter(name, 1, "kg", fixed=True).name == name
 
     @given(st.text(max_size=8))
-    def test_any_text_is_taken_or_refused_with_a_message(self, name):
+    def test_any_text_is_taken_or_refused_with_a_message(self, name: Any) -> None:
         if name.isidentifier() and name.isascii() and name[0] != "_" and not keyword.iskeyword(name):
             Robot("r").input(name, 1, "N")
         else:
@@ -65,7 +68,7 @@ class TestNames:
 
 class TestNumbers:
     @given(st.floats(allow_nan=True, allow_infinity=True))
-    def test_limits_are_finite_and_positive(self, limit):
+    def test_limits_are_finite_and_positive(self, limit: Any) -> None:
         robot = Robot("r")
         if 0 < limit <= 1e6:
             robot.prismatic("s", limit=limit, rate_limit=1)
@@ -75,7 +78,7 @@ class TestNumbers:
                 robot.prismatic("s", limit=limit, rate_limit=1)
 
     @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
-    def test_bounds_hold_the_value(self, value, lower, upper):
+    def test_bounds_hold_the_value(self, value: Any, lower: Any, upper: Any) -> None:
         robot = Robot("r")
         if lower <= value <= upper and lower < upper:
             robot.parameter("p", value, "1", bounds=(lower, upper))
@@ -83,56 +86,56 @@ class TestNumbers:
             with pytest.raises(ModelError, match="`p`"):
                 robot.parameter("p", value, "1", bounds=(lower, upper))
 
-    def test_sympy_constants_are_numbers(self):
+    def test_sympy_constants_are_numbers(self) -> None:
         robot = Robot("r")
         robot.revolute("q", limit=pi / 2, rate_limit=1)
         assert robot.joints[0].limit == math.pi / 2
 
     @pytest.mark.parametrize("limit", [0, -1, math.nan, math.inf, "3", None, True, Symbol("k")])
-    def test_limit_of_an_input(self, limit):
+    def test_limit_of_an_input(self, limit: Any) -> None:
         rejects("limit of `u`", "write a", action=lambda: Robot("r").input("u", limit, "N"))
 
-    def test_value_outside_bounds(self):
+    def test_value_outside_bounds(self) -> None:
         rejects(
             "`m` is 3",
             "outside its bounds (0, 2)",
             action=lambda: Robot("r").parameter("m", 3, "kg", bounds=(0, 2)),
         )
 
-    def test_bounds_reversed(self):
+    def test_bounds_reversed(self) -> None:
         rejects("write bounds=(1, 2)", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=(2, 1)))
 
-    def test_bounds_that_are_no_pair(self):
+    def test_bounds_that_are_no_pair(self) -> None:
         rejects("bounds=(lower, upper)", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=3))
 
-    def test_bounds_missing(self):
+    def test_bounds_missing(self) -> None:
         rejects("`m` has no bounds", "fixed=True", action=lambda: Robot("r").parameter("m", 1, "kg"))
 
-    def test_bounds_without_room(self):
+    def test_bounds_without_room(self) -> None:
         rejects("leave no room", "`m`", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=(1, 1)))
 
-    def test_bounds_and_tolerance(self):
+    def test_bounds_and_tolerance(self) -> None:
         rejects("both", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=(0, 2), tolerance=0.5))
 
-    def test_tolerance_is_a_fraction_of_the_value(self):
+    def test_tolerance_is_a_fraction_of_the_value(self) -> None:
         robot = Robot("r")
         robot.parameter("m", -2.0, "kg", tolerance=0.25)
         assert robot.constants[0].bounds == (-2.5, -1.5)
 
 
 class TestCoordinates:
-    def test_rate_is_a_symbol(self):
+    def test_rate_is_a_symbol(self) -> None:
         _, s, *_ = cart()
         assert s.rate == Symbol("s_rate", real=True)
 
-    def test_two_robots_share_no_state(self):
+    def test_two_robots_share_no_state(self) -> None:
         first, second = Robot("a"), Robot("b")
         one, two = (robot.revolute("q", limit=1, rate_limit=2) for robot in (first, second))
         assert one == two
         assert isinstance(one, Coordinate)
         assert len(first.joints) == len(second.joints) == 1
 
-    def test_an_angle_has_a_limit_or_is_continuous(self):
+    def test_an_angle_has_a_limit_or_is_continuous(self) -> None:
         for options in ({}, {"limit": 1, "continuous": True}):
             rejects(
                 "`q`",
@@ -141,14 +144,14 @@ class TestCoordinates:
                 action=lambda options=options: Robot("r").revolute("q", rate_limit=1, **options),
             )
 
-    def test_continuous_has_limit_pi(self):
+    def test_continuous_has_limit_pi(self) -> None:
         robot = Robot("r")
         robot.revolute("q", continuous=True, rate_limit=1)
         assert robot.joints[0].limit == math.pi
 
 
 class TestExpressions:
-    def test_undeclared_symbol_with_suggestion(self):
+    def test_undeclared_symbol_with_suggestion(self) -> None:
         robot, s, *_ = cart()
         rejects(
             "symbol `maas`",
@@ -157,11 +160,11 @@ class TestExpressions:
             action=lambda: robot.point_mass(Symbol("maas"), (s, 0)),
         )
 
-    def test_own_symbol_of_a_declared_name(self):
+    def test_own_symbol_of_a_declared_name(self) -> None:
         robot, s, *_ = cart()
         rejects("`mass`", "same name", "returned", action=lambda: robot.point_mass(Symbol("mass"), (s, 0)))
 
-    def test_rate_in_a_potential(self):
+    def test_rate_in_a_potential(self) -> None:
         robot, s, mass, _ = cart()
         rejects(
             "potential energy contains `s_rate`",
@@ -169,7 +172,7 @@ class TestExpressions:
             action=lambda: robot.potential_energy(mass * s.rate),
         )
 
-    def test_input_in_an_energy(self):
+    def test_input_in_an_energy(self) -> None:
         robot, s, _, force = cart()
         rejects(
             "kinetic energy contains `force`",
@@ -177,7 +180,7 @@ class TestExpressions:
             action=lambda: robot.kinetic_energy(force * s.rate**2),
         )
 
-    def test_input_in_the_cost(self):
+    def test_input_in_the_cost(self) -> None:
         robot, s, _, force = cart()
         rejects(
             "state cost contains `force`",
@@ -186,11 +189,11 @@ class TestExpressions:
         )
 
     @pytest.mark.parametrize("value", ["s", None, True, [1], {}, object()])
-    def test_no_expression(self, value):
+    def test_no_expression(self, value: Any) -> None:
         robot, *_ = cart()
         rejects("potential energy is", "SymPy expression", action=lambda: robot.potential_energy(value))
 
-    def test_function_of_time(self):
+    def test_function_of_time(self) -> None:
         robot, *_ = cart()
         rejects(
             "function q(t)",
@@ -198,34 +201,34 @@ class TestExpressions:
             action=lambda: robot.kinetic_energy(Function("q")(symbols("t")) ** 2),
         )
 
-    def test_not_finite(self):
+    def test_not_finite(self) -> None:
         robot, s, mass, _ = cart()
         rejects("not finite", action=lambda: robot.potential_energy(mass * s / (s - s)))
 
-    def test_complex(self):
+    def test_complex(self) -> None:
         robot, s, *_ = cart()
         rejects("complex", action=lambda: robot.potential_energy(I * s))
 
-    def test_force_along_nothing(self):
+    def test_force_along_nothing(self) -> None:
         robot, _, mass, force = cart()
         rejects("no coordinate", "coordinate first", action=lambda: robot.apply(mass, force))
 
     @pytest.mark.parametrize("position", [3, (1,), (1, 2, 3, 4), "xy"])
-    def test_position_is_a_pair_or_triple(self, position):
+    def test_position_is_a_pair_or_triple(self, position: Any) -> None:
         robot, _, mass, _ = cart()
         rejects("height last", action=lambda: robot.point_mass(mass, position))
 
-    def test_gravity_after_a_body(self):
+    def test_gravity_after_a_body(self) -> None:
         robot, s, mass, _ = cart()
         robot.point_mass(mass, (s, 0))
         rejects("gravity", "above", action=lambda: robot.gravity(1.62))
 
-    def test_gravity_points_down_and_depends_on_no_coordinate(self):
+    def test_gravity_points_down_and_depends_on_no_coordinate(self) -> None:
         robot, s, *_ = cart()
         rejects("-9.81", "never negative", action=lambda: robot.gravity(-9.81))
         rejects("contains `s`", action=lambda: robot.gravity(9.81 * s))
 
-    def test_gravity_that_nothing_weighs_by(self):
+    def test_gravity_that_nothing_weighs_by(self) -> None:
         robot, s, mass, force = cart()
         robot.gravity(1.62)
         robot.kinetic_energy(mass * s.rate**2 / 2)
@@ -233,7 +236,7 @@ class TestExpressions:
         rejects("only robot.point_mass", "potential_energy", action=lambda: robot.task(**{**TASK, "state_cost": s**2}))
 
     @pytest.mark.parametrize("kink", [Abs, sign, lambda y: Max(0, y), lambda y: Min(0, y)])
-    def test_kinks_are_refused_where_forces_are_derivatives(self, kink):
+    def test_kinks_are_refused_where_forces_are_derivatives(self, kink: Any) -> None:
         robot, s, mass, force = cart()
         word = "which has a kink"
         rejects("potential energy", word, action=lambda: robot.potential_energy(mass * kink(s)))
@@ -241,27 +244,27 @@ class TestExpressions:
         rejects("displacement", word, action=lambda: robot.spring(kink(s), 1))
         robot.apply(s, force * kink(s) * 2.0)  # a force itself may have one
 
-    def test_a_fixed_value_that_makes_a_term_infinite_or_complex(self):
+    def test_a_fixed_value_that_makes_a_term_infinite_or_complex(self) -> None:
         robot, s, _, force = cart()
         none = robot.parameter("none", 0, "1", fixed=True)
         minus = robot.parameter("minus", -1, "1", fixed=True)
         rejects("not finite", action=lambda: robot.apply(s, force * s / none))
         rejects("complex", action=lambda: robot.apply(s, force * log(minus)))
 
-    def test_an_angle_in_degrees_is_refused(self):
+    def test_an_angle_in_degrees_is_refused(self) -> None:
         rejects("180 degrees are pi", action=lambda: Robot("r").revolute("q", limit=180, rate_limit=1))
         rejects("at most", action=lambda: Robot("r").prismatic("s", limit=1, rate_limit=1e308))
 
-    def test_assignment(self):
+    def test_assignment(self) -> None:
         robot, s, mass, _ = cart()
 
-        def assign():
+        def assign() -> None:
             robot.kinetic_energy = mass * s.rate**2 / 2
 
         rejects("robot.kinetic_energy(...)", action=assign)
 
 
-def test_fixed_parameters_are_no_part_of_theta():
+def test_fixed_parameters_are_no_part_of_theta() -> None:
     robot, s, mass, force = cart()
     half = robot.parameter("half", 0.5, "1", fixed=True)
     robot.kinetic_energy(half * mass * s.rate**2)
@@ -270,7 +273,7 @@ def test_fixed_parameters_are_no_part_of_theta():
     assert [parameter.name for parameter in metadata(robot).parameters] == ["mass"]
 
 
-def test_symbols_with_names_of_functions():
+def test_symbols_with_names_of_functions() -> None:
     robot = Robot("odd")
     q = robot.revolute("sin", limit=1, rate_limit=1)
     robot.point_mass(robot.parameter("exp", 1, "kg", tolerance=0.1), (sin(q), cos(q)))

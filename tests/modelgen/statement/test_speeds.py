@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +28,7 @@ q1, q2, q3, u1, u2, u3, T = dynamicsymbols("q1 q2 q3 u1 u2 u3 T")
 m1, m2, l1, l2, g, b, c, A, B, C = sp.symbols("m1 m2 l1 l2 g b c A B C")
 
 
-def test_speeds_that_are_sums_of_rates_move_as_the_rates_do():
+def test_speeds_that_are_sums_of_rates_move_as_the_rates_do() -> None:
     theirs = Robot("rods")
     a = theirs.revolute("a", continuous=True, rate_limit=10)
     e = theirs.revolute("e", continuous=True, rate_limit=10)
@@ -82,7 +84,7 @@ def test_speeds_that_are_sums_of_rates_move_as_the_rates_do():
 
 
 @pytest.fixture(scope="module")
-def gyro():
+def gyro() -> Robot:
     robot = Robot("gyro", "A heavy top on a ball joint")
     angles = [robot.revolute(name, limit=1.2) for name in ("roll", "pitch")]
     angles.append(robot.revolute("yaw", continuous=True))
@@ -99,7 +101,7 @@ def gyro():
     return finished(robot)
 
 
-def axes(x):
+def axes(x: np.ndarray) -> np.ndarray:
     """W with omega = W(q) qdot, the rows the body's axes: a turn about x, then the new y, then the newest z."""
     _, pitch, yaw = x[:3]
     return np.array(
@@ -111,7 +113,7 @@ def axes(x):
     )
 
 
-def test_body_rates_move_as_a_tree_in_angles_does(gyro):
+def test_body_rates_move_as_a_tree_in_angles_does(gyro: Robot) -> None:
     tree = Robot("gyro")
     roll, pitch = (tree.revolute(name, limit=1.2, rate_limit=10) for name in ("roll", "pitch"))
     yaw = tree.revolute("yaw", continuous=True, rate_limit=10)
@@ -149,10 +151,10 @@ def test_body_rates_move_as_a_tree_in_angles_does(gyro):
     np.testing.assert_allclose(rates, x[:, 3:], atol=1e-10)
 
 
-def test_kinematics_are_singular_only_where_the_angles_are(gyro):
+def test_kinematics_are_singular_only_where_the_angles_are(gyro: Robot) -> None:
     """SymPy's elimination divides by cos(yaw) too."""
 
-    def divisors(parts):
+    def divisors(parts: Any) -> list[Any]:
         return [power.base for part in parts for power in part.atoms(sp.Pow) if power.exp.is_negative]
 
     assert any(base.has(sp.cos(q3)) for base in divisors(top().kindiffdict().values()))
@@ -161,7 +163,7 @@ def test_kinematics_are_singular_only_where_the_angles_are(gyro):
     assert not any(base.has(gyro.joints[2].symbol) for base in found)
 
 
-def test_wrong_rates_are_found_out(gyro):
+def test_wrong_rates_are_found_out(gyro: Robot) -> None:
     rates = {rate: value * sp.Float("1.001") for rate, value in gyro.system.rates.items()}
     system, gyro.system = gyro.system, replace(gyro.system, rates=rates)
     checks = mechanics_checks(gyro, equations_of_motion(gyro), sample_points(gyro, 16))
@@ -169,7 +171,7 @@ def test_wrong_rates_are_found_out(gyro):
     assert "Lagrange's equations hold" in {check.what for check in checks if not check.passed}
 
 
-def belt(uncertain=False):
+def belt(uncertain: bool = False) -> Robot:
     """A mass whose speed is that beside a moving belt, on a spring."""
     N, origin = ReferenceFrame("N"), Point("O")
     origin.set_vel(N, 0)
@@ -189,19 +191,19 @@ def belt(uncertain=False):
     return robot
 
 
-def test_a_parameter_of_the_kinematics_alone_has_an_effect(tmp_path):
+def test_a_parameter_of_the_kinematics_alone_has_an_effect(tmp_path: Path) -> None:
     build_artifact(belt(uncertain=True), tmp_path)
     slope = modelgen.load("belt", directory=tmp_path, backend="casadi").jacobians(np.zeros((1, 2)))[4]
     np.testing.assert_allclose(slope[0], [[1, 0], [0, 0]], atol=1e-15)
 
 
-def test_what_moves_with_all_speeds_at_zero_is_not_at_rest(tmp_path):
+def test_what_moves_with_all_speeds_at_zero_is_not_at_rest(tmp_path: Path) -> None:
     build_artifact(belt(), tmp_path)
     with pytest.raises(ModelError, match=r"`x` moves at 0\.5 with all speeds of `belt` at zero"):
         equilibrium(modelgen.load("belt", directory=tmp_path), {})
 
 
-def test_artifact_with_other_speeds_is_proven(gyro, tmp_path):
+def test_artifact_with_other_speeds_is_proven(gyro: Robot, tmp_path: Path) -> None:
     build_artifact(gyro, tmp_path)
     equations, points = equations_of_motion(gyro), sample_points(gyro, 8)
     kernels = modelgen.load("gyro", backend="casadi", directory=tmp_path)

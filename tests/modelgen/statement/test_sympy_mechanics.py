@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from tests.modelgen.support.systems import cartpole, evaluated, finished, joined
 
 
 @pytest.mark.parametrize("system", [kane, lagrange, joined])
-def test_cartpole_is_the_shipped_one(system):
+def test_cartpole_is_the_shipped_one(system: Any) -> None:
     robot = finished(cartpole(system())[0])
     shipped = load(str(SHIPPED / "cartpole.py"))
     x, theta = samples(shipped, 50, seed=4)
@@ -26,7 +27,7 @@ def test_cartpole_is_the_shipped_one(system):
     assert proven(robot)["Mdot - 2C skew"].error is not None
 
 
-def test_forces_and_bodies_are_added_to_a_system():
+def test_forces_and_bodies_are_added_to_a_system() -> None:
     robot, cart, pole = cartpole(kane())
     robot.spring(cart, robot.parameter("stiffness", 7, "N/m", tolerance=0.1))
     robot.rotor(pole, 0.01)
@@ -40,7 +41,7 @@ def test_forces_and_bodies_are_added_to_a_system():
     proven(robot)
 
 
-def test_a_wrong_system_is_found_out():
+def test_a_wrong_system_is_found_out() -> None:
     robot = finished(cartpole(kane())[0])
     for broken, names in (
         (replace(robot.system, force=robot.system.force * 1.001), {"Lagrange's equations hold"}),
@@ -55,6 +56,6 @@ def test_a_wrong_system_is_found_out():
         assert names <= {check.what for check in checks if not check.passed}
 
 
-def test_content_changes_with_the_system():
+def test_content_changes_with_the_system() -> None:
     first, again, other = (content_hash(finished(cartpole(method())[0])) for method in (kane, kane, lagrange))
     assert first == again != other

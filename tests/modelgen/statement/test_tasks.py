@@ -1,5 +1,9 @@
 """What a task may be: its defaults, and the error for each mistake."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 
 from modelgen import LogCos, ModelError, Quadratic, Robot, Tanh
@@ -8,24 +12,24 @@ from tests.modelgen.support.declared import TASK, cart, rejects
 
 
 class TestTask:
-    def changed(self, **changes):
+    def changed(self, **changes: Any) -> Robot:
         robot, s, _, force = cart()
         robot.apply(s, force)
         robot.task(**{**TASK, "state_cost": s**2, **changes})
         return robot
 
-    def test_defaults(self):
+    def test_defaults(self) -> None:
         task = metadata(self.changed()).task
         assert (task.target, task.start_mean, task.start_deviation) == ((0, 0), (0, 0), (0, 0))
 
-    def test_a_state_that_is_not_named_starts_at_its_target(self):
+    def test_a_state_that_is_not_named_starts_at_its_target(self) -> None:
         task = metadata(self.changed(target={"s": 0.5}, start={"s_rate": (0.1, 0.2)})).task
         assert (task.start_mean, task.start_deviation) == ((0.5, 0.1), (0, 0.2))
 
     @pytest.mark.parametrize(
         ("control", "simulation"), [(125, 500), (500, 500), (1000, 1000), (60, 480), (333, 666), (50, 500)]
     )
-    def test_default_simulation_rate_is_the_multiple_nearest_500(self, control, simulation):
+    def test_default_simulation_rate_is_the_multiple_nearest_500(self, control: int, simulation: int) -> None:
         assert metadata(self.changed(control_rate=control)).task.simulation_rate == simulation
 
     @pytest.mark.parametrize(
@@ -52,29 +56,29 @@ class TestTask:
             ({"action_cost": Tanh("a")}, ("weight of Tanh is 'a'",)),
         ],
     )
-    def test_mistakes(self, changes, words):
+    def test_mistakes(self, changes: dict[str, Any], words: tuple[Any, ...]) -> None:
         rejects(*words, action=lambda: self.changed(**changes))
 
-    def test_missing(self):
+    def test_missing(self) -> None:
         robot, *_ = cart()
         with pytest.raises(ModelError, match=r"`cart` has no task.*robot\.task\("):
             metadata(robot)
 
-    def test_twice(self):
+    def test_twice(self) -> None:
         robot = self.changed()
         rejects("twice", "first at", action=lambda: robot.task(**TASK))
 
-    def test_declaration_after_the_task(self):
+    def test_declaration_after_the_task(self) -> None:
         robot = self.changed()
         rejects("`late`", "end of the file", action=lambda: robot.input("late", 1, "N"))
 
-    def test_before_any_coordinate_or_input(self):
+    def test_before_any_coordinate_or_input(self) -> None:
         robot = Robot("empty")
         rejects("no coordinate", "robot.revolute", action=lambda: robot.task(**TASK))
         robot.revolute("q", limit=1, rate_limit=1)
         rejects("no input", "robot.input", action=lambda: robot.task(**TASK))
 
-    def test_one_weight_serves_all_inputs(self):
+    def test_one_weight_serves_all_inputs(self) -> None:
         robot, s, _, force = cart()
         second = robot.input("second", 1, "N")
         robot.apply(s, force + second)

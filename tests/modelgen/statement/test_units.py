@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -46,7 +48,7 @@ PLACE = Place("here.py", 1)
         ("T m^2", 1, 2, -2, -1),
     ],
 )
-def test_units_are_read(unit, kg, m, s, A):
+def test_units_are_read(unit: str, kg: int, m: int, s: int, A: int) -> None:
     assert parse(unit, "unit", PLACE)[:4] == (kg, m, s, A)
 
 
@@ -68,7 +70,7 @@ def test_units_are_read(unit, kg, m, s, A):
         ("m/", ["m/"]),
     ],
 )
-def test_other_units_are_refused(unit, words):
+def test_other_units_are_refused(unit: str, words: list[str]) -> None:
     for declare in (
         lambda: Robot("r").parameter("p", 1, unit, fixed=True),
         lambda: Robot("r").input("u", 1, unit),
@@ -82,7 +84,7 @@ def test_other_units_are_refused(unit, words):
 
 
 @given(st.text(alphabet="kgmsNVAOhrad 1/^*()-2", max_size=12))
-def test_any_text_is_a_unit_or_a_taught_error(text):
+def test_any_text_is_a_unit_or_a_taught_error(text: Any) -> None:
     try:
         found = parse(text, "unit", PLACE)
     except ModelError as error:
@@ -90,7 +92,7 @@ def test_any_text_is_a_unit_or_a_taught_error(text):
     assert found is None if not text else len(found) == len(BASE)
 
 
-def test_names_of_dimensions():
+def test_names_of_dimensions() -> None:
     assert named(dimension("J")) == "kg m^2/s^2 (J, N m)"
     assert named(dimension("rad")) == "no unit"
     assert named(dimension("1/s")) == "1/s"
@@ -105,7 +107,7 @@ UNITS = {"a": "kg", "b": "m", "c": "m", "d": "N m", "e": "s", "f": "1"}
 SYMBOLS = {name: Symbol(name, positive=True) for name in UNITS}
 
 
-def scaled(expression, factors):
+def scaled(expression: Any, factors: Sequence[float]) -> float:
     """By how much the value changes when the units of mass, length and time change."""
     values = {symbol: 1.3 + 0.1 * place for place, symbol in enumerate(SYMBOLS.values())}
     changed = {
@@ -131,7 +133,7 @@ expressions = st.recursive(
 
 
 @given(expressions)
-def test_dimensions_say_how_values_scale(expression):
+def test_dimensions_say_how_values_scale(expression: Any) -> None:
     """A term that is judged, and all of whose numbers are pure, scales with its units."""
     units = {symbol: UNITS[name] for name, symbol in SYMBOLS.items()}
     try:
@@ -146,7 +148,7 @@ def test_dimensions_say_how_values_scale(expression):
             assert scaled(expression, factors) == pytest.approx(1.7 ** float(found.dimension[place]), rel=1e-9)
 
 
-def test_sums_scale_too():
+def test_sums_scale_too() -> None:
     a, b, c = (SYMBOLS[name] for name in "abc")
     units = {symbol: UNITS[name] for name, symbol in SYMBOLS.items()}
     found = Dimensions(units, frozenset(units), "term", PLACE).of(a * (b**2 + 3 * b * c) / 2)
@@ -155,7 +157,7 @@ def test_sums_scale_too():
     assert Dimensions(units, frozenset(units), "term", PLACE).of(sqrt(b)).dimension[1] == Fraction(1, 2)
 
 
-def pendulum():
+def pendulum() -> tuple[Any, ...]:
     robot = Robot("pendulum")
     q = robot.revolute("q", continuous=True, rate_limit=5)
     s = robot.prismatic("s", limit=1, rate_limit=5)
@@ -196,7 +198,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_term_that_does_not_fit_is_named(what):
+def test_a_term_that_does_not_fit_is_named(what: Any) -> None:
     with pytest.raises(ModelError) as caught:
         WRONG[what](SimpleNamespace(**dict(zip("rqsmlf", pendulum(), strict=True))))
     message = str(caught.value)
@@ -207,7 +209,7 @@ def test_a_term_that_does_not_fit_is_named(what):
     assert "`mass` in kg" in message or "`length` in m" in message or "`force` in N" in message
 
 
-def test_the_message_in_full():
+def test_the_message_in_full() -> None:
     robot, q, _, mass, length, _ = pendulum()
     with pytest.raises(ModelError) as caught:
         robot.kinetic_energy(mass * length**2 * q.rate**2 / 2 + mass * length * q.rate**2)
@@ -218,7 +220,7 @@ def test_the_message_in_full():
     )
 
 
-def test_sums_and_arguments_inside_a_term():
+def test_sums_and_arguments_inside_a_term() -> None:
     robot, _, s, mass, length, force = pendulum()
     for act, words in (
         (lambda: robot.apply(s, force * (length + mass) / length), ["length + mass", "`mass` in kg"]),
@@ -231,7 +233,7 @@ def test_sums_and_arguments_inside_a_term():
             assert word in str(caught.value), str(caught.value)
 
 
-def test_what_cannot_be_judged_passes():
+def test_what_cannot_be_judged_passes() -> None:
     """Bare numbers may stand for lengths, masses and gravity."""
     robot, q, s, mass, length, force = pendulum()
     robot.kinetic_energy(0.5 * mass * 0.3**2 * q.rate**2)
@@ -248,7 +250,7 @@ def test_what_cannot_be_judged_passes():
     robot.apply(s, force * tanh(100 * q.rate))
 
 
-def test_plain_numbers_of_a_user_without_units():
+def test_plain_numbers_of_a_user_without_units() -> None:
     robot = Robot("lazy")
     q = robot.revolute("q", limit=1, rate_limit=1)
     m, l = (robot.parameter(name, 1, "1", tolerance=0.5) for name in ("m", "l"))
@@ -256,18 +258,18 @@ def test_plain_numbers_of_a_user_without_units():
     robot.apply(q, robot.input("u", 1, "1") * l - m * q.rate)
 
 
-def test_a_quantity_without_a_stated_unit_may_be_anything():
+def test_a_quantity_without_a_stated_unit_may_be_anything() -> None:
     robot, q, s, mass, length, _ = pendulum()
     some = robot.parameter("some", 1, "", tolerance=0.5)
     robot.kinetic_energy(some * mass * q.rate**2)
     robot.apply(s, some * length)
 
 
-def task(robot, cost):
+def task(robot: Robot, cost: Any) -> None:
     robot.task(state_cost=cost, action_cost=LogCos(1), start={}, horizon=1, weight_at_horizon=0.5, control_rate=100)
 
 
-def test_costs_weigh_with_plain_numbers_but_arguments_have_no_unit():
+def test_costs_weigh_with_plain_numbers_but_arguments_have_no_unit() -> None:
     robot, q, s, mass, length, _ = pendulum()
     task(robot, 3 * s**2 + sin(q / 2) ** 2 + tanh(10 * (s - length)) ** 2 + (s + length * sin(q)) ** 2 + mass * s**2)
     robot, q, s, mass, length, _ = pendulum()
@@ -280,6 +282,6 @@ def test_costs_weigh_with_plain_numbers_but_arguments_have_no_unit():
 @pytest.mark.parametrize(
     "path", sorted(SHIPPED.glob("*.py")) + sorted((SHIPPED / "large").glob("*.py")), ids=lambda p: p.stem
 )
-def test_shipped_models_fit(path):
+def test_shipped_models_fit(path: Any) -> None:
     if not path.stem.startswith("_"):
         load(str(path))

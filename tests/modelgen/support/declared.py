@@ -1,7 +1,11 @@
 """A small robot for tests of what a model file may write, and what an error for the rest must say."""
 
+from __future__ import annotations
+
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +16,7 @@ TASK = {
 }  # fmt: skip
 
 
-def cart():
+def cart() -> tuple[Robot, Any, Any, Any]:
     """A robot with one coordinate, one parameter and one input, without a task."""
     robot = Robot("cart")
     s = robot.prismatic("s", limit=1, rate_limit=2)
@@ -21,7 +25,7 @@ def cart():
     return robot, s, mass, force
 
 
-def rejects(*words, action):
+def rejects(*words: str, action: Callable[[], object]) -> None:
     """The action raises a ModelError of one paragraph that names the file of the action and contains every word."""
     with pytest.raises(ModelError) as caught:
         action()

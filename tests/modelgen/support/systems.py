@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import sympy as sp
 from sympy.physics.mechanics import (
@@ -22,6 +24,7 @@ from sympy.physics.mechanics import (
 from modelgen import LogCos, Robot
 from modelgen.derivation.domain_checks import evaluator, inspect
 from modelgen.derivation.lagrange import equations_of_motion
+from modelgen.verification.check import Check
 from modelgen.verification.mechanics import mechanics_checks
 from modelgen.verification.points import sample_points
 
@@ -32,7 +35,7 @@ TASK = {
 }  # fmt: skip
 
 
-def evaluated(robot, x, theta):
+def evaluated(robot: Robot, x: np.ndarray, theta: np.ndarray) -> list[Any]:
     """rates of q, M, force, input matrix at states and parameters."""
     equations = equations_of_motion(robot)
     inspect(robot, equations)
@@ -41,13 +44,13 @@ def evaluated(robot, x, theta):
     return [evaluator(arguments, part, equations.definitions)(*x.T, *theta.T) for part in parts]
 
 
-def acceleration(robot, x, theta, u):
+def acceleration(robot: Robot, x: np.ndarray, theta: np.ndarray, u: Any) -> np.ndarray:
     """vdot (N, n_v)."""
     _, M, force, inputs = evaluated(robot, x, theta)
     return np.linalg.solve(M, force + inputs @ np.asarray(u)[:, None])[..., 0]
 
 
-def proven(robot):
+def proven(robot: Robot) -> dict[str, Check]:
     """The checks of mechanics pass; returns them by name."""
     equations = equations_of_motion(robot)
     checks = mechanics_checks(robot, equations, sample_points(robot, 16))
@@ -55,7 +58,7 @@ def proven(robot):
     return {check.what: check for check in checks}
 
 
-def kane():
+def kane() -> Any:
     """A cart and a pole by Kane: a script as a user has it."""
     N = ReferenceFrame("N")
     origin = Point("O")
@@ -73,7 +76,7 @@ def kane():
     return method
 
 
-def lagrange():
+def lagrange() -> Any:
     """The same by Lagrange."""
     N = ReferenceFrame("N")
     origin = Point("O")
@@ -89,7 +92,7 @@ def lagrange():
     return LagrangesMethod(Lagrangian(N, Particle("cart", hinge, m1), bob), [q1, q2], forcelist=loads, frame=N)
 
 
-def joined():
+def joined() -> Any:
     """The same by joints, its equations not formed yet."""
     rail, cart, pole = RigidBody("rail"), RigidBody("cart", mass=m1), RigidBody("pole", mass=m2)
     pole.central_inertia = inertia(pole.frame, 0, 0, 0)
@@ -103,7 +106,7 @@ def joined():
     return system
 
 
-def cartpole(system, **changed):
+def cartpole(system: Any, **changed: Any) -> tuple[Robot, Any, Any]:
     """A robot like the shipped one, of any of these."""
     robot = Robot("cartpole")
     cart = robot.prismatic("cart", limit=0.5, rate_limit=5)
@@ -120,7 +123,7 @@ def cartpole(system, **changed):
     return robot, cart, pole
 
 
-def finished(robot):
+def finished(robot: Robot) -> Robot:
     """With a task."""
     coordinates = [joint.symbol for joint in robot.joints]
     cost = sum(sp.sin(q / 2) ** 2 + q.rate**2 for q in coordinates)
@@ -128,7 +131,7 @@ def finished(robot):
     return robot
 
 
-def absolute():
+def absolute() -> Any:
     """Two rods by Kane, the speeds their absolute rates: u1 = q1', u2 = q1' + q2'."""
     N = ReferenceFrame("N")
     origin = Point("O")
@@ -153,7 +156,7 @@ def absolute():
     return method
 
 
-def top():
+def top() -> Any:
     """A heavy body on a ball joint, by Kane, with the angular velocity in its own axes for speeds."""
     N, body = ReferenceFrame("N"), ReferenceFrame("B")
     body.orient_body_fixed(N, (q1, q2, q3), "123")

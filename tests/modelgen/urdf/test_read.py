@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sysconfig
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from modelgen import ModelError
+from modelgen import ModelError, Robot
 from modelgen.cli import main
 from modelgen.derivation.domain_checks import evaluator, inspect
 from modelgen.derivation.lagrange import equations_of_motion
@@ -42,11 +44,11 @@ ROBOT = [BASE, ARM, TOOL, SLIDER, WHEEL, SHOULDER, MOUNT, RAIL, SPIN]
 
 
 @pytest.fixture
-def written(tmp_path, monkeypatch):
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """written(*parts): the path of a URDF of these parts, in the working folder."""
     monkeypatch.chdir(tmp_path)
 
-    def write(*parts):
+    def write(*parts: str) -> Path:
         path = tmp_path / "machine.urdf"
         path.write_text(f'<?xml version="1.0"?><robot name="machine">{"".join(parts)}</robot>')
         return path
@@ -54,7 +56,7 @@ def written(tmp_path, monkeypatch):
     return write
 
 
-def test_imported_robot_moves_as_in_pinocchio(written):
+def test_imported_robot_moves_as_in_pinocchio(written: Callable[..., Path]) -> None:
     pin = pytest.importorskip("pinocchio")
     path = written(*ROBOT)
     assert main(["import", "machine.urdf"]) == 0
@@ -89,7 +91,9 @@ def test_imported_robot_moves_as_in_pinocchio(written):
     np.testing.assert_allclose(-force[rows, 0] - losses, bias, rtol=1e-9, atol=1e-9)
 
 
-def test_imported_robot_is_proven_by_the_other_engines(written, capsys):
+def test_imported_robot_is_proven_by_the_other_engines(
+    written: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     """From a URDF to kernels that two engines agree with, without a line written by hand."""
     for engine in ("pinocchio", "mujoco"):
         pytest.importorskip(engine)
@@ -101,7 +105,7 @@ def test_imported_robot_is_proven_by_the_other_engines(written, capsys):
         assert "5 checks passed, 0 failed, 0 skipped" in capsys.readouterr().out
 
 
-def test_file_is_readable(written):
+def test_file_is_readable(written: Callable[..., Path]) -> None:
     text = model_file(written(*ROBOT), "machine")
     assert 'arm = robot.revolute("arm", limit=2.5, rate_limit=3)' in text
     assert 'arm_link_mass = robot.parameter("arm_link_mass", 2, "kg", tolerance=0.3)' in text
@@ -112,20 +116,20 @@ def test_file_is_readable(written):
     assert "lambda_joint" in text
 
 
-def test_never_overwrites(written, capsys):
+def test_never_overwrites(written: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
     written(*ROBOT)
     assert main(["import", "machine.urdf"]) == 0
     assert main(["import", "machine.urdf"]) == 2
     assert "exists already" in capsys.readouterr().err
 
 
-def test_joints_can_be_held(written):
+def test_joints_can_be_held(written: Callable[..., Path]) -> None:
     text = model_file(written(*ROBOT), "machine", ["rail", "lambda"])
     assert "prismatic" not in text
     assert text.count("robot.revolute(") == 1
 
 
-def against_pinocchio(path, planar=(), fixed=()):
+def against_pinocchio(path: Path, planar: Sequence[str] = (), fixed: Sequence[str] = ()) -> tuple[Any, ...]:
     """Mass matrix and bias forces of the imported robot, and of Pinocchio's reading of the same file, no losses."""
     pin = pytest.importorskip("pinocchio")
     text = model_file(path, "machine", fixed, planar)
@@ -139,7 +143,7 @@ def against_pinocchio(path, planar=(), fixed=()):
     return robot, equations, pin, model
 
 
-def test_planar_joint_moves_as_in_pinocchio(written):
+def test_planar_joint_moves_as_in_pinocchio(written: Callable[..., Path]) -> None:
     """Two displacements in the plane across the axis, and a turn about it, z as Pinocchio has it."""
     mount = RAIL.replace("prismatic", "planar").replace("1 1 0", "0 0 1").replace('effort="0"', 'effort="3"')
     path = written(BASE, ARM, SLIDER, SHOULDER, mount.replace('"tool"', '"arm"'))
@@ -167,7 +171,7 @@ def test_planar_joint_moves_as_in_pinocchio(written):
     np.testing.assert_allclose(-force[:, 0] - losses, bias, rtol=1e-9, atol=1e-9)
 
 
-def test_floating_base_is_kept_in_a_plane(written):
+def test_floating_base_is_kept_in_a_plane(written: Callable[..., Path]) -> None:
     """A base that floats falls freely, and carries its own mass."""
     path = written(*ROBOT)
     robot, equations, *_ = against_pinocchio(path, planar=("base-plate",))
@@ -187,7 +191,7 @@ def test_floating_base_is_kept_in_a_plane(written):
     ).replace("The limits of ", "")
 
 
-def test_masses_without_effect_are_no_parameters(written):
+def test_masses_without_effect_are_no_parameters(written: Callable[..., Path]) -> None:
     """On the ground, or on the axis of the only joint below; a massless link keeps its inertia."""
     bracket = f'<link name="bracket">{inertial(1)}</link>'
     fixed = (
@@ -203,7 +207,7 @@ def test_masses_without_effect_are_no_parameters(written):
     assert text.count("inertia=(") == 2
 
 
-def test_real_finger_is_imported(tmp_path, monkeypatch):
+def test_real_finger_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small robot of a published package, where it is installed: loads, and its checks pass."""
     data = Path(sysconfig.get_paths()["purelib"]) / "cmeel.prefix/share/example-robot-data/robots"
     path = data / "finger_edu_description/robots/finger_edu.urdf"
@@ -225,19 +229,19 @@ DRAWN = """<collision><geometry><capsule radius="1" length="2"/></geometry></col
 <visual><geometry><cylinder radius="${r}"/></geometry><material name="x"><color rgba="a b"/></material></visual>"""
 
 
-def test_drawings_are_not_looked_at(written):
+def test_drawings_are_not_looked_at(written: Callable[..., Path]) -> None:
     plain = model_file(written(*ROBOT), "machine")
     path = written(BASE.replace("</link>", f"{DRAWN}</link>"), *ROBOT[1:], "<transmission/><gazebo/>")
     path.write_text(path.read_text().replace(' name="machine"', "", 1))
     assert model_file(path, "machine") == plain
 
 
-def test_what_a_planar_joint_loses_is_said(written):
+def test_what_a_planar_joint_loses_is_said(written: Callable[..., Path]) -> None:
     losing = RAIL.replace('type="prismatic"', 'type="planar"').replace("<axis", '<dynamics damping="5"/><axis')
     assert "damping and friction of rail are left out" in model_file(written(*ROBOT[:-2], losing, SPIN), "machine")
 
 
-def test_names_that_look_alike_stay_apart(written, tmp_path):
+def test_names_that_look_alike_stay_apart(written: Callable[..., Path], tmp_path: Path) -> None:
     """A link called like a joint with the word before it; a joint called like the base that floats."""
     parts = [each.replace("base-plate", "base").replace('"arm"', '"joint a"') for each in (BASE, ARM, SHOULDER)]
     parts[2] = parts[2].replace('name="joint a"', 'name="a"')
@@ -246,7 +250,7 @@ def test_names_that_look_alike_stay_apart(written, tmp_path):
     assert len(load_text(model_file(written(*parts), "machine", planar=["base"]), tmp_path).joints) == 4
 
 
-def load_text(text, folder):
+def load_text(text: str, folder: Path) -> Robot:
     (folder / "machine.py").write_text(text)
     return load(str(folder / "machine.py"))
 
@@ -271,12 +275,12 @@ XACRO = '<a xmlns:xacro="http://ros.org/wiki/xacro">{}</a>'
         ([*ROBOT[:-2], MIMIC.replace("prismatic", "planar"), SPIN], "`rail` follows `arm`"),
     ],
 )
-def test_what_cannot_be_said(written, parts, words):
+def test_what_cannot_be_said(written: Callable[..., Path], parts: Any, words: str) -> None:
     with pytest.raises(ModelError, match=words):
         model_file(written(*parts), "machine")
 
 
-def test_missing_file_and_unknown_joint(written, tmp_path):
+def test_missing_file_and_unknown_joint(written: Callable[..., Path], tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="there is no file"):
         model_file(tmp_path / "none.urdf", "none")
     with pytest.raises(ModelError, match="Did you mean `rail`"):

@@ -1,6 +1,10 @@
 """`verify` passes what is right and finds what is wrong, each kind of mistake by the check meant for it."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,9 +12,10 @@ from sympy import Matrix, sin
 
 from modelgen import LogCos, Robot
 from modelgen.derivation.domain_checks import evaluator
+from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.lagrange import equations_of_motion
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.verification.check import table
+from modelgen.verification.check import Check, table
 from modelgen.verification.energy import energy_balance
 from modelgen.verification.kernels import CALLS, kernel_checks, relative_error
 from modelgen.verification.mechanics import mechanics_checks
@@ -19,13 +24,13 @@ from modelgen.verification.reference import Reference
 
 
 @pytest.fixture(scope="module")
-def furuta():
+def furuta() -> tuple[Robot, EquationsOfMotion]:
     robot = load(str(SHIPPED / "furuta.py"))
     return robot, equations_of_motion(robot)
 
 
 @pytest.fixture(scope="module")
-def points():
+def points() -> Points:
     """Six samples of the furuta pendulum."""
     random = np.random.default_rng(0)
     nominal = np.array([0.095, 0.085, 0.024, 0.129, 5e-6, 1e-6, 8.4, 0.042])
@@ -38,7 +43,7 @@ def points():
 
 
 @pytest.fixture(scope="module")
-def reference(furuta, points):
+def reference(furuta: tuple[Robot, EquationsOfMotion], points: Points) -> dict[str, np.ndarray]:
     return Reference(furuta[1]).quantities(points.x, points.u, points.costate, points.theta)
 
 
@@ -54,28 +59,28 @@ def reference(furuta, points):
         ([[np.nan], [1.0]], [[2.0], [1.0]], np.nan),
     ],
 )
-def test_relative_errors(got, expected, error):
+def test_relative_errors(got: list[Any], expected: list[Any], error: Any) -> None:
     np.testing.assert_equal(relative_error(np.array(got), np.array(expected)), error)
 
 
 class Kernels:
     """Answers with given quantities, as a loaded artifact would."""
 
-    def __init__(self, quantities, dtype=np.float64):
+    def __init__(self, quantities: dict[str, np.ndarray], dtype: Any = np.float64) -> None:
         self.quantities = quantities
         self.nominal_parameters = np.zeros(8, dtype)
 
-    def __getattr__(self, call):
+    def __getattr__(self, call: str) -> Any:
         results = tuple(self.quantities[name] for name in CALLS[call])
         return lambda *_, **__: results if len(results) > 1 else results[0]
 
 
-def failed(checks):
+def failed(checks: Sequence[Check]) -> set[str]:
     return {check.what.partition(": ")[2] or check.what for check in checks if not check.passed}
 
 
 class TestReference:
-    def test_against_equations_written_by_hand(self, points, reference):
+    def test_against_equations_written_by_hand(self, points: Points, reference: dict[str, np.ndarray]) -> None:
         alpha = points.x[:, 1] + np.pi
         arm_rate, rate = points.x[:, 2], points.x[:, 3]
         Mr, Lr, Mp, Lp, arm_damping, damping, Rm, k = points.theta.T
@@ -90,13 +95,15 @@ class TestReference:
         accelerations = np.linalg.solve(M, np.stack([arm, pendulum], axis=1)[:, :, None])[:, :, 0]
         np.testing.assert_allclose(reference["xdot"], np.hstack([points.x[:, 2:], accelerations]), rtol=1e-10)
 
-    def test_gradients_are_the_contracted_jacobians(self, points, reference):
+    def test_gradients_are_the_contracted_jacobians(self, points: Points, reference: dict[str, np.ndarray]) -> None:
         da_dx, dB_dx = reference["da_dx"].reshape(6, 4, 4), reference["dB_dx"].reshape(6, 4, 1, 4)
         expected = np.einsum("ni,nij->nj", points.costate, da_dx)
         expected += np.einsum("ni,nimj,nm->nj", points.costate, dB_dx, points.u)
         np.testing.assert_allclose(reference["dH_dx"], expected, rtol=1e-11)
 
-    def test_derivatives_against_steps_in_double_precision(self, furuta, points, reference):
+    def test_derivatives_against_steps_in_double_precision(
+        self, furuta: tuple[Robot, EquationsOfMotion], points: Points, reference: dict[str, np.ndarray]
+    ) -> None:
         step = 1e-5
         for column in range(4):
             ahead = points.x.copy()
@@ -106,7 +113,9 @@ class TestReference:
             exact = reference["da_dx"].reshape(6, 4, 4)[:, :, column]
             np.testing.assert_allclose(slope, exact, rtol=1e-2, atol=1e-2 * np.abs(exact).max())
 
-    def test_definitions_are_evaluated_first(self, furuta, points, reference):
+    def test_definitions_are_evaluated_first(
+        self, furuta: tuple[Robot, EquationsOfMotion], points: Points, reference: dict[str, np.ndarray]
+    ) -> None:
         _, equations = furuta
         named = equations.mass_matrix[0, 0]
         symbol = type(equations.parameters[0])("named")
@@ -120,11 +129,11 @@ class TestReference:
 
 
 class TestKernelChecks:
-    def test_exact_kernels_pass(self, points, reference):
+    def test_exact_kernels_pass(self, points: Points, reference: dict[str, np.ndarray]) -> None:
         assert not failed(kernel_checks(Kernels(reference), "llvm float64", reference, points, 1e-9))
 
     @pytest.mark.parametrize("name", ["a", "B", "xdot", "da_dx", "dB_dx", "da_dtheta", "dB_dtheta"])
-    def test_one_wrong_entry_is_found(self, points, reference, name):
+    def test_one_wrong_entry_is_found(self, points: Points, reference: dict[str, np.ndarray], name: str) -> None:
         wrong = reference[name].copy()
         entry = np.unravel_index(np.abs(wrong).argmax(), wrong.shape)
         wrong[entry] *= 1 + 3e-9
@@ -132,7 +141,9 @@ class TestKernelChecks:
         assert failed(checks) == {name}
 
     @pytest.mark.parametrize("name", ["dH_dx", "dH_du", "dH_dtheta", "q", "dq_dx"])
-    def test_a_small_column_is_not_hidden_by_a_large_one(self, points, reference, name):
+    def test_a_small_column_is_not_hidden_by_a_large_one(
+        self, points: Points, reference: dict[str, np.ndarray], name: str
+    ) -> None:
         wrong = reference[name].copy()
         scale = np.abs(wrong).max(axis=0)
         column = np.flatnonzero(scale)[scale[scale > 0].argmin()]
@@ -140,12 +151,12 @@ class TestKernelChecks:
         checks = kernel_checks(Kernels({**reference, name: wrong}), "llvm float64", reference, points, 1e-9)
         assert failed(checks) == {name}
 
-    def test_not_a_number_fails(self, points, reference):
+    def test_not_a_number_fails(self, points: Points, reference: dict[str, np.ndarray]) -> None:
         wrong = reference["q"].copy()
         wrong[2] = np.nan
         assert failed(kernel_checks(Kernels({**reference, "q": wrong}), "c", reference, points, 0.05)) == {"q"}
 
-    def test_entries_without_a_scale_of_their_own(self):
+    def test_entries_without_a_scale_of_their_own(self) -> None:
         expected = np.array([[1.0, 1e-40], [2.0, -1e-40]])
         rounded = np.array([[1.0, 1e-17], [2.0, 0.0]])
         assert relative_error(rounded, expected) < 1e-16
@@ -154,20 +165,20 @@ class TestKernelChecks:
 
 
 class TestMechanics:
-    def test_right_equations_pass(self, furuta, points):
+    def test_right_equations_pass(self, furuta: tuple[Robot, EquationsOfMotion], points: Points) -> None:
         assert not failed(mechanics_checks(*furuta, points))
 
-    def test_wrong_force(self, furuta, points):
+    def test_wrong_force(self, furuta: tuple[Robot, EquationsOfMotion], points: Points) -> None:
         robot, equations = furuta
         wrong = replace(equations, force=equations.force * 1.000001)
         assert "Lagrange's equations hold" in failed(mechanics_checks(robot, wrong, points))
 
-    def test_wrong_input_map(self, furuta, points):
+    def test_wrong_input_map(self, furuta: tuple[Robot, EquationsOfMotion], points: Points) -> None:
         robot, equations = furuta
         wrong = replace(equations, input_matrix=-equations.input_matrix)
         assert failed(mechanics_checks(robot, wrong, points)) == {"Lagrange's equations hold"}
 
-    def test_coriolis_force_of_the_wrong_sign(self, furuta, points):
+    def test_coriolis_force_of_the_wrong_sign(self, furuta: tuple[Robot, EquationsOfMotion], points: Points) -> None:
         robot, equations = furuta
         arm, pendulum = equations.velocities
         q = equations.coordinates[1]
@@ -177,7 +188,9 @@ class TestMechanics:
             "Mdot - 2C skew",
         }
 
-    def test_mass_matrix_without_symmetry_or_definiteness(self, furuta, points):
+    def test_mass_matrix_without_symmetry_or_definiteness(
+        self, furuta: tuple[Robot, EquationsOfMotion], points: Points
+    ) -> None:
         robot, equations = furuta
         spoiled = equations.mass_matrix.copy()
         spoiled[0, 1] *= 1.5
@@ -188,14 +201,14 @@ class TestMechanics:
         assert "mass matrix positive definite" in found
 
 
-def stated(robot, cost):
+def stated(robot: Robot, cost: Any) -> tuple[Robot, EquationsOfMotion]:
     robot.task(state_cost=cost, action_cost=LogCos(1), start={}, horizon=5, weight_at_horizon=0.5, control_rate=100)
     return robot, equations_of_motion(robot)
 
 
 class TestEnergyBalance:
     @pytest.fixture
-    def slider(self):
+    def slider(self) -> tuple[Robot, EquationsOfMotion]:
         """A mass on a spring with friction and a force."""
         robot = Robot("slider")
         s = robot.prismatic("s", limit=1, rate_limit=2)
@@ -205,19 +218,19 @@ class TestEnergyBalance:
         robot.apply(s, robot.input("force", 3, "N"))
         return stated(robot, s**2)
 
-    def kernels(self, equations, change):
+    def kernels(self, equations: EquationsOfMotion, change: Callable[..., Any]) -> Any:
         acceleration = (equations.force + equations.input_matrix * Matrix(equations.inputs))[0]
         symbols = [*equations.state, *equations.inputs, *equations.parameters]
         function = evaluator(symbols, acceleration / equations.mass_matrix[0] + change(*equations.velocities))
 
         class Dynamics:
             @staticmethod
-            def dynamics(x, u, theta):
+            def dynamics(x: np.ndarray, u: np.ndarray, theta: np.ndarray) -> np.ndarray:
                 return np.stack([x[:, 1], function(*x.T, *u.T, *theta.T)], axis=1)
 
         return Dynamics
 
-    def test_kinetic_energy_with_a_part_free_of_the_rates(self):
+    def test_kinetic_energy_with_a_part_free_of_the_rates(self) -> None:
         """A bead on a turning hoop: its energy T + U changes, and yet no force but the stated ones does work."""
         robot = Robot("bead")
         q = robot.revolute("q", continuous=True, rate_limit=3)
@@ -227,26 +240,26 @@ class TestEnergyBalance:
         bead = stated(robot, sin(q / 2) ** 2)
         assert energy_balance(*bead, self.kernels(bead[1], lambda _: 0)).passed
 
-    def test_right_kernel(self, slider):
+    def test_right_kernel(self, slider: tuple[Robot, EquationsOfMotion]) -> None:
         assert energy_balance(*slider, self.kernels(slider[1], lambda _: 0)).passed
 
-    def test_kernel_whose_input_is_too_strong(self, slider):
+    def test_kernel_whose_input_is_too_strong(self, slider: tuple[Robot, EquationsOfMotion]) -> None:
         robot, equations = slider
         stronger = replace(equations, input_matrix=equations.input_matrix * 1.000001)
         assert not energy_balance(robot, equations, self.kernels(stronger, lambda _: 0)).passed
 
-    def test_kernel_that_makes_energy(self, slider):
+    def test_kernel_that_makes_energy(self, slider: tuple[Robot, EquationsOfMotion]) -> None:
         check = energy_balance(*slider, self.kernels(slider[1], lambda rate: rate * 1e-6))
         assert not check.passed
         assert check.error < 1e-5
 
-    def test_kernel_that_runs_away(self, slider):
+    def test_kernel_that_runs_away(self, slider: tuple[Robot, EquationsOfMotion]) -> None:
         with np.errstate(all="ignore"):
             check = energy_balance(*slider, self.kernels(slider[1], lambda rate: 1e3 * rate**3))
         assert check.error == np.inf
 
 
-def test_table_shows_failures_and_what_was_skipped(points, reference):
+def test_table_shows_failures_and_what_was_skipped(points: Points, reference: dict[str, np.ndarray]) -> None:
     wrong = reference["q"] * 1.1
     checks = kernel_checks(Kernels({**reference, "q": wrong}), "llvm float64", reference, points, 1e-9)
     text = table(checks)

@@ -1,8 +1,14 @@
 """Calls of the LLVM backend: what they take, explain, refuse and leave alone, from one thread or many."""
 
+from __future__ import annotations
+
 import multiprocessing
 import os
 import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,15 +21,16 @@ from modelgen.backends import threads
 from modelgen.build import build_artifact
 from modelgen.derivation import model_file as modelfile
 from modelgen.errors import ModelError
+from modelgen.loader import CompiledRobot
 
 
 @pytest.fixture(scope="module")
-def robot(artifacts):
+def robot(artifacts: Path) -> CompiledRobot:
     return modelgen.load("pendulum", directory=artifacts)
 
 
 @pytest.fixture
-def three_threads(monkeypatch):
+def three_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if small batches paid for three threads."""
     monkeypatch.setenv("NUMBA_NUM_THREADS", "3")
     monkeypatch.setattr(threads, "_FEWEST", 1_000)
@@ -34,7 +41,7 @@ def three_threads(monkeypatch):
 
 
 @pytest.mark.usefixtures("three_threads")
-def test_threads_give_what_one_gives(artifacts, robot):
+def test_threads_give_what_one_gives(artifacts: Path, robot: CompiledRobot) -> None:
     x = np.random.default_rng(0).uniform(-3, 3, (5_001, 2))
     serial = modelgen.load("pendulum", directory=artifacts, parallel=False)
     for together, alone in zip(robot.affine_dynamics(x), serial.affine_dynamics(x), strict=True):
@@ -42,7 +49,7 @@ def test_threads_give_what_one_gives(artifacts, robot):
 
 
 @pytest.mark.usefixtures("three_threads")
-def test_many_callers_at_once(robot):
+def test_many_callers_at_once(robot: CompiledRobot) -> None:
     x = np.random.default_rng(0).uniform(-3, 3, (4_096, 2))
     expected = robot.dynamics(x, x[:, :1].copy())
     found = []
@@ -55,14 +62,14 @@ def test_many_callers_at_once(robot):
     assert all(np.array_equal(result, expected) for result in found)
 
 
-def _in_child(robot, x, queue):
+def _in_child(robot: CompiledRobot, x: np.ndarray, queue: Any) -> None:
     queue.put(robot.dynamics(x, x[:, :1].copy()).sum())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.usefixtures("three_threads")
-def test_a_forked_child_has_threads_of_its_own(robot):
+def test_a_forked_child_has_threads_of_its_own(robot: CompiledRobot) -> None:
     x = np.random.default_rng(0).uniform(-3, 3, (4_096, 2))
     expected = robot.dynamics(x, x[:, :1].copy()).sum()
     context = multiprocessing.get_context("fork")
@@ -73,7 +80,7 @@ def test_a_forked_child_has_threads_of_its_own(robot):
     child.join()
 
 
-def test_out_is_written_and_returned(robot):
+def test_out_is_written_and_returned(robot: CompiledRobot) -> None:
     x = np.random.default_rng(0).uniform(-3, 3, (7, 2))
     out = (np.empty((7, 2)), np.empty((7, 2, 1)))
     a, B = robot.affine_dynamics(x, out=out)
@@ -82,7 +89,7 @@ def test_out_is_written_and_returned(robot):
     np.testing.assert_array_equal(a, robot.affine_dynamics(x)[0])
 
 
-def test_tensors_share_their_memory(robot):
+def test_tensors_share_their_memory(robot: CompiledRobot) -> None:
     x = torch.rand(6, 2, dtype=torch.float64)
     out = (torch.empty(6, dtype=torch.float64), torch.empty(6, 2, dtype=torch.float64))
     q, slope = robot.state_cost(x, out=out)
@@ -120,18 +127,18 @@ LOCKED.flags.writeable = False
         ({"x": X, "u": U, "out": (LOCKED,)}, "contiguous and writable"),
     ],
 )
-def test_a_wrong_call_is_explained(robot, arguments, words):
+def test_a_wrong_call_is_explained(robot: CompiledRobot, arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ModelError, match=words):
         robot.dynamics(**arguments)
 
 
-def test_results_that_overlap_each_other_are_refused(robot):
+def test_results_that_overlap_each_other_are_refused(robot: CompiledRobot) -> None:
     memory = np.zeros(12)
     with pytest.raises(ModelError, match="`out` for dq_dx overlaps `q`"):
         robot.state_cost(X, out=(memory[:4], memory[3:11].reshape(4, 2)))
 
 
-def _array(columns):
+def _array(columns: int) -> st.SearchStrategy[np.ndarray]:
     """Mostly (N, columns) with N from 0 to 2 and float64, sometimes anything."""
     shapes = st.integers(0, 2).map(lambda rows: (rows, columns)) | st.lists(st.integers(0, 3), max_size=3).map(tuple)
     dtypes = st.sampled_from(["float64", "float64", "float64", "float32", "int32"])
@@ -140,7 +147,9 @@ def _array(columns):
 
 @settings(deadline=None, max_examples=200)
 @given(x=_array(2), u=_array(1), costate=_array(2), theta=st.none() | st.just(np.ones(2)) | _array(2))
-def test_any_shape_and_dtype_is_computed_or_refused(robot, x, u, costate, theta):
+def test_any_shape_and_dtype_is_computed_or_refused(
+    robot: CompiledRobot, x: Any, u: Any, costate: Any, theta: Any
+) -> None:
     samples = len(x) if x.ndim else 0
     right = [
         array.dtype == np.float64 and array.shape == (samples, size) for array, size in ((x, 2), (u, 1), (costate, 2))
@@ -154,7 +163,7 @@ def test_any_shape_and_dtype_is_computed_or_refused(robot, x, u, costate, theta)
             robot.hamiltonian_gradient(x, u, costate, theta)
 
 
-def test_nan_stays_in_its_sample(artifacts, exact):
+def test_nan_stays_in_its_sample(artifacts: Path, exact: Callable[[str], SimpleNamespace]) -> None:
     dense = modelgen.load("dense", directory=artifacts)
     at = exact("dense")
     for column in range(6):
@@ -165,7 +174,7 @@ def test_nan_stays_in_its_sample(artifacts, exact):
         np.testing.assert_allclose(np.delete(xdot, 2, 0), np.delete(clean, 2, 0), rtol=1e-13)
 
 
-def test_nan_of_a_state_that_nothing_depends_on_is_kept():
+def test_nan_of_a_state_that_nothing_depends_on_is_kept() -> None:
     """The arm's angle turns up nowhere in furuta's dynamics, so its gradient is an exact zero elsewhere."""
     robot = modelgen.load("furuta")
     x = np.random.default_rng(0).uniform(-1, 1, (3, 4))
@@ -177,7 +186,7 @@ def test_nan_of_a_state_that_nothing_depends_on_is_kept():
     assert np.isfinite(slope[[0, 2]]).all()
 
 
-def test_a_loaded_robot_outlives_a_rebuild(tmp_path):
+def test_a_loaded_robot_outlives_a_rebuild(tmp_path: Path) -> None:
     """Its functions are compiled when first called, from the text that was loaded."""
     build_artifact(modelfile.load(str(modelfile.SHIPPED / "pendulum.py")), tmp_path)
     loaded = modelgen.load("pendulum", directory=tmp_path)

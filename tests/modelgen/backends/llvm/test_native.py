@@ -1,9 +1,12 @@
 """Compiled kernels are kept for the next process, and made again where they are damaged or cannot be kept."""
 
+from __future__ import annotations
+
 import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +21,7 @@ print(len(made), robot.dynamics(np.ones((3, 2)), np.zeros((3, 1)))[0, 1])
 """
 
 
-def _run_with(folder, home, **variables):
+def _run_with(folder: Path, home: Path, **variables: str) -> tuple[int, str]:
     environment = {**os.environ, "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), **variables}
     done = subprocess.run(
         [sys.executable, "-c", RUN, str(folder)], env=environment, capture_output=True, text=True, check=True
@@ -29,7 +32,7 @@ def _run_with(folder, home, **variables):
 
 
 @pytest.fixture
-def copied(artifacts, tmp_path):
+def copied(artifacts: Path, tmp_path: Path) -> Path:
     """A folder with the pendulum's artifact and no machine code."""
     folder = tmp_path / "generated"
     (folder / "pendulum").mkdir(parents=True)
@@ -39,12 +42,12 @@ def copied(artifacts, tmp_path):
     return folder
 
 
-def test_machine_code_is_kept_for_the_next_process(copied, tmp_path):
+def test_machine_code_is_kept_for_the_next_process(copied: Path, tmp_path: Path) -> None:
     assert _run_with(copied, tmp_path)[0] == 1
     assert _run_with(copied, tmp_path)[0] == 0
 
 
-def test_damaged_machine_code_is_made_again(copied, tmp_path):
+def test_damaged_machine_code_is_made_again(copied: Path, tmp_path: Path) -> None:
     _run_with(copied, tmp_path)
     (kept,) = (copied / "pendulum" / "__pycache__").glob("*.o")
     kept.write_bytes(kept.read_bytes()[:-40])
@@ -52,7 +55,9 @@ def test_damaged_machine_code_is_made_again(copied, tmp_path):
     assert _run_with(copied, tmp_path)[0] == 0
 
 
-def test_a_folder_that_cannot_be_written_keeps_its_machine_code_in_the_users_cache(copied, tmp_path):
+def test_a_folder_that_cannot_be_written_keeps_its_machine_code_in_the_users_cache(
+    copied: Path, tmp_path: Path
+) -> None:
     (copied / "pendulum" / "__pycache__").write_text("not a folder, so nothing can be kept in it")
     assert _run_with(copied, tmp_path / "home")[0] == 1
     assert _run_with(copied, tmp_path / "home")[0] == 0

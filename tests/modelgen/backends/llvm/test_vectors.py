@@ -1,7 +1,11 @@
 """The LLVM backend's vector code: its sine and cosine, vectorisation and typing."""
 
+from __future__ import annotations
+
 import ast
 import runpy
+from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -15,14 +19,16 @@ GUARD = 7.0
 
 
 @pytest.fixture(scope="module")
-def evaluated(tmp_path_factory):
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., np.ndarray]:
     """evaluated(text, x): the rows of `result` that a statement of x's entries gives, as compiled vector code.
 
     With rows=(first, last) only these; the others stay as in `GUARD`.
     """
     folder = tmp_path_factory.mktemp("code")
 
-    def of(text, x, entries, shared=False, rows=None):
+    def of(
+        text: str, x: np.ndarray, entries: int, shared: bool = False, rows: tuple[int, int] | None = None
+    ) -> np.ndarray:
         real = {"float32": "float", "float64": "double"}[x.dtype.name]
         function = ast.parse(f"def f(x, theta, result):\n{text}").body[0]
         widths = {"x": x.shape[1], "theta": x.shape[1], "result": entries}
@@ -36,8 +42,8 @@ def evaluated(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def sincos(evaluated):
-    def of(angles):
+def sincos(evaluated: Callable[..., np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    def of(angles: np.ndarray) -> np.ndarray:
         text = "  a = x[0]\n  result[0] = math.sin(a)\n  result[1] = math.cos(a)"
         return evaluated(text, angles[:, None].copy(), 2).T
 
@@ -48,7 +54,9 @@ def sincos(evaluated):
     ("dtype", "span", "limit"),
     [(np.float64, 10.0, 2.3e-16), (np.float64, 1e6, 2.3e-16), (np.float32, 10.0, 1.3e-7), (np.float32, 1e3, 1.3e-7)],
 )
-def test_sine_and_cosine_against_50_digits(sincos, dtype, span, limit):
+def test_sine_and_cosine_against_50_digits(
+    sincos: Callable[[np.ndarray], np.ndarray], dtype: Any, span: float, limit: float
+) -> None:
     random = np.random.default_rng(0)
     quarter_turns = np.arange(-40, 40) * (np.pi / 2) * span / 100
     angles = np.concatenate([random.uniform(-span, span, 400), quarter_turns, [0.0, 1e-8]]).astype(dtype)
@@ -59,19 +67,19 @@ def test_sine_and_cosine_against_50_digits(sincos, dtype, span, limit):
     assert np.abs(sincos(angles) - expected).max() < limit
 
 
-def test_sine_near_its_zeros_keeps_relative_precision(sincos):
+def test_sine_near_its_zeros_keeps_relative_precision(sincos: Callable[[np.ndarray], np.ndarray]) -> None:
     angles = np.array([k * np.pi for k in range(1, 3000, 7)])
     with mpmath.workdps(50):
         expected = np.array([float(mpmath.sin(float(angle))) for angle in angles])
     assert (np.abs(sincos(angles)[0] - expected) / np.abs(expected)).max() < 1e-9
 
 
-def test_sine_of_nan_and_infinity_is_nan(sincos):
+def test_sine_of_nan_and_infinity_is_nan(sincos: Callable[[np.ndarray], np.ndarray]) -> None:
     assert np.isnan(sincos(np.array([np.nan, np.inf, -np.inf]))).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_sine_of_any_number_is_nan_or_at_most_one(sincos, dtype):
+def test_sine_of_any_number_is_nan_or_at_most_one(sincos: Callable[[np.ndarray], np.ndarray], dtype: Any) -> None:
     top = 38 if dtype == np.float32 else 300
     values = np.abs(sincos(np.logspace(-30, top, 2_000).astype(dtype)))
     assert not (values > 1.000001).any()
@@ -80,7 +88,9 @@ def test_sine_of_any_number_is_nan_or_at_most_one(sincos, dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("samples", [1, 7, 8, 9, 15, 16, 17, 40])
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 7, 8, 9, 16, 21])
-def test_rows_become_vectors_and_rows_again(evaluated, width, samples, dtype):
+def test_rows_become_vectors_and_rows_again(
+    evaluated: Callable[..., np.ndarray], width: int, samples: int, dtype: str
+) -> None:
     """Every entry of every sample comes from its own place and goes to it, for all ways to read and write rows."""
     x = np.arange(samples * width, dtype=dtype).reshape(samples, width)
     order = np.random.default_rng(width).permutation(width)
@@ -90,7 +100,9 @@ def test_rows_become_vectors_and_rows_again(evaluated, width, samples, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_long_kernel_is_cut_into_parts_with_the_same_results(evaluated, monkeypatch, dtype):
+def test_a_long_kernel_is_cut_into_parts_with_the_same_results(
+    evaluated: Callable[..., np.ndarray], monkeypatch: pytest.MonkeyPatch, dtype: str
+) -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(dtype)
     text = "  a = x[0]\n  b = x[1]\n  c = x[2]\n  p = theta[1]\n  t0 = minimum(p, a)\n  t1 = b * p\n"
     text += "".join(f"  t{k} = t{k - 1} * 0.5 + t{k // 2} * c - p\n" for k in range(2, 400))
@@ -103,7 +115,7 @@ def test_a_long_kernel_is_cut_into_parts_with_the_same_results(evaluated, monkey
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_functions_of_the_c_library_keep_the_number_format(evaluated, dtype):
+def test_functions_of_the_c_library_keep_the_number_format(evaluated: Callable[..., np.ndarray], dtype: str) -> None:
     x = np.random.default_rng(0).uniform(0.1, 0.9, (21, 2)).astype(dtype)
     names = ["exp", "log", "tanh", "sinh", "cosh", "atan", "asin", "acos", "sqrt"]
     text = "  a = x[0]\n  b = x[1]\n" + "".join(f"  result[{k}] = math.{name}(a)\n" for k, name in enumerate(names))
@@ -117,7 +129,7 @@ def test_functions_of_the_c_library_keep_the_number_format(evaluated, dtype):
     np.testing.assert_allclose(found, np.stack(expected, 1), rtol=1e-13 if dtype == "float64" else 2e-6)
 
 
-def test_float32_is_never_promoted():
+def test_float32_is_never_promoted() -> None:
     kernels = modelgen.load("furuta", dtype="float32")._kernels
     text = kernels.llvm_code("hamiltonian_gradient", shared=True)
     assert "<16 x float>" in text
@@ -125,7 +137,7 @@ def test_float32_is_never_promoted():
 
 
 @pytest.mark.parametrize("samples", [1, 7, 8, 9, 200])
-def test_all_samples_are_covered_and_no_more(samples):
+def test_all_samples_are_covered_and_no_more(samples: int) -> None:
     furuta = modelgen.load("furuta", parallel=False)
     x = np.random.default_rng(0).uniform(-1, 1, (300, 4))
     expected = furuta.jacobians(x)
@@ -138,7 +150,9 @@ def test_all_samples_are_covered_and_no_more(samples):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("rows", [(0, 3), (5, 6), (17, 24), (40, 55), (9, 60), (60, 60)])
-def test_any_range_of_samples_is_computed_in_its_place(evaluated, rows, dtype):
+def test_any_range_of_samples_is_computed_in_its_place(
+    evaluated: Callable[..., np.ndarray], rows: tuple[int, int], dtype: str
+) -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (60, 3)).astype(dtype)
     text = "  a = x[0]\n  b = x[1]\n  c = x[2]\n  result[0] = a * c\n  result[1] = b"
     found = evaluated(text, x, 2, rows=rows)
@@ -148,7 +162,7 @@ def test_any_range_of_samples_is_computed_in_its_place(evaluated, rows, dtype):
     np.testing.assert_array_equal(found, expected)
 
 
-def test_numba_compiles_the_emitted_functions_as_they_are():
+def test_numba_compiles_the_emitted_functions_as_they_are() -> None:
     """And they are plain Python: two more engines for the same text."""
     njit = pytest.importorskip("numba").njit
     furuta = modelgen.load("furuta")
