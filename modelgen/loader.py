@@ -74,13 +74,29 @@ class CompiledRobot:
 
     def casadi_function(self, name: str) -> Any:
         """The casadi.Function of one sample behind a method; columns in, one matrix an output. Backend casadi."""
-        function = getattr(self._kernels, "casadi_function", None)
-        if function is None:
+        return self._of_one_backend("casadi_function", "casadi")(name)
+
+    def numba_function(self, name: str) -> Any:
+        """The function of one sample behind a method, jitted by Numba, for your own jitted loops. Backend numba.
+
+        It takes one-dimensional arrays, first the arguments and then the outputs that it fills, in the order of the
+        emitted module: f = robot.numba_function("dynamics") is called f(x, u, theta, xdot), with x (n,), u (m,),
+        theta (p,) and xdot (n,). A matrix is filled row by row, B as (n m,). Arrays are not checked.
+        Numba does not see when a function that yours calls has changed: after `modelgen build`, delete the machine
+        code that it kept of your functions with cache=True.
+        Raises ModelError for an unknown name and above 5 000 operations, which Numba would compile for minutes.
+        """
+        return self._of_one_backend("numba_function", "numba")(name)
+
+    def _of_one_backend(self, method: str, backend: str) -> Any:
+        """A method that only the kernels of one backend have."""
+        found = getattr(self._kernels, method, None)
+        if found is None:
             raise ModelError(
-                f"casadi_function belongs to the casadi backend, and this robot uses {self.backend}. "
-                f"Load it with modelgen.load('{self.name}', backend='casadi')."
+                f"{method} belongs to the {backend} backend, and this robot uses {self.backend}. "
+                f"Load it with modelgen.load('{self.name}', backend='{backend}')."
             )
-        return function(name)
+        return found
 
     @cached_property
     def drawing(self) -> Drawing:

@@ -167,5 +167,5 @@ def _remove_leftovers(folder: Path, current: Collection[str]) -> None:
             entry.unlink()
         elif _EMITTED.fullmatch(entry.name) and entry.name not in current:
             entry.unlink()
-            for compiled in folder.glob(f"__pycache__/{entry.stem}.*"):
+            for compiled in folder.glob(f"__pycache__/**/{entry.stem}.*"):
                 compiled.unlink()

@@ -14,6 +14,7 @@ from modelgen.program.functions import Program
 #: The one place where a backend of the artifacts is listed; modules are imported when they are used.
 MODULES = {
     "llvm": "modelgen.backends.llvm.backend",
+    "numba": "modelgen.backends.numba",
     "casadi": "modelgen.backends.casadi",
     "torch": "modelgen.backends.torch",
 }

@@ -12,7 +12,7 @@ from modelgen.errors import ArtifactError
 
 def emitted_module(path: Path) -> ModuleType:
     """The module at `path`, imported once a process and content, for its name holds its content's hash."""
-    name = f"modelgen_artifact_{path.stem}"
+    name = f"modelgen_artifact_{path.stem.replace('.', '_')}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from modelgen.backends import MODULES
+from modelgen.backends import MODULES, emitter
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import LIMITS, PRECISIONS, Check
@@ -32,7 +32,12 @@ def verify(
     mechanics, kernels = mechanics_checks(robot, equations, points), []
     if robot.links:
         mechanics.append(routes_check(robot, equations, points))
+    compiled_by: dict[Callable[..., Any], str] = {}
     for backend in MODULES:
+        first = compiled_by.setdefault(emitter(backend).emit, backend)
+        if first != backend:
+            mechanics.append(Check("kernels", backend, None, 0.0, f"compiles the source that {first} was checked with"))
+            continue
         if backend == "torch" and importlib.util.find_spec("torch") is None:
             mechanics.append(Check("kernels", backend, None, 0.0, "Torch is not installed"))
             continue

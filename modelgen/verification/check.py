@@ -39,9 +39,10 @@ def table(checks: Sequence[Check]) -> str:
             lines.append(f"  {check.what:<46} {check.case:<15} {_cell(check):>18}  {check.note}".rstrip())
     if not by_quantity:
         return "\n".join(lines)
-    lines += ["", f"  {'kernels, limits 1e-9 and 5e-2':<46}" + "".join(f"{case:>17}" for case in KERNELS)]
+    cases = [case for case in KERNELS if any(case in cells for cells in by_quantity.values())]
+    lines += ["", f"  {'kernels, limits 1e-9 and 5e-2':<46}" + "".join(f"{case:>17}" for case in cases)]
     for what, cells in by_quantity.items():
-        shown = (_cell(cells.get(case)) for case in KERNELS)
+        shown = (_cell(cells.get(case)) for case in cases)
         lines.append(f"  {what:<46}" + "".join(f"{cell:>17}" for cell in shown))
     return "\n".join(lines)
 

@@ -52,7 +52,7 @@ def test_names_and_constants(artifacts: Path, backend: Any, dtype: str) -> None:
     ("arguments", "words"),
     [
         ({"name": "pendulu"}, "Did you mean `pendulum`"),
-        ({"name": "pendulum", "backend": "lvm"}, "Did you mean `llvm`.*Backends: llvm, casadi, torch"),
+        ({"name": "pendulum", "backend": "lvm"}, "Did you mean `llvm`.*Backends: llvm, numba, casadi, torch"),
         ({"name": "pendulum", "dtype": "float46"}, "Did you mean `float64`"),
         ({"name": "pendulum", "dtype": np.float64}, "no dtype.*Use float64 or float32"),
     ],

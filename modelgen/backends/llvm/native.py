@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import hashlib
-import os
 import threading
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
-from modelgen.errors import ModelError
-from modelgen.files import replacing
+from modelgen.backends.cache import folders, keep
 
-#: A folder for machine code that is used before all others.
-CACHE = "MODELGEN_CACHE"
 _lock = threading.RLock()
 _engines: list[Any] = []  # machine code lives as long as its engine
 
@@ -34,10 +28,10 @@ def function(name: str, arrays: int, kept_as: Path, made_from: str, make: Callab
     with _lock:
         key = hashlib.sha256("\n".join([made_from, llvmlite.__version__, *_host()]).encode()).hexdigest()
         kept_as = kept_as.with_name(f"{kept_as.name}-{key[:16]}.o")
-        code = next((found for folder in _folders(kept_as.parent) if (found := _read(folder / kept_as.name))), None)
+        code = next((found for folder in folders(kept_as.parent) if (found := _read(folder / kept_as.name))), None)
         if code is None:
             code = _compiled(make())
-            _keep(kept_as, code)
+            keep(kept_as, hashlib.sha256(code).digest() + code)
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
@@ -67,15 +61,6 @@ def _machine() -> Any:
     return target.create_target_machine(cpu=processor, features=features, opt=3, jit=True, codemodel="jitdefault")
 
 
-def _folders(beside: Path) -> Iterator[Path]:
-    """Where machine code may be kept, in order."""
-    if os.environ.get(CACHE):
-        yield Path(os.environ[CACHE])
-    yield beside
-    with contextlib.suppress(RuntimeError):  # a user without a home
-        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "modelgen"
-
-
 def _read(path: Path) -> bytes | None:
     """Machine code as it was written, or None: a damaged file counts as none."""
     try:
@@ -83,15 +68,3 @@ def _read(path: Path) -> bytes | None:
     except OSError:
         return None
     return content[32:] if hashlib.sha256(content[32:]).digest() == content[:32] else None
-
-
-def _keep(path: Path, code: bytes) -> None:
-    for folder in _folders(path.parent):
-        with contextlib.suppress(ModelError), replacing(folder / path.name) as beside:
-            beside.write_bytes(hashlib.sha256(code).digest() + code)
-            return
-    warnings.warn(
-        f"No folder to keep the machine code {path.name} in: it is compiled again in every process. "
-        f"Set {CACHE} to a folder that can be written.",
-        stacklevel=2,
-    )

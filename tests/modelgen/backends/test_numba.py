@@ -1,0 +1,228 @@
+"""The Numba backend: its functions in a user's own jitted loops, its number formats, its threads and its cache."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import modelgen
+from modelgen.backends import numba as backend
+from modelgen.build import build_from_equations
+from modelgen.errors import ModelError
+from modelgen.loader import CompiledRobot
+from tests.modelgen.support import mechanisms
+
+numba = pytest.importorskip("numba")
+
+
+@pytest.fixture(scope="module")
+def load(artifacts: Path) -> Callable[..., CompiledRobot]:
+    def of(name: str = "pendulum", **options: Any) -> CompiledRobot:
+        return modelgen.load(name, backend="numba", directory=artifacts, **options)
+
+    return of
+
+
+def batch(dtype: str = "float64") -> tuple[Any, ...]:
+    random = np.random.default_rng(0)
+    return tuple(random.uniform(-3, 3, (500, size)).astype(dtype) for size in (2, 1, 2))
+
+
+def test_a_jitted_loop_of_the_users_own_integrates_the_pendulum(load: Callable[..., CompiledRobot]) -> None:
+    """Explicit Euler in a jitted loop, beside the same steps in plain Python with the textbook's formula."""
+    robot = load()
+    dynamics = robot.numba_function("dynamics")
+
+    @numba.njit
+    def rollout(x: Any, u: Any, theta: Any, steps: int) -> Any:
+        xdot = np.empty_like(x)
+        for _ in range(steps):
+            dynamics(x, u, theta, xdot)
+            x = x + 0.01 * xdot
+        return x
+
+    mass, length, torque = 2.0, 0.5, 0.7
+    end = rollout(np.array([0.3, -1.0]), np.array([torque]), np.array([mass, length]), 100)
+    angle, rate = 0.3, -1.0
+    for _ in range(100):
+        acceleration = 3 * 9.81 / (2 * length) * np.sin(angle) + 3 * torque / (mass * length**2)
+        angle, rate = angle + 0.01 * rate, rate + 0.01 * acceleration
+    np.testing.assert_allclose(end, [angle, rate], rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["affine_dynamics", "dynamics", "jacobians", "hamiltonian_gradient", "state_cost"])
+def test_arguments_stand_in_the_order_of_the_manifest(load: Callable[..., CompiledRobot], name: str) -> None:
+    """And the outputs, which are filled row by row, are those of the method."""
+    robot = load()
+    signature = robot._manifest.functions[name]
+    arrays = dict(zip(("x", "u", "costate"), batch(), strict=True)) | {"theta": robot.nominal_parameters}
+    given = {each: arrays[each] for each in signature.arguments if each != "theta"}
+    expected = getattr(robot, name)(*given.values())
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    results = [np.empty(int(np.prod(shape))) for _, shape in signature.outputs]
+    sample = [arrays[each] if each == "theta" else arrays[each][7] for each in signature.arguments]
+    robot.numba_function(name)(*sample, *results)
+    for found, right in zip(results, expected, strict=True):
+        np.testing.assert_array_equal(found, right[7].ravel())
+
+
+def test_threads_give_what_one_gives(load: Callable[..., CompiledRobot], monkeypatch: pytest.MonkeyPatch) -> None:
+    x, u, costate = batch()
+    together = load().hamiltonian_gradient(x, u, costate)
+    alone = load(parallel=False)
+    monkeypatch.setattr(alone._kernels, "_parallel", False)
+    for found, right in zip(together, alone.hamiltonian_gradient(x, u, costate), strict=True):
+        np.testing.assert_array_equal(found, right)
+
+
+def test_many_callers_at_once(load: Callable[..., CompiledRobot]) -> None:
+    x, u, costate = batch()
+    robot, found = load(), []
+    expected = robot.hamiltonian_gradient(x, u, costate)[0]
+    callers = [
+        threading.Thread(target=lambda: found.append(robot.hamiltonian_gradient(x, u, costate)[0])) for _ in range(4)
+    ]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert len(found) == 4
+    assert all(np.array_equal(result, expected) for result in found)
+
+
+def _in_child(robot: CompiledRobot, queue: Any) -> None:
+    queue.put(robot.dynamics(*batch()[:2]).sum())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_computes_the_same(load: Callable[..., CompiledRobot]) -> None:
+    robot = load()
+    expected = robot.dynamics(*batch()[:2]).sum()
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_in_child, args=(robot, queue), daemon=True)
+    child.start()
+    assert queue.get(timeout=120) == expected
+    child.join()
+
+
+def test_float32_is_never_promoted(load: Callable[..., CompiledRobot]) -> None:
+    """`dense` has every operation; none of them, and no literal, makes a double of its operands."""
+    robot = load("dense", dtype="float32", parallel=False)
+    random = np.random.default_rng(0)
+    x, u = (random.uniform(-1, 1, (3, size)).astype(np.float32) for size in (6, len(robot.input_names)))
+    robot.hamiltonian_gradient(x, u, x)
+    robot.state_cost(x)
+    for name in ("hamiltonian_gradient", "state_cost"):
+        (code,) = robot.numba_function(name).inspect_llvm().values()
+        body = code[code.index("define") :]
+        assert "float" in body
+        assert "double" not in body
+
+
+def test_a_wrong_call_is_explained_as_by_the_llvm_backend(load: Callable[..., CompiledRobot], artifacts: Path) -> None:
+    x, u, _ = batch()
+    wrong: list[dict[str, Any]] = [
+        {"x": x[0], "u": u},
+        {"x": x, "u": u[:3]},
+        {"x": x.astype(np.float32), "u": u},
+        {"x": x, "u": u, "theta": np.ones(3)},
+        {"x": x, "u": u, "out": (np.zeros((4, 3)),)},
+        {"x": x, "u": u, "out": (x,)},
+    ]
+    for arguments in wrong:
+        with pytest.raises(ModelError) as said:
+            load().dynamics(**arguments)
+        with pytest.raises(ModelError) as expected:
+            modelgen.load("pendulum", backend="llvm", directory=artifacts).dynamics(**arguments)
+        assert str(said.value) == str(expected.value)
+
+
+def test_out_and_tensors_share_their_memory(load: Callable[..., CompiledRobot]) -> None:
+    torch = pytest.importorskip("torch")
+    x, _, _ = batch()
+    out = (torch.empty(500, dtype=torch.float64), torch.empty(500, 2, dtype=torch.float64))
+    q, slope = load().state_cost(torch.from_numpy(x), out=out)
+    assert q is out[0]
+    assert slope is out[1]
+    np.testing.assert_array_equal(q.numpy(), load().state_cost(x)[0])
+
+
+def test_an_unknown_function_gets_a_suggestion(load: Callable[..., CompiledRobot]) -> None:
+    with pytest.raises(ModelError, match=r"no function 'dynamic'.*Did you mean `dynamics`"):
+        load().numba_function("dynamic")
+
+
+def test_the_functions_belong_to_this_backend(artifacts: Path) -> None:
+    with pytest.raises(ModelError, match=r"belongs to the numba backend, and this robot uses llvm.*backend='numba'"):
+        modelgen.load("pendulum", directory=artifacts).numba_function("dynamics")
+
+
+def test_a_long_function_is_refused(load: Callable[..., CompiledRobot], monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = load()
+    monkeypatch.setattr(backend, "MOST_OPERATIONS", robot._manifest.operations["jacobians"] - 1)
+    with pytest.raises(ModelError, match=r"`jacobians` of pendulum has \d+ operations.*backend='llvm'"):
+        robot.numba_function("jacobians")
+    with pytest.raises(ModelError, match="backend='llvm'"):
+        robot.jacobians(batch()[0])
+    assert np.isfinite(robot.dynamics(*batch()[:2])).all()
+
+
+RUN = """
+import sys, numpy as np, modelgen
+robot = modelgen.load("pendulum", backend="numba", directory=sys.argv[1], parallel=False)
+print(robot.dynamics(np.ones((1, 2)), np.zeros((1, 1)))[0, 1])
+print(sum(robot._kernels._module.dynamics_serial.stats.cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def run(artifacts: Path, tmp_path: Path) -> Callable[..., tuple[float, int, str]]:
+    """The acceleration at angle 1 in a process of its own, how much came from Numba's cache, and what was warned."""
+    folder = tmp_path / "generated"
+    shutil.copytree(artifacts / "pendulum", folder / "pendulum", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def of(home: Path) -> tuple[float, int, str]:
+        environment = {**os.environ, "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
+        words = [sys.executable, "-c", RUN, str(folder)]
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+        value, hits = done.stdout.split()
+        return float(value), int(hits), done.stderr
+
+    return of
+
+
+def test_machine_code_is_kept_and_never_of_another_build(
+    run: Callable[..., tuple[float, int, str]], tmp_path: Path
+) -> None:
+    expected = 1.5 * 9.81 * np.sin(1.0)
+    assert run(tmp_path) == (pytest.approx(expected), 0, "")
+    assert run(tmp_path) == (pytest.approx(expected), 1, "")
+    equations = mechanisms.pendulum()
+    heavier = type(equations)(**{**vars(equations), "force": 2 * equations.force})
+    build_from_equations(heavier, mechanisms.metadata("pendulum", equations), "0" * 64, tmp_path / "generated")
+    assert run(tmp_path) == (pytest.approx(2 * expected), 0, "")
+    assert len(list((tmp_path / "generated").rglob("*.numba_*.py"))) == 1  # the old build's has gone
+
+
+def test_without_a_folder_for_machine_code_it_is_compiled_every_time(
+    run: Callable[..., tuple[float, int, str]], tmp_path: Path
+) -> None:
+    (tmp_path / "generated" / "pendulum" / "__pycache__").write_text("not a folder, so nothing can be kept in it")
+    assert run(tmp_path / "home")[1] == 0
+    assert run(tmp_path / "home")[1] == 1
+    (tmp_path / "none").write_text("not a folder either")
+    value, hits, warned = run(tmp_path / "none")
+    assert (value, hits) == (pytest.approx(1.5 * 9.81 * np.sin(1.0)), 0)
+    assert "MODELGEN_CACHE" in warned
