@@ -4,5 +4,8 @@ import os
 
 from hypothesis import settings
 
+# Numba refuses another number of threads once it has launched some, so it has to be stated before any test.
+os.environ.setdefault("NUMBA_NUM_THREADS", "2")
+
 settings.register_profile("repeatable", deadline=None, derandomize="FUZZ" not in os.environ)
 settings.load_profile("repeatable")

@@ -62,7 +62,7 @@ robot.task(
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
     """The suite shares its machine; subprocesses inherit the limit."""
-    os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    os.environ["OMP_NUM_THREADS"] = "1"
     torch.set_num_threads(1)
 
 

@@ -29,7 +29,8 @@ def test_every_quantity(
     calls: Callable[..., dict[str, np.ndarray]],
     close: Callable[..., None],
 ) -> None:
-    robot = modelgen.load(name, backend=backend, dtype=dtype, directory=artifacts)
+    parallel = backend != "numba"  # whose parallel loops take twice as long to compile; test_numba.py has them
+    robot = modelgen.load(name, backend=backend, dtype=dtype, directory=artifacts, parallel=parallel)
 
     def convert(array: np.ndarray) -> Any:
         array = array.astype(dtype)
