@@ -152,7 +152,7 @@ def measured(name: str, proven: bool) -> dict[str, Any]:
 def _verified(robot: Robot, folder: str) -> float:
     """Seconds for the checks of `modelgen verify`, all of which must pass."""
     import modelgen
-    from modelgen.derivation.lagrange import equations_of_motion
+    from modelgen.derivation.derive import equations_of_motion
     from modelgen.verification import verify
 
     begun = time.perf_counter()

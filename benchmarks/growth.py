@@ -21,7 +21,7 @@ from typing import Any
 import sympy
 from generate import chain
 
-from modelgen.derivation.lagrange import equations_of_motion
+from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.lowering import mechanism
 from modelgen.program.differentiate import program
 

@@ -97,7 +97,7 @@ def pinocchio_model(robot: Any) -> Any:
     from modelgen.engines.pinocchio import build
 
     if robot.links:
-        nominal = np.array([constant.value for constant in robot.constants if not constant.fixed])
+        nominal = np.array([constant.value for constant in robot.parameters if not constant.fixed])
         return build(Expressions(robot).tree(nominal))._model
     mjcf = ASSETS / f"{robot.name}.xml"
     return pinocchio.buildModelFromMJCF(str(mjcf)) if mjcf.exists() else None

@@ -51,15 +51,16 @@ def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildRe
 
     Raises ModelError for a mistake in the model, ArtifactError when the folder cannot be written.
     """
-    from modelgen.derivation.domain_checks import inspect
-    from modelgen.derivation.lagrange import equations_of_motion, metadata
-    from modelgen.derivation.model_file import content_hash
+    from modelgen.derivation.content_hash import content_hash
+    from modelgen.derivation.derive import equations_of_motion
+    from modelgen.derivation.description import metadata
+    from modelgen.derivation.domain_checks import check_domain
 
     report = BuildReport(robot.name, str(Path(directory) / robot.name))
     with report.stage("equations of motion"):
         equations = equations_of_motion(robot)
     with report.stage("checks"):
-        inspect(robot, equations)
+        check_domain(robot, equations)
     return build_from_equations(
         equations, metadata(robot), content_hash(robot), directory, report, sketch(robot), robot.place
     )
@@ -70,11 +71,12 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
 
     Raises ModelError for a mistake in the model.
     """
-    from modelgen.derivation.domain_checks import inspect
-    from modelgen.derivation.lagrange import equations_of_motion, metadata
+    from modelgen.derivation.derive import equations_of_motion
+    from modelgen.derivation.description import metadata
+    from modelgen.derivation.domain_checks import check_domain
 
     equations = equations_of_motion(robot)
-    inspect(robot, equations)
+    check_domain(robot, equations)
     program, described = differentiated(lowering.mechanism(equations)), metadata(robot)
     check_regular(program, described, robot.place)
     files = emitter(target).emit(program, described)

@@ -29,6 +29,7 @@ def run(options: Options) -> int:
     """Print one line a model, and what is wrong with it."""
     from modelgen.artifact import folder as artifact
     from modelgen.derivation import model_file as modelfile
+    from modelgen.derivation.content_hash import content_hash
 
     built = sorted(path.parent.name for path in options.directory.glob(f"*/{artifact.MANIFEST}"))
     models = options.models or sorted({*built, *modelfile.own()})
@@ -42,7 +43,7 @@ def run(options: Options) -> int:
         try:
             robot = modelfile.load(model) if here else None
             name = robot.name if robot else model
-            findings = artifact.check(name, options.directory, modelfile.content_hash(robot) if robot else None)
+            findings = artifact.check(name, options.directory, content_hash(robot) if robot else None)
         except ModelError as error:
             if len(models) == 1:
                 raise

@@ -98,7 +98,8 @@ def _linearize(options: Options) -> str:
 
 def _page(robot: Robot) -> tuple[Page, EquationsOfMotion]:
     """From the model file rather than the artifact, which holds no formulas."""
-    from modelgen.derivation.lagrange import equations_of_motion, metadata
+    from modelgen.derivation.derive import equations_of_motion
+    from modelgen.derivation.description import metadata
     from modelgen.report.page import page
 
     equations = equations_of_motion(robot)
@@ -118,8 +119,8 @@ def _html(model: str) -> str:
     from sympy import Matrix
 
     from modelgen.derivation import model_file as modelfile
-    from modelgen.derivation.domain_checks import evaluator
-    from modelgen.derivation.lagrange import metadata
+    from modelgen.derivation.description import metadata
+    from modelgen.derivation.numeric import evaluator
     from modelgen.derivation.sketch import sketch
     from modelgen.report.html import document
 

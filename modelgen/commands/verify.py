@@ -49,20 +49,21 @@ def _failed(model: str, options: Options) -> bool:
     """Check one model and print the table; whether a check failed."""
     from modelgen.artifact import folder as artifact
     from modelgen.derivation import model_file as modelfile
-    from modelgen.derivation.domain_checks import inspect
-    from modelgen.derivation.lagrange import equations_of_motion
+    from modelgen.derivation.content_hash import content_hash
+    from modelgen.derivation.derive import equations_of_motion
+    from modelgen.derivation.domain_checks import check_domain
     from modelgen.verification.check import table
 
     start = time.perf_counter()
     robot = modelfile.load(model)
     manifest = artifact.read(artifact.find(robot.name, options.directory))
-    if manifest.model_hash != modelfile.content_hash(robot):
+    if manifest.model_hash != content_hash(robot):
         raise ModelError(
             f"the artifact of `{robot.name}` was made from another content of its model file, so there is nothing to "
             f"prove. Run `modelgen build {model}` first."
         )
     equations = equations_of_motion(robot)
-    inspect(robot, equations)
+    check_domain(robot, equations)
     checks = _checks(model, robot, equations, manifest, options)
     wrong = sum(not check.passed for check in checks)
     skipped = sum(check.error is None for check in checks)

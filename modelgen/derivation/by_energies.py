@@ -1,4 +1,4 @@
-"""The other derivation of a robot stated by links: its energies expanded and put through Lagrange's equations."""
+"""A second derivation for robots stated by links: expand their energies, and use Lagrange's equations."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from copy import copy
 
 from sympy import Expr, Symbol, preorder_traversal
 
+from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.equations import Definition, EquationsOfMotion
-from modelgen.derivation.lagrange import equations_of_motion
-from modelgen.derivation.newton_euler import energies
+from modelgen.derivation.link_energies import energies
 from modelgen.statement.declared import Energy
 from modelgen.statement.robot import Robot
 
-LONGEST = 400  # operations of an expanded kinetic energy; what is longer takes minutes to differentiate and collect
+LONGEST = 400  # operations of an expanded kinetic energy; a longer one takes minutes to differentiate and collect
 
 
 def by_energies(robot: Robot) -> EquationsOfMotion | None:
@@ -25,11 +25,11 @@ def by_energies(robot: Robot) -> EquationsOfMotion | None:
     for symbol, value in definitions:
         known[symbol] = value.xreplace(known)
     kinetic, potential = (term.xreplace(known) for term in terms)
-    other = copy(robot)
-    other.links = []
-    other.kinetic = [*robot.kinetic, Energy(kinetic, robot.place)]
-    other.potential = [*robot.potential, Energy(potential, robot.place)]
-    return equations_of_motion(other)
+    restated = copy(robot)
+    restated.links = []
+    restated.kinetic = [*robot.kinetic, Energy(kinetic, robot.place)]
+    restated.potential = [*robot.potential, Energy(potential, robot.place)]
+    return equations_of_motion(restated)
 
 
 def _expanded_length(definitions: Sequence[Definition], expression: Expr) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sympy import Expr, Matrix, Symbol, lambdify
+from sympy import Expr, Matrix, Symbol
 
-from modelgen.derivation.equations import Definition, EquationsOfMotion, shared
+from modelgen.derivation.equations import Definition, EquationsOfMotion
+from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.sampling import samples
 from modelgen.derivation.sketch import sketch
 from modelgen.errors import ModelError, Place
 from modelgen.statement.declared import Joint
@@ -16,20 +19,21 @@ from modelgen.statement.robot import Robot
 
 Array = NDArray[np.float64]
 
-SAMPLES = 400
 SINGULAR = 1e-10  # smallest eigenvalue of M, its diagonal scaled to ones
-ROUNDING = 1e-9  # what counts as zero beside the largest sampled cost or entry
+ROUNDING = 1e-9  # beside the largest sampled cost or entry, a smaller one counts as zero
 
 
-def inspect(robot: Robot, equations: EquationsOfMotion) -> None:
-    """Raise ModelError at the first thing that makes these equations no robot with a task."""
+def check_domain(robot: Robot, equations: EquationsOfMotion) -> None:
+    """Raise ModelError, with the line of the file, at the first quantity that no robot or task can have.
+
+    Every coordinate has inertia, and every input and parameter an effect. At every sample all quantities are finite
+    and M is positive definite; the equations of a continuous joint repeat after a whole turn; the state cost is never
+    negative and zero at the target.
+    """
     _check_used(robot, equations)
-    x, theta = samples(robot)
-    values = [*x.T, *theta.T]
-    arguments = [*equations.state, *equations.parameters]
-    where = _Where([str(symbol) for symbol in arguments], values)
+    sampled = _Samples((*equations.state, *equations.parameters), *samples(robot))
     rates, mass_matrix, force, input_matrix = (
-        evaluator(arguments, each, equations.definitions)(*values)
+        sampled.values(each, equations.definitions)
         for each in (equations.coordinate_rates, equations.mass_matrix, equations.force, equations.input_matrix)
     )
     rows = [
@@ -42,53 +46,29 @@ def inspect(robot: Robot, equations: EquationsOfMotion) -> None:
         ("the force", force, rows),
         ("the input matrix", input_matrix, rows),
     ):
-        _check_finite(what, batch, symbols, where, robot.place)
-    _check_positive_definite(mass_matrix, robot.joints, where)
-    _check_periodic(robot.joints, equations, values)
-    _check_cost(robot, equations, x, theta, where)
-    _check_drawing(robot, equations, values, where)
+        _check_finite(what, batch, symbols, sampled, robot.place)
+    _check_positive_definite(mass_matrix, robot.joints, sampled)
+    _check_periodic(robot.joints, equations, sampled)
+    _check_cost(robot, equations, sampled)
+    _check_drawing(robot, sampled)
 
 
-def samples(robot: Robot, count: int = SAMPLES, seed: int = 0) -> tuple[Array, Array]:
-    """States (count, n) and parameters (count, p) over the whole domain, a quarter of each at its limits."""
-    random = np.random.default_rng(seed)
-    limits = np.array([joint.limit for joint in robot.joints] + [speed.limit for speed in robot.velocities])
-    bounds = np.array([constant.bounds for constant in robot.constants if not constant.fixed]).reshape(-1, 2)
-    x = random.uniform(-limits, limits, (count, len(limits)))
-    theta = random.uniform(bounds[:, 0], bounds[:, 1], (count, len(bounds)))
-    edge = count // 4
-    x[:edge] = limits * random.choice((-1, 1), (edge, len(limits)))
-    theta[edge // 2 : edge + edge // 2] = bounds[np.arange(len(bounds)), random.integers(0, 2, (edge, len(bounds)))]
-    return x, theta
+@dataclass(frozen=True)
+class _Samples:
+    """States and parameters over the whole domain."""
 
+    symbols: tuple[Symbol, ...]  # of x and theta
+    x: Array  # (N, n)
+    theta: Array  # (N, p)
 
-def evaluator(
-    arguments: Sequence[Symbol], what: Expr | Matrix, definitions: Sequence[Definition] = ()
-) -> Callable[..., Array]:
-    """A NumPy function of one array per symbol, returning (..., rows, columns), or (...) for a scalar."""
-    entries = list(what) if isinstance(what, Matrix) else [what]
-    shape = what.shape if isinstance(what, Matrix) else ()
-    # dummify: a parameter may well be called `exp` or `pi`.
-    raw = lambdify(list(arguments), entries, modules="numpy", cse=shared(definitions), dummify=True)
+    def values(self, what: Expr | Matrix, definitions: Sequence[Definition] = ()) -> Array:
+        """An expression (N,) or a matrix (N, rows, columns) at every sample."""
+        return evaluator(self.symbols, what, definitions)(*self.x.T, *self.theta.T)
 
-    def evaluate(*values: Array) -> Array:
-        with np.errstate(all="ignore"):
-            columns = np.broadcast_arrays(values[0], *raw(*values))[1:]
-        stacked = np.stack(columns, axis=-1) if columns else np.empty((*values[0].shape, 0))
-        return np.asarray(stacked, np.float64).reshape(*values[0].shape, *shape)
-
-    return evaluate
-
-
-class _Where:
-    """Says in words which sample."""
-
-    def __init__(self, names: Sequence[str], values: Sequence[Array]) -> None:
-        self.names = names
-        self.values = values
-
-    def __call__(self, sample: int) -> str:
-        return ", ".join(f"{name} = {value[sample]:.4g}" for name, value in zip(self.names, self.values, strict=True))
+    def words(self, number: int) -> str:
+        """One sample, for a message."""
+        values = [*self.x[number], *self.theta[number]]
+        return ", ".join(f"{symbol} = {value:.4g}" for symbol, value in zip(self.symbols, values, strict=True))
 
 
 def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
@@ -101,60 +81,59 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
                 "robot.body(...), robot.link(...) or robot.kinetic_energy(...).",
                 joint.place,
             )
-    for column, drive in enumerate(robot.drives):
+    for column, drive in enumerate(robot.inputs):
         if equations.input_matrix[:, column].is_zero_matrix:
             raise ModelError(
                 f"the input `{drive.symbol}` acts on nothing. Write robot.apply(coordinate, {drive.symbol}), "
                 "or remove the line that declares it.",
                 drive.place,
             )
-    stated = robot.stated_task
     declared = [energy.value for energy in (*robot.kinetic, *robot.potential)]
     declared += [load.force for load in robot.loads] + [load.displacement for load in robot.loads]
-    declared += [stated.state_cost] if stated else []
+    declared += [robot.stated_task.state_cost]
     declared += [term for link in robot.links for term in link.terms]
     declared += [robot.downward_acceleration] if robot.links else []
     declared += robot.system.terms if robot.system else ()
     effective = [equations.mass_matrix, equations.force, equations.input_matrix, equations.state_cost]
     effective += [*equations.coordinate_rates, *(value for _, value in equations.definitions)]
-    for constant in robot.constants:
-        if not any(constant.symbol in term.free_symbols for term in (declared if constant.fixed else effective)):
+    for parameter in robot.parameters:
+        if not any(parameter.symbol in term.free_symbols for term in (declared if parameter.fixed else effective)):
             raise ModelError(
-                f"the parameter `{constant.symbol}` has no effect on the equations of motion or the state "
+                f"the parameter `{parameter.symbol}` has no effect on the equations of motion or the state "
                 "cost. Use it in an energy, a body or a force, or remove the line that declares it.",
-                constant.place,
+                parameter.place,
             )
 
 
-def _check_finite(what: str, batch: Array, symbols: Sequence[Symbol], where: _Where, place: Place) -> None:
+def _check_finite(what: str, batch: Array, symbols: Sequence[Symbol], sampled: _Samples, place: Place) -> None:
     bad = np.argwhere(~np.isfinite(batch))
     if len(bad):
         sample, row = bad[0][:2]
         raise ModelError(
-            f"{what} in the row of `{symbols[row]}` is {batch[tuple(bad[0])]} at {where(sample)}. Look for a "
+            f"{what} in the row of `{symbols[row]}` is {batch[tuple(bad[0])]} at {sampled.words(sample)}. Look for a "
             "division by zero, a logarithm or a root of a negative number, or narrow the limits and bounds.",
             place,
         )
 
 
-def _check_drawing(robot: Robot, equations: EquationsOfMotion, values: Sequence[Array], where: _Where) -> None:
+def _check_drawing(robot: Robot, sampled: _Samples) -> None:
+    """Every drawn point is finite at every sample."""
     drawn = sketch(robot)
-    arguments = [*equations.state, *equations.parameters]
-    points = evaluator(arguments, Matrix(drawn.points), drawn.definitions)(*values)
+    points = sampled.values(Matrix(drawn.points), drawn.definitions)
     bad = np.argwhere(~np.isfinite(points))
     if len(bad):
         sample, row, column = bad[0]
         advice = "Draw what is finite on the whole domain."
         if not robot.lines:
-            advice = "It is of a body's rod, which the file draws nothing instead of: write robot.draw(line=[...])."
+            advice = "It is of a body's rod, which shows a robot without a drawing: write robot.draw(line=[...])."
         raise ModelError(
             f"the point ({', '.join(map(str, drawn.points[row]))}) that is drawn is {points[sample, row, column]} at "
-            f"{where(sample)}. {advice}",
+            f"{sampled.words(sample)}. {advice}",
             robot.place,
         )
 
 
-def _check_positive_definite(mass_matrix: Array, joints: Sequence[Joint], where: _Where) -> None:
+def _check_positive_definite(mass_matrix: Array, joints: Sequence[Joint], sampled: _Samples) -> None:
     """M symmetric positive definite at every sample, its diagonal scaled to ones to leave out units."""
     diagonal = np.einsum("nii->ni", mass_matrix)
     negative = np.argwhere(diagonal <= 0)
@@ -162,7 +141,7 @@ def _check_positive_definite(mass_matrix: Array, joints: Sequence[Joint], where:
         sample, row = negative[0]
         raise ModelError(
             f"the mass matrix is not positive definite: the inertia along `{joints[row].symbol}` is "
-            f"{diagonal[sample, row]:.3g} at {where(sample)}. Masses and inertias must be positive there; "
+            f"{diagonal[sample, row]:.3g} at {sampled.words(sample)}. Masses and inertias must be positive there; "
             "check the signs of the energies and the bounds of the parameters.",
             joints[row].place,
         )
@@ -171,32 +150,33 @@ def _check_positive_definite(mass_matrix: Array, joints: Sequence[Joint], where:
     asymmetry = np.abs(scaled - np.swapaxes(scaled, 1, 2)).max(axis=(1, 2))
     eigenvalues, vectors = np.linalg.eigh(scaled)
     if asymmetry.max() > ROUNDING:
-        raise ModelError(f"the mass matrix is not symmetric at {where(int(asymmetry.argmax()))}.", joints[0].place)
+        raise ModelError(
+            f"the mass matrix is not symmetric at {sampled.words(int(asymmetry.argmax()))}.", joints[0].place
+        )
     sample = int(eigenvalues[:, 0].argmin())
     if eigenvalues[sample, 0] < SINGULAR:
         moving = vectors[sample, :, 0]
         names = ", ".join(f"`{joints[int(row)].symbol}`" for row in np.flatnonzero(np.abs(moving) > 0.1))
         raise ModelError(
             f"the mass matrix is not positive definite: a motion of {names} has no inertia at "
-            f"{where(sample)}. Add the missing body or inertia (a rod has inertia about its own centre; a "
+            f"{sampled.words(sample)}. Add the missing body or inertia (a rod has inertia about its own centre; a "
             "point mass has none), or a rotor inertia to the joint.",
             joints[int(np.abs(moving).argmax())].place,
         )
 
 
-def _check_periodic(joints: Sequence[Joint], equations: EquationsOfMotion, values: Sequence[Array]) -> None:
+def _check_periodic(joints: Sequence[Joint], equations: EquationsOfMotion, sampled: _Samples) -> None:
     """A continuous joint's equations repeat after a whole turn."""
-    arguments = [*equations.state, *equations.parameters]
     functions = [
-        evaluator(arguments, matrix, equations.definitions)
+        evaluator(sampled.symbols, matrix, equations.definitions)
         for matrix in (equations.mass_matrix, equations.force, equations.input_matrix)
     ]
     for row, joint in enumerate(joints):
         if not joint.continuous:
             continue
-        turned = [value + 2 * np.pi if index == row else value for index, value in enumerate(values)]
+        turned = sampled.x + 2 * np.pi * (np.arange(sampled.x.shape[1]) == row)
         for function in functions:
-            before, after = function(*values), function(*turned)
+            before, after = function(*sampled.x.T, *sampled.theta.T), function(*turned.T, *sampled.theta.T)
             if np.abs(after - before).max() > 1e-6 * max(np.abs(before).max(), 1e-300):
                 raise ModelError(
                     f"the joint `{joint.symbol}` is continuous, but its equations change after a whole turn. "
@@ -206,22 +186,22 @@ def _check_periodic(joints: Sequence[Joint], equations: EquationsOfMotion, value
                 )
 
 
-def _check_cost(robot: Robot, equations: EquationsOfMotion, x: Array, theta: Array, where: _Where) -> None:
+def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -> None:
     """The state cost is finite, never negative, without a jump and zero at the target."""
-    assert robot.stated_task
-    place = robot.stated_task.place
-    function = evaluator([*equations.state, *equations.parameters], equations.state_cost)
+    place, x, theta = robot.stated_task.place, sampled.x, sampled.theta
+    function = evaluator(sampled.symbols, equations.state_cost)
     cost = function(*x.T, *theta.T)
     if not np.isfinite(cost).all():
         sample = int(np.flatnonzero(~np.isfinite(cost))[0])
         raise ModelError(
-            f"the state cost is {cost[sample]} at {where(sample)}; write a cost that is finite on the whole domain.",
+            f"the state cost is {cost[sample]} at {sampled.words(sample)}; write a cost that is finite on the whole "
+            "domain.",
             place,
         )
     if cost.min() < -ROUNDING * np.abs(cost).max():
         sample = int(cost.argmin())
         raise ModelError(
-            f"the state cost is {cost[sample]:.4g} at {where(sample)}, so the reward would be positive "
+            f"the state cost is {cost[sample]:.4g} at {sampled.words(sample)}, so the reward would be positive "
             "there. A cost is zero at the target and positive elsewhere; write squares such as "
             "coordinate**2, and check the signs.",
             place,
@@ -244,6 +224,6 @@ def _check_cost(robot: Robot, equations: EquationsOfMotion, x: Array, theta: Arr
         named = ", ".join(f"{symbol} = {value:g}" for symbol, value in zip(equations.state, target[0], strict=True))
         raise ModelError(
             f"the state cost is {at_target[sample]:.4g} at the target ({named}), where it must be zero. "
-            "Subtract that constant, or state the right target=dict(coordinate=value).",
+            "Subtract that parameter, or state the right target=dict(coordinate=value).",
             place,
         )

@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sympy import Expr, Matrix, Symbol
 
 Definition = tuple[Symbol, Expr]
-
-#: SymPy's functions, by class name, that have one operation of the graph.
-CALLS = {
-    "sin": "sin",
-    "cos": "cos",
-    "asin": "asin",
-    "acos": "acos",
-    "atan": "atan",
-    "sinh": "sinh",
-    "cosh": "cosh",
-    "tanh": "tanh",
-    "exp": "exp",
-    "log": "log",
-    "Abs": "abs",
-    "sign": "sign",
-    "atan2": "atan2",
-    "Min": "minimum",
-    "Max": "maximum",
-}
-#: The functions, by SymPy's names, that a model may be written with.
-FUNCTIONS = frozenset({*CALLS, "tan"})
 
 
 @dataclass(frozen=True)
@@ -66,8 +45,3 @@ def used(definitions: Sequence[Definition], expressions: Iterable[Expr]) -> tupl
             kept.append((symbol, value))
             wanted |= value.free_symbols
     return tuple(reversed(kept))
-
-
-def shared(definitions: Sequence[Definition]) -> Callable[[Sequence[Expr]], tuple[object, object]] | bool:
-    """For lambdify's `cse`: the named intermediates if there are any, else SymPy's own search."""
-    return (lambda expressions: (used(definitions, expressions), expressions)) if definitions else True

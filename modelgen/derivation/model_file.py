@@ -1,21 +1,14 @@
-"""Find a model file by name or path, execute it, and name its content."""
+"""Find a model file by name or path, and execute it."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 
-from sympy import srepr
-
-from modelgen.derivation.lagrange import metadata
-from modelgen.derivation.sketch import sketch
 from modelgen.errors import ModelError, Place, shortened, suggestion
 from modelgen.statement.checker import repaired
 from modelgen.statement.robot import Robot
@@ -84,31 +77,6 @@ def load(name_or_path: str) -> Robot:
             robot.place,
         )
     return robot
-
-
-def content_hash(robot: Robot) -> str:
-    """SHA-256 of what the robot states: energies, forces, cost, numbers, names, units, drawing; no source.
-
-    The statement itself is hashed, not the file's text: comments and layout do not matter, an edited helper
-    module does, and nothing need be derived to find out that an artifact is stale.
-    """
-    drawn = sketch(robot)
-    statement = {
-        "metadata": asdict(metadata(robot)),
-        "kinetic": [srepr(energy.value) for energy in robot.kinetic],
-        "potential": [srepr(energy.value) for energy in robot.potential],
-        "loads": [[srepr(load.displacement), srepr(load.force)] for load in robot.loads],
-        "fixed": [[constant.symbol.name, constant.value] for constant in robot.constants if constant.fixed],
-        "state_cost": srepr(robot.stated_task.state_cost) if robot.stated_task else None,
-        "sketch": [[srepr(entry) for entry in point] for point in drawn.points],
-        "segments": drawn.segments,
-    }
-    if robot.links:
-        statement["links"] = [link.statement() for link in robot.links]
-        statement["gravity"] = srepr(robot.downward_acceleration)
-    if robot.system:
-        statement["system"] = robot.system.statement()
-    return hashlib.sha256(json.dumps(statement, sort_keys=True).encode()).hexdigest()
 
 
 def _executed(code: object, path: Path) -> dict[str, object]:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from modelgen.derivation.domain_checks import evaluator, samples
 from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.sampling import samples
 from modelgen.engines.differences import STEP, differences
 from modelgen.engines.engine import Array, Engine
 from modelgen.engines.mjcf import ASSETS
@@ -62,7 +63,7 @@ def compare(
         )
     x, _ = samples(robot, SAMPLES, seed=2)
     nominal = np.asarray(kernels.nominal_parameters, np.float64)
-    limits = np.array([drive.limit for drive in robot.drives])
+    limits = np.array([drive.limit for drive in robot.inputs])
     u = np.random.default_rng(2).uniform(-limits, limits, (SAMPLES, len(limits)))
     size = len(equations.coordinates)
     a, B, da_dx, dB_dx, da_dtheta, dB_dtheta = (np.asarray(each) for each in kernels.jacobians(x))

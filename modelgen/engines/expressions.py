@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from sympy import Expr, Matrix, S, Symbol, hessian
 
-from modelgen.derivation.domain_checks import evaluator
+from modelgen.derivation.numeric import evaluator
 from modelgen.engines.engine import Array, Forces
 from modelgen.engines.tree import Body, Movement, Tree
 from modelgen.errors import ModelError
@@ -28,7 +28,7 @@ class Expressions:
         self._robot = robot
         self._q = [joint.symbol for joint in robot.joints]
         self._v = [symbol.rate for symbol in self._q]
-        self._constants = [constant.symbol for constant in robot.constants]
+        self._constants = [constant.symbol for constant in robot.parameters]
         terms = [entry for link in robot.links for term in link.terms for entry in _entries(term)]
         numbers = [*terms, *self._rotors(), robot.downward_acceleration]
         self._numbers = evaluator(self._constants or [Symbol("none")], Matrix([numbers]))
@@ -39,7 +39,7 @@ class Expressions:
                 for q in self._q
             ]
         )
-        arguments = [*self._q, *self._v, *(drive.symbol for drive in robot.drives), *self._constants]
+        arguments = [*self._q, *self._v, *(drive.symbol for drive in robot.inputs), *self._constants]
         self._value = evaluator(arguments, applied)
         self._slope = evaluator(arguments, applied.jacobian([*self._q, *self._v]))
 
@@ -60,7 +60,7 @@ class Expressions:
     def _all(self, theta: Array) -> list[float]:
         """The values of all constants, fixed ones included."""
         free = iter(theta)
-        return [constant.value if constant.fixed else float(next(free)) for constant in self._robot.constants]
+        return [constant.value if constant.fixed else float(next(free)) for constant in self._robot.parameters]
 
     def tree(self, theta: Array) -> Tree:
         """The mechanism at the parameters theta (p,)."""
@@ -73,8 +73,7 @@ class Expressions:
         for link in self._robot.links:
             position, rotation, mass, centre, inertia = take(3), take(3, 3), take(1)[0], take(3), take(3, 3)
             movements = tuple(
-                Movement(each.coordinate.name, each.kind, np.array(each.axis, np.float64).ravel())
-                for each in link.motions
+                Movement(each.coordinate.name, each.kind, np.array(each.axis, np.float64).ravel()) for each in link.axes
             )
             parent = self._robot.links.index(link.parent) if link.parent else None
             bodies.append(Body(link.name, parent, position, rotation, movements, float(mass), centre, inertia))

@@ -10,8 +10,8 @@ from sympy import Abs, Basic, Expr, Heaviside, I, Max, Min, Symbol, nan, oo, pre
 from sympy.core.function import AppliedUndef
 from sympy.core.sympify import SympifyError
 
-from modelgen.derivation.equations import FUNCTIONS
 from modelgen.errors import ModelError, Place, suggestion
+from modelgen.statement.functions import FUNCTIONS
 
 KINKS = (Abs, sign, Max, Min, Heaviside)
 POWER = 100

@@ -1,4 +1,4 @@
-"""What a robot consists of, as declared: joints, constants, drives and loads, each with its line."""
+"""What a model file states, as records: joints, parameters, inputs, speeds, energies, loads, each with its line."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from sympy import Expr, Symbol
 
 from modelgen.errors import Place
 from modelgen.metadata import RATE, Task
+
+Kind = Literal["revolute", "prismatic"]
+
+UNITS = {"revolute": "rad", "prismatic": "m"}
+RATE_UNITS = {"revolute": "rad/s", "prismatic": "m/s"}
 
 
 class Coordinate(Symbol):  # type: ignore[misc]
@@ -25,7 +30,7 @@ class Joint:
     """A declared coordinate."""
 
     symbol: Coordinate
-    kind: Literal["revolute", "prismatic"]
+    kind: Kind
     limit: float
     rate_limit: float | None  # None: its rate is no entry of the state
     continuous: bool
@@ -45,8 +50,8 @@ class Speed:
 
 
 @dataclass(frozen=True)
-class Constant:
-    """A declared parameter; a fixed one is folded into the equations and is no part of theta."""
+class StatedParameter:
+    """A declared parameter. A fixed one becomes a number in the equations and is not an entry of theta."""
 
     symbol: Symbol
     value: float
@@ -58,8 +63,8 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Drive:
-    """A declared input."""
+class StatedInput:
+    """A declared input, an entry of u."""
 
     symbol: Symbol
     unit: str
@@ -79,10 +84,19 @@ class Load:
 
 @dataclass(frozen=True)
 class Energy:
-    """A term of the kinetic or potential energy."""
+    """A term of the kinetic or potential energy (J)."""
 
     value: Expr
     place: Place
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What one line of a model file adds to the mechanics of its robot."""
+
+    kinetic: tuple[Energy, ...] = ()
+    potential: tuple[Energy, ...] = ()
+    loads: tuple[Load, ...] = ()
 
 
 @dataclass(frozen=True)

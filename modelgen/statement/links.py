@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from sympy import Basic, Expr, Matrix, S, cos, eye, sin, sqrt, srepr, zeros
 
 from modelgen.errors import ModelError, Place
 from modelgen.statement.checker import identifier, number
-from modelgen.statement.declared import Coordinate, Joint
-
-Kind = Literal["revolute", "prismatic"]
-Term = Callable[[object, str, str], Expr]  # checks an expression of the parameters: value, what it is, its unit
+from modelgen.statement.declared import Coordinate, Kind
+from modelgen.statement.terms import Terms
 
 AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
 
 
 @dataclass(frozen=True)
-class Motion:
+class JointAxis:
     """One coordinate that turns about, or slides along, an axis of its frame."""
 
     coordinate: Coordinate
@@ -35,7 +33,7 @@ class Link:
     parent: Link | None  # None: the ground
     position: Matrix  # (3, 1), of the joint in the parent's frame
     rotation: Matrix  # (3, 3), from this frame to the parent's, all coordinates at zero
-    motions: tuple[Motion, ...]
+    axes: tuple[JointAxis, ...]
     mass: Expr
     centre: Matrix  # (3, 1), of mass
     inertia: Matrix  # (3, 3), about the centre
@@ -48,11 +46,11 @@ class Link:
 
     def statement(self) -> list[object]:
         """All that the link says, as text; for the model's content hash."""
-        motions = [[motion.coordinate.name, motion.kind, srepr(motion.axis)] for motion in self.motions]
-        return [self.name, self.parent.name if self.parent else None, motions, *map(srepr, self.terms)]
+        axes = [[each.coordinate.name, each.kind, srepr(each.axis)] for each in self.axes]
+        return [self.name, self.parent.name if self.parent else None, axes, *map(srepr, self.terms)]
 
 
-def _planar(coordinates: Sequence[Coordinate], axis: Matrix) -> tuple[Motion, ...]:
+def _planar(coordinates: Sequence[Coordinate], axis: Matrix) -> tuple[JointAxis, ...]:
     """Forward, upward, then a turn about the axis: with the axis y, the plane of (x, height)."""
     forward = next((Matrix(each) for each in ((1, 0, 0), (0, 1, 0)) if axis.dot(Matrix(each)) == 0), None)
     forward = axis.cross(Matrix((0, 0, 1))) if forward is None else forward
@@ -61,29 +59,24 @@ def _planar(coordinates: Sequence[Coordinate], axis: Matrix) -> tuple[Motion, ..
     upward = -upward if sum(upward) < 0 else upward
     first, second, angle = coordinates
     return (
-        Motion(first, "prismatic", forward),
-        Motion(second, "prismatic", upward),
-        Motion(angle, "revolute", axis),
+        JointAxis(first, "prismatic", forward),
+        JointAxis(second, "prismatic", upward),
+        JointAxis(angle, "revolute", axis),
     )
 
 
 #: What the kinds of a link's coordinates make of them. A further kind of joint is a further entry.
-JOINTS: dict[tuple[Kind, ...], Callable[[Sequence[Coordinate], Matrix], tuple[Motion, ...]]] = {
+JOINTS: dict[tuple[Kind, ...], Callable[[Sequence[Coordinate], Matrix], tuple[JointAxis, ...]]] = {
     (): lambda _coordinates, _axis: (),
-    ("revolute",): lambda coordinates, axis: (Motion(coordinates[0], "revolute", axis),),
-    ("prismatic",): lambda coordinates, axis: (Motion(coordinates[0], "prismatic", axis),),
+    ("revolute",): lambda coordinates, axis: (JointAxis(coordinates[0], "revolute", axis),),
+    ("prismatic",): lambda coordinates, axis: (JointAxis(coordinates[0], "prismatic", axis),),
     ("prismatic", "prismatic", "revolute"): _planar,
 }
 
 
-def make_link(
-    links: Sequence[Link],
-    joints: Sequence[Joint],
-    term: Term,
-    place: Place,
-    stated: Mapping[str, Any],
-) -> Link:
-    """A checked link; `stated` are the arguments of `Robot.link`, which says what they mean."""
+def make_link(links: Sequence[Link], check: Terms, stated: Mapping[str, Any]) -> Link:
+    """A checked link. `links` are the earlier ones; `stated` are the arguments of `Robot.link`, explained there."""
+    place = check.place
     name = identifier(stated["name"], "link", place)
     parent = stated["on"]
     if any(link.name == name for link in links):
@@ -97,34 +90,33 @@ def make_link(
     return Link(
         name,
         parent,
-        _vector(stated["at"], f"position of `{name}`", "m", term, place),
-        _rotation(_vector(stated["turned"], f"turn of `{name}`", "rad", term, place)),
-        _motions(name, stated["joint"], _axis(stated["axis"], name, place), links, joints, place),
-        term(stated["mass"], f"mass of `{name}`", "kg"),
-        _vector(stated["centre"], f"centre of `{name}`", "m", term, place),
-        _inertia(stated["inertia"], name, term, place),
+        _vector(stated["at"], f"position of `{name}`", "m", check),
+        _rotation(_vector(stated["turned"], f"turn of `{name}`", "rad", check)),
+        _joint_axes(name, stated["joint"], _axis(stated["axis"], name, place), links, check),
+        check.term(stated["mass"], f"mass of `{name}`", "", "kg"),
+        _vector(stated["centre"], f"centre of `{name}`", "m", check),
+        _inertia(stated["inertia"], name, check),
         place,
     )
 
 
-def _motions(
-    name: str, joint: object, axis: Matrix, links: Sequence[Link], joints: Sequence[Joint], place: Place
-) -> tuple[Motion, ...]:
+def _joint_axes(name: str, joint: object, axis: Matrix, links: Sequence[Link], check: Terms) -> tuple[JointAxis, ...]:
+    """The axes of the coordinates that move a link, each of which moves no other link."""
     coordinates = tuple(joint) if isinstance(joint, tuple | list) else (joint,)
-    kinds: dict[object, Kind] = {each.symbol: each.kind for each in joints}
+    kinds: dict[object, Kind] = {each.symbol: each.kind for each in check.declared.joints}
     for each in coordinates:
         if each not in kinds:
             raise ModelError(
                 f"the link `{name}` is moved by {each!r}, which is no coordinate of this robot. Write what "
                 "robot.revolute(...) or robot.prismatic(...) returned, or () for a link that is fixed.",
-                place,
+                check.place,
             )
-        mover = next((link.name for link in links for motion in link.motions if motion.coordinate == each), None)
+        mover = next((link.name for link in links for other in link.axes if other.coordinate == each), None)
         if mover or coordinates.count(each) > 1:
             raise ModelError(
                 f"the coordinate `{each}` moves the link `{mover or name}` already; a joint of `{name}` needs a "
                 "coordinate of its own.",
-                place,
+                check.place,
             )
     kind = tuple(kinds[each] for each in coordinates)
     if kind not in JOINTS:
@@ -132,7 +124,7 @@ def _motions(
         raise ModelError(
             f"no joint of `{name}` is made of {' and '.join(kind)}. Joints are made of: {known}. Put links without "
             "mass between for other joints.",
-            place,
+            check.place,
         )
     return JOINTS[kind]([each for each in coordinates if isinstance(each, Coordinate)], axis)
 
@@ -150,22 +142,22 @@ def _axis(axis: object, name: str, place: Place) -> Matrix:
     return Matrix([int(each) if each in (-1, 0, 1) else S(each) for each in unit])
 
 
-def _vector(value: object, what: str, unit: str, term: Term, place: Place) -> Matrix:
+def _vector(value: object, what: str, unit: str, check: Terms) -> Matrix:
     if not isinstance(value, tuple | list | Matrix) or len(value) != 3:
-        raise ModelError(f"the {what} is {value!r}; write three components, (x, y, z).", place)
-    return Matrix([term(each, what, unit) for each in value])
+        raise ModelError(f"the {what} is {value!r}; write three components, (x, y, z).", check.place)
+    return Matrix([check.term(each, what, "", unit) for each in value])
 
 
-def _inertia(value: object, name: str, term: Term, place: Place) -> Matrix:
+def _inertia(value: object, name: str, check: Terms) -> Matrix:
     what = f"inertia of `{name}`"
     entries = list(value) if isinstance(value, tuple | list) else [value] * 3
     if len(entries) not in (3, 6):
         raise ModelError(
             f"the {what} has {len(entries)} entries; write (xx, yy, zz), (xx, yy, zz, xy, xz, yz), or one number for "
             "the same inertia about every axis.",
-            place,
+            check.place,
         )
-    xx, yy, zz, *mixed = (term(each, what, "kg m^2") for each in entries)
+    xx, yy, zz, *mixed = (check.term(each, what, "", "kg m^2") for each in entries)
     xy, xz, yz = mixed or (S.Zero, S.Zero, S.Zero)
     return Matrix([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 

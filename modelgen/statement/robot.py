@@ -1,39 +1,124 @@
-"""`Robot`: what a model file writes. It records and checks declarations; `mechanics` derives from them."""
+"""`Robot`: what a model file writes. Every method records one line of the file; `derivation` makes equations of it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from sympy import Expr, Matrix
+from sympy import Expr, Float, Symbol
 
-from modelgen.errors import ModelError, Place, calling_place
-from modelgen.statement.actuators import Actuators
-from modelgen.statement.declared import Energy, StatedTask
-from modelgen.statement.figure import rod, stated_lines
+from modelgen.errors import ModelError, Place, calling_place, suggestion
+from modelgen.statement import actuators, bodies
+from modelgen.statement.checker import identifier, text
+from modelgen.statement.declarations import Declarations
+from modelgen.statement.declared import Contribution, Coordinate, Energy, Joint, Load, Speed, StatedTask
+from modelgen.statement.figure import Line, stated_lines
 from modelgen.statement.links import Link, make_link
 from modelgen.statement.tasks import LogCos, Quadratic, Tanh, numeric_task
-from modelgen.statement.units import dimension, divided
+from modelgen.statement.terms import Terms
 
 if TYPE_CHECKING:
     from modelgen.statement.sympy_mechanics import MechanicalSystem
 
 
-class Robot(Actuators):
+class Robot:
     """A robot in generalized coordinates: joints, parameters, inputs, energies, forces and the default task.
 
-    Every method checks what it is given and raises `ModelError` with the line of the model file.
-    Quantities are in SI units; the last component of a position is the height.
+    Every method checks what it is given and raises `ModelError` with the line of the model file. Quantities are in
+    SI units; the last component of a position is the height.
     """
 
-    __slots__ = ()
+    def __init__(self, name: str, description: str = "") -> None:
+        self.place = calling_place()
+        self.name = identifier(name, "robot", self.place)
+        self.description = text(description, "description", self.place)
+        declared = Declarations(name, self.place)
+        self.joints, self.parameters, self.inputs = declared.joints, declared.parameters, declared.inputs
+        self.symbols = declared.symbols
+        self.kinetic: list[Energy] = []
+        self.potential: list[Energy] = []
+        self.loads: list[Load] = []
+        self.links: list[Link] = []
+        self.system: MechanicalSystem | None = None
+        self.downward_acceleration: Expr = Float("9.81")
+        self.gravity_place: Place | None = None  # None: not stated
+        self.lines: list[Line] = []  # drawn
+        self.rods: list[Line] = []  # of bodies, drawn when nothing else is
+        self.masses: list[list[Expr]] = []  # positions of point masses, likewise
+        self._declared = declared
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if "_declared" in vars(self) and name not in vars(self):
+            raise ModelError(
+                f"robot.{name} = ... is not how a model file states things; call robot.{name}(...) instead.",
+                calling_place(),
+            )
+        super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        known = [each for each in (*dir(type(self)), *vars(self)) if not each.startswith("_")]
+        raise AttributeError(f"a Robot has no `{name}`.{suggestion(name, known)}")
+
+    @property
+    def velocities(self) -> tuple[Speed, ...]:
+        """v, one entry for each coordinate: its rate, or the speed that robot.mechanics put in its place."""
+        return self._declared.velocities(self.system.own if self.system else {})
+
+    @property
+    def stated_task(self) -> StatedTask:
+        """The default task. Raises ModelError when there is none."""
+        return self._declared.stated_task
+
+    def revolute(
+        self,
+        name: str,
+        *,
+        rate_limit: float | None = None,
+        limit: float | None = None,
+        continuous: bool = False,
+        meaning: str = "",
+    ) -> Coordinate:
+        """Declare an angle (rad). A continuous one turns without end and has the limit pi.
+
+        rate_limit (rad/s) is left out only where robot.mechanics puts another speed in the rate's place.
+        """
+        return self._declared.revolute(name, limit, rate_limit, continuous, meaning, calling_place())
+
+    def prismatic(self, name: str, *, limit: float, rate_limit: float | None = None, meaning: str = "") -> Coordinate:
+        """Declare a displacement (m); rate_limit (m/s) as for an angle."""
+        return self._declared.prismatic(name, limit, rate_limit, meaning, calling_place())
+
+    def parameter(
+        self,
+        name: str,
+        value: float,
+        unit: str,
+        *,
+        bounds: tuple[float, float] | None = None,
+        tolerance: float | None = None,
+        fixed: bool = False,
+        meaning: str = "",
+    ) -> Symbol:
+        """Declare a physical parameter: nominal value, and the range of its true value unless it is fixed.
+
+        bounds: (lower, upper); or tolerance: 0.5 for half to one and a half times the value.
+        """
+        return self._declared.parameter(name, value, unit, bounds, tolerance, fixed, meaning, calling_place())
+
+    def input(self, name: str, limit: float, unit: str, *, meaning: str = "") -> Symbol:
+        """Declare an input u with |u| <= limit."""
+        return self._declared.input(name, limit, unit, meaning, calling_place())
+
+    def speed(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
+        """Declare a speed that is no coordinate's rate, such as a body's angular velocity; for robot.mechanics."""
+        return self._declared.speed(name, limit, unit, meaning, calling_place())
 
     def gravity(self, acceleration: object) -> None:
         """Set the gravitational acceleration (m/s^2, downward; 9.81 unless set), before any body."""
         place = calling_place()
         if self.kinetic or self.potential or self.links:
             raise ModelError("gravity is set after a body or an energy; move this line above the first of them.", place)
-        self.downward_acceleration = self._coefficient(acceleration, "gravity (downward)", "", place, "m/s^2")
+        self.downward_acceleration = self._check().coefficient(acceleration, "gravity (downward)", "", "m/s^2")
         self.gravity_place = place
 
     def link(
@@ -56,47 +141,33 @@ class Robot(Actuators):
         axis: of the joint, in the link's frame; centre: of mass, in the link's frame.
         inertia: about the centre, (xx, yy, zz) or (xx, yy, zz, xy, xz, yz), or one number for all axes.
         """
-        place = calling_place()
         stated = dict(name=name, joint=joint, on=on, at=at, turned=turned, axis=axis)
         stated |= dict(mass=mass, centre=centre, inertia=inertia)
-        link = make_link(
-            self.links, self.joints, lambda value, what, unit: self._term(value, what, "", place, unit), place, stated
-        )
+        link = make_link(self.links, self._check(), stated)
         self.links.append(link)
         return link
 
     def point_mass(self, mass: object, position: Sequence[object]) -> None:
         """Add a mass (kg) at a position (m), (x, height) or (x, y, height), with its weight."""
-        _, where = self._mass(mass, position, calling_place())
+        added, where = bodies.point_mass(self._check(), mass, position, self.downward_acceleration)
+        self._add(added)
         self.masses.append(where)
 
     def body(self, mass: object, inertia: object, position: Sequence[object], angle: object) -> None:
         """Add a planar body: mass (kg), inertia about its centre (kg m^2), centre (x, height), angle."""
-        place = calling_place()
-        kilograms, where = self._mass(mass, position, place)
-        turned = self._smooth(angle, "angle of the body", "q", place, "rad")
-        moment = self._smooth(inertia, "inertia of the body", "q", place, "kg m^2")
-        self.kinetic.append(Energy(moment * self._velocity(turned) ** 2 / 2, place))
-        self.rods.append(rod(kilograms, moment, where, turned))
-
-    def draw(self, **shape: object) -> None:
-        """Draw one shape, for `modelgen animate` and renderers; points are (x, height) or (x, y, height) in m.
-
-        line=[point, point, ...]; box=(centre, (width, height), angle); circle=(centre, radius, angle).
-        An angle, which may be left out, leans the shape to the right and gives a circle a spoke.
-        """
-        place = calling_place()
-        self.lines += stated_lines(shape, lambda value, what: self._term(value, what, "q", place), place)
+        added, rod = bodies.planar_body(self._check(), mass, inertia, position, angle, self.downward_acceleration)
+        self._add(added)
+        self.rods.append(rod)
 
     def kinetic_energy(self, energy: object) -> None:
         """Add a kinetic energy (J), quadratic in the rates."""
-        place = calling_place()
-        self.kinetic.append(Energy(self._smooth(energy, "kinetic energy", "qv", place, "J"), place))
+        check = self._check()
+        self.kinetic.append(Energy(check.smooth(energy, "kinetic energy", "qv", "J"), check.place))
 
     def potential_energy(self, energy: object) -> None:
         """Add a potential energy (J)."""
-        place = calling_place()
-        self.potential.append(Energy(self._smooth(energy, "potential energy", "q", place, "J"), place))
+        check = self._check()
+        self.potential.append(Energy(check.smooth(energy, "potential energy", "q", "J"), check.place))
 
     def mechanics(
         self,
@@ -113,41 +184,114 @@ class Robot(Actuators):
         {m: robot.parameter(...) or a number}, inputs {F: robot.input(...)}, and speeds {u1: robot.speed(...)} for
         those that are not the rate of a coordinate. Energies, forces and losses may be added to it.
         """
-        from modelgen.statement.sympy_mechanics import read_system  # SymPy's mechanics take a while to import
+        from modelgen.statement.sympy_mechanics import stated_system  # SymPy's mechanics take a while to import
 
-        place = calling_place()
+        check = self._check()
         if self.system:
-            raise ModelError("robot.mechanics is called twice; a robot is one system.", place)
-        joints = {joint.symbol for joint in self.joints}
-        declared = {speed.symbol: speed for speed in self.speeds}
-        for what, given, known in (("coordinates", coordinates, joints), ("speeds", speeds or {}, declared)):
-            for key, value in given.items():
-                if value not in known:
-                    raise ModelError(
-                        f"{what}={{{key}: ...}} gives {value!r}, which is none of this robot's {what}.", place
-                    )
-        replaced = {
-            key: self._term(value, f"replacement of {key}", "u", place)
-            for key, value in {**(parameters or {}), **(inputs or {})}.items()
-        }
-        chosen = {key: declared[value] for key, value in (speeds or {}).items()}
-        self.system = read_system(system, dict(coordinates), chosen, replaced, place)
-        self._check_system(self.system, place)
-        for joint in self.joints:
-            if joint.symbol in self.system.own and joint.rate_limit is not None:
-                raise ModelError(
-                    f"the coordinate `{joint.symbol}` has a rate_limit, but its rate is no speed of the system; the "
-                    f"limit that counts is that of `{self.system.own[joint.symbol].symbol}`. Leave rate_limit out.",
-                    joint.place,
-                )
+            raise ModelError("robot.mechanics is called twice; a robot is one system.", check.place)
+        replaced = {**(parameters or {}), **(inputs or {})}
+        self.system = stated_system(check, system, coordinates, speeds or {}, replaced)
 
-    def _check_system(self, system: MechanicalSystem, place: Place) -> None:
-        """Units of its energies and loads."""
-        self._dimensions("kinetic energy of the system", place).check(system.kinetic, dimension("J"))
-        self._dimensions("potential energy of the system", place).check(system.potential, dimension("J"))
-        for load in system.loads:
-            along = self._dimensions("load of the system", place)
-            along.check(load.force, divided(dimension("J"), along.span(load.displacement) or dimension("1")))
+    def apply(self, displacement: object, force: object) -> None:
+        """Add a force (N) along a coordinate or displacement, or a torque (N m) along an angle.
+
+        The displacement may be any expression of the coordinates: the work is force * d(displacement).
+        """
+        self._add(actuators.applied(self._check(), displacement, force))
+
+    def damp(self, displacement: object, coefficient: object) -> None:
+        """Add viscous friction: the force -coefficient * rate along a coordinate (N s/m or N m s)."""
+        self._add(actuators.damping(self._check(), displacement, coefficient))
+
+    def dry_friction(self, displacement: object, force: object, *, smoothing: object) -> None:
+        """Add Coulomb friction: `force` (N or N m) against the motion, faded out at rates below `smoothing`.
+
+        The force is -force * tanh(rate / smoothing): smooth, so that it creeps instead of sticking.
+        """
+        self._add(actuators.dry_friction(self._check(), displacement, force, smoothing))
+
+    def spring(self, displacement: object, stiffness: object, rest: object = 0) -> None:
+        """Add a linear spring along a coordinate (N/m or N m), relaxed at `rest`."""
+        self._add(actuators.spring(self._check(), displacement, stiffness, rest))
+
+    def coupling(
+        self, first: object, second: object, *, stiffness: object, ratio: object = 1, damping: object = 0
+    ) -> None:
+        """Add a belt, shaft or gear between two coordinates that pulls them to first = ratio * second.
+
+        stiffness (N/m or N m) and damping act along first - ratio * second. A coupling without give needs no
+        method: write ratio * second wherever the first coordinate would stand.
+        """
+        self._add(actuators.coupling(self._check(), first, second, stiffness, ratio, damping))
+
+    def end_stops(
+        self, displacement: object, limit: object, stiffness: object, *, width: object, damping: object = 0
+    ) -> None:
+        """Add elastic stops at +-limit, or at limit=(lower, upper), that push back with `stiffness` beyond it.
+
+        The force bends from nothing to stiffness * depth within some `width` around the limit, so that it is
+        smooth; damping (N s/m or N m s) acts in contact only. With the depth y beyond the limit the force inward is
+        stiffness * width * log(1 + exp(y / width)) + damping * dy/dt / (1 + exp(-y / width)).
+        """
+        self._add(actuators.end_stops(self._check(), displacement, limit, stiffness, width, damping))
+
+    def rotor(self, displacement: object, inertia: object, *, gear: object = 1) -> None:
+        """Add the inertia (kg m^2) of a rotor that turns `gear` rad per unit of the displacement.
+
+        Only its spin counts: where the rotor is carried along, add its mass to the body that carries it.
+        """
+        self._add(actuators.rotor(self._check(), displacement, inertia, gear))
+
+    def motor(
+        self,
+        displacement: object,
+        torque: object,
+        *,
+        gear: object = 1,
+        gear_efficiency: object = 1,
+        rotor_inertia: object = 0,
+        corner_speed: object | None = None,
+    ) -> None:
+        """Add a motor commanded by its shaft's torque (N m), behind a gear of `gear` rad per unit of displacement.
+
+        corner_speed (rad/s, of the shaft): the torque falls off by 1 / sqrt(1 + (speed / corner_speed)^2), so that
+        the power never exceeds torque * corner_speed; the force stays affine in the input.
+        """
+        check = self._check()
+        self._add(actuators.motor(check, displacement, torque, gear, gear_efficiency, rotor_inertia, corner_speed))
+
+    def dc_motor(
+        self,
+        displacement: object,
+        voltage: object,
+        *,
+        resistance: object,
+        torque_constant: object,
+        back_emf: object | None = None,
+        gear: object = 1,
+        efficiency: object = 1,
+        gear_efficiency: object = 1,
+        rotor_inertia: object = 0,
+    ) -> None:
+        """Add a DC motor without inductance, driven by a voltage (V).
+
+        The motor turns `gear` rad per unit of the displacement (k / r for a pinion of radius r behind a gear
+        of ratio k). Its torque is efficiency * torque_constant * (voltage - back_emf * motor speed) /
+        resistance; the gear passes the fraction `gear_efficiency` of what is left after turning the rotor.
+        resistance in Ohm, torque_constant in N m/A, back_emf in V s/rad (the torque constant unless given).
+        """
+        stated = dict(resistance=resistance, torque_constant=torque_constant, back_emf=back_emf, gear=gear)
+        stated |= dict(efficiency=efficiency, gear_efficiency=gear_efficiency, rotor_inertia=rotor_inertia)
+        self._add(actuators.dc_motor(self._check(), displacement, voltage, stated))
+
+    def draw(self, **shape: object) -> None:
+        """Draw one shape, for `modelgen animate` and renderers; points are (x, height) or (x, y, height) in m.
+
+        line=[point, point, ...]; box=(centre, (width, height), angle); circle=(centre, radius, angle).
+        An angle, which may be left out, leans the shape to the right and gives a circle a spoke.
+        """
+        check = self._check()
+        self.lines += stated_lines(shape, lambda value, what: check.term(value, what, "q"), check.place)
 
     def task(
         self,
@@ -168,29 +312,16 @@ class Robot(Actuators):
         target: coordinate or rate -> value, zero unless given.
         horizon in s; weight_at_horizon, the discount factor left there; rates in Hz.
         """
-        place = calling_place()
-        if self.stated_task:
-            raise ModelError(
-                f"the task is stated twice, first at {self.stated_task.place}; keep one robot.task(...).",
-                place,
-            )
-        if not self.joints or not self.drives:
-            missing = "coordinate; declare it with robot.revolute(...) or robot.prismatic(...)"
-            missing = missing if not self.joints else "input; declare it with robot.input(name, limit, unit)"
-            raise ModelError(f"robot `{self.name}` has no {missing} before robot.task(...).", place)
-        if self.gravity_place and not (self.masses or self.rods or self.links):
-            raise ModelError(
-                "gravity is set, but only robot.point_mass, robot.body and robot.link weigh anything; an energy states "
-                "its own. Write it in robot.potential_energy(...), and remove this line.",
-                self.gravity_place,
-            )
-        cost = self._term(state_cost, "state cost", "qv", place)
-        self._dimensions("state cost", place, bare=True).check_arguments(cost)
-        speeds = self.velocities
+        check = self._check()
+        self._declared.check_complete(check.place)
+        bodies.check_gravity(self.gravity_place, [*self.masses, *self.rods, *self.links])
+        cost = check.term(state_cost, "state cost", "qv")
+        check.dimensions("state cost", bare=True).check_arguments(cost)
+        states: list[Joint | Speed] = [*self.joints, *self.velocities]
         numbers = numeric_task(
-            [joint.symbol.name for joint in self.joints] + [speed.symbol.name for speed in speeds],
-            [joint.limit for joint in self.joints] + [speed.limit for speed in speeds],
-            len(self.drives),
+            [state.symbol.name for state in states],
+            [state.limit for state in states],
+            len(self.inputs),
             action_cost=action_cost,
             target=target,
             start=start,
@@ -198,18 +329,15 @@ class Robot(Actuators):
             weight_at_horizon=weight_at_horizon,
             control_rate=control_rate,
             simulation_rate=simulation_rate,
-            place=place,
+            place=check.place,
         )
-        self.stated_task = StatedTask(cost, numbers, place)
+        self._declared.task = StatedTask(cost, numbers, check.place)
 
-    def _mass(self, mass: object, position: object, place: Place) -> tuple[Expr, list[Expr]]:
-        """Kinetic energy and weight of a mass at a position; both, checked."""
-        if not isinstance(position, tuple | list | Matrix) or len(position) not in (2, 3):
-            raise ModelError(
-                f"the position is {position!r}; write (x, height) or (x, y, height), the height last.", place
-            )
-        kilograms = self._smooth(mass, "mass", "q", place, "kg")
-        where = [self._smooth(component, "position", "q", place, "m") for component in position]
-        self.kinetic.append(Energy(kilograms * sum(self._velocity(each) ** 2 for each in where) / 2, place))
-        self.potential.append(Energy(kilograms * self.downward_acceleration * where[-1], place))
-        return kilograms, where
+    def _check(self) -> Terms:
+        """Checks expressions for the line of the model file that is being executed."""
+        return Terms(self._declared, calling_place())
+
+    def _add(self, contribution: Contribution) -> None:
+        self.kinetic += contribution.kinetic
+        self.potential += contribution.potential
+        self.loads += contribution.loads

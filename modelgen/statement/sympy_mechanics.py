@@ -16,6 +16,8 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, ReferenceFrame
 
 from modelgen.errors import ModelError, Place, suggestion
 from modelgen.statement.declared import Coordinate, Load, Speed
+from modelgen.statement.terms import Terms
+from modelgen.statement.units import dimension, divided
 
 TIME = dynamicsymbols._t
 
@@ -44,6 +46,39 @@ class MechanicalSystem:
     def statement(self) -> list[str]:
         """All that it says, as text; for the model's content hash."""
         return [*map(str, self.speeds), *map(srepr, self.terms)]
+
+
+def stated_system(
+    check: Terms, system: object, coordinates: Mapping[Any, Any], speeds: Mapping[Any, Any], replaced: Mapping[Any, Any]
+) -> MechanicalSystem:
+    """The system of one `Robot.mechanics(...)`; `replaced` holds what stands for its parameters and inputs.
+
+    Raises ModelError for values that are not the robot's, for units that do not fit, for a limit that counts nowhere,
+    and as `read_system` does.
+    """
+    place = check.place
+    joints = {joint.symbol for joint in check.declared.joints}
+    declared = {speed.symbol: speed for speed in check.declared.speeds}
+    for what, given, known in (("coordinates", coordinates, joints), ("speeds", speeds, declared)):
+        for key, value in given.items():
+            if value not in known:
+                raise ModelError(f"{what}={{{key}: ...}} gives {value!r}, which is none of this robot's {what}.", place)
+    terms = {key: check.term(value, f"replacement of {key}", "u") for key, value in replaced.items()}
+    chosen = {key: declared[value] for key, value in speeds.items()}
+    found = read_system(system, dict(coordinates), chosen, terms, place)
+    check.dimensions("kinetic energy of the system").check(found.kinetic, dimension("J"))
+    check.dimensions("potential energy of the system").check(found.potential, dimension("J"))
+    for load in found.loads:
+        along = check.dimensions("load of the system")
+        along.check(load.force, divided(dimension("J"), along.span(load.displacement) or dimension("1")))
+    for joint in check.declared.joints:
+        if joint.symbol in found.own and joint.rate_limit is not None:
+            raise ModelError(
+                f"the coordinate `{joint.symbol}` has a rate_limit, but its rate is no speed of the system; the "
+                f"limit that counts is that of `{found.own[joint.symbol].symbol}`. Leave rate_limit out.",
+                joint.place,
+            )
+    return found
 
 
 def read_system(

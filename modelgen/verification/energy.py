@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.derivation.domain_checks import evaluator
 from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.derivation.numeric import evaluator
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
 from modelgen.verification.points import sample_points

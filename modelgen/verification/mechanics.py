@@ -9,8 +9,8 @@ import numpy as np
 from mpmath import mpf
 
 from modelgen.derivation.by_energies import by_energies
-from modelgen.derivation.domain_checks import evaluator
 from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.derivation.numeric import evaluator
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
 from modelgen.verification.points import Points

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.derivation.domain_checks import samples
+from modelgen.derivation.sampling import samples
 from modelgen.statement.robot import Robot
 
 Array = NDArray[np.float64]
@@ -26,7 +26,7 @@ class Points:
 def sample_points(robot: Robot, count: int) -> Points:
     random = np.random.default_rng(1)
     x, theta = samples(robot, count, seed=1)
-    limits = np.array([drive.limit for drive in robot.drives])
+    limits = np.array([drive.limit for drive in robot.inputs])
     scale = np.abs(x).max(axis=0)
     values = (
         x,

@@ -14,8 +14,9 @@ from mpmath import mpf
 from numpy.typing import NDArray
 from sympy import Expr, Float, Matrix, S, Symbol, lambdify
 
-from modelgen.derivation.equations import Definition, EquationsOfMotion, shared
-from modelgen.derivation.newton_euler import energies
+from modelgen.derivation.equations import Definition, EquationsOfMotion
+from modelgen.derivation.link_energies import energies
+from modelgen.derivation.numeric import shared
 from modelgen.errors import ModelError
 from modelgen.statement.robot import Robot
 
@@ -116,7 +117,7 @@ class Energies:
     """
 
     def __init__(self, robot: Robot, equations: EquationsOfMotion) -> None:
-        fixed = {constant.symbol: Float(constant.value) for constant in robot.constants if constant.fixed}
+        fixed = {constant.symbol: Float(constant.value) for constant in robot.parameters if constant.fixed}
         q, u = equations.coordinates, equations.inputs
         rates = [joint.symbol.rate for joint in robot.joints]
         moving = {rate: value for rate, value in zip(rates, equations.coordinate_rates, strict=True) if rate != value}

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from modelgen import ModelError
 from modelgen.cli import main
-from modelgen.derivation.domain_checks import inspect, samples
-from modelgen.derivation.lagrange import equations_of_motion
-from modelgen.derivation.model_file import SHIPPED, content_hash, load
+from modelgen.derivation.content_hash import content_hash
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.domain_checks import check_domain
+from modelgen.derivation.model_file import SHIPPED, load
+from modelgen.derivation.sampling import samples
 from modelgen.urdf.read import model_file
 from tests.modelgen.support.evaluation import Uncompiled
 from tests.modelgen.urdf.test_read import ROBOT
@@ -91,12 +93,12 @@ def held(path: Path) -> None:
             robot = load(str(path))
         content_hash(robot)
         equations = equations_of_motion(robot)
-        inspect(robot, equations)
+        check_domain(robot, equations)
     except ModelError as error:
         explained(error)
         return
     x, theta = samples(robot, 50, seed=3)
-    kernels = Uncompiled(equations, [constant.value for constant in robot.constants if not constant.fixed])
+    kernels = Uncompiled(equations, [constant.value for constant in robot.parameters if not constant.fixed])
     for values in kernels.affine_dynamics(x, theta):
         assert np.isfinite(values).all()
 

@@ -16,10 +16,12 @@ import pytest
 
 from modelgen import load
 from modelgen.artifact import folder as artifact
-from modelgen.derivation.domain_checks import inspect, samples
-from modelgen.derivation.lagrange import equations_of_motion
-from modelgen.derivation.model_file import SHIPPED, content_hash
+from modelgen.derivation.content_hash import content_hash
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.domain_checks import check_domain
+from modelgen.derivation.model_file import SHIPPED
 from modelgen.derivation.model_file import load as model
+from modelgen.derivation.sampling import samples
 
 GALLERY = (
     "acrobot",
@@ -41,7 +43,7 @@ def sampled() -> Callable[[str], tuple[np.ndarray, ...]]:
         robot = model(str(SHIPPED / f"{name}.py"))
         kernels = load(name, backend="casadi", directory=artifact.SHIPPED)
         x, theta = samples(robot, 40, seed=5)
-        limits = np.array([drive.limit for drive in robot.drives])
+        limits = np.array([drive.limit for drive in robot.inputs])
         u = np.random.default_rng(5).uniform(-limits, limits, (len(x), len(limits)))
         return x.T, u.T, theta.T, np.asarray(kernels.dynamics(x, u, theta))[:, x.shape[1] // 2 :]
 
@@ -62,7 +64,7 @@ def close(found: np.ndarray, printed: np.ndarray) -> None:
 @pytest.mark.parametrize("name", GALLERY)
 def test_checks_at_definition_and_fresh_artifact(name: str) -> None:
     robot = model(str(SHIPPED / f"{name}.py"))
-    inspect(robot, equations_of_motion(robot))
+    check_domain(robot, equations_of_motion(robot))
     assert artifact.check(name, artifact.SHIPPED, content_hash(robot)) == []
 
 

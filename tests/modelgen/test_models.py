@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from modelgen import Robot
-from modelgen.derivation.domain_checks import evaluator, inspect, samples
-from modelgen.derivation.lagrange import equations_of_motion, metadata
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.description import metadata
+from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import SHIPPED, load
+from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.sampling import samples
 
 NAMES = ("cartpole", "cartpole_quanser", "double_pendulum", "furuta", "pendulum")
 
@@ -36,7 +39,7 @@ def evaluated(robots: dict[str, Robot]) -> dict[str, tuple[Any, ...]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_shipped_robot_passes_the_checks_at_definition(robots: dict[str, Robot], name: str) -> None:
-    inspect(robots[name], equations_of_motion(robots[name]))
+    check_domain(robots[name], equations_of_motion(robots[name]))
 
 
 def test_what_every_input_acts_on() -> None:

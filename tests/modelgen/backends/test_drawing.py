@@ -13,7 +13,7 @@ import modelgen
 from modelgen import LogCos, ModelError, Robot
 from modelgen.artifact import folder as artifact
 from modelgen.build import build_artifact
-from modelgen.derivation.model_file import content_hash
+from modelgen.derivation.content_hash import content_hash
 from modelgen.loader import CompiledRobot
 
 ROBOTS = sorted(path.parent.name for path in artifact.SHIPPED.glob(f"*/{artifact.MANIFEST}"))
@@ -192,7 +192,7 @@ def test_a_wrong_drawing_is_explained(shape: dict[str, Any], words: str) -> None
 def test_a_drawing_depends_on_coordinates_and_parameters_only() -> None:
     robot = two_rods()
     with pytest.raises(ModelError, match="contains `torque`"):
-        robot.draw(line=[(0, 0), (robot.drives[0].symbol, 1)])
+        robot.draw(line=[(0, 0), (robot.inputs[0].symbol, 1)])
 
 
 def test_a_wrong_state_is_explained() -> None:

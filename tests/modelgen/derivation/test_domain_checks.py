@@ -9,8 +9,10 @@ import pytest
 from sympy import Matrix, cos, log, pi, sin, sqrt, symbols
 
 from modelgen import LogCos, ModelError, Robot
-from modelgen.derivation.domain_checks import evaluator, inspect, samples
-from modelgen.derivation.lagrange import equations_of_motion
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.domain_checks import check_domain
+from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.sampling import samples
 
 
 class Draft:
@@ -39,7 +41,7 @@ class Draft:
             "control_rate": 100,
         }
         self.robot.task(**{**statement, **task})
-        inspect(self.robot, equations_of_motion(self.robot))
+        check_domain(self.robot, equations_of_motion(self.robot))
 
     def rejected(self, *words: str, **task: Any) -> None:
         with pytest.raises(ModelError) as caught:
@@ -197,7 +199,7 @@ def test_a_rod_that_the_file_did_not_draw_is_explained(draft: Draft) -> None:
     draft.bodies()
     payload = draft.robot.parameter("payload", 0.5, "kg", bounds=(0, 1))
     draft.robot.body(payload, 0.1, (draft.s, 1), draft.q)
-    draft.rejected("which the file draws nothing instead of", "robot.draw(")
+    draft.rejected("which shows a robot without a drawing", "robot.draw(")
 
 
 def test_gravity_may_be_a_fixed_parameter_of_a_robot_of_links(draft: Draft) -> None:

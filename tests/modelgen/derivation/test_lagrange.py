@@ -8,8 +8,9 @@ import pytest
 from sympy import Matrix, Symbol, cos, diag, simplify, sin
 
 from modelgen import LogCos, ModelError, Robot
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.description import metadata
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.derivation.lagrange import equations_of_motion, metadata
 
 
 def stated(robot: Robot, cost: Any) -> EquationsOfMotion:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from modelgen.derivation.lowering import mechanism, unique_names
+from modelgen.derivation.lowering import mechanism
 from modelgen.errors import ModelError
+from modelgen.program.names import unique_names
 from tests.modelgen.support import mechanisms
 from tests.modelgen.support.evaluation import evaluate
 

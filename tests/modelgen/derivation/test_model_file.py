@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 import modelgen
 from modelgen import ModelError
 from modelgen.derivation import model_file as modelfile
-from modelgen.derivation.domain_checks import inspect
-from modelgen.derivation.lagrange import equations_of_motion, metadata
+from modelgen.derivation.content_hash import content_hash
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.description import metadata
+from modelgen.derivation.domain_checks import check_domain
 
 MODEL = """
 from modelgen import LogCos, Robot
@@ -173,7 +175,7 @@ class TestExecuting:
 class TestHash:
     def hashed(self, folder: Path, text: str) -> str:
         written(folder, text)
-        return modelfile.content_hash(modelfile.load("slider"))
+        return content_hash(modelfile.load("slider"))
 
     def test_layout_and_comments_do_not_matter(self, folder: Path) -> None:
         other = "# a comment\n" + MODEL.replace("mass * s", "s * mass")
@@ -211,8 +213,8 @@ class TestHash:
     def test_same_in_every_process(self, folder: Path) -> None:
         written(folder, MODEL)
         command = (
-            "from modelgen.derivation import lagrange, model_file; r = model_file.load('furuta');"
-            "print(model_file.content_hash(r), lagrange.equations_of_motion(r))"
+            "from modelgen.derivation import content_hash, derive, model_file; r = model_file.load('furuta');"
+            "print(content_hash.content_hash(r), derive.equations_of_motion(r))"
         )
         outputs = {
             subprocess.run(
@@ -236,7 +238,7 @@ class TestDamagedFiles:
         written(folder, text)
         try:
             robot = modelfile.load("slider")
-            inspect(robot, equations_of_motion(robot))
+            check_domain(robot, equations_of_motion(robot))
         except ModelError as error:
             return str(error)
         return ""

@@ -11,9 +11,11 @@ from sympy import Matrix, pi
 
 from modelgen import ModelError, Robot
 from modelgen.derivation.by_energies import by_energies
-from modelgen.derivation.domain_checks import evaluator, inspect
-from modelgen.derivation.lagrange import equations_of_motion
-from modelgen.derivation.model_file import SHIPPED, content_hash, load
+from modelgen.derivation.content_hash import content_hash
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.domain_checks import check_domain
+from modelgen.derivation.model_file import SHIPPED, load
+from modelgen.derivation.numeric import evaluator
 from modelgen.verification.mechanics import mechanics_checks, routes_check
 from modelgen.verification.points import Points
 from tests.modelgen.support.trees import finished
@@ -22,7 +24,9 @@ from tests.modelgen.support.trees import finished
 def values(robot: Robot, x: np.ndarray, theta: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """M (N, n, n) and force (N, n) of the derived equations."""
     equations = equations_of_motion(robot)
-    theta = np.tile([each.value for each in robot.constants if not each.fixed], (len(x), 1)) if theta is None else theta
+    theta = (
+        np.tile([each.value for each in robot.parameters if not each.fixed], (len(x), 1)) if theta is None else theta
+    )
     arguments = [*equations.state, *equations.parameters]
     matrix, force = (
         evaluator(arguments, each, equations.definitions)(*x.T, *theta.T)
@@ -145,7 +149,7 @@ def test_names_are_the_same_every_time_and_nobody_elses() -> None:
     mass = robot.parameter("rod_moment_z", 2, "kg", tolerance=0.5)
     robot.link("rod", q, mass=mass, centre=(0, 0, 0.5), inertia=0.1)
     equations = equations_of_motion(finished(robot))
-    inspect(robot, equations)
+    check_domain(robot, equations)
     assert len({symbol.name for symbol, _ in equations.definitions} | {"rod_moment_z"}) == 1 + len(
         equations.definitions
     )
@@ -168,7 +172,7 @@ def test_seven_joint_arm_stretched_out_level() -> None:
     robot = load(str(SHIPPED / "large" / "arm7.py"))
     x = np.zeros((1, 14))
     x[0, 1] = np.pi / 2
-    masses = np.array([each.value for each in robot.constants])
+    masses = np.array([each.value for each in robot.parameters])
     assert masses.sum() == pytest.approx(29.9)
     joints = np.cumsum([0, 0.2045, 0.2155, 0.1845, 0.2155, 0.081])
     centres = joints + np.array([0.2045, 0.2155, 0.1845, 0.2155, 0.081, 0.045]) / 2
@@ -218,11 +222,11 @@ class TestMistakes:
         q = robot.revolute("q", limit=3, rate_limit=3)
         robot.link("ghost", q)
         with pytest.raises(ModelError, match="nothing has inertia along `q`"):
-            inspect(finished(robot), equations_of_motion(robot))
+            check_domain(finished(robot), equations_of_motion(robot))
 
     def test_a_parameter_without_effect(self, robot: Robot) -> None:
         q = robot.revolute("q", limit=3, rate_limit=3)
         robot.link("base", mass=robot.parameter("base_mass", 5, "kg", tolerance=0.5))
         robot.link("rod", q, mass=1, inertia=1)
         with pytest.raises(ModelError, match="`base_mass` has no effect"):
-            inspect(finished(robot), equations_of_motion(robot))
+            check_domain(finished(robot), equations_of_motion(robot))

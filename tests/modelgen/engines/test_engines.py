@@ -13,8 +13,8 @@ import pytest
 from modelgen import Robot, engines
 from modelgen.artifact import folder as artifact
 from modelgen.cli import main
+from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.derivation.lagrange import equations_of_motion
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.engines.comparison import compare
 from modelgen.engines.expressions import Expressions
@@ -208,7 +208,7 @@ def derived(crane: Callable[..., Robot]) -> Derived:
 
 def uncompiled(robot: Robot) -> Derived:
     equations = equations_of_motion(robot)
-    nominal = [constant.value for constant in robot.constants if not constant.fixed]
+    nominal = [constant.value for constant in robot.parameters if not constant.fixed]
     return robot, equations, Uncompiled(equations, nominal)
 
 

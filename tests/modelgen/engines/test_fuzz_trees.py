@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modelgen import engines
-from modelgen.derivation.domain_checks import evaluator
-from modelgen.derivation.lagrange import equations_of_motion
-from modelgen.derivation.newton_euler import energies
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.link_energies import energies
+from modelgen.derivation.numeric import evaluator
 from modelgen.engines.differences import differences
 from tests.modelgen.support.evaluation import Uncompiled
 from tests.modelgen.support.trees import Tree, as_pinocchio, as_robot, trees
@@ -93,7 +93,7 @@ def test_engines_made_from_links(tree: Tree, seed: int) -> None:
     a, B = kernels.affine_dynamics(x)
     vdot = (a + np.einsum("nij,nj->ni", B, u))[:, q.shape[1] :]
     symbols = [joint.symbol for joint in robot.joints]
-    arguments = [*symbols, *(each.rate for each in symbols), *(constant.symbol for constant in robot.constants)]
+    arguments = [*symbols, *(each.rate for each in symbols), *(constant.symbol for constant in robot.parameters)]
     definitions, kinetic, _ = energies(robot.links, robot.downward_acceleration, robot.symbols)
     columns = [*x.T, *np.tile(tree.nominal, (SAMPLES, 1)).T]
     for name in engines.ENGINES:

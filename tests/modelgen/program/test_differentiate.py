@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modelgen.derivation.lagrange import equations_of_motion
+from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.lowering import mechanism
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.program.differentiate import forward, program, reverse

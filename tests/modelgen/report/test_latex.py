@@ -13,7 +13,8 @@ import pytest
 from matplotlib.mathtext import MathTextParser
 
 from modelgen.cli import main
-from modelgen.derivation.lagrange import equations_of_motion, metadata
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.description import metadata
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.report.latex import document, letter_text
 from modelgen.report.page import letters
@@ -75,8 +76,8 @@ def test_units_and_indices_of_a_large_robot(tmp_path: Path) -> None:
     lines += ['k = robot.parameter("k", 1, "kg m^2/(m^2 s^2)", tolerance=0.1)', "x = []"]
     lines += ["for i in range(12):", '    x.append(robot.prismatic(f"x{i}", limit=2, rate_limit=3))']
     lines += ["    robot.kinetic_energy(x[i].rate**2)", "    robot.spring(x[i], k)"]
-    lines += ['    robot.apply(x[i], robot.input(f"u{i}", 1, "N"))', "robot.apply(x[0], robot.drives[10].symbol / 2)"]
-    lines += ["robot.apply(x[10], robot.drives[0].symbol / 3)"]
+    lines += ['    robot.apply(x[i], robot.input(f"u{i}", 1, "N"))', "robot.apply(x[0], robot.inputs[10].symbol / 2)"]
+    lines += ["robot.apply(x[10], robot.inputs[0].symbol / 3)"]
     lines += ["robot.task(state_cost=x[0]**2, action_cost=Quadratic(1), start={}, horizon=5, weight_at_horizon=0.5,"]
     (tmp_path / "large.py").write_text("\n".join([*lines, "    control_rate=100)"]))
     robot = load(str(tmp_path / "large.py"))

@@ -10,8 +10,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from modelgen import LogCos, ModelError, Robot
-from modelgen.derivation.domain_checks import evaluator, inspect
-from modelgen.derivation.lagrange import equations_of_motion
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.domain_checks import check_domain
+from modelgen.derivation.numeric import evaluator
 
 
 def flow(robot: Robot, *u: float) -> Callable[[float, np.ndarray], np.ndarray]:
@@ -22,8 +23,8 @@ def flow(robot: Robot, *u: float) -> Callable[[float, np.ndarray], np.ndarray]:
         action_cost=LogCos(1), start={}, horizon=1, weight_at_horizon=0.5, control_rate=100,
     )  # fmt: skip
     equations = equations_of_motion(robot)
-    inspect(robot, equations)
-    theta = [each.value for each in robot.constants if not each.fixed]
+    check_domain(robot, equations)
+    theta = [each.value for each in robot.parameters if not each.fixed]
     arguments = [*equations.state, *equations.parameters]
     parts = [evaluator(arguments, each) for each in (equations.mass_matrix, equations.force, equations.input_matrix)]
 

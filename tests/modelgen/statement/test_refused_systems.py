@@ -10,7 +10,7 @@ import sympy as sp
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, dynamicsymbols
 
 from modelgen import ModelError, Robot
-from modelgen.derivation.lagrange import equations_of_motion
+from modelgen.derivation.derive import equations_of_motion
 from tests.modelgen.support.systems import absolute, cartpole, finished, joined, kane, proven, top
 
 q1, q2, q3, u1, u2, u3, F, T = dynamicsymbols("q1 q2 q3 u1 u2 u3 F T")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sympy import Abs, Function, I, Max, Min, Symbol, cos, log, pi, sign, sin, symbols
 
 from modelgen import ModelError, Robot
-from modelgen.derivation.lagrange import metadata
+from modelgen.derivation.description import metadata
 from modelgen.statement.declared import Coordinate
 from tests.modelgen.support.declared import TASK, cart, rejects
 
@@ -120,7 +120,7 @@ class TestNumbers:
     def test_tolerance_is_a_fraction_of_the_value(self) -> None:
         robot = Robot("r")
         robot.parameter("m", -2.0, "kg", tolerance=0.25)
-        assert robot.constants[0].bounds == (-2.5, -1.5)
+        assert robot.parameters[0].bounds == (-2.5, -1.5)
 
 
 class TestCoordinates:

@@ -14,8 +14,9 @@ from sympy.physics.mechanics import KanesMethod, Particle, Point, ReferenceFrame
 import modelgen
 from modelgen import ModelError, Robot
 from modelgen.build import build_artifact
-from modelgen.derivation.domain_checks import samples
-from modelgen.derivation.lagrange import equations_of_motion, metadata
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.description import metadata
+from modelgen.derivation.sampling import samples
 from modelgen.report.linearization import equilibrium
 from modelgen.verification.energy import energy_balance
 from modelgen.verification.kernels import kernel_checks

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from modelgen import LogCos, ModelError, Quadratic, Robot, Tanh
-from modelgen.derivation.lagrange import metadata
+from modelgen.derivation.description import metadata
 from tests.modelgen.support.declared import TASK, cart, rejects
 
 

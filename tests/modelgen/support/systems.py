@@ -22,8 +22,9 @@ from sympy.physics.mechanics import (
 )
 
 from modelgen import LogCos, Robot
-from modelgen.derivation.domain_checks import evaluator, inspect
-from modelgen.derivation.lagrange import equations_of_motion
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.domain_checks import check_domain
+from modelgen.derivation.numeric import evaluator
 from modelgen.verification.check import Check
 from modelgen.verification.mechanics import mechanics_checks
 from modelgen.verification.points import sample_points
@@ -38,7 +39,7 @@ TASK = {
 def evaluated(robot: Robot, x: np.ndarray, theta: np.ndarray) -> list[Any]:
     """rates of q, M, force, input matrix at states and parameters."""
     equations = equations_of_motion(robot)
-    inspect(robot, equations)
+    check_domain(robot, equations)
     parts = (equations.coordinate_rates, equations.mass_matrix, equations.force, equations.input_matrix)
     arguments = [*equations.state, *equations.parameters]
     return [evaluator(arguments, part, equations.definitions)(*x.T, *theta.T) for part in parts]

@@ -12,9 +12,10 @@ import pytest
 
 from modelgen import ModelError, Robot
 from modelgen.cli import main
-from modelgen.derivation.domain_checks import evaluator, inspect
-from modelgen.derivation.lagrange import equations_of_motion
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import load
+from modelgen.derivation.numeric import evaluator
 from modelgen.urdf.read import model_file
 
 pytest.importorskip("yourdfpy")
@@ -62,7 +63,7 @@ def test_imported_robot_moves_as_in_pinocchio(written: Callable[..., Path]) -> N
     assert main(["import", "machine.urdf"]) == 0
     robot = load("machine")
     equations = equations_of_motion(robot)
-    inspect(robot, equations)
+    check_domain(robot, equations)
     model = pin.buildModelFromUrdf(str(path))
     data = model.createData()
     rows = [[each.symbol.name for each in robot.joints].index(name) for name in ("arm", "lambda_joint", "rail")]
@@ -77,7 +78,7 @@ def test_imported_robot_moves_as_in_pinocchio(written: Callable[..., Path]) -> N
     permuted = [model.joints[joint].idx_v for joint in order]
     x = np.zeros(6)
     x[rows], x[[3 + row for row in rows]] = q, v
-    theta = [each.value for each in robot.constants if not each.fixed]
+    theta = [each.value for each in robot.parameters if not each.fixed]
     arguments = [*equations.state, *equations.parameters]
     M, force = (
         evaluator(arguments, each, equations.definitions)(*np.array([*x, *theta])[:, None])[0]
@@ -137,7 +138,7 @@ def against_pinocchio(path: Path, planar: Sequence[str] = (), fixed: Sequence[st
     (path.parent / "models" / "machine.py").write_text(text)
     robot = load("machine")
     equations = equations_of_motion(robot)
-    inspect(robot, equations)
+    check_domain(robot, equations)
     root = pin.JointModelPlanar() if planar == ("base-plate",) else None
     model = pin.buildModelFromUrdf(str(path), root) if root else pin.buildModelFromUrdf(str(path))
     return robot, equations, pin, model
@@ -151,7 +152,7 @@ def test_planar_joint_moves_as_in_pinocchio(written: Callable[..., Path]) -> Non
     names = [joint.symbol.name for joint in robot.joints]
     assert names == ["arm", "rail_x", "rail_y", "rail_turn"]
     q, v = np.random.default_rng(0).uniform(-1, 1, (2, 4))
-    at = np.array([*q, *v, *(each.value for each in robot.constants if not each.fixed)])[:, None]
+    at = np.array([*q, *v, *(each.value for each in robot.parameters if not each.fixed)])[:, None]
     arguments = [*equations.state, *equations.parameters]
     M, force = (
         evaluator(arguments, each, equations.definitions)(*at)[0] for each in (equations.mass_matrix, equations.force)
@@ -177,7 +178,7 @@ def test_floating_base_is_kept_in_a_plane(written: Callable[..., Path]) -> None:
     robot, equations, *_ = against_pinocchio(path, planar=("base-plate",))
     names = [joint.symbol.name for joint in robot.joints]
     assert names[:3] == ["base_plate_x", "base_plate_height", "base_plate_pitch"]
-    theta = [each.value for each in robot.constants if not each.fixed]
+    theta = [each.value for each in robot.parameters if not each.fixed]
     at = np.array([*np.zeros(2 * len(names)), *theta])[:, None]
     arguments = [*equations.state, *equations.parameters]
     M, force = (
@@ -216,7 +217,7 @@ def test_real_finger_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     assert main(["import", str(path)]) == 0
     robot = load("finger_edu")
-    inspect(robot, equations_of_motion(robot))
+    check_domain(robot, equations_of_motion(robot))
     assert len(robot.joints) == 3
 
 

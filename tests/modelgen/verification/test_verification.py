@@ -11,10 +11,10 @@ import pytest
 from sympy import Matrix, sin
 
 from modelgen import LogCos, Robot
-from modelgen.derivation.domain_checks import evaluator
+from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.derivation.lagrange import equations_of_motion
 from modelgen.derivation.model_file import SHIPPED, load
+from modelgen.derivation.numeric import evaluator
 from modelgen.verification.check import Check, table
 from modelgen.verification.energy import energy_balance
 from modelgen.verification.kernels import CALLS, kernel_checks, relative_error

@@ -1,0 +1,38 @@
+"""The content hash of a model file: what tells whether an artifact was made from it as it stands."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+
+from sympy import srepr
+
+from modelgen.derivation.description import metadata
+from modelgen.derivation.sketch import sketch
+from modelgen.statement.robot import Robot
+
+
+def content_hash(robot: Robot) -> str:
+    """SHA-256 of what the robot states: energies, forces, cost, numbers, names, units, drawing; no source.
+
+    The statement itself is hashed, not the file's text: comments and layout do not matter, an edited helper
+    module does, and nothing need be derived to find out that an artifact is stale.
+    """
+    drawn = sketch(robot)
+    statement = {
+        "metadata": asdict(metadata(robot)),
+        "kinetic": [srepr(energy.value) for energy in robot.kinetic],
+        "potential": [srepr(energy.value) for energy in robot.potential],
+        "loads": [[srepr(load.displacement), srepr(load.force)] for load in robot.loads],
+        "fixed": [[parameter.symbol.name, parameter.value] for parameter in robot.parameters if parameter.fixed],
+        "state_cost": srepr(robot.stated_task.state_cost),
+        "sketch": [[srepr(entry) for entry in point] for point in drawn.points],
+        "segments": drawn.segments,
+    }
+    if robot.links:
+        statement["links"] = [link.statement() for link in robot.links]
+        statement["gravity"] = srepr(robot.downward_acceleration)
+    if robot.system:
+        statement["system"] = robot.system.statement()
+    return hashlib.sha256(json.dumps(statement, sort_keys=True).encode()).hexdigest()
