@@ -32,7 +32,7 @@ def run(options: Options) -> None:
     """Roll out, draw, and say where the file is."""
     import numpy as np
 
-    from modelgen.commands.assignments import assigned, number
+    from modelgen.commandline.assignments import assigned, number
     from modelgen.loader import load
     from modelgen.report.animation import animate, leaning, rollout, signal
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.commands.assignments import assigned, number
+from modelgen.commandline.assignments import assigned, number
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Input, State

@@ -1,0 +1,88 @@
+"""Which packages each room imports: a new one is added to these lists on purpose. `make lint` keeps the rooms' order.
+
+Imports within functions, under TYPE_CHECKING and by name (`import_module("casadi")`) count like any other. MuJoCo and
+Pinocchio are imported through the table `modelgen.engines.packages.PACKAGES`; Numba and Torch by emitted code.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+OURS = {"modelgen", "models", "solver"}
+
+#: Folder, or file at the top -> the packages that it imports. A room that is not listed has the standard library only.
+MODELGEN = {
+    "backends": {"casadi", "llvmlite", "numpy"},
+    "commandline": {"tyro"},
+    "commands": {"numpy", "sympy"},
+    "derivation": {"numpy", "sympy"},
+    "engines": {"numpy", "sympy"},
+    "report": {"matplotlib", "numpy", "scipy", "sympy"},
+    "statement": {"sympy"},
+    "urdf": {"lxml", "numpy", "scipy", "yourdfpy"},
+    "verification": {"mpmath", "numpy", "sympy", "torch"},
+}
+SOLVER = {
+    "casadi",
+    "gymnasium",
+    "matplotlib",
+    "mujoco",
+    "numpy",
+    "rich",
+    "stable_baselines3",
+    "torch",
+    "tyro",
+}
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Top-level names of the packages that a file imports, our own and the standard library's left out."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [str(node.module)]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "find_spec")):
+            names = [each.value for each in node.args[:1] if isinstance(each, ast.Constant)]
+        for name in names:
+            top = name.partition(".")[0]
+            if top and top not in OURS and top not in sys.stdlib_module_names:
+                yield top
+
+
+def rooms(package: str) -> dict[str, set[str]]:
+    """Folder, or file at the top of the package -> the packages it imports."""
+    found: dict[str, set[str]] = {}
+    for path in sorted((ROOT / package).rglob("*.py")):
+        room = path.relative_to(ROOT / package).parts[0]
+        found.setdefault(room, set()).update(imported(path))
+    return {room: packages for room, packages in found.items() if packages}
+
+
+def test_rooms_of_modelgen() -> None:
+    assert rooms("modelgen") == MODELGEN
+
+
+def test_solver_and_models() -> None:
+    assert set().union(*rooms("solver").values()) == SOLVER
+    assert set().union(*rooms("models").values()) == {"sympy"}
+
+
+def test_one_file_of_the_engines_needs_sympy() -> None:
+    users = {path.name for path in (ROOT / "modelgen" / "engines").glob("*.py") if "sympy" in imported(path)}
+    assert users == {"expressions.py"}
+
+
+def test_every_kind_of_import_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "file.py"
+    path.write_text(
+        "import json, first.inner\nfrom second.inner import x\nfrom modelgen import load\nfrom . import sibling\n"
+        "if TYPE_CHECKING:\n    import third\ndef f():\n    import fourth as g\n"
+        "    import_module('fifth.inner')\n    importlib.util.find_spec('sixth')\n"
+    )
+    assert set(imported(path)) == {"first", "second", "third", "fourth", "fifth", "sixth"}
