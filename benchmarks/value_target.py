@@ -38,7 +38,7 @@ def main() -> None:
     robot = load_robot(options.robot, "cpu", None)
     settings = make_settings(options.preset, robot, algorithm=options.algorithm, threads=options.threads)
     problem = Problem(robot)
-    game, value = Game(problem, settings.radii(settings.iterations)), FrozenValue(make_ensemble(robot, settings))
+    game, value = Game(problem, settings.adversaries(settings.iterations)), FrozenValue(make_ensemble(robot, settings))
     x = problem.sample_domain(options.states, torch.Generator().manual_seed(0))
     trace = settings.trace(settings.iterations - 1)
     with workers_of(settings) as workers:

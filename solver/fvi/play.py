@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from solver.fvi.targets import Trace
-from solver.game.game import Game, Modulation
+from solver.game.game import Game
+from solver.game.modulation import Modulation
 from solver.value.network import FrozenValue
 
 
@@ -20,12 +21,11 @@ def play(
     """
     problem = game.problem
     step = trace.periods * problem.control_step
-    shape = (len(x), x.shape[1], len(problem.input_limits))
     policy = trace.policy(problem, value)
     states = []
     for k in range(round(problem.robot.metadata.task.horizon / step)):
         if k % trace.steps == 0:
-            radius = Modulation(game.radii, modulation, step, shape, generator)
-        x, _ = game.advance(x, game.move(x, value(x)[1], policy, radius), trace.periods)
+            modulated = Modulation(modulation, step, generator)
+        x, _ = game.advance(x, game.move(x, value(x)[1], policy, modulated), trace.periods)
         states.append(x)
     return torch.stack(states)

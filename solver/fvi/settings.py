@@ -10,7 +10,12 @@ from typing import Literal, get_args
 
 from solver.errors import SolverError
 from solver.fvi.targets import Trace
-from solver.game.game import Radii
+from solver.game.adversaries import ADVERSARIES, make_adversaries
+from solver.game.adversaries.action import ActionAdversary
+from solver.game.adversaries.adversary import Adversary
+from solver.game.adversaries.observation import ObservationAdversary
+from solver.game.adversaries.parameters import ParameterAdversary
+from solver.game.adversaries.state import StateAdversary
 from solver.streams import require_seed
 
 Algorithm = Literal["rfvi", "cfvi"]
@@ -21,7 +26,7 @@ SHARES = ("start_share", "target_share", "on_policy_share")  # of the states; th
 
 #: What the adversary is like: without effect on cFVI, which has none.
 ADVERSARY = (
-    *("alpha_state", "alpha_action", "alpha_observation", "alpha_parameters"),
+    *(kind.setting() for kind in ADVERSARIES),
     *("adversary_ramp", "modulation", "relative_values", "adversarial_share"),
 )
 
@@ -104,13 +109,13 @@ class Settings:
     """A position that does not wrap enters the network as position_scale * q/limit; 0 leaves SI units."""
     rate_scale: float = 8.0
     """A rate enters the network as rate_scale * v/limit; 0 leaves SI units."""
-    alpha_state: float = 0.025
+    alpha_state: float = StateAdversary.usual
     """Radius of the state adversary, in SI units of the state per second (stationary) or per root second."""
-    alpha_action: float = 0.1
+    alpha_action: float = ActionAdversary.usual
     """Radius of the action adversary, in units of the input."""
-    alpha_observation: float = 0.025
+    alpha_observation: float = ObservationAdversary.usual
     """Radius of the observation adversary, in units of the state."""
-    alpha_parameters: float = 0.15
+    alpha_parameters: float = ParameterAdversary.usual
     """The model adversary's share of every nominal parameter."""
     adversary_ramp: tuple[float, float] = (0.0, 0.0)
     """Shares of the iterations between which all four radii grow from zero to their full size: a curriculum. 0 0 plays
@@ -140,7 +145,7 @@ class Settings:
         counts = "iterations states rollouts buffer epochs minibatch loss_power members layers width evaluate_every"
         counts += " episodes threads chunk"
         amounts = "start_spread target_spread on_policy_spread exploration_noise weight_decay limit_cost sampled"
-        amounts += " position_scale rate_scale alpha_state alpha_action alpha_observation alpha_parameters"
+        amounts += " position_scale rate_scale"
         least = dict.fromkeys(counts.split(), 1) | dict.fromkeys(amounts.split(), 0)
         for name, bound in least.items():
             if not getattr(self, name) >= bound:
@@ -159,8 +164,10 @@ class Settings:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a share in [0, 1]")
         if sum(getattr(self, name) for name in SHARES) > 1.0:
             raise SolverError(f"the sum of the settings {', '.join(SHARES)} is above 1; give less of one")
-        if self.alpha_parameters >= 1.0:
-            raise SolverError("setting alpha_parameters is a share of the nominal value; give less than 1")
+        for kind in ADVERSARIES:
+            if not 0.0 <= self.radius(kind) < kind.below:
+                most = "" if math.isinf(kind.below) else f" and less than {kind.below:g}"
+                raise SolverError(f"setting {kind.setting()} is {self.radius(kind)}; give a value of at least 0{most}")
         ramp = self.adversary_ramp
         numbers = isinstance(ramp, tuple) and all(type(share) in (int, float) for share in ramp)
         if not numbers or len(ramp) != 2 or not 0.0 <= ramp[0] <= ramp[1] <= 1.0:
@@ -178,11 +185,16 @@ class Settings:
             return 0.0
         return 1.0 if iteration >= full else (iteration - begin) / (full - begin)
 
-    def radii(self, iteration: int) -> Radii:
-        """The admissible sets of an iteration."""
+    def radius(self, kind: type[Adversary]) -> float:
+        """The full radius of an adversary: the setting alpha_NAME, or the kind's usual one where there is no such
+        setting."""
+        alpha: float = getattr(self, kind.setting(), kind.usual)
+        return alpha
+
+    def adversaries(self, iteration: int) -> tuple[Adversary, ...]:
+        """The adversaries that play in an iteration, with the radii of that iteration."""
         share = self.adversary_share(iteration)
-        alphas = (self.alpha_state, self.alpha_action, self.alpha_observation, self.alpha_parameters)
-        return Radii(*(share * alpha for alpha in alphas))
+        return make_adversaries({kind.name: share * self.radius(kind) for kind in ADVERSARIES})
 
     def trace(self, iteration: int) -> Trace:
         """The look-ahead of an iteration."""

@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.game import Game, Modulation
+from solver.game.game import Game
 from solver.game.held_input_policy import make_policy
+from solver.game.modulation import Modulation
 from solver.problem.problem import Problem
 from solver.value.network import FrozenValue, Workspace
 
@@ -57,14 +58,13 @@ def chunk_targets(x: Tensor, value: FrozenValue, game: Game, trace: Trace, modul
     """Targets (N,) of one chunk of states x (N, n)."""
     generator = torch.Generator(device=x.device).manual_seed(seed)
     problem = game.problem
-    shape = (len(x), x.shape[1], len(problem.input_limits))
-    radius = Modulation(game.radii, modulation, trace.periods * problem.control_step, shape, generator)
+    modulated = Modulation(modulation, trace.periods * problem.control_step, generator)
     space = value.workspace(len(x))
     target, returns = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])
     _, costate = value(x, space)
     policy = trace.policy(problem, value, space)
     for n, weight in enumerate(trace.weights()):
-        move = game.move(x, costate, policy, radius)
+        move = game.move(x, costate, policy, modulated)
         x, cost = game.advance(x, move, trace.periods)
         returns.sub_(cost, alpha=problem.discount(n * trace.periods))
         at_end, costate = value(x, space)

@@ -35,7 +35,7 @@ from solver.fvi.run_folder import (
 from solver.fvi.settings import Settings
 from solver.fvi.states import StateSource
 from solver.fvi.targets import Trace, value_targets
-from solver.game.game import NO_ADVERSARY, Game
+from solver.game.game import Game
 from solver.plants.rollouts import controller, rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
@@ -113,14 +113,15 @@ class Trainer:
         """States (N, n) of this iteration, their targets (N,), and the best of them, if they are relative to it."""
         s, k = self.settings, self.iteration
         generator = torch.Generator(device=s.device).manual_seed(stream(s.seed, k, Purpose.STATES))
-        value, game = FrozenValue(self.ensemble), Game(self.problem, s.radii(k), s.limit_cost)
-        adversary = game.radii != NO_ADVERSARY
+        value, game = FrozenValue(self.ensemble), Game(self.problem, s.adversaries(k), s.limit_cost)
         against = partial(play, game, value, trace=trace, modulation=s.modulation, generator=generator)
-        x = self.source.draw(controller(self.problem, value, s.sampled), generator, against if adversary else None)
+        x = self.source.draw(
+            controller(self.problem, value, s.sampled), generator, against if game.adversaries else None
+        )
         seed = stream(s.seed, k, Purpose.ADVERSARY)
         target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
         self._check(target)
-        best = float(target.max()) if s.relative_values and adversary else 0.0
+        best = float(target.max()) if s.relative_values and game.adversaries else 0.0
         return x, target.sub_(best), best
 
     def evaluate(self) -> dict[str, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from modelgen.loader import CompiledRobot
 from solver.fvi.presets import PUSH, push
 from solver.fvi.settings import Settings
+from solver.game.adversaries.adversary import Adversary, Hamiltonian
 from solver.plants.rollouts import SUCCESS_ANGLE, SUCCESS_POSITION
 from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
@@ -103,7 +106,7 @@ def _unstable_directions(problem: Problem, settings: Settings) -> list[str]:
     names = problem.robot.state_names
     coordinates = len(problem.robot.metadata.coordinates)
     values, vectors = np.linalg.eig(a.T)
-    radii = settings.radii(settings.iterations)
+    adversaries = settings.adversaries(settings.iterations)
     found = []
     for value, w in zip(values, vectors.T, strict=True):
         if value.real <= 1e-3 or value.imag < 0.0:
@@ -120,8 +123,7 @@ def _unstable_directions(problem: Problem, settings: Settings) -> list[str]:
                 "that the input acts on this joint."
             )
             continue
-        disturbance = radii.state * np.linalg.norm(w) + radii.action * np.linalg.norm(w @ b)
-        disturbance += radii.observation * np.linalg.norm(w @ a)
+        disturbance = sum(_push(problem, each, w) for each in adversaries)
         if disturbance > OVERPOWERED * authority:
             found.append(
                 f"the adversary is strong beside the input: at the target it takes {100 * disturbance / authority:.0f} "
@@ -129,6 +131,21 @@ def _unstable_directions(problem: Problem, settings: Settings) -> list[str]:
                 "--alpha-state, --alpha-action or --alpha-observation."
             )
     return found
+
+
+def _push(problem: Problem, adversary: Adversary, w: NDArray[np.complex128]) -> float:
+    """How fast an adversary can move |w.x| at the target with no input: the largest of w.(its disturbance of xdot)."""
+    x, idle = problem.target[None], torch.zeros(1, len(problem.input_limits))
+    _, control_matrix = problem.robot.affine_dynamics(x)
+    admissible = adversary.admissible_set(problem, adversary.alpha)
+    pushes = []
+    for part in (w.real, w.imag):
+        costate = torch.tensor(part[None], dtype=x.dtype)
+        hamiltonian = Hamiltonian(problem, x, idle, costate, torch.einsum("bnm,bn->bm", control_matrix, costate))
+        z = adversary.direction(hamiltonian)
+        centre = admissible.extreme_point(torch.zeros_like(z))
+        pushes.append(float((z * (centre - admissible.extreme_point(z))).sum()))
+    return math.hypot(*pushes)
 
 
 def _linearised(problem: Problem) -> tuple[Array, Array]:

@@ -19,7 +19,8 @@ from torch.nn.functional import grid_sample
 
 from solver.errors import SolverError
 from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.game import Game, Modulation
+from solver.game.game import Game
+from solver.game.modulation import Modulation
 
 GHOSTS = 3  # nodes beyond the edge that a WENO difference needs
 COURANT = 0.7
@@ -86,7 +87,7 @@ class _Equation:
         self.spacing = [float(axis[1] - axis[0]) for axis in self.axes]
         self.x = torch.cartesian_prod(*self.axes).float()
         self.policy = ClosedFormPolicy(problem)
-        self.radius = Modulation(game.radii, "stationary", 1.0, (len(self.x), 2, 1), torch.Generator())
+        self.modulation = Modulation("stationary", 1.0, torch.Generator())  # displacements per second
         self.state_cost = problem.state_cost(self.x)
 
     def gradients(self, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -100,29 +101,32 @@ class _Equation:
         """dV/dt (K0, K1), and the largest stable time step."""
         left, right = self.gradients(value)
         costate = 0.5 * (left + right).reshape(-1, 2)
-        xdot, action_cost = self._flow(costate.float())
-        speed = self._fastest(xdot)
+        xdot, displaced, action_cost = self._flow(costate.float())
+        speed = self._fastest(xdot, displaced)
         gain = (costate * xdot).sum(1) - self.state_cost - action_cost
         spread = (speed * (right - left).reshape(-1, 2)).sum(1)
         rate = (gain + 0.5 * spread).reshape(self.size) - self.problem.discount_rate * value
         return rate, COURANT / float((speed / torch.tensor(self.spacing)).sum(1).max())
 
-    def _flow(self, costate: Tensor) -> tuple[Tensor, Tensor]:
-        """xdot (N, 2) under both players' moves, confined to the domain, and the action cost (N,)."""
-        move = self.game.move(self.x, costate, self.policy, self.radius)
-        u = move.u if move.xi_action is None else move.u + move.xi_action
-        seen = self.x if move.xi_observation is None else self.x + move.xi_observation
-        xdot = self.problem.robot.dynamics(seen, u, move.theta)
-        if move.xi_state is not None:
-            xdot = xdot + move.xi_state
+    def _flow(self, costate: Tensor) -> tuple[Tensor, float, Tensor]:
+        """xdot (N, 2) under both players' moves, confined to the domain; the largest speed at which an adversary
+        displaces the state; and the action cost (N,)."""
+        move = self.game.move(self.x, costate, self.policy, self.modulation)
+        disturbed = move.disturbed
+        at = self.x if disturbed.offset is None else self.x + disturbed.offset
+        xdot = self.problem.robot.dynamics(at, disturbed.u, disturbed.theta)
+        displaced = 0.0
+        if disturbed.displacement is not None:
+            xdot = xdot + disturbed.displacement
+            displaced = float(torch.linalg.vector_norm(disturbed.displacement, dim=1).max())
         outward = (self.x.abs() >= self.problem.state_limits) & (self.x * xdot > 0.0) & self.problem.clipped
-        return torch.where(outward, 0.0, xdot).double(), move.cost
+        return torch.where(outward, 0.0, xdot).double(), displaced, move.cost
 
-    def _fastest(self, xdot: Tensor) -> Tensor:
-        """A bound (N, 2) of |dH/d(dV/dx)|: the speed reached plus what the input may still change."""
+    def _fastest(self, xdot: Tensor, displaced: float) -> Tensor:
+        """A bound (N, 2) of |dH/d(dV/dx)|: the speed reached, plus what adversaries and the input may change."""
         _, control_matrix = self.problem.robot.affine_dynamics(self.x)
         authority: Tensor = (control_matrix.abs() * self.problem.input_limits).sum(2)
-        return xdot.abs() + self.game.radii.state + 0.5 * authority.double()
+        return xdot.abs() + displaced + 0.5 * authority.double()
 
 
 def solve(game: Game, size: tuple[int, int], tolerance: float = 0.05, seconds: float = 15.0) -> GridValue:

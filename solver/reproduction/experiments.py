@@ -13,6 +13,7 @@ from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.errors import SolverError
 from solver.fvi.presets import PRESETS, make_settings
 from solver.fvi.settings import Settings
+from solver.game.adversaries import ADVERSARIES
 from solver.plants import PlantName
 from solver.problem.robots import load_robot
 from solver.studies.robustness import Range
@@ -20,7 +21,6 @@ from solver.studies.robustness import Range
 Experiment = Literal["table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation"]
 BudgetName = Literal["small", "full"]
 PRESET = "fast"
-RADII = ("alpha_state", "alpha_action", "alpha_observation", "alpha_parameters")
 PURE_DP = {"on_policy_share": 0.0}
 BARE_RTDP = {"on_policy_share": 1.0, "start_share": 0.0}
 RTDP = {**BARE_RTDP, "on_policy_spread": 0.25}
@@ -208,7 +208,8 @@ def _settings(method: Method, seed: int, robot: CompiledRobot, choice: Choice) -
     radii = {}
     if method.share:  # with none at all it is cFVI, whose radii do not matter
         usual = PRESETS[PRESET](robot)
-        radii = {name: method.share * usual[name] for name in RADII}
+        settings = [kind.setting() for kind in ADVERSARIES]
+        radii = {name: method.share * usual[name] for name in settings if name in usual}
     changes = {**method.changes, **radii, "seed": seed, "threads": choice.threads}
     return make_settings(PRESET, robot, **{**changes, **choice.overrides.get("solver", {})})
 

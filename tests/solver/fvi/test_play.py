@@ -11,9 +11,12 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 from solver.fvi.play import play
 from solver.fvi.targets import Trace
+from solver.game.adversaries import make_adversaries
+from solver.game.adversaries.action import ActionAdversary
 from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.game import Game, Modulation, Radii
+from solver.game.game import Game
 from solver.game.held_input_policy import make_policy
+from solver.game.modulation import Modulation
 from solver.plants.rollouts import controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
@@ -45,21 +48,24 @@ def test_without_an_adversary_it_is_the_policys_own_rollout(load: Load) -> None:
 @pytest.mark.parametrize("sampled", [0.0, 2.0])
 def test_every_step_is_the_games(load: Load, sampled: float) -> None:
     """Stationary radii, two periods a step: each state follows from the one before by both players' held moves."""
-    game = Game(Problem(load("furuta")), Radii(0.05, 0.3, 0.02, 0.1))
+    game = Game(
+        Problem(load("furuta")),
+        make_adversaries({"state": 0.05, "action": 0.3, "observation": 0.02, "parameters": 0.1}),
+    )
     trace = Trace(0.9, 0.1, 2, sampled)
     played = play(game, Bowl(), starts(game), trace, "stationary", torch.Generator())  # type: ignore[arg-type]
     assert played.shape == (312, 6, 4)
     policy = make_policy(game.problem, Bowl(), 3.0 if sampled else 0.0)
-    radius = Modulation(game.radii, "stationary", 2 * game.problem.control_step, (6, 4, 1), torch.Generator())
+    modulation = Modulation("stationary", 2 * game.problem.control_step, torch.Generator())
     for before, after in ((10, 11), (200, 201)):
         x = played[before].clone()
-        expected, _ = game.advance(x, game.move(x, Bowl()(x)[1], policy, radius), 2)
+        expected, _ = game.advance(x, game.move(x, Bowl()(x)[1], policy, modulation), 2)
         torch.testing.assert_close(played[after], expected)
 
 
 def test_the_modulation_starts_anew_with_every_look_ahead(load: Load) -> None:
     """By hand with the same draws: the first step after a look-ahead moves by its own draw, not by the walk."""
-    game, trace = Game(Problem(load("pendulum")), Radii(0.0, 0.5, 0.0, 0.0)), Trace(0.9, 0.1, 1)
+    game, trace = Game(Problem(load("pendulum")), [ActionAdversary(0.5)]), Trace(0.9, 0.1, 1)
     x = starts(game)[:, :2].clone()
     played = play(game, Bowl(), x.clone(), trace, "wiener", torch.Generator().manual_seed(8))  # type: ignore[arg-type]
     generator = torch.Generator().manual_seed(8)

@@ -20,7 +20,7 @@ from solver.commands.train import Train
 from solver.errors import SolverError
 from solver.fvi.presets import PRESETS, make_settings
 from solver.fvi.settings import Settings
-from solver.game.game import NO_ADVERSARY, Radii
+from solver.game.adversaries import ADVERSARIES
 
 NAMES = [f.name for f in dataclasses.fields(Settings)]
 
@@ -32,7 +32,7 @@ def test_presets_are_valid_for_every_robot(preset: str, name: str) -> None:
     settings = make_settings(preset, robot, seed=4)
     assert settings.seed == 4
     assert settings.algorithm == "rfvi"
-    assert min(dataclasses.astuple(settings.radii(settings.iterations - 1))) > 0.0
+    assert len(settings.adversaries(settings.iterations - 1)) == len(ADVERSARIES)
 
 
 def test_paper_preset_has_the_authors_numbers() -> None:
@@ -48,7 +48,7 @@ def test_paper_preset_has_the_authors_numbers() -> None:
     ]
     for settings in (pendulum, cartpole):
         assert (settings.amsgrad, settings.keep_optimiser, settings.weight_decay) == (True, False, 1e-6)
-        assert settings.radii(0) == Radii(0.025, 0.1, 0.025, 0.15)
+        assert [each.alpha for each in settings.adversaries(0)] == [0.025, 0.1, 0.025, 0.15]
         assert (settings.loss_power, settings.holds, settings.final_learning_rate) == (
             1.0,
             (1,),
@@ -65,15 +65,16 @@ def test_unknown_names_get_a_suggestion() -> None:
 
 
 def test_cfvi_has_no_adversary_whatever_the_radii() -> None:
-    assert Settings(algorithm="cfvi", alpha_action=3.0).radii(0) == NO_ADVERSARY
+    assert Settings(algorithm="cfvi", alpha_action=3.0).adversaries(0) == ()
 
 
 def test_the_adversary_grows_between_the_shares_of_its_ramp() -> None:
     settings = Settings(iterations=10, adversary_ramp=(0.2, 0.6), alpha_action=2.0)
     shares = [settings.adversary_share(k) for k in range(10)]
     assert shares == pytest.approx([0, 0, 0, 0.25, 0.5, 0.75, 1, 1, 1, 1])
-    assert [settings.radii(k).action for k in (0, 4, 9)] == pytest.approx([0.0, 1.0, 2.0])
-    assert settings.radii(2) == NO_ADVERSARY
+    assert settings.adversaries(0) == settings.adversaries(2) == ()
+    radii = [{each.name: each.alpha for each in settings.adversaries(k)}["action"] for k in (4, 9)]
+    assert radii == pytest.approx([1.0, 2.0])
     assert Settings(adversary_ramp=(0.0, 0.0)).adversary_share(0) == 1.0
     assert Settings(iterations=10, adversary_ramp=(0.5, 0.5)).adversary_share(4) == 0.0
 

@@ -13,14 +13,17 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.fvi.targets import Trace, chunk_targets, value_targets
+from solver.game.adversaries import make_adversaries
+from solver.game.adversaries.adversary import Adversary
 from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.game import NO_ADVERSARY, Game, Modulation, Radii
+from solver.game.game import Game
+from solver.game.modulation import Modulation
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.value.network import Ensemble, FrozenValue
 
 Load = Callable[[str], CompiledRobot]
-RADII = Radii(0.05, 0.3, 0.05, 0.15)
+ADVERSARIES = make_adversaries({"state": 0.05, "action": 0.3, "observation": 0.05, "parameters": 0.15})
 
 
 def make_value(game: Game) -> FrozenValue:
@@ -59,30 +62,31 @@ def test_the_authors_steps() -> None:
 def naive_targets(x: Tensor, value: FrozenValue, game: Game, trace: Trace, rho: float) -> np.ndarray:
     """Each R_n from its own simulation, in float64 sums; stationary adversaries."""
     decay, dt, total = trace.decay**trace.periods, game.problem.control_step, np.zeros(len(x))
-    shape = (len(x), x.shape[1], len(game.problem.input_limits))
     for n in range(1, trace.steps + 1):
         y, reward, time = x.clone(), np.zeros(len(x)), 0.0
         for _ in range(n):
-            radius = Modulation(game.radii, "stationary", trace.periods * dt, shape, torch.Generator())
-            move = game.move(y, value(y)[1], ClosedFormPolicy(game.problem), radius)
-            u = move.u if move.xi_action is None else move.u + move.xi_action
+            modulation = Modulation("stationary", trace.periods * dt, torch.Generator())
+            move = game.move(y, value(y)[1], ClosedFormPolicy(game.problem), modulation)
+            undergone = move.disturbed
             for _ in range(trace.periods):
                 q = game.problem.robot.state_cost(y)[0] + move.cost
                 reward -= math.exp(-rho * time) * dt * q.double().numpy()
-                y = integrate_period(game.problem, y, u, move.theta, move.xi_observation)
+                y = integrate_period(game.problem, y, undergone.u, undergone.theta, undergone.offset)
                 time += dt
-            if move.xi_state is not None:
-                y = game.problem.confine(y + move.xi_state)
+            if undergone.displacement is not None:
+                y = game.problem.confine(y + undergone.displacement)
         n_step = np.minimum(reward + math.exp(-rho * time) * value(y)[0].double().numpy(), 0.0)
         weight = decay ** (n - 1) * (1.0 if n == trace.steps else 1.0 - decay)
         total += weight * n_step
     return total
 
 
-@pytest.mark.parametrize("radii", [NO_ADVERSARY, RADII], ids=["cfvi", "rfvi"])
+@pytest.mark.parametrize("adversaries", [(), ADVERSARIES], ids=["cfvi", "rfvi"])
 @pytest.mark.parametrize("name", ["pendulum", "double_pendulum"])
-def test_targets_equal_separate_simulations_of_every_n(load: Load, name: str, radii: Radii) -> None:
-    game = Game(Problem(load(name)), radii)
+def test_targets_equal_separate_simulations_of_every_n(
+    load: Load, name: str, adversaries: tuple[Adversary, ...]
+) -> None:
+    game = Game(Problem(load(name)), adversaries)
     value, trace, x = make_value(game), Trace(0.8, 0.1, 2), start_states(game, 9)
     rho = -math.log(game.problem.robot.metadata.task.weight_at_horizon) / game.problem.robot.metadata.task.horizon
     target = chunk_targets(x, value, game, trace, "stationary", 0)
@@ -114,7 +118,7 @@ def test_every_n_step_return_is_clamped_at_zero(load: Load) -> None:
 
 
 def test_targets_do_not_depend_on_the_number_of_threads(load: Load) -> None:
-    game = Game(Problem(load("furuta")), RADII)
+    game = Game(Problem(load("furuta")), ADVERSARIES)
     value, trace, x = make_value(game), Trace(0.8, 0.1, 2), start_states(game, 203)
     results = []
     for threads in (1, 3):
@@ -126,7 +130,7 @@ def test_targets_do_not_depend_on_the_number_of_threads(load: Load) -> None:
 
 @pytest.mark.parametrize("chunk", [1, 7, 50, 1000])
 def test_chunks_change_nothing_without_modulation(load: Load, chunk: int) -> None:
-    game = Game(Problem(load("double_pendulum")), RADII)
+    game = Game(Problem(load("double_pendulum")), ADVERSARIES)
     value, trace, x = make_value(game), Trace(0.5, 0.1, 1), start_states(game, 50)
     with ThreadPoolExecutor(1) as workers:
         whole = value_targets(x, value, game, trace, "stationary", 0, 50, workers)
@@ -135,7 +139,7 @@ def test_chunks_change_nothing_without_modulation(load: Load, chunk: int) -> Non
 
 
 def test_chunks_draw_their_own_modulation(load: Load) -> None:
-    game = Game(Problem(load("pendulum")), RADII)
+    game = Game(Problem(load("pendulum")), ADVERSARIES)
     value, trace = make_value(game), Trace(0.5, 0.1, 1)
     x = torch.tensor([[2.0, 1.0]]).repeat(40, 1)
     with ThreadPoolExecutor(1) as workers:

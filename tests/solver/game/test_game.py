@@ -13,15 +13,20 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
+from solver.game.adversaries import make_adversaries
+from solver.game.adversaries.adversary import Disturbed
+from solver.game.adversaries.parameters import ParameterAdversary
 from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.game import Game, Modulation, Move, Radii, direction
+from solver.game.game import Game, Move
+from solver.game.modulation import Modulation
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
 ROBOTS = ("pendulum", "furuta", "double_pendulum")
 robots = pytest.mark.parametrize("name", ROBOTS)
-RADII = Radii(0.03, 0.2, 0.04, 0.15)
+RADII = {"state": 0.03, "action": 0.2, "observation": 0.04, "parameters": 0.15}
+ADVERSARIES = make_adversaries(RADII)
 PERIOD = 0.032
 
 
@@ -32,14 +37,13 @@ def sampled(game: Game, size: int = 12) -> tuple[Tensor, Tensor]:
     return x, torch.randn(size, x.shape[1], generator=generator) * 3.0 / game.problem.state_limits
 
 
-def stationary(game: Game, size: int) -> Modulation:
-    shape = (size, len(game.problem.state_limits), len(game.problem.input_limits))
-    return Modulation(game.radii, "stationary", PERIOD, shape, torch.Generator())
+def stationary() -> Modulation:
+    return Modulation("stationary", PERIOD, torch.Generator())
 
 
 def played(game: Game) -> tuple[Tensor, Tensor, Move]:
     x, costate = sampled(game)
-    return x, costate, game.move(x, costate, ClosedFormPolicy(game.problem), stationary(game, len(x)))
+    return x, costate, game.move(x, costate, ClosedFormPolicy(game.problem), stationary())
 
 
 def sphere(dimension: int, size: int = 4000) -> np.ndarray:
@@ -82,45 +86,41 @@ def test_policy_maximises_the_hamiltonian_over_a_grid_of_inputs(load: Load, load
 
 @robots
 def test_state_and_action_adversaries_are_the_worst_on_their_spheres(load: Load, load64: Load, name: str) -> None:
-    game, robot = Game(Problem(load(name)), RADII), load64(name)
+    game, robot = Game(Problem(load(name)), ADVERSARIES), load64(name)
     x, costate, move = played(game)
-    assert move.xi_state is not None
-    assert move.xi_action is not None
     for i in range(len(x)):
         p = costate[i].double().numpy()
-        worst = float(p @ move.xi_state[i].double().numpy())
-        assert np.linalg.norm(move.xi_state[i]) == pytest.approx(RADII.state * PERIOD, rel=1e-5)
-        assert (RADII.state * PERIOD * sphere(len(p)) @ p).min() >= worst - 1e-6 * abs(worst)
-        u, xi = move.u[i].double().numpy(), move.xi_action[i].double().numpy()
-        assert np.linalg.norm(xi) == pytest.approx(RADII.action, rel=1e-5)
+        worst = float(p @ move.choices["state"][i].double().numpy())
+        assert np.linalg.norm(move.choices["state"][i]) == pytest.approx(RADII["state"] * PERIOD, rel=1e-5)
+        assert (RADII["state"] * PERIOD * sphere(len(p)) @ p).min() >= worst - 1e-6 * abs(worst)
+        u, xi = move.u[i].double().numpy(), move.choices["action"][i].double().numpy()
+        assert np.linalg.norm(xi) == pytest.approx(RADII["action"], rel=1e-5)
         _, control_matrix = robot.affine_dynamics(x[i : i + 1].double().numpy())
         gain = sphere(len(u)) @ (control_matrix[0].T @ p)
         worst = float(xi @ control_matrix[0].T @ p)
-        assert RADII.action * gain.min() >= worst - 1e-4 * abs(worst)
+        assert RADII["action"] * gain.min() >= worst - 1e-4 * abs(worst)
 
 
 @robots
 def test_observation_adversary_is_the_worst_of_the_linearised_hamiltonian(load: Load, load64: Load, name: str) -> None:
-    game, robot = Game(Problem(load(name)), RADII), load64(name)
+    game, robot = Game(Problem(load(name)), ADVERSARIES), load64(name)
     x, costate, move = played(game)
-    assert move.xi_observation is not None
     theta = np.asarray(robot.nominal_parameters)
     for i in range(len(x)):
-        xi, u, p = (t[i].double().numpy() for t in (move.xi_observation, move.u, costate))
+        xi, u, p = (t[i].double().numpy() for t in (move.choices["observation"], move.u, costate))
         gradient = slope(lambda y, u=u, p=p: hamiltonian(robot, y, u, p, theta), x[i].double().numpy(), np.ones(len(p)))
-        assert np.linalg.norm(xi) == pytest.approx(RADII.observation, rel=1e-5)
+        assert np.linalg.norm(xi) == pytest.approx(RADII["observation"], rel=1e-5)
         worst = float(xi @ gradient)
-        assert RADII.observation * (sphere(len(p)) @ gradient).min() >= worst - 1e-3 * abs(worst)
+        assert RADII["observation"] * (sphere(len(p)) @ gradient).min() >= worst - 1e-3 * abs(worst)
         assert worst < 0.0
 
 
 @robots
 def test_model_adversary_is_the_worst_corner_of_the_box(load: Load, load64: Load, name: str) -> None:
-    game, robot = Game(Problem(load(name)), RADII), load64(name)
+    game, robot = Game(Problem(load(name)), ADVERSARIES), load64(name)
     x, costate, move = played(game)
-    assert move.theta is not None
     nominal = np.asarray(robot.nominal_parameters)
-    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=len(nominal)))) * RADII.parameters * nominal
+    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=len(nominal)))) * RADII["parameters"] * nominal
     for i in range(len(x)):
         y, u, p = (t[i].double().numpy() for t in (x, move.u, costate))
 
@@ -128,20 +128,19 @@ def test_model_adversary_is_the_worst_corner_of_the_box(load: Load, load64: Load
             return hamiltonian(robot, y, u, p, theta)
 
         gradient = slope(of_theta, nominal, nominal)
-        shift = move.theta[i].double().numpy() - nominal
+        shift = move.choices["parameters"][i].double().numpy() - nominal
         worst = float(shift @ gradient)
         assert (corners @ gradient).min() >= worst - 1e-3 * abs(worst)
-        np.testing.assert_allclose(np.abs(shift), RADII.parameters * nominal, rtol=1e-4)
+        np.testing.assert_allclose(np.abs(shift), RADII["parameters"] * nominal, rtol=1e-4)
         assert of_theta(nominal + 0.01 * shift) <= of_theta(nominal)
 
 
 def test_model_adversary_stays_within_the_parameter_bounds(load: Load) -> None:
     robot = load("pendulum")
-    game = Game(Problem(robot), Radii(0.0, 0.0, 0.0, 0.9))  # +-90 %, bounds 0.5 ... 2 at nominal 1
+    game = Game(Problem(robot), [ParameterAdversary(0.9)])  # +-90 %, bounds 0.5 ... 2 at nominal 1
     _, _, move = played(game)
-    assert move.theta is not None
-    assert float(move.theta.min()) == pytest.approx(0.5)
-    assert float(move.theta.max()) == pytest.approx(1.9)
+    assert float(move.choices["parameters"].min()) == pytest.approx(0.5)
+    assert float(move.choices["parameters"].max()) == pytest.approx(1.9)
 
 
 def test_the_sign_of_a_parameter_changes_nothing(load: Load) -> None:
@@ -161,9 +160,7 @@ def test_the_sign_of_a_parameter_changes_nothing(load: Load) -> None:
         affine_dynamics=robot.affine_dynamics,
         hamiltonian_gradient=gradient,
     )
-    theta, same = (played(Game(Problem(each), RADII))[2].theta for each in (robot, mirrored))  # type: ignore[arg-type]
-    assert theta is not None
-    assert same is not None
+    theta, same = (played(Game(Problem(each), ADVERSARIES))[2].choices["parameters"] for each in (robot, mirrored))  # type: ignore[arg-type]
     torch.testing.assert_close(same, -theta)
     assert not torch.equal(theta, Problem(robot).theta.expand_as(theta))
 
@@ -172,70 +169,31 @@ def test_the_sign_of_a_parameter_changes_nothing(load: Load) -> None:
 def test_zero_radii_leave_the_nominal_game(load: Load, name: str) -> None:
     game = Game(Problem(load(name)))
     x, _, move = played(game)
-    assert (move.xi_state, move.xi_action, move.xi_observation, move.theta) == (None,) * 4
+    assert not move.choices
+    assert move.disturbed.u is move.u
     x_next, _ = game.advance(x, move, 1)
     torch.testing.assert_close(x_next, integrate_period(game.problem, x, move.u, game.problem.theta))
 
 
 @pytest.mark.parametrize("only", ["state", "action", "observation", "parameters"])
 def test_each_adversary_can_play_alone(load: Load, only: str) -> None:
-    radii = Radii(**{**dict.fromkeys(("state", "action", "observation", "parameters"), 0.0), only: 0.1})
-    _, _, move = played(Game(Problem(load("double_pendulum")), radii))
-    moves = {
-        "state": move.xi_state,
-        "action": move.xi_action,
-        "observation": move.xi_observation,
-        "parameters": move.theta,
+    _, _, move = played(Game(Problem(load("double_pendulum")), make_adversaries({only: 0.1})))
+    changed = {
+        "state": move.disturbed.displacement is not None,
+        "action": not torch.equal(move.disturbed.u, move.u),
+        "observation": move.disturbed.offset is not None,
+        "parameters": move.disturbed.theta is not None,
     }
-    assert [name for name, xi in moves.items() if xi is not None] == [only]
+    assert list(move.choices) == [name for name, has in changed.items() if has] == [only]
 
 
 def test_adversaries_rest_where_the_gradient_is_zero(load: Load) -> None:
-    game = Game(Problem(load("furuta")), RADII)
+    game = Game(Problem(load("furuta")), ADVERSARIES)
     x, costate = sampled(game, 5)
-    move = game.move(x, torch.zeros_like(costate), ClosedFormPolicy(game.problem), stationary(game, 5))
-    for xi in (move.xi_state, move.xi_action, move.xi_observation):
-        assert xi is not None
-        assert torch.equal(xi, torch.zeros_like(xi))
-    assert move.theta is not None
-    torch.testing.assert_close(move.theta, game.problem.theta.expand(5, -1))
-    assert torch.equal(direction(torch.zeros(1, 3)), torch.zeros(1, 3))
-
-
-def test_wiener_radii_have_the_variance_of_a_random_walk() -> None:
-    """E[radius^2] is d (alpha/1.96)^2 t for action and observation, d (alpha/1.96)^2 h at each step for the state."""
-    n, m, h, size = 4, 2, 0.032, 40000
-    radius = Modulation(RADII, "wiener", h, (size, n, m), torch.Generator().manual_seed(0))
-    for step in range(1, 6):
-        expected = {
-            "state": n * (RADII.state / 1.96) ** 2 * h,
-            "action": m * (RADII.action / 1.96) ** 2 * h * step,
-            "observation": n * (RADII.observation / 1.96) ** 2 * h * step,
-        }
-        for name, variance in expected.items():
-            r = radius(name)
-            assert isinstance(r, Tensor)
-            assert r.shape == (size, 1)
-            assert float((r**2).mean()) == pytest.approx(variance, rel=0.04)
-
-
-def test_wiener_radii_of_one_sample_are_correlated_in_time_except_the_states() -> None:
-    radius = Modulation(RADII, "wiener", 0.1, (20000, 4, 2), torch.Generator().manual_seed(0))
-
-    def correlation(name: str) -> float:
-        walk = torch.cat([radius(name) for _ in range(4)], 1)  # type: ignore[list-item]
-        return float(torch.corrcoef(walk.T)[2, 3])
-
-    assert abs(correlation("state")) < 0.05
-    assert correlation("action") > 0.5
-
-
-def test_stationary_radii_are_fixed_and_the_state_moves_at_a_rate() -> None:
-    radius = Modulation(RADII, "stationary", 0.1, (5, 2, 1), torch.Generator())
-    for _ in range(3):
-        assert radius("state") == pytest.approx(0.1 * RADII.state)
-        assert radius("action") == RADII.action
-        assert radius("observation") == RADII.observation
+    move = game.move(x, torch.zeros_like(costate), ClosedFormPolicy(game.problem), stationary())
+    for name in ("state", "action", "observation"):
+        assert torch.equal(move.choices[name], torch.zeros_like(move.choices[name]))
+    torch.testing.assert_close(move.choices["parameters"], game.problem.theta.expand(5, -1))
 
 
 def wrapped(angle: float) -> float:
@@ -299,7 +257,7 @@ def test_a_limit_costs_in_every_period_that_ends_at_it(load: Load) -> None:
     """A rod let go at 1.5 rad with 7.95 rad/s is over 8 rad/s before the first period ends; one at rest hangs."""
     free, dear = (Game(Problem(load("pendulum")), limit_cost=share) for share in (0.0, 3.0))
     x = torch.tensor([[1.5, 7.95], [math.pi, 0.0]])
-    move = Move(torch.zeros(2, 1), torch.zeros(2), None, None, None, None)
+    move = Move(torch.zeros(2, 1), torch.zeros(2), {}, Disturbed(torch.zeros(2, 1)))
     (end, cost), (same, dearer) = (game.advance(x.clone(), move, 2) for game in (free, dear))
     assert torch.equal(end, same)
     assert end[0, 1] == 8.0
@@ -309,25 +267,25 @@ def test_a_limit_costs_in_every_period_that_ends_at_it(load: Load) -> None:
 
 
 def test_advance_discounts_every_period_and_displaces_the_state_once(load: Load) -> None:
-    game = Game(Problem(load("double_pendulum")), RADII)
+    game = Game(Problem(load("double_pendulum")), ADVERSARIES)
     x, _, move = played(game)
-    assert move.xi_action is not None
-    assert move.xi_state is not None
     rho = -math.log(0.65) / 5.0
     y, expected = x, torch.zeros(len(x))
     for k in range(3):
         q = game.problem.robot.state_cost(y)[0]
         expected += 0.008 * math.exp(-rho * 0.008 * k) * (q + move.cost)
-        y = integrate_period(game.problem, y, move.u + move.xi_action, move.theta, move.xi_observation)
+        y = integrate_period(
+            game.problem, y, move.u + move.choices["action"], move.choices["parameters"], move.choices["observation"]
+        )
     x_next, cost = game.advance(x, move, 3)
     torch.testing.assert_close(cost, expected)
-    torch.testing.assert_close(x_next, game.problem.confine(y + move.xi_state))
+    torch.testing.assert_close(x_next, game.problem.confine(y + move.choices["state"]))
     assert game.problem.discount(625) == pytest.approx(0.65)
 
 
 def test_nan_states_stay_nan(load: Load) -> None:
-    game = Game(Problem(load("pendulum")), RADII)
+    game = Game(Problem(load("pendulum")), ADVERSARIES)
     x = torch.full((3, 2), math.nan)
-    x_next, cost = game.advance(x, game.move(x, x, ClosedFormPolicy(game.problem), stationary(game, 3)), 1)
+    x_next, cost = game.advance(x, game.move(x, x, ClosedFormPolicy(game.problem), stationary()), 1)
     assert bool(torch.isnan(x_next).all())
     assert bool(torch.isnan(cost).all())

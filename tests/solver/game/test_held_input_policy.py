@@ -21,9 +21,11 @@ from solver.fvi.run_folder import read_metrics
 from solver.fvi.settings import Settings
 from solver.fvi.targets import Trace, chunk_targets
 from solver.fvi.trainer import start
+from solver.game.adversaries.parameters import ParameterAdversary
 from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.game import Game, Modulation, Radii
+from solver.game.game import Game
 from solver.game.held_input_policy import _contracted, _semidefinite
+from solver.game.modulation import Modulation
 from solver.plants.rollouts import Controller, controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
@@ -121,19 +123,18 @@ def test_a_broken_state_is_nan_and_spoils_no_other(load: Load, name: str) -> Non
 @pytest.mark.parametrize("name", ["furuta", "double_pendulum"])
 def test_a_value_step_reckons_with_its_whole_hold_and_the_adversaries_with_its_input(load: Load, name: str) -> None:
     """Held for 3 periods behind a delay of one, the input is that of 4 periods."""
-    game, value = Game(Problem(load(name)), Radii(0.0, 0.0, 0.0, 0.1)), Valley(0.5)
+    game, value = Game(Problem(load(name)), [ParameterAdversary(0.1)]), Valley(0.5)
     x = game.problem.sample_domain(50, torch.Generator().manual_seed(5))
     policy = Trace(0.9, 0.1, 3, sampled=2.0).policy(game.problem, value)  # type: ignore[arg-type]
-    shape = (50, 4, len(game.problem.input_limits))
-    radius = Modulation(game.radii, "stationary", 3 * game.problem.control_step, shape, torch.Generator())
-    move = game.move(x, value(x)[1], policy, radius)
+    modulation = Modulation("stationary", 3 * game.problem.control_step, torch.Generator())
+    move = game.move(x, value(x)[1], policy, modulation)
     torch.testing.assert_close(move.u, controller(game.problem, value, 4.0)(x)[0])
     assert not torch.allclose(move.u, controller(game.problem, value, 2.0)(x)[0], atol=0.1)
     z = game.problem.robot.hamiltonian_gradient(x, move.u, value(x)[1])[2]
-    assert move.theta is not None
-    expected = game.problem.theta - game.spread * torch.sign(z)
+    expected = game.problem.theta - 0.1 * game.problem.theta.abs() * torch.sign(z)
     assert torch.equal(
-        move.theta, torch.clamp(expected, game.problem.theta_bounds[:, 0], game.problem.theta_bounds[:, 1])
+        move.choices["parameters"],
+        torch.clamp(expected, game.problem.theta_bounds[:, 0], game.problem.theta_bounds[:, 1]),
     )
     assert type(Trace(0.9, 0.1, 3).policy(game.problem, value)) is ClosedFormPolicy  # type: ignore[arg-type]
 

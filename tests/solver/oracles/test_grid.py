@@ -16,7 +16,8 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.fvi.settings import Settings
 from solver.fvi.trainer import start
-from solver.game.game import Game, Radii
+from solver.game.adversaries import make_adversaries
+from solver.game.game import Game
 from solver.oracles.grid import one_sided, solve
 from solver.policies.load import load_value
 from solver.problem.problem import Problem
@@ -96,8 +97,7 @@ def test_every_adversary_lowers_the_value(load: Load) -> None:
     x = torch.tensor([[0.4, 0.0], [1.0, -1.0], [3.0, 0.5]])
     nominal = solve(Game(Problem(robot)), size, seconds=seconds)(x)[0]
     for name in ("state", "action", "observation", "parameters"):
-        radii = {"state": 0.0, "action": 0.0, "observation": 0.0, "parameters": 0.0, name: 0.1}
-        worse = solve(Game(Problem(robot), Radii(**radii)), size, seconds=seconds)(x)[0]
+        worse = solve(Game(Problem(robot), make_adversaries({name: 0.1})), size, seconds=seconds)(x)[0]
         assert bool((worse < nominal).all()), name
 
 

@@ -1,0 +1,103 @@
+"""Admissible sets of an adversary's variable xi, each with the exact minimiser of a linear functional z . xi.
+
+An adversary lowers the Hamiltonian, which is linear in xi to first order, so its best choice is an extreme point of the
+set in the direction of the gradient z (paper, Theorems 1-4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from solver.errors import SolverError
+
+SMALLEST_NORM = 1e-12  # a row with a smaller norm has no direction
+
+
+class AdmissibleSet(Protocol):
+    """A compact, convex set of values (d,)."""
+
+    def extreme_point(self, z: Tensor) -> Tensor:
+        """The xi (N, d) of the set that minimise z . xi, row by row of z (N, d); the centre where z is zero."""
+
+
+@dataclass(frozen=True)
+class Ball:
+    """The Euclidean ball |xi| <= radius about zero. radius: one number, or (N, 1) with one for every sample."""
+
+    radius: Tensor | float
+
+    def extreme_point(self, z: Tensor) -> Tensor:
+        """-radius z/|z| (Theorems 1-3)."""
+        return -self.radius * unit_rows(z)
+
+
+@dataclass(frozen=True)
+class Box:
+    """lower <= xi <= upper, component by component; all of shape (d,)."""
+
+    lower: Tensor
+    upper: Tensor
+    centre: Tensor
+
+    def extreme_point(self, z: Tensor) -> Tensor:
+        """The corner against the sign of z (Theorem 4)."""
+        return torch.where(z > 0.0, self.lower, torch.where(z < 0.0, self.upper, self.centre))
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """xi = centre + factor b with |b| <= 1, that is (xi - centre)^T P^-1 (xi - centre) <= 1 with P = factor factor^T.
+
+    centre (d,), factor (d, k). P may be singular: the ellipsoid is flat where it is.
+    """
+
+    centre: Tensor
+    factor: Tensor
+
+    @staticmethod
+    def from_matrix(centre: Tensor, matrix: Tensor) -> Ellipsoid:
+        """The ellipsoid of a centre (d,) and P (d, d). SolverError unless P is symmetric and positive semidefinite."""
+        if matrix.shape != (len(centre), len(centre)):
+            raise SolverError(f"the matrix of an ellipsoid in {len(centre)} dimensions has shape {tuple(matrix.shape)}")
+        exact = matrix.double()
+        values, vectors = torch.linalg.eigh(exact)
+        scale = float(exact.abs().max())
+        if not torch.allclose(exact, exact.T, rtol=0.0, atol=1e-6 * scale) or float(values.min()) < -1e-6 * scale:
+            raise SolverError("the matrix of an ellipsoid is symmetric and positive semidefinite, and this one is not")
+        return Ellipsoid(centre, (vectors * values.clamp_min(0.0).sqrt()).to(centre))
+
+    @property
+    def half_widths(self) -> Tensor:
+        """(d,) how far the ellipsoid reaches from its centre along every axis, sqrt(P_ii)."""
+        widths: Tensor = torch.linalg.vector_norm(self.factor, dim=1)
+        return widths
+
+    def extreme_point(self, z: Tensor) -> Tensor:
+        """centre - P z/sqrt(z^T P z)."""
+        return self.centre - unit_rows(z @ self.factor) @ self.factor.T
+
+    def scaled_into(self, lower: Tensor, upper: Tensor, about: Tensor | None = None) -> Ellipsoid:
+        """The largest copy, scaled about a point by at most 1, that lies within lower <= xi <= upper, all (d,).
+
+        about (d,): the point that stays where it is, by default the centre. SolverError when it is out of the bounds.
+        """
+        fixed = self.centre if about is None else about
+        if bool(((fixed < lower) | (fixed > upper)).any()):
+            raise SolverError(
+                f"an ellipsoid cannot be scaled about {fixed.tolist()}, which lies outside of the bounds "
+                f"{lower.tolist()} to {upper.tolist()}; scale it about a point within them"
+            )
+        offset, widths = self.centre - fixed, self.half_widths
+        reach, room = torch.cat([widths + offset, widths - offset]), torch.cat([upper - fixed, fixed - lower])
+        share = float(torch.where(reach > room, room / reach, 1.0).min())
+        return Ellipsoid(fixed + share * offset, share * self.factor)
+
+
+def unit_rows(z: Tensor) -> Tensor:
+    """z/|z| row by row, zero where z is zero."""
+    unit: Tensor = z / torch.linalg.vector_norm(z, dim=1, keepdim=True).clamp_min(SMALLEST_NORM)
+    return unit

@@ -1,0 +1,112 @@
+"""Adding an adversary is one file and one line in a table: this file adds one on the gain of the control matrix."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pytest
+import torch
+from torch import Tensor
+
+from modelgen.loader import CompiledRobot
+from solver.fvi.settings import Settings
+from solver.fvi.trainer import Trainer, workers_of
+from solver.game import adversaries
+from solver.game.admissible_sets import Box
+from solver.game.adversaries import make_adversaries
+from solver.game.adversaries.adversary import Adversary, Disturbed, Hamiltonian
+from solver.game.closed_form_policy import ClosedFormPolicy
+from solver.game.game import Game
+from solver.game.modulation import Modulation
+from solver.oracles.grid import solve
+from solver.problem.integrator import integrate_period
+from solver.problem.problem import Problem
+
+Load = Callable[[str], CompiledRobot]
+robots = pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum"])
+
+
+@dataclass(frozen=True)
+class GainAdversary(Adversary):
+    """xdot = a + B (1 + xi) u: weaker or stronger drives, each by at most the share alpha."""
+
+    name: ClassVar[str] = "gain"
+    usual: ClassVar[float] = 0.2
+    below: ClassVar[float] = 1.0
+    radius_in_time: ClassVar = "constant"
+
+    def direction(self, hamiltonian: Hamiltonian) -> Tensor:
+        """(B^T dV/dx) u, component by component."""
+        return hamiltonian.dH_du * hamiltonian.u
+
+    def admissible_set(self, problem: Problem, radius: Tensor | float) -> Box:
+        """|xi_i| <= alpha."""
+        share = radius * torch.ones_like(problem.input_limits)
+        return Box(-share, share, 0.0 * share)
+
+    def disturb(self, disturbed: Disturbed, choice: Tensor) -> Disturbed:
+        """Scale the input that reaches the robot."""
+        return replace(disturbed, u=disturbed.u * (1.0 + choice))
+
+
+@pytest.fixture
+def with_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line in the table."""
+    monkeypatch.setattr(adversaries, "ADVERSARIES", [*adversaries.ADVERSARIES, GainAdversary])
+    monkeypatch.setattr("solver.fvi.settings.ADVERSARIES", adversaries.ADVERSARIES)
+
+
+@robots
+def test_its_move_is_the_worst_of_its_set(load: Load, load64: Load, name: str) -> None:
+    problem, robot = Problem(load(name)), load64(name)
+    generator = torch.Generator().manual_seed(3)
+    x = problem.sample_domain(30, generator)
+    costate = torch.randn(x.shape, generator=generator) / problem.state_limits
+    game = Game(problem, [GainAdversary(0.3)])
+    move = game.move(x, costate, ClosedFormPolicy(problem), Modulation("wiener", 0.01, generator))
+    _, control_matrix = robot.affine_dynamics(x.double().numpy())
+    for i in range(len(x)):
+        u, p = move.u[i].double().numpy(), costate[i].double().numpy()
+
+        def hamiltonian(xi: Tensor, i: int = i, u=u, p=p) -> float:  # type: ignore[no-untyped-def]
+            return float(p @ control_matrix[i] @ ((1.0 + xi.double().numpy()) * u))
+
+        grid = itertools.product(torch.linspace(-0.3, 0.3, 7).tolist(), repeat=len(u))
+        worst = min(hamiltonian(torch.tensor(xi)) for xi in grid)
+        assert hamiltonian(move.choices["gain"][i]) == pytest.approx(worst, rel=1e-4, abs=1e-6)
+    end, _ = game.advance(x, move, 1)
+    scaled = move.u * (1.0 + move.choices["gain"])
+    torch.testing.assert_close(end, integrate_period(problem, x, scaled))
+    assert not torch.allclose(end, integrate_period(problem, x, move.u))
+
+
+@pytest.mark.usefixtures("with_gain")
+def test_a_line_in_the_table_makes_it_play_in_training_and_on_the_grid(
+    load: Load, tiny: Callable[..., Settings]
+) -> None:
+    settings = tiny(adversary_ramp=(0.0, 0.4))
+    playing = [{each.name: each.alpha for each in settings.adversaries(k)} for k in (0, 1, 2)]
+    assert playing[0] == {}
+    assert [radii["gain"] for radii in playing[1:]] == [0.1, 0.2]
+
+    def target_mean(**radii: float) -> float:
+        off = {f"alpha_{name}": 0.0 for name in ("state", "action", "observation", "parameters")}
+        trainer = Trainer(load("pendulum"), tiny(**off | radii))
+        with workers_of(trainer.settings) as workers:
+            return trainer.step(workers)["target_mean"]
+
+    with_gain = target_mean()
+    GainAdversary.usual = 0.0
+    try:
+        without = target_mean()
+    finally:
+        GainAdversary.usual = 0.2
+    assert with_gain < without
+    problem, x = Problem(load("pendulum")), torch.tensor([[0.4, 0.0], [1.0, -1.0], [3.0, 0.5]])
+    values = [
+        solve(Game(problem, make_adversaries(radii)), (41, 41), seconds=1.0)(x)[0] for radii in ({}, {"gain": 0.3})
+    ]
+    assert bool((values[1] < values[0]).all())
