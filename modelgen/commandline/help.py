@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from modelgen.commandline.options import Option, one_line, options_of
+from modelgen.commandline.options import GENERAL, Option, one_line, options_of
 
 COLUMN = 26  # where descriptions begin
 WIDEST = 100
@@ -29,21 +29,19 @@ def command_help(command: str, options: type, summary: str, example: str, defaul
     """One command: its options below their subjects, each with its default in `defaults`, where there is one."""
     described = options_of(options)
     positional = [option for option in described if option.argument.positional]
+    flagged = [option for option in described if option.flags]
     placed = " ".join(_placed(option) for option in positional)
-    lines = [f"usage: {command} {placed} [options]", "", *_filled(summary, 0), ""]
-    lines += [
-        line for paragraph in one_line(options.__doc__ or "").split("\n\n") for line in (*_filled(paragraph, 0), "")
-    ]
-    lines += [f"example: {example}"]
+    about = f"{summary}\n\n{one_line(options.__doc__ or '')}\n\nexample: {example}"
+    lines = [f"usage: {command} {placed} [options]", "", *_filled(about, 0)]
     lines += ["", *(line for option in positional for line in _entry(option.name, option.doc))] if positional else []
-    for subject in dict.fromkeys(option.subject for option in described if option.flags):
+    for subject in dict.fromkeys(option.subject for option in flagged):
         lines += ["", f"{subject}:"]
-        for option in described:
-            if option.flags and option.subject == subject:
-                lines += _entry(
-                    f"{', '.join(option.flags)} {option.metavar}".rstrip(), option.doc + _default(option, defaults)
-                )
-    return "\n".join([*lines, *_entry("-h, --help", "Show this text.")])
+        for option in flagged:
+            if option.subject == subject:
+                left = f"{', '.join(option.flags)} {option.metavar}".rstrip()
+                lines += _entry(left, option.doc + _default(option, defaults))
+        lines += _entry("-h, --help", "Show this text.") if subject == GENERAL else []
+    return "\n".join(lines)
 
 
 def _placed(option: Option) -> str:
@@ -53,26 +51,28 @@ def _placed(option: Option) -> str:
 
 def _default(option: Option, defaults: Any) -> str:
     """The default in brackets, where there is something to say."""
-    holder = getattr(defaults, option.owner) if option.owner else defaults
-    value = getattr(holder, option.field, None)
+    value = getattr(getattr(defaults, option.owner) if option.owner else defaults, option.field)
     if value is None or value in ("", (), []) or (option.kind is bool and not option.owner):
         return ""
-    return f" (default: {' '.join(map(str, value)) if isinstance(value, list | tuple) else value})"
+    values = value if isinstance(value, list | tuple) else (value,)
+    return f" (default: {' '.join(f'{each:.6g}' if isinstance(each, float) else str(each) for each in values)})"
 
 
 def _entry(left: str, text: str, column: int = COLUMN) -> list[str]:
     """An option and its description beside it, or below where the option is long."""
-    lines = _filled(text, column)
+    lines = _filled(text, column) or [""]
     if len(left) + 4 > column:
         return [f"  {left}", *lines]
-    return [f"  {left}".ljust(column) + lines[0].lstrip(), *lines[1:]] if lines else [f"  {left}"]
+    return [f"  {left}".ljust(column) + lines[0].lstrip(), *lines[1:]]
 
 
 def _filled(text: str, indent: int) -> list[str]:
-    width = max(50, min(shutil.get_terminal_size().columns, WIDEST))
-    margin = " " * indent
-    filled = (
-        textwrap.wrap(each, width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False) or [""]
-        for each in text.split("\n\n")
-    )
-    return [line for lines in filled for line in lines]
+    """Lines of the text's paragraphs, with a blank line between two."""
+    width, margin = max(50, min(shutil.get_terminal_size().columns, WIDEST)), " " * indent
+    lines: list[str] = []
+    for paragraph in text.split("\n\n"):
+        lines += [""] if lines else []
+        lines += textwrap.wrap(
+            paragraph, width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False
+        )
+    return lines

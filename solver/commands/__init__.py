@@ -1,6 +1,5 @@
-"""The commands of `solver`, one module each: its options as a dataclass, and `run` on them.
+"""The commands of `solver`, one file each: its options as a dataclass, and `run`. cli.py lists them."""
 
-A module with `defaults` has options whose defaults depend on other options: it makes them from what was parsed first.
-"""
+from modelgen.commandline.program import FAILED, INTERRUPTED, USAGE
 
-USAGE, FAILED, INTERRUPTED = 2, 1, 130  # exit codes
+__all__ = ["FAILED", "INTERRUPTED", "USAGE"]

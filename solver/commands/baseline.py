@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Any
 
-from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional
-
+from modelgen.commandline.options import Argument, Subjects
 from solver.baselines.settings import BaselineSettings, baseline_settings
-from solver.commands import INTERRUPTED
+from solver.commands.resuming import hint, require_alone
 from solver.errors import SolverError
+
+#: Subject of the settings in help -> the first of them; those that follow in `BaselineSettings` belong to it too.
+SUBJECTS = {
+    "algorithm": "algorithm",
+    "fit": "learning_rate",
+    "network": "layers",
+    "evaluation": "evaluate_every",
+}
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """Train SAC, DDPG or PPO from Stable-Baselines3 on a built robot, or go on with an interrupted baseline."""
+class Options:
+    """The defaults of the settings depend on the algorithm: `solver baseline ROBOT --algorithm ppo --help` shows those
+    that the command takes."""
 
-    robot: Positional[str] = ""
+    robot: Annotated[str, Argument(positional=True)] = ""
     """Name of a robot built with `modelgen build`."""
-    out: Path | None = None
-    """Run folder; by default runs/ROBOT-ALGORITHM-START-seedN, with -randomized before the seed."""
-    overwrite: FlagCreatePairsOff[bool] = False
+    out: Annotated[Path | None, Argument(metavar="DIR")] = None
+    """Run folder. By default runs/ROBOT-ALGORITHM-START-seedN, with -randomized before the seed."""
+    overwrite: bool = False
     """Replace a run that is already in the folder."""
-    resume: Path | None = None
-    """Go on with the baseline in this folder, with its own settings."""
-    generated: str | None = None
-    """Folder of artifacts; by default ./generated, then the one shipped with the package."""
-    settings: OmitArgPrefixes[BaselineSettings] = field(default_factory=BaselineSettings)
+    resume: Annotated[Path | None, Argument(metavar="DIR")] = None
+    """Continue the baseline in this folder, with its own settings. No other option may stand beside it."""
+    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    """Folder of artifacts. By default ./generated, then the one shipped with the package."""
+    settings: Annotated[BaselineSettings, Subjects(SUBJECTS)] = field(default_factory=BaselineSettings)
 
 
-def defaults(options: Baseline) -> Baseline:
-    """The algorithm's settings, as the default that the command line then changes."""
-    if not options.robot:
-        return Baseline()
-    return Baseline(settings=baseline_settings(options.settings.algorithm))
+def defaults(given: Mapping[str, Any]) -> Options:
+    """The algorithm's settings, which the command line then changes."""
+    require_alone(given)
+    return Options(settings=baseline_settings(given.get("algorithm", BaselineSettings.algorithm)))
 
 
-def run(options: Baseline) -> None:
-    """Train, with progress on a terminal; SystemExit after Ctrl-C."""
+def run(options: Options) -> None:
+    """Train, with progress on a terminal."""
     from solver.baselines.runs import load_baseline, resume, start
     from solver.commands.progress import progress
     from solver.fvi.run_folder import load_checkpoint
@@ -59,6 +67,5 @@ def run(options: Baseline) -> None:
             else:
                 start(options.robot, settings, folder, options.generated, report, options.overwrite)
         except KeyboardInterrupt:
-            print(f"\ninterrupted; go on with: solver baseline --resume {folder}", file=sys.stderr)
-            raise SystemExit(INTERRUPTED) from None
+            raise KeyboardInterrupt(hint("baseline", folder)) from None
     print(f"trained {folder}    next: solver evaluate {folder}")

@@ -9,40 +9,39 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from tyro.conf import FlagCreatePairsOff, Positional, arg
-
+from modelgen.commandline.options import Argument
 from solver.plants import PlantName
 
 
 @dataclass(frozen=True)
-class Evaluate:
-    """Roll out a trained policy, on the nominal robot or one with changed parameters."""
+class Options:
+    """The policy is never told what is changed in the plant."""
 
-    run: Positional[Path]
-    """Run folder."""
+    run: Annotated[Path, Argument(positional=True)]
+    """Run folder of a training or a baseline."""
     episodes: int = 100
     """Rollouts from the task's start distribution."""
-    changes: Annotated[list[str], arg(name="set")] = field(default_factory=list)
-    """Parameters of the plant, not of the policy: mass=1.3x, mass=+0.05 or mass=1.1; several may follow."""
+    changes: Annotated[list[str], Argument("set", "NAME=VALUE")] = field(default_factory=list)
+    """Parameters to change in the plant: mass=1.3x multiplies, mass=+0.05 adds, mass=1.1 replaces. Units are SI."""
     plant: PlantName = "nominal"
-    """`nominal` is the model, `harsh` the model behind the drive and sensors of a small laboratory robot, `mujoco`
-    another engine."""
-    harsh: list[str] = field(default_factory=list)
-    """What makes the harsh plant harsh: delay, saturation, backlash, stiction, encoder, noise, each perhaps with a
-    multiple, noise=2x; by default all of them."""
-    sampled: float | None = None
-    """Control periods that an input acts before the next one can: 1, or 2 with a period of delay; the policy reckons
-    with what it does itself in that time, which is calmer where V is steep and better on a robot with delay and noise.
-    0 is the closed form of continuous time. By default as in training."""
+    """`nominal` is the model. `harsh` is the model with the drive and the sensors of a small laboratory robot. `mujoco`
+    is another engine."""
+    harsh: Annotated[list[str], Argument(metavar="EFFECT[=MULTIPLEx]")] = field(default_factory=list)
+    """Effects of the harsh plant: delay, saturation, backlash, stiction, encoder, noise. noise=2x doubles one. By
+    default all of them."""
+    reaction_periods: float | None = None
+    """Control periods that an input acts before the next one can: 1 for a zero-order hold, 2 with one period of sensor
+    delay. The policy then takes into account what its own input does in that time. 0 is the closed form of continuous
+    time. By default as in training."""
     seed: int | None = None
-    """Seed of the starts and of the harsh plant's noise; by default the one used in training."""
-    json: FlagCreatePairsOff[bool] = False
-    """Print JSON instead of a table."""
-    generated: str | None = None
-    """Folder of artifacts when it has moved."""
+    """Seed of the starts and of the harsh plant's noise. By default the one of the evaluations in training."""
+    json: bool = False
+    """Print JSON instead of a line."""
+    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    """Folder of artifacts, where it has moved since the training."""
 
 
-def run(options: Evaluate) -> None:
+def run(options: Options) -> None:
     """Roll out and print."""
     from solver.plants import all_effects, make_plant
     from solver.plants.rollouts import require_episodes, rollouts, sample_starts, summary
@@ -51,7 +50,7 @@ def run(options: Evaluate) -> None:
     from solver.streams import EVALUATION_SEED, require_seed
 
     require_episodes(options.episodes)
-    problem, act, label = load_controller(options.run, options.generated, options.sampled)
+    problem, act, label = load_controller(options.run, options.generated, options.reaction_periods)
     theta = changed_parameters(problem, options.changes)
     seed = EVALUATION_SEED if options.seed is None else options.seed
     require_seed(seed)

@@ -5,32 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Annotated
 
-from tyro.conf import Positional
+from modelgen.commandline.options import Argument
 
 
 @dataclass(frozen=True)
-class Export:
-    """Write the policy of a run as C99 source, to stand beside the files of `modelgen export NAME --c DIR`."""
+class Options:
+    """The files stand beside those of `modelgen export NAME --c DIR`, which they call."""
 
-    run: Positional[Path]
-    """Run folder."""
-    c: Path
-    """Folder of the C files."""
-    sampled: float | None = None
-    """Control periods that an input acts before the next one can, as in `solver evaluate`."""
-    generated: str | None = None
-    """Folder of artifacts when it has moved."""
+    run: Annotated[Path, Argument(positional=True)]
+    """Run folder of a training."""
+    c: Annotated[Path, Argument(metavar="DIR")]
+    """Folder for the C files."""
+    reaction_periods: float | None = None
+    """Control periods that an input acts before the next one can, as in `solver evaluate`. By default as in
+    training."""
+    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    """Folder of artifacts, where it has moved since the training."""
 
 
-def run(options: Export) -> None:
+def run(options: Options) -> None:
     """Write, and print the paths."""
     from solver.fvi.run_folder import write_atomically
     from solver.policies.c_export import emit
     from solver.policies.load import label, load_solution
 
-    solution = load_solution(options.run, options.generated, options.sampled)
+    solution = load_solution(options.run, options.generated, options.reaction_periods)
     robot = solution.problem.robot
     for name, text in emit(solution, label(solution.run, robot)).items():
         write_atomically(options.c / name, partial(_write, text))

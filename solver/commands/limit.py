@@ -7,31 +7,31 @@ import sys
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from tyro.conf import FlagCreatePairsOff, Positional, arg
-
+from modelgen.commandline.options import Argument
 from solver.errors import SolverError
 
 
 @dataclass(frozen=True)
-class Limit:
-    """Look for the best return any controller can have from the task's mean start, by trajectory optimisation."""
+class Options:
+    """Motions start at the mean of the task's starts. Each search finds a local optimum, so there are several."""
 
-    subject: Positional[str]
-    """Name of a built robot, or a run folder, whose policy is then held against the optimum and is the first guess."""
+    subject: Annotated[str, Argument(positional=True, metavar="ROBOT_OR_RUN")]
+    """Name of a built robot, or a run folder. The motion of a run's policy is compared with the optimum and is one of
+    the first guesses."""
     guesses: int = 12
-    """Random motions the search begins from, besides an idle robot, the straight way and a run's own motion."""
+    """Random motions to begin from, besides an idle robot, the straight line to the target and the run's own motion."""
     seed: int = 0
-    """Seed of the random guesses."""
-    changes: Annotated[list[str], arg(name="set")] = field(default_factory=list)
-    """Changed parameters, as in `solver evaluate`; a run's policy is not told of them."""
-    json: FlagCreatePairsOff[bool] = False
+    """Seed of the random motions."""
+    changes: Annotated[list[str], Argument("set", "NAME=VALUE")] = field(default_factory=list)
+    """Changed parameters, as in `solver evaluate`. The run's policy is not told of them."""
+    json: bool = False
     """Print JSON instead of a line."""
-    generated: str | None = None
-    """Folder of artifacts; by default ./generated, then the one shipped with the package."""
+    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
 
-def run(options: Limit) -> None:
-    """Optimise and print; a warning on the standard error stream when the best motion does not end at the target."""
+def run(options: Options) -> None:
+    """Optimise and print; warn when the best motion does not end at the target."""
     from solver.oracles.limit import find_limit
 
     if options.guesses < 0:

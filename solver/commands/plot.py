@@ -6,24 +6,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from tyro.conf import Positional, arg
+from modelgen.commandline.options import Argument
 
 
 @dataclass(frozen=True)
-class Plot:
-    """Draw the value function and policy, rollouts and the learning curve into the run folder."""
+class Options:
+    """The figures go to the folder `figures` of the run."""
 
-    run: Positional[Path]
-    """Run folder."""
-    joint: str | None = None
-    """Coordinate on the horizontal axis of the maps; by default the first continuous one."""
-    changes: Annotated[list[str], arg(name="set")] = field(default_factory=list)
+    run: Annotated[Path, Argument(positional=True)]
+    """Run folder of a training."""
+    joint: Annotated[str | None, Argument(metavar="COORDINATE")] = None
+    """Coordinate on the horizontal axis of the maps. By default the first one that turns without end."""
+    changes: Annotated[list[str], Argument("set", "NAME=VALUE")] = field(default_factory=list)
     """Changed parameters of the plant in the rollouts, as in `solver evaluate`."""
-    generated: str | None = None
-    """Folder of artifacts when it has moved."""
+    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    """Folder of artifacts, where it has moved since the training."""
 
 
-def run(options: Plot) -> None:
+def run(options: Options) -> None:
     """Draw, and print the paths."""
     from solver.studies.plots import plot_run
 

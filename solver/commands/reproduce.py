@@ -8,9 +8,9 @@ import shlex
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
-from tyro.conf import FlagCreatePairsOff, Positional
-
+from modelgen.commandline.options import Argument
 from solver.commands import FAILED
 from solver.errors import SolverError
 from solver.reproduction.experiments import BudgetName, Choice, Experiment, Plan, make_plan
@@ -18,30 +18,31 @@ from solver.reproduction.experiments import BudgetName, Choice, Experiment, Plan
 
 @dataclass(frozen=True)
 class Options:
-    """Train what a table or figure of the paper needs and is not there yet, then write it with the paper's figures."""
+    """Trains what is not there yet, each run in a process of its own, and writes the result beside the paper's numbers.
+    Called again after Ctrl-C, it continues the unfinished runs."""
 
-    experiment: Positional[Experiment]
-    """What to reproduce."""
+    experiment: Annotated[Experiment, Argument(positional=True)]
+    """The table or figure: table1, fig-learning, fig-value, fig-robustness or fig-ablation."""
     budget: BudgetName = "small"
     """`small`: pendulum, one seed, our algorithms. `full`: three robots, five seeds, baselines, all admissible sets."""
-    robots: list[str] = field(default_factory=list)
-    """Robots, instead of the budget's."""
+    robots: Annotated[list[str], Argument(metavar="NAME")] = field(default_factory=list)
+    """Robots in place of the budget's."""
     seeds: list[int] = field(default_factory=list)
-    """Seeds, instead of the budget's."""
-    methods: list[str] = field(default_factory=list)
-    """Some of the rows or curves, by name, such as rFVI "SAC-U UDR"; by default all."""
+    """Seeds in place of the budget's."""
+    methods: Annotated[list[str], Argument(metavar="NAME")] = field(default_factory=list)
+    """Some of the rows or curves, by name, such as rFVI "SAC-U UDR". By default all."""
     baseline_steps: int | None = None
-    """Actions that each baseline is trained for, instead of its default."""
+    """Actions to train each baseline for. By default the algorithm's own."""
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
-    """Trainings at once; the cores are shared among them."""
-    report_only: FlagCreatePairsOff[bool] = False
-    """Train nothing: report what is finished."""
-    runs: Path = Path("runs/reproduce")
+    """Trainings at once. They share the cores."""
+    report_only: bool = False
+    """Train nothing, and report what is finished."""
+    runs: Annotated[Path, Argument(metavar="DIR")] = Path("runs/reproduce")
     """Parent of the run folders. Finished runs with the settings asked for are reused, whoever trained them."""
-    out: Path = Path("docs/results")
+    out: Annotated[Path, Argument(metavar="DIR")] = Path("docs/results")
     """Folder of the text and the figures."""
-    generated: str | None = None
-    """Folder of artifacts; by default ./generated, then the one shipped with the package."""
+    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
     def command(self) -> str:
         """The words that say what is computed; not where files lie."""
@@ -54,8 +55,8 @@ class Options:
         return shlex.join([*words, "--jobs", str(self.jobs)])
 
 
-def run(options: Options) -> None:
-    """Train, report, print the paths; SystemExit after failed trainings."""
+def run(options: Options) -> int:
+    """Train, report, print the paths. The exit code is 1 where a training failed."""
     choice = Choice(
         robots=tuple(options.robots),
         seeds=tuple(options.seeds),
@@ -64,11 +65,11 @@ def run(options: Options) -> None:
         generated=options.generated,
         threads=max(1, (os.cpu_count() or 1) // max(1, options.jobs)),
     )
-    carry_out(options, choice)
+    return carry_out(options, choice)
 
 
-def carry_out(options: Options, choice: Choice) -> None:
-    """`run` with a choice that Python made."""
+def carry_out(options: Options, choice: Choice) -> int:
+    """`run`, with a choice that Python code made."""
     from solver.reproduction.page import Origin
     from solver.reproduction.report import write_report
     from solver.reproduction.runs import run_plan
@@ -84,12 +85,11 @@ def carry_out(options: Options, choice: Choice) -> None:
     for failure in runs.failures:
         t = failure.training
         print(f"error: {t.method}, {t.robot}, seed {t.seed} failed ({failure.code}): {failure.log}", file=sys.stderr)
-    if runs.failures:
-        raise SystemExit(FAILED)
+    return FAILED if runs.failures else 0
 
 
 def _require_extras(plan: Plan) -> None:
-    """SolverError before hours of training for what only the last of them would miss."""
+    """Raise SolverError before hours of training where a package is missing that only the last of them needs."""
     needed = {"stable_baselines3": "baselines"} if any(method.baseline for method in plan.methods) else {}
     if plan.experiment == "fig-robustness" and "mujoco" in plan.budget.plants:
         needed["mujoco"] = "engines"

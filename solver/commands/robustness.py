@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tyro.conf import FlagCreatePairsOff, Positional, arg
-
+from modelgen.commandline.options import Argument
 from solver.errors import SolverError
 from solver.plants import PlantName
 
@@ -27,38 +26,39 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Options:
-    """Try policies over a range of one parameter, or a grid of two, that they were not told about."""
+    """The policies are not told what is changed. Prints the lowest result of each group of runs, and writes a figure
+    and a JSON file with all of them."""
 
-    runs: Positional[list[Path]]
-    """Run folders of one robot. Those that differ by their seeds only are one group; groups stand side by side."""
-    parameter: list[str]
+    runs: Annotated[list[Path], Argument(positional=True, metavar="RUN")]
+    """Run folders of one robot. Runs that differ only by their seeds form one group."""
+    parameter: Annotated[list[str], Argument(metavar="NAME")]
     """The parameter to change, or two of them for a grid."""
-    start: Annotated[list[float], arg(name="from")]
-    """First multiple of the nominal value; one number, or one for each parameter."""
-    end: Annotated[list[float], arg(name="to")]
-    """Last multiple of the nominal value; one number, or one for each parameter."""
+    start: Annotated[list[float], Argument("from")]
+    """First multiple of the nominal value: one number, or one for each parameter."""
+    end: Annotated[list[float], Argument("to")]
+    """Last multiple of the nominal value: one number, or one for each parameter."""
     points: list[int] = field(default_factory=list)
-    """Steps of the range; one number, or one for each parameter; 21, or 11 for each of two."""
-    offset: FlagCreatePairsOff[bool] = False
-    """--from and --to are added to the nominal value, in its unit (a weight in kg), and are no multiples."""
+    """Points of the range: one number, or one for each parameter. By default 21, or 11 for each of two."""
+    offset: bool = False
+    """Add --from and --to to the nominal value, in its SI unit, instead of multiplying by them."""
     plant: PlantName = "nominal"
-    """`nominal`, `harsh` or `mujoco`, as in `solver evaluate`."""
-    harsh: list[str] = field(default_factory=list)
-    """What makes the harsh plant harsh, as in `solver evaluate`."""
-    sampled: float | None = None
-    """For every run, as in `solver evaluate`."""
+    """The plant, as in `solver evaluate`."""
+    harsh: Annotated[list[str], Argument(metavar="EFFECT[=MULTIPLEx]")] = field(default_factory=list)
+    """Effects of the harsh plant, as in `solver evaluate`."""
+    reaction_periods: float | None = None
+    """Control periods that an input acts, as in `solver evaluate`, for every run."""
     episodes: int = 100
     """Rollouts of every run at every point."""
     seed: int | None = None
-    """Seed of the starts and of the harsh plant's noise; by default the one used in training."""
+    """Seed of the starts and of the harsh plant's noise. By default the one of the evaluations in training."""
     out: Path | None = None
-    """Figure and JSON file without their endings; by default
+    """Figure and JSON file without their endings. By default
     runs/robustness-ROBOT-PLANT[-EFFECTS][-sampledK]-PARAMETERS."""
-    generated: str | None = None
-    """Folder of artifacts when it has moved."""
+    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    """Folder of artifacts, where it has moved since the training."""
 
     def ranges(self) -> list[Range]:
-        """The ranges asked for; SolverError when their numbers do not match."""
+        """The ranges asked for. Raises SolverError when their numbers do not match."""
         from solver.studies.robustness import Range
 
         count = len(self.parameter)
@@ -73,7 +73,7 @@ class Options:
 
 
 def run(options: Options) -> None:
-    """Measure, write both files, print the table."""
+    """Measure, write both files and print the table."""
     from solver.fvi.run_folder import write_atomically
     from solver.streams import EVALUATION_SEED, require_seed
     from solver.studies.robustness import Trial, measure
@@ -81,11 +81,11 @@ def run(options: Options) -> None:
 
     seed = EVALUATION_SEED if options.seed is None else options.seed
     require_seed(seed)
-    trial = Trial(options.plant, tuple(options.harsh), options.episodes, seed, options.sampled)
+    trial = Trial(options.plant, tuple(options.harsh), options.episodes, seed, options.reaction_periods)
     if options.out is not None and (options.out.is_dir() or options.out.name in ("", "..")):
         raise SolverError(f"--out {options.out} is a folder; name the figure, for example {options.out / 'masses'}")
     result = measure(options.runs, options.ranges(), trial, options.generated, _announce)
-    sampled = [] if options.sampled is None else [f"sampled{options.sampled:g}"]
+    sampled = [] if options.reaction_periods is None else [f"sampled{options.reaction_periods:g}"]
     name = "-".join(["robustness", result.robot, options.plant, *options.harsh, *sampled, *options.parameter])
     out = options.out or Path("runs") / name
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
@@ -103,7 +103,7 @@ def _announce(text: str) -> None:
 
 
 def _table(result: Robustness) -> str:
-    """The lowest of each group over the box, with the interval and the parameters where it is."""
+    """The lowest result of each group over all points, with its interval and the parameters where it is."""
     lines = []
     for group in result.groups:
         lines.append(f"{group.label}, {len(group.runs)} {'run' if len(group.runs) == 1 else 'runs'}")

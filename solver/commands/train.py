@@ -3,47 +3,64 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Any
 
-from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional
-
-from solver.commands import INTERRUPTED
+from modelgen.commandline.options import Argument, Subjects
+from solver.commands.resuming import hint, require_alone
 from solver.errors import SolverError
 from solver.fvi.settings import Settings
 
+#: Subject of the settings in help -> the first of them; those that follow in `Settings` belong to it too.
+SUBJECTS = {
+    "algorithm": "algorithm",
+    "states": "states",
+    "fit": "epochs",
+    "target": "limit_cost",
+    "policy": "sampled",
+    "network": "members",
+    "adversary": "alpha_state",
+    "evaluation": "evaluate_every",
+    "machine": "device",
+}
+
 
 @dataclass(frozen=True)
-class Train:
-    """Train a policy for a built robot, or go on with an interrupted run."""
+class Options:
+    """The defaults of the settings depend on the robot and the preset: `solver train ROBOT --preset paper --help` shows
+    those that the command takes."""
 
-    robot: Positional[str] = ""
+    robot: Annotated[str, Argument(positional=True)] = ""
     """Name of a robot built with `modelgen build`."""
-    preset: str = "fast"
-    """`fast` (minutes on two cores) or `paper` (the authors' settings); every setting below overrides it."""
-    out: Path | None = None
-    """Run folder; by default runs/ROBOT-ALGORITHM-PRESET-seedN."""
-    overwrite: FlagCreatePairsOff[bool] = False
+    preset: Annotated[str, Argument(metavar="NAME")] = "fast"
+    """`fast` (minutes on two cores) or `paper` (the authors' settings). Every setting below overrides it."""
+    out: Annotated[Path | None, Argument(metavar="DIR")] = None
+    """Run folder. By default runs/ROBOT-ALGORITHM-PRESET-seedN."""
+    overwrite: bool = False
     """Replace a run that is already in the folder."""
-    resume: Path | None = None
-    """Go on with the run in this folder, with its own settings."""
-    generated: str | None = None
-    """Folder of artifacts; by default ./generated, then the one shipped with the package."""
-    settings: OmitArgPrefixes[Settings] = field(default_factory=Settings)
+    resume: Annotated[Path | None, Argument(metavar="DIR")] = None
+    """Continue the run in this folder, with its own settings. No other option may stand beside it."""
+    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    """Folder of artifacts. By default ./generated, then the one shipped with the package."""
+    settings: Annotated[Settings, Subjects(SUBJECTS)] = field(default_factory=Settings)
 
 
-def defaults(options: Train) -> Train:
-    """The preset's settings for the robot, as the default that the command line then changes."""
-    if not options.robot:
-        return Train()
+def defaults(given: Mapping[str, Any]) -> Options:
+    """The preset's settings for the robot, which the command line then changes."""
+    require_alone(given)
+    if "robot" not in given:
+        return Options()
     from solver.fvi.presets import make_settings
     from solver.problem.robots import load_robot
 
-    return Train(settings=make_settings(options.preset, load_robot(options.robot, "cpu", options.generated)))
+    robot = load_robot(given["robot"], "cpu", given.get("generated"))
+    return Options(settings=make_settings(given.get("preset", Options.preset), robot))
 
 
-def run(options: Train) -> None:
-    """Train, with progress on a terminal; SystemExit after Ctrl-C."""
+def run(options: Options) -> None:
+    """Train, with progress on a terminal."""
     from solver.commands.progress import progress
     from solver.fvi.run_folder import load_checkpoint, load_run
     from solver.fvi.trainer import resume, start
@@ -68,6 +85,5 @@ def run(options: Train) -> None:
             else:
                 start(options.robot, options.preset, settings, folder, options.generated, report, options.overwrite)
         except KeyboardInterrupt:
-            print(f"\ninterrupted; go on with: solver train --resume {folder}", file=sys.stderr)
-            raise SystemExit(INTERRUPTED) from None
+            raise KeyboardInterrupt(hint("train", folder)) from None
     print(f"trained {folder}    next: solver evaluate {folder}    solver plot {folder}")

@@ -212,10 +212,14 @@ def workers_of(settings: Settings) -> Iterator[ThreadPoolExecutor]:
     """Worker threads that each run Torch serially; one on a GPU."""
     with serial_torch():
         pool = ThreadPoolExecutor(settings.threads if settings.device == "cpu" else 1)
+        wait = True
         try:
             yield pool
+        except KeyboardInterrupt:
+            wait = False  # a fit may take long, and nobody wants it any more
+            raise
         finally:
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(wait, cancel_futures=True)
 
 
 def start(

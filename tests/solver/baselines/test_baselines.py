@@ -220,19 +220,13 @@ def test_ppo_has_its_own_defaults_wherever_the_algorithm_stands() -> None:
     ],
 )
 def test_mistakes_exit_2(command: list[str], message: str, capsys: Capture) -> None:
-    try:
-        code = main(command)
-    except SystemExit as stop:  # found by the parser
-        code = int(stop.code or 0)
-    out, err = capsys.readouterr()
-    assert code == 2
-    assert message in " ".join((out + err).replace("│", " ").split())
+    assert main(command) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_an_unknown_algorithm_is_refused(capsys: Capture) -> None:
-    with pytest.raises(SystemExit):
-        main(["baseline", "pendulum", "--algorithm", "td3"])
-    assert "'sac'," in capsys.readouterr().err
+    assert main(["baseline", "pendulum", "--algorithm", "td3"]) == 2
+    assert "Choices are sac, ddpg, ppo" in capsys.readouterr().err
     with pytest.raises(SolverError, match="choices are sac, ddpg, ppo"):
         baseline_settings("td3")
     with pytest.raises(SolverError, match="Did you mean `width`"):

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import torch
-import tyro
 from hypothesis import given
 from hypothesis import strategies as st
 
 import modelgen
+from modelgen.commandline.reading import completed, read
 from modelgen.loader import CompiledRobot
-from solver.commands.train import Train
+from solver.commands import train
 from solver.errors import SolverError
 from solver.fvi.presets import PRESETS, make_settings
 from solver.fvi.settings import Settings
@@ -145,7 +145,8 @@ def test_settings_survive_the_command_line(changes: dict[str, Any]) -> None:
     words = []
     for name, value in changes.items():
         words += ["--" + name.replace("_", "-"), *map(str, value if isinstance(value, tuple) else [value])]
-    assert tyro.cli(Train, args=["pendulum", *words]).settings == Settings(**changes)
+    words_given = read("solver train", train.Options, ["pendulum", *words], dict, print)
+    assert completed("solver train", train.Options, words_given).settings == Settings(**changes)
 
 
 def test_holds_take_equal_shares_of_the_iterations() -> None:
