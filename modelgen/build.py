@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, Signature
 from modelgen.backends import MODULES, drawing, emitter
-from modelgen.derivation import lowering
+from modelgen.derivation import description, lowering
+from modelgen.derivation.content_hash import content_hash
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.regularity import check_regular
 from modelgen.derivation.sketch import Sketch, sketch
@@ -22,16 +24,14 @@ from modelgen.errors import Place
 from modelgen.metadata import Metadata
 from modelgen.program.differentiate import program as differentiated
 from modelgen.program.functions import Program
+from modelgen.statement.robot import Robot
 
-if TYPE_CHECKING:
-    from modelgen.statement.robot import Robot
-
-NOTHING = Sketch((), (), ())
+NO_DRAWING = Sketch((), (), ())
 
 
 @dataclass
 class BuildReport:
-    """What a build did; written beside the artifact as build_report.json."""
+    """Times and sizes of one build, written beside the artifact as build_report.json."""
 
     robot: str
     folder: str
@@ -41,6 +41,7 @@ class BuildReport:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
+        """Measure the seconds of the block."""
         start = time.perf_counter()
         yield
         self.seconds[name] = round(time.perf_counter() - start, 4)
@@ -51,18 +52,13 @@ def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildRe
 
     Raises ModelError for a mistake in the model, ArtifactError when the folder cannot be written.
     """
-    from modelgen.derivation.content_hash import content_hash
-    from modelgen.derivation.derive import equations_of_motion
-    from modelgen.derivation.description import metadata
-    from modelgen.derivation.domain_checks import check_domain
-
     report = BuildReport(robot.name, str(Path(directory) / robot.name))
     with report.stage("equations of motion"):
         equations = equations_of_motion(robot)
     with report.stage("checks"):
         check_domain(robot, equations)
     return build_from_equations(
-        equations, metadata(robot), content_hash(robot), directory, report, sketch(robot), robot.place
+        equations, description.metadata(robot), content_hash(robot), directory, report, sketch(robot), robot.place
     )
 
 
@@ -71,13 +67,9 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
 
     Raises ModelError for a mistake in the model.
     """
-    from modelgen.derivation.derive import equations_of_motion
-    from modelgen.derivation.description import metadata
-    from modelgen.derivation.domain_checks import check_domain
-
     equations = equations_of_motion(robot)
     check_domain(robot, equations)
-    program, described = differentiated(lowering.mechanism(equations)), metadata(robot)
+    program, described = differentiated(lowering.mechanism(equations)), description.metadata(robot)
     check_regular(program, described, robot.place)
     files = emitter(target).emit(program, described)
     return {f"{robot.name}_{name}": text for name, text in files.items()} if target in MODULES else files
@@ -89,16 +81,20 @@ def build_from_equations(
     model_hash: str,
     directory: str | Path,
     report: BuildReport | None = None,
-    drawn: Sketch = NOTHING,
+    drawn: Sketch = NO_DRAWING,
     place: Place | None = None,
 ) -> BuildReport:
-    """The same from equations of motion, however they were derived; `place` is what a mistake in them is put to."""
+    """Build an artifact from equations of motion, whichever way they were derived.
+
+    model_hash: names the model's content in the manifest. place: the line of a file that errors name. Raises
+    ModelError and ArtifactError as `build_artifact` does.
+    """
     report = report or BuildReport(metadata.name, str(Path(directory) / metadata.name))
     with report.stage("program"):
         implicit = lowering.mechanism(equations)
     with report.stage("derivatives"):
         program = differentiated(implicit)
-    with report.stage("their values"):
+    with report.stage("values at task"):
         check_regular(program, metadata, place)
     report.operations = program.operations()
     emitted = _emitted(program, metadata, report)

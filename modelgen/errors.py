@@ -1,4 +1,4 @@
-"""The two errors a user can meet; both say what was wrong, where, and what to write instead."""
+"""The errors of modelgen. Their messages say what was wrong, where, and what to write instead."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class ModelError(ValueError):
 
 
 class ArtifactError(ModelError):
-    """An artifact that is missing, damaged, edited or made from another model."""
+    """An artifact that is missing, damaged, edited, or made by another version or from another model."""
 
 
 def calling_place() -> Place:
-    """The nearest line outside this package on the call stack: what the user wrote."""
+    """The nearest line outside this package on the call stack: the line that the user wrote."""
     frame = _getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "modelgen":
         frame = frame.f_back
@@ -41,7 +41,7 @@ def calling_place() -> Place:
 
 
 def shortened(path: Path) -> str:
-    """The path relative to the working folder where it lies below it, else as it is."""
+    """The path relative to the working folder, where it lies in that folder; else as it is."""
     try:
         return str(path.relative_to(Path.cwd()))
     except (ValueError, OSError):
@@ -49,6 +49,6 @@ def shortened(path: Path) -> str:
 
 
 def suggestion(wrong: str, known: Iterable[str]) -> str:
-    """' Did you mean `x`?' when a known name is close to the wrong one, else nothing."""
+    """The text " Did you mean `x`?" when a known name is close to the wrong one, else an empty text."""
     close = get_close_matches(wrong, list(known), n=1, cutoff=0.6)
     return f" Did you mean `{close[0]}`?" if close else ""

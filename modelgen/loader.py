@@ -1,4 +1,4 @@
-"""Load an artifact: a compiled robot with the same five methods for every backend. Needs no SymPy.
+"""Load an artifact as a compiled robot, which has the same five methods in every backend. Needs no SymPy.
 
 Shapes, in every backend: n states, m inputs, p parameters, N samples; x (N, n), u (N, m), costate (N, n),
 theta (p,) or (N, p). The last axis of a derivative is the variable differentiated.
@@ -23,7 +23,7 @@ _DTYPES = ("float64", "float32")
 class CompiledRobot:
     """The kernels of one robot with its names, limits and parameters.
 
-    Every method takes `theta`, by default the nominal parameters, and `out`, arrays to write to.
+    Every method takes `theta`, by default the nominal parameters, and `out`, arrays to write the results to.
     """
 
     def __init__(self, manifest: Manifest, kernels: Kernels, backend: str, dtype: str, folder: Path) -> None:
@@ -100,7 +100,7 @@ class CompiledRobot:
 
     @cached_property
     def drawing(self) -> Drawing:
-        """`drawing.segments(x)`: the robot as line segments, in NumPy; `drawing.view`: what they stay within."""
+        """The robot as line segments: `drawing.segments(x)`, and `drawing.view`, the rectangle that encloses them."""
         return drawing.load(self.folder, self._manifest)
 
     def _evaluate(self, function: str, arguments: dict[str, Any], out: tuple[Any, ...] | None) -> tuple[Any, ...]:

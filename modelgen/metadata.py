@@ -1,6 +1,6 @@
-"""What an artifact says about its robot besides the kernels: names, limits, parameters and the default task.
+"""The description of a robot in an artifact: names, units, limits, parameters and the default task.
 
-Plain frozen dataclasses of built-in types, written to and read from `manifest.json`; no SymPy, no Torch.
+Frozen dataclasses of built-in types, written to `manifest.json` and read from it; neither SymPy nor Torch.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-RATE = "_rate"  # ends the name of a coordinate's rate; a speed that is none has a name of its own
+RATE = "_rate"  # ends the name of a coordinate's rate, and of no other speed
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Input:
     unit: str
     limit: float
     meaning: str
-    coordinate: str | None  # the one it acts on, as a motor in that joint does; None when it acts on several
+    coordinate: str | None  # the one along which it acts, as a motor in a joint does; None: it acts along several
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Metadata:
-    """Everything a solver must know of a robot besides its kernels."""
+    """All that a solver needs to know of a robot besides its kernels."""
 
     name: str
     description: str
@@ -86,7 +86,7 @@ class Metadata:
 
     @property
     def quasi_velocity(self) -> str | None:
-        """The name of the first velocity that is no coordinate's rate; None where v = dq/dt."""
+        """The name of the first velocity that is not the rate of a coordinate; None where v = dq/dt."""
         count = len(self.coordinates)
         pairs = zip(self.coordinates, self.states[count:], strict=True)
         return next((speed.name for name, speed in pairs if speed.name != f"{name}{RATE}"), None)

@@ -1,1 +1,1 @@
-"""The folder `generated/NAME`: its manifest and its files."""
+"""Artifacts: the folder `generated/NAME`, its manifest and its files."""

@@ -1,4 +1,4 @@
-"""The folder generated/NAME: manifest.json and the emitted files; finding, reading, writing and checking it."""
+"""The folder generated/NAME, with manifest.json and the emitted files: find, read, write and check it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHIPPED = Path(__file__).resolve().parents[2] / "generated"
 
 
 def find(name: str, directory: str | Path | None = None) -> Path:
-    """The folder of the artifact NAME, or of a model file NAME.py. Raises ArtifactError when there is none."""
+    """The folder of the artifact NAME, given as NAME or NAME.py. Raises ArtifactError when it is missing."""
     places = _places(directory)
     if name.endswith(".py"):
         name = Path(name).stem
@@ -48,7 +48,7 @@ def _places(directory: str | Path | None) -> list[Path]:
 
 
 def read(folder: Path) -> Manifest:
-    """The manifest of an artifact. Raises ArtifactError when it cannot be read or is of another generator."""
+    """The manifest of an artifact. Raises ArtifactError when it cannot be read or another version wrote it."""
     path = folder / MANIFEST
     rebuild = f"Run `modelgen build {folder.name}`."
     try:
@@ -68,7 +68,7 @@ def read(folder: Path) -> Manifest:
 
 
 def damage(folder: Path, manifest: Manifest, backend: str) -> list[str]:
-    """What is wrong with one backend's files, a sentence each."""
+    """What is wrong with the files of one backend, one sentence for each file."""
     findings = []
     for name, expected in manifest.files.get(backend, {}).items():
         try:
@@ -82,7 +82,7 @@ def damage(folder: Path, manifest: Manifest, backend: str) -> list[str]:
 
 
 def verified(folder: Path, manifest: Manifest, backend: str) -> None:
-    """Raises ArtifactError unless the backend's files are there, as they were written."""
+    """Raise ArtifactError unless the files of the backend are there, as they were written."""
     if not manifest.files.get(backend):
         raise ArtifactError(f"The artifact {folder} has no files for the backend {backend}.")
     findings = damage(folder, manifest, backend)
@@ -91,9 +91,9 @@ def verified(folder: Path, manifest: Manifest, backend: str) -> None:
 
 
 def check(name: str, directory: str | Path | None = None, model_hash: str | None = None) -> list[str]:
-    """What is wrong with an artifact, a sentence each; nothing when it matches its model and was not edited.
+    """What is wrong with an artifact, one sentence each; an empty list when it is whole and matches its model.
 
-    model_hash: the content hash of the model file, to find artifacts made from another content.
+    model_hash: the content hash of the model file; without it, the artifact is checked for damage only.
     """
     try:
         folder = find(name, directory)
@@ -113,7 +113,7 @@ def check(name: str, directory: str | Path | None = None, model_hash: str | None
 
 
 def hashed(name: str, content: bytes) -> str:
-    """kernels.py -> kernels_0123456789ab.py: the name holds the content's hash, so nothing stale is ever found."""
+    """kernels.py -> kernels_0123456789ab.py. The name holds the hash of the content, so no cache can be stale."""
     path = Path(name)
     return f"{path.stem}_{hashlib.sha256(content).hexdigest()[:12]}{path.suffix}"
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from modelgen.metadata import ActionCost, Input, Metadata, Parameter, State, Task
 
-#: Raised with every change of what a model's artifact contains; older artifacts then count as stale.
+#: Increase this number with every change of the content of artifacts; older artifacts then count as stale.
 GENERATOR_VERSION = 7
 
 
 @dataclass(frozen=True)
 class Signature:
-    """One function: names of its array arguments, names and shapes (less the sample axis) of its results."""
+    """One function: the names of its arguments, and the names and shapes (without the sample axis) of its results."""
 
     arguments: tuple[str, ...]
     outputs: tuple[tuple[str, tuple[int, ...]], ...]
@@ -23,7 +23,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What manifest.json says."""
+    """The content of manifest.json."""
 
     metadata: Metadata
     model_hash: str  # sha256 of the model's content
@@ -34,7 +34,7 @@ class Manifest:
 
     @property
     def hash(self) -> str:
-        """sha256 that names this model content and this generator's output; the manifest ends with it."""
+        """The sha256 of all the rest of the manifest, which ends with it."""
         return hashlib.sha256(_text(asdict(self)).encode()).hexdigest()
 
     def sizes(self) -> dict[str, int]:
@@ -44,7 +44,7 @@ class Manifest:
 
 
 def to_json(manifest: Manifest) -> str:
-    """Deterministic text: no times, no machine, insertion order kept."""
+    """The manifest as text, the same on every machine and at every time."""
     return _text(asdict(manifest) | {"hash": manifest.hash})
 
 
@@ -53,7 +53,7 @@ def _text(data: dict[str, Any]) -> str:
 
 
 def from_json(text: str) -> Manifest:
-    """Raises KeyError, TypeError or ValueError when the text is not a manifest, or not the one that was written."""
+    """Read a manifest. Raises KeyError, TypeError or ValueError for a text that is not one, or that was edited."""
     data: dict[str, Any] = json.loads(text)
     manifest = Manifest(
         metadata=_metadata(data["metadata"]),

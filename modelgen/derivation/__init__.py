@@ -1,1 +1,1 @@
-"""From a robot's statement to its equations of motion, and from these to the expression graph."""
+"""From what a model file states to the equations of motion, and from these to the graph of the program."""

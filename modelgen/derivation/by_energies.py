@@ -17,7 +17,7 @@ LONGEST = 400  # operations of an expanded kinetic energy; a longer one takes mi
 
 
 def by_energies(robot: Robot) -> EquationsOfMotion | None:
-    """The equations of motion without the recursion; None where the expanded energies are too long."""
+    """The equations of motion without the recursion; None where the expanded kinetic energy is too long."""
     definitions, *terms = energies(robot.links, robot.downward_acceleration, robot.symbols)
     if _expanded_length(definitions, terms[0]) > LONGEST:
         return None
@@ -33,7 +33,7 @@ def by_energies(robot: Robot) -> EquationsOfMotion | None:
 
 
 def _expanded_length(definitions: Sequence[Definition], expression: Expr) -> int:
-    """The operations of an expression with all names written out, without writing them out."""
+    """The number of operations of an expression with its definitions substituted, without substituting them."""
     lengths: dict[Expr, int] = {}
     for symbol, value in (*definitions, (None, expression)):
         lengths[symbol] = int(value.count_ops()) + sum(lengths.get(each, 0) for each in preorder_traversal(value))

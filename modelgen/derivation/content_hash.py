@@ -14,10 +14,10 @@ from modelgen.statement.robot import Robot
 
 
 def content_hash(robot: Robot) -> str:
-    """SHA-256 of what the robot states: energies, forces, cost, numbers, names, units, drawing; no source.
+    """SHA-256 of all that the robot states: energies, forces, cost, numbers, names, units and drawing.
 
-    The statement itself is hashed, not the file's text: comments and layout do not matter, an edited helper
-    module does, and nothing need be derived to find out that an artifact is stale.
+    Comments and layout of the file do not matter, and an edited helper module does. Nothing is derived, so that
+    `modelgen check` is fast.
     """
     drawn = sketch(robot)
     statement = {

@@ -1,4 +1,4 @@
-"""Equations of motion in implicit form: what every derivation route produces and the program is made from."""
+"""Equations of motion in implicit form: the result of every derivation, and the source of the program."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Definition = tuple[Symbol, Expr]
 class EquationsOfMotion:
     """qdot = coordinate_rates(q, v; theta),  M(q; theta) vdot = force(q, v; theta) + input_matrix(q; theta) u.
 
-    Every expression is in the symbols below and in the left-hand sides of `definitions`, which are evaluated
-    in order before anything else (a recursive derivation names its intermediates there; energies leave it
-    empty). Matrices are SymPy matrices with n_q, n_v rows.
+    Every expression is in the symbols below and in the left-hand sides of `definitions`, which are evaluated first,
+    in order. The recursive derivation names its intermediates there; Lagrange's equations leave it empty. Matrices
+    are SymPy's, with n_q or n_v rows.
     """
 
     coordinates: tuple[Symbol, ...]  # q (n_q)
@@ -26,9 +26,9 @@ class EquationsOfMotion:
     definitions: tuple[Definition, ...]
     coordinate_rates: Matrix  # (n_q, 1)
     mass_matrix: Matrix  # (n_v, n_v)
-    force: Matrix  # (n_v, 1), all that is not inertia times acceleration, at u = 0
+    force: Matrix  # (n_v, 1), all but inertia times acceleration, at u = 0
     input_matrix: Matrix  # (n_v, m)
-    state_cost: Expr  # q_c(x; theta) as a cost, >= 0; kernels return it as given
+    state_cost: Expr  # q_c(x; theta) >= 0, a cost rate; kernels return it as stated
 
     @property
     def state(self) -> tuple[Symbol, ...]:

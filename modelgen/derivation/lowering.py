@@ -1,4 +1,4 @@
-"""Equations of motion -> mechanism: SymPy's expressions become nodes of one graph."""
+"""From equations of motion to the graph of the program: SymPy's expressions become its nodes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _argument(graph: Graph, name: str, entries: Iterable[str]) -> Argument:
 def _share(
     equations: EquationsOfMotion,
 ) -> tuple[list[tuple[Symbol, Expr]], tuple[Matrix, Matrix, Matrix, Matrix, Expr]]:
-    """One common-subexpression pass over all expressions that the user's model consists of."""
+    """Share common subexpressions over all expressions of the model at once: definitions, and the reduced outputs."""
     outputs = (
         equations.coordinate_rates,
         _lower_triangle(equations.mass_matrix),
@@ -117,7 +117,7 @@ def _in_order(definitions: Sequence[tuple[Symbol, Expr]]) -> list[tuple[Symbol, 
 
 
 def _ordered(expression: Expr) -> list[Expr]:
-    """The arguments in an order that depends on what they are, not on when they were made."""
+    """The arguments in an order that is the same in every process."""
     return sorted(expression.args, key=sympy.default_sort_key)
 
 

@@ -18,7 +18,7 @@ SHIPPED = Path(__file__).resolve().parents[2] / "models"
 
 
 def available() -> dict[str, Path]:
-    """Model files by name: those in ./models before the shipped ones."""
+    """Model files by name; one in ./models hides a shipped one of the same name."""
     folders = (SHIPPED, OWN)
     return {
         path.stem: path
@@ -30,12 +30,12 @@ def available() -> dict[str, Path]:
 
 
 def own() -> dict[str, Path]:
-    """Model files of ./models."""
+    """Model files of ./models, by name."""
     return {name: path for name, path in available().items() if path.parent == OWN}
 
 
 def find(name_or_path: str) -> Path:
-    """The file of NAME (./models/NAME.py, else the shipped one) or of PATH."""
+    """The file of NAME (./models/NAME.py, else the shipped one), or PATH. Raises ModelError when there is none."""
     if name_or_path.endswith(".py") or "/" in name_or_path or "\\" in name_or_path:
         path = Path(name_or_path)
         if not path.is_file():
@@ -51,14 +51,14 @@ def find(name_or_path: str) -> Path:
 
 
 def _next(name: str) -> str:
-    """What to do where there is no model of a name."""
+    """The command that makes a model of a name that is not known."""
     if name.endswith(".urdf"):
         return f"`modelgen import {name}` writes one from the URDF."
     return f"`modelgen new {repaired(name)}` writes a new one."
 
 
 def load(name_or_path: str) -> Robot:
-    """Execute a model file and return the robot it states; every failure is a ModelError with its line."""
+    """Execute a model file and return the robot it states. Every failure raises ModelError with its line."""
     path = find(name_or_path)
     name = shortened(path.resolve())
     try:
@@ -101,7 +101,7 @@ def _executed(code: object, path: Path) -> dict[str, object]:
 
 
 def _is_numeric(error: BaseException) -> bool:
-    """Whether a function of numbers was called with a symbol, as math's and NumPy's words for it say."""
+    """Whether a function of `math` or NumPy was called with a symbol."""
     return any(words in str(error) for words in ("Cannot convert expression to float", "loop of ufunc"))
 
 
@@ -121,7 +121,7 @@ def _only_robot(namespace: dict[str, object], name: str) -> Robot:
 
 @contextmanager
 def _importable(folder: Path) -> Iterator[None]:
-    """Lets a model file import its neighbours, then forgets them: edited ones and namesakes are read anew."""
+    """Let a model file import its neighbours, and forget them afterwards, so that edited ones are read anew."""
     before, write = set(sys.modules), sys.dont_write_bytecode
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = True

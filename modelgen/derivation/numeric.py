@@ -19,7 +19,7 @@ def evaluator(
     """A NumPy function of one array per symbol, returning (..., rows, columns), or (...) for a scalar."""
     entries = list(what) if isinstance(what, Matrix) else [what]
     shape = what.shape if isinstance(what, Matrix) else ()
-    # dummify: a parameter may well be called `exp` or `pi`.
+    # dummify, because a parameter may be called `exp` or `pi`
     raw = lambdify(list(arguments), entries, modules="numpy", cse=shared(definitions), dummify=True)
 
     def evaluate(*values: Array) -> Array:
@@ -32,5 +32,5 @@ def evaluator(
 
 
 def shared(definitions: Sequence[Definition]) -> Callable[[Sequence[Expr]], tuple[object, object]] | bool:
-    """For lambdify's `cse`: the named intermediates if there are any, else SymPy's own search."""
+    """The argument `cse` of lambdify: the definitions where there are any, else SymPy's own search."""
     return (lambda expressions: (used(definitions, expressions), expressions)) if definitions else True

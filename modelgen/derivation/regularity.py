@@ -1,4 +1,4 @@
-"""Whether a program's values and derivatives exist where every task looks: target, start, corners of the domain."""
+"""Check that values and derivatives are finite at the states every task meets: target, start, corners of the domain."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CALLS = ("jacobians", "state_cost")
 
 
 def check_regular(program: Program, robot: Metadata, place: Place | None) -> None:
-    """Raise ModelError at the first entry that is not finite there, at the nominal parameters."""
+    """Raise ModelError for the first entry that is not finite, at the nominal parameters. `place` is named in it."""
     theta = [parameter.value for parameter in robot.parameters]
     for call in CALLS:
         stated = program.function(call)
@@ -33,7 +33,7 @@ def check_regular(program: Program, robot: Metadata, place: Place | None) -> Non
 
 
 def _points(robot: Metadata) -> list[tuple[str, list[float]]]:
-    """Where to look: words and a state (n,)."""
+    """The states (n,) to check, each with the words that name it."""
     limits = [state.limit for state in robot.states]
     corner = "in a corner of the state domain"
     points = [("at the target", list(robot.task.target)), ("at the start", list(robot.task.start_mean))]
@@ -41,7 +41,7 @@ def _points(robot: Metadata) -> list[tuple[str, list[float]]]:
 
 
 def _entry(output: str, index: NDArray[np.int64], robot: Metadata) -> str:
-    """An entry of an output of the program, in words."""
+    """The words for one entry of an output of the program."""
     states = [state.name for state in robot.states]
     if output == "q":
         return "the state cost"

@@ -1,4 +1,4 @@
-"""Shorter sums of products of sines and cosines, without SymPy's slow search for them."""
+"""Shorten sums of products of sines and cosines, faster than SymPy's simplification."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Pair = tuple[str, Expr, Expr]  # which functions ("cc", "ss", "sc", "cs") of whi
 
 
 def collapsed(expression: Expr) -> Expr:
-    """The expression with cos^2 a + sin^2 a gone and cos a cos b + sin a sin b and its kind as one function.
+    """Replace cos^2 a + sin^2 a by 1, and sums such as cos a cos b + sin a sin b by one function of a - b or a + b.
 
-    Only equal coefficients are joined, so that no term is added; the shorter of the two is returned.
+    Only terms with equal coefficients are joined, so that no term is added. Returns the shorter of both expressions.
     """
     angles = {function.args[0] for function in expression.atoms(sin, cos)}
     terms = list(Add.make_args(expression.expand()))

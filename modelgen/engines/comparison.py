@@ -1,4 +1,4 @@
-"""The proof of an artifact against another engine: the same robot, described there by another hand."""
+"""Compare an artifact with another engine, in which the same robot is described independently."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from modelgen.verification.kernels import relative_error
 
 SAMPLES = 64
 LIMIT = 1e-8
-DERIVATIVE_LIMIT = 1e-6  # the engine's derivatives may be differences of its accelerations
+DERIVATIVE_LIMIT = 1e-6  # larger, because the engine's derivatives may be differences of its accelerations
 
 
 def description(robot: Robot, model_file: Path) -> Path | None:
     """The MJCF file of a robot: NAME.xml beside its model file, or of a shipped robot in models/assets.
 
-    None for a robot with links and without such a file: the engine is given the links.
+    None for a robot with links and without such a file; the engine is then made from the links. Raises ModelError for
+    a robot with neither.
     """
     places = [model_file.with_suffix(".xml"), ASSETS / f"{robot.name}.xml"]
     for place in places:
@@ -52,13 +53,14 @@ def compare(
 ) -> list[Check]:
     """Kernels and mass matrix against the engine, at nominal parameters and random states over the whole domain.
 
-    rebuilt: the engine at other parameters (p,), for the derivatives by them.
+    rebuilt: makes the engine at other parameters (p,), to compare the derivatives by the parameters. Raises ModelError
+    for a robot whose v is not dq/dt.
     """
     if robot.system and robot.system.own:
         speed = next(iter(robot.system.own.values()))
         raise ModelError(
             f"the speed `{speed.symbol}` is no rate of a coordinate, so that the other engine's accelerations are of "
-            "something else. Prove the robot with `modelgen verify NAME`.",
+            "another quantity. Verify the robot with `modelgen verify NAME` alone.",
             speed.place,
         )
     x, _ = samples(robot, SAMPLES, seed=2)
@@ -90,7 +92,7 @@ def compare(
 
 
 def _difference(ours: Array, theirs: Array) -> float:
-    """The largest difference beside our entries' sizes: ours are exactly zero where theirs may be rounding."""
+    """The largest difference relative to our entries, which are exactly zero where the engine's are rounding."""
     if not np.isfinite(ours).all():
         return math.nan
     return relative_error(theirs.reshape(SAMPLES, -1), ours.reshape(SAMPLES, -1))

@@ -1,4 +1,4 @@
-"""Derivatives of what an engine only evaluates."""
+"""Derivatives by finite differences, for engines that have none of their own."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from modelgen.engines.engine import Array
 
-STEP = 1e-3  # of a variable's largest value
-STENCIL = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))  # a first derivative, exact to the fourth order
+STEP = 1e-3  # relative to the largest value of a variable
+STENCIL = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))  # a first derivative, of fourth order
 
 
 def differences(function: Callable[[Array], Array], at: Array, steps: Array) -> Array:

@@ -21,17 +21,17 @@ from modelgen.statement.robot import Robot
 class Expressions:
     """The links and forces of a robot as functions of theta.
 
-    Raises ModelError for a robot that has kinetic energies besides its links which are no rotors of its joints.
+    Raises ModelError for a robot with a kinetic energy that is neither of a link nor of a rotor on one joint.
     """
 
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
         self._q = [joint.symbol for joint in robot.joints]
         self._v = [symbol.rate for symbol in self._q]
-        self._constants = [constant.symbol for constant in robot.parameters]
+        self._parameters = [parameter.symbol for parameter in robot.parameters]
         terms = [entry for link in robot.links for term in link.terms for entry in _entries(term)]
         numbers = [*terms, *self._rotors(), robot.downward_acceleration]
-        self._numbers = evaluator(self._constants or [Symbol("none")], Matrix([numbers]))
+        self._numbers = evaluator(self._parameters or [Symbol("none")], Matrix([numbers]))
         potential = sum((energy.value for energy in robot.potential), S.Zero)
         applied = Matrix(
             [
@@ -39,12 +39,12 @@ class Expressions:
                 for q in self._q
             ]
         )
-        arguments = [*self._q, *self._v, *(drive.symbol for drive in robot.inputs), *self._constants]
+        arguments = [*self._q, *self._v, *(drive.symbol for drive in robot.inputs), *self._parameters]
         self._value = evaluator(arguments, applied)
         self._slope = evaluator(arguments, applied.jacobian([*self._q, *self._v]))
 
     def _rotors(self) -> list[Expr]:
-        """The inertia that the kinetic energies besides the links add to each joint."""
+        """The inertia that the rotors add to each joint."""
         energy = sum((each.value for each in self._robot.kinetic), S.Zero)
         still = dict.fromkeys(self._v, S.Zero)
         matrix = hessian(energy, self._v)
@@ -58,9 +58,9 @@ class Expressions:
         return [matrix[i, i] for i in range(len(self._v))]
 
     def _all(self, theta: Array) -> list[float]:
-        """The values of all constants, fixed ones included."""
+        """The values of all parameters, fixed ones included."""
         free = iter(theta)
-        return [constant.value if constant.fixed else float(next(free)) for constant in self._robot.parameters]
+        return [parameter.value if parameter.fixed else float(next(free)) for parameter in self._robot.parameters]
 
     def tree(self, theta: Array) -> Tree:
         """The mechanism at the parameters theta (p,)."""
@@ -82,16 +82,16 @@ class Expressions:
         return Tree(self._robot.name, names, tuple(bodies), float(next(numbers)), armature)
 
     def forces(self, theta: Array) -> Forces:
-        """What acts besides the weights, at the parameters theta (p,)."""
+        """All forces but the weights, at the parameters theta (p,)."""
         return _AppliedForces(self._value, self._slope, self._all(theta))
 
 
 class _AppliedForces:
-    """The model file's forces at one set of constants."""
+    """The forces of the model file at one set of parameters."""
 
-    def __init__(self, value: Callable[..., Array], slope: Callable[..., Array], constants: Sequence[float]) -> None:
+    def __init__(self, value: Callable[..., Array], slope: Callable[..., Array], parameters: Sequence[float]) -> None:
         self._functions = value, slope
-        self._constants = constants
+        self._parameters = parameters
 
     def value(self, x: Array, u: Array) -> Array:
         return self._evaluated(self._functions[0], x, u)[:, :, 0]
@@ -100,7 +100,7 @@ class _AppliedForces:
         return self._evaluated(self._functions[1], x, u)
 
     def _evaluated(self, function: Callable[..., Array], x: Array, u: Array) -> Array:
-        return function(*x.T, *u.T, *(np.full(len(x), value) for value in self._constants))
+        return function(*x.T, *u.T, *(np.full(len(x), value) for value in self._parameters))
 
 
 def _entries(term: Expr | Matrix) -> list[Expr]:

@@ -20,14 +20,14 @@ SMALLEST = 1e-14  # kg, kg m^2
 
 
 class MuJoCo:
-    """One model, evaluated one sample after the other; its inputs are actuators, or without them forces on joints."""
+    """A robot or mechanism in MuJoCo, one sample at a time; its inputs are actuators, or forces along the joints."""
 
     def __init__(self, mujoco: Any, model: Any, joints: Sequence[int], actuators: Sequence[int] | None = None) -> None:
         self.label = f"mujoco {mujoco.__version__}"
         self._mujoco = mujoco
         self._model = model
         self._data = mujoco.MjData(model)
-        self._joints = list(joints)  # of hinges and slides the number is also the address in qpos and qvel
+        self._joints = list(joints)  # hinges and slides have their number as address in qpos and qvel
         self._inputs = self._data.qfrc_applied if actuators is None else self._data.ctrl
         self._rows = self._joints if actuators is None else list(actuators)
         flags = mujoco.mjtDisableBit

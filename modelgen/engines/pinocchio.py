@@ -1,6 +1,6 @@
-"""Pinocchio as the other engine: from links, or from an MJCF file as Pinocchio reads it, its actuators as read here.
+"""Pinocchio as the other engine: made from links, or from an MJCF file.
 
-Pinocchio knows bodies, joints and rotor inertias of an MJCF file, but no actuators.
+Pinocchio reads the bodies, joints and rotor inertias of an MJCF file, but not its actuators; they are read here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Actuator:
 
 
 class Pinocchio:
-    """One mechanism moved by forces on its joints, evaluated one sample after the other."""
+    """A mechanism in Pinocchio, moved by forces along its joints, one sample at a time."""
 
     def __init__(self, pinocchio: Any, model: Any, names: Sequence[str]) -> None:
         self.label = f"pinocchio {pinocchio.__version__}"
@@ -114,7 +114,7 @@ class ActuatorForces:
 
 
 def load(path: Path, metadata: Metadata) -> ForcedEngine:
-    """The robot of an MJCF file; one joint a body, a joint for every coordinate and an actuator for every input."""
+    """The robot of an MJCF file with one joint for each body. Raises ModelError for what is not read here."""
     pinocchio = package("pinocchio")
     try:
         root = ElementTree.parse(path).getroot()
@@ -165,7 +165,7 @@ def build(tree: Tree) -> Pinocchio:
 
 
 def _depth_first(tree: Tree, root: int | None) -> Iterator[int]:
-    """The order of joints that Pinocchio's algorithms rely on."""
+    """The numbers of the bodies depth first, the order that Pinocchio's algorithms need."""
     for number, body in enumerate(tree.bodies):
         if body.parent == root:
             yield number
@@ -173,7 +173,7 @@ def _depth_first(tree: Tree, root: int | None) -> Iterator[int]:
 
 
 def _actuator(element: ElementTree.Element, path: Path) -> Actuator:
-    """A motor or general actuator on a joint; anything else is refused rather than misread."""
+    """A motor or general actuator on a joint. Raises ModelError for any other."""
     name, joint = element.get("name"), element.get("joint")
     kinds = (element.get("gaintype", "fixed"), element.get("biastype", "none"), element.get("dyntype", "none"))
     if (
@@ -195,7 +195,7 @@ def _actuator(element: ElementTree.Element, path: Path) -> Actuator:
 
 
 def _numbers(element: ElementTree.Element, attribute: str, default: Sequence[float]) -> list[float]:
-    """The numbers of an attribute, the missing last ones by default."""
+    """The numbers of an attribute; those that are missing at its end are taken from `default`."""
     try:
         given = [float(word) for word in element.get(attribute, "").split()]
     except ValueError:

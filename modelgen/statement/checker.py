@@ -1,4 +1,4 @@
-"""Checked values of a model file: numbers, names, expressions; each refusal says what to write instead."""
+"""Check the values of a model file: numbers, names, texts, expressions. Every error says what to write instead."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONGEST_NAME = 100
 
 
 def shown(value: object) -> str:
-    """A value in a message, however long it is."""
+    """A value as text for a message, cut where it is long."""
     try:
         text = " ".join(repr(value).split())
     except Exception:  # Python itself refuses to print the longest integers
@@ -52,11 +52,11 @@ def positive(value: object, what: str, place: Place) -> float:
 
 
 def text(value: object, what: str, place: Place) -> str:
-    """A string of characters that a file can hold."""
+    """A string that can be written to a file in UTF-8."""
     if not isinstance(value, str):
         raise ModelError(f"the {what} is {shown(value)}; write a string in quotes.", place)
     if any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise ModelError(f"the {what} is {value!r}, which has a character that is half of one; write it anew.", place)
+        raise ModelError(f"the {what} is {value!r}, which has half of a character in it; write it anew.", place)
     return value
 
 
@@ -69,7 +69,7 @@ def flag(value: object, what: str, place: Place) -> None:
 def parameter_range(
     name: str, nominal: float, bounds: object, tolerance: object, fixed: bool, place: Place
 ) -> tuple[float, float]:
-    """Lower and upper bound around the nominal value; a fixed parameter may leave them out."""
+    """The lower and upper bound of a parameter; a fixed one may leave them out."""
     if bounds is not None and tolerance is not None:
         raise ModelError(f"`{name}` has both bounds and a tolerance; write one of them.", place)
     if bounds is not None:
@@ -108,7 +108,7 @@ def parameter_range(
 
 
 def identifier(name: object, what: str, place: Place | None) -> str:
-    """A name that can stand in emitted code and file names."""
+    """A name that emitted code and file names can hold."""
     if not isinstance(name, str):
         raise ModelError(f'the name of the {what} is {shown(name)}; write a string such as "mass".', place)
     if not (name.isascii() and name.isidentifier()) or name.startswith("_"):
@@ -130,7 +130,7 @@ def identifier(name: object, what: str, place: Place | None) -> str:
 
 
 def repaired(name: str) -> str:
-    """The nearest valid name; without the suffix of a model file."""
+    """The valid name nearest to a wrong one, without the suffix of a model file."""
     name = name.removesuffix(".py")
     letters = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name).strip("_")
     return letters if letters[:1].isalpha() else f"value_{letters}".rstrip("_")
@@ -172,7 +172,7 @@ def expression(value: object, what: str, place: Place) -> Expr:
 
 
 def check_finite(term: Expr, what: str, place: Place) -> None:
-    """Refuse what SymPy itself knows to be infinite or complex."""
+    """Refuse an expression that SymPy knows to be infinite or complex."""
     if term.has(nan, zoo, oo, -oo):
         raise ModelError(f"the {what} is {term}, which is not finite. Look for a division by zero.", place)
     if term.has(I):
@@ -180,7 +180,7 @@ def check_finite(term: Expr, what: str, place: Place) -> None:
 
 
 def check_smooth(term: Expr, what: str, place: Place) -> None:
-    """Refuse kinks where forces are made by differentiation."""
+    """Refuse an expression with a kink, where forces are its derivatives."""
     kink = next((node for node in preorder_traversal(term) if isinstance(node, KINKS)), None)
     if kink is not None:
         raise ModelError(
@@ -210,7 +210,7 @@ def check_symbols(
     why: str,
     place: Place,
 ) -> None:
-    """Every symbol of the term is declared by the robot and may stand in this place (`why` says what may)."""
+    """Refuse a symbol that the robot does not declare, or that is not `allowed` here; `why` says what is."""
     for symbol in sorted(term.free_symbols, key=str):
         if symbol in allowed:
             continue

@@ -1,8 +1,8 @@
-"""The dimension of an expression, and whether it fits: a check that speaks up only where it can be sure.
+"""The dimension of an expression, and whether it fits. The check complains only where it is sure.
 
-Whole numbers, fractions and pi have no unit. A number with a decimal point may have any, for it may be a length or
-the gravity; nothing is said of a term that contains one, or a quantity whose unit is left empty, nor of a term
-without a parameter or input that has a unit.
+Whole numbers, fractions and pi have no unit. A number with a decimal point may have any unit, because it may be a
+length or the gravity. A term is not checked when it contains such a number or a quantity whose unit is left empty, or
+when it contains no parameter or input with a unit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NONE = dimension("1")
 
 @dataclass(frozen=True)
 class Found:
-    """A dimension, and whether a parameter or input with a unit vouches for it."""
+    """A dimension, and whether it follows from a parameter or input with a unit, which makes it sure."""
 
     dimension: Dimension
     sure: bool
@@ -30,8 +30,8 @@ class Found:
 class Dimensions:
     """Dimensions of the expressions in one place of a model file.
 
-    units: of the symbols as written; vouching: those of parameters and inputs. bare: whole numbers may have a unit
-    too, as the weights of a cost have.
+    units: the units of the symbols, as written. vouching: the symbols of parameters and inputs. bare: whole numbers
+    may have a unit too, as the weights of a cost have.
     """
 
     def __init__(
@@ -50,18 +50,18 @@ class Dimensions:
         self._seen: dict[Expr, Found | None] = {}
 
     def of(self, expression: Expr) -> Found | None:
-        """None where it cannot be said. Raises ModelError where terms that are added, or an argument, do not fit."""
+        """None where it is not known. Raises ModelError where terms that are added, or an argument, do not fit."""
         if expression not in self._seen:
             self._seen[expression] = self._found(expression)
         return self._seen[expression]
 
     def span(self, displacement: Expr) -> Dimension | None:
-        """The dimension of a displacement, vouched for or not."""
+        """The dimension of a displacement, sure or not; None where it is not known."""
         found = self.of(displacement)
         return found.dimension if found else None
 
     def check(self, expression: Expr, expected: Dimension) -> None:
-        """Every term that can be judged has the expected dimension."""
+        """Raise ModelError for a term that surely has another dimension than the expected one."""
         for term in Add.make_args(expression):
             found = self.of(term)
             if found and found.sure and found.dimension != expected:
@@ -73,7 +73,7 @@ class Dimensions:
                 )
 
     def check_arguments(self, expression: Expr) -> None:
-        """The arguments of functions have no unit; anything else may."""
+        """Raise ModelError for an argument of a function that has a unit; other terms may have any."""
         for function in sorted(expression.atoms(Function), key=str):
             self.of(function)
 
@@ -109,7 +109,7 @@ class Dimensions:
         return self._without_unit(expression)
 
     def _alike(self, expression: Expr) -> Found | None:
-        """Of a sum and the like: what is sure about it, all of which must agree."""
+        """The dimension of a sum, minimum or maximum: that of its sure terms, which must agree."""
         founds = [(term, self.of(term)) for term in expression.args]
         sure = [(term, found) for term, found in founds if found and found.sure]
         for term, found in sure[1:]:
@@ -133,7 +133,7 @@ class Dimensions:
         return found and Found(raised(found.dimension, Fraction(float(exponent)).limit_denominator(1000)), found.sure)
 
     def _without_unit(self, expression: Expr) -> Found:
-        """Of sin, exp and the like."""
+        """The dimension of sin, exp and the like, whose argument has no unit."""
         for argument in expression.args:
             found = self.of(argument)
             if found and found.sure and found.dimension != NONE:
@@ -147,5 +147,5 @@ class Dimensions:
 
 
 def per(work: str, displacement: Dimension | None, power: int = 1) -> Dimension | None:
-    """The dimension of what gives `work` when multiplied by a power of the displacement; None for an unknown one."""
+    """The dimension that gives `work` when multiplied by a power of the displacement; None where that is not known."""
     return None if displacement is None else divided(dimension(work), raised(displacement, Fraction(power)))

@@ -1,4 +1,4 @@
-"""The shapes of `robot.draw`, as lines in a vertical plane."""
+"""The shapes of `robot.draw`, turned into lines in a vertical plane."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Point = tuple[Expr, Expr]  # across and height (m)
 Line = tuple[Point, ...]  # drawn from point to point
 Term = Callable[[object, str], Expr]  # checks an expression of coordinates and parameters
 
-CORNERS = 16  # of what stands for a circle
-DEPTH = Rational(7, 20)  # how far y, which points away from the onlooker, moves a point to the right and up
+CORNERS = 16  # of the polygon that shows a circle
+DEPTH = Rational(7, 20)  # y points away from the viewer and moves a point to the right and up by this much
 
 
 def stated_lines(stated: Mapping[str, Any], term: Term, place: Place) -> list[Line]:
-    """The lines of one `robot.draw(...)`, one shape by its name. Raises ModelError for anything else."""
+    """The lines of one `robot.draw(...)`, which names one shape. Raises ModelError for anything else."""
     if len(stated) != 1 or not stated.keys() <= SHAPES.keys():
         wrong = next((name for name in stated if name not in SHAPES), "")
         hint = suggestion(wrong, SHAPES) if wrong else ""
@@ -78,7 +78,7 @@ def _point(value: Any, term: Term, place: Place) -> Point:
 
 
 def projected(position: Sequence[Expr]) -> Point:
-    """(x, height) as it is; (x, y, height) as a cabinet projection has it, y away from the onlooker."""
+    """(x, height) unchanged; (x, y, height) in cabinet projection, y away from the viewer."""
     x, *y, height = position
     depth = DEPTH * y[0] if y else Integer(0)
     return x + depth, height + depth

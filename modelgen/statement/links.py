@@ -1,4 +1,4 @@
-"""Links of a kinematic tree as stated in a model file; a kind of joint is one entry of `JOINTS`."""
+"""Links of a kinematic tree as a model file states them. A kind of joint is one entry of `JOINTS`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": 
 
 @dataclass(frozen=True)
 class JointAxis:
-    """One coordinate that turns about, or slides along, an axis of its frame."""
+    """One coordinate of a joint: it turns about an axis of the link's frame, or slides along it."""
 
     coordinate: Coordinate
     kind: Kind
@@ -27,13 +27,13 @@ class JointAxis:
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """A rigid link: how its frame stands on its parent's, what moves it, and its inertia in its own frame."""
+    """A rigid link: the place of its frame in its parent's, the axes of its joint, and its inertia in its own frame."""
 
     name: str
     parent: Link | None  # None: the ground
     position: Matrix  # (3, 1), of the joint in the parent's frame
     rotation: Matrix  # (3, 3), from this frame to the parent's, all coordinates at zero
-    axes: tuple[JointAxis, ...]
+    axes: tuple[JointAxis, ...]  # from the parent outward; empty for a fixed link
     mass: Expr
     centre: Matrix  # (3, 1), of mass
     inertia: Matrix  # (3, 3), about the centre
@@ -45,7 +45,7 @@ class Link:
         return self.position, self.rotation, self.mass, self.centre, self.inertia
 
     def statement(self) -> list[object]:
-        """All that the link says, as text; for the model's content hash."""
+        """All that the line states, as text, for the content hash."""
         axes = [[each.coordinate.name, each.kind, srepr(each.axis)] for each in self.axes]
         return [self.name, self.parent.name if self.parent else None, axes, *map(srepr, self.terms)]
 
@@ -65,7 +65,7 @@ def _planar(coordinates: Sequence[Coordinate], axis: Matrix) -> tuple[JointAxis,
     )
 
 
-#: What the kinds of a link's coordinates make of them. A further kind of joint is a further entry.
+#: The kinds of a link's coordinates -> a function that makes the axes of its joint. Add a kind of joint here.
 JOINTS: dict[tuple[Kind, ...], Callable[[Sequence[Coordinate], Matrix], tuple[JointAxis, ...]]] = {
     (): lambda _coordinates, _axis: (),
     ("revolute",): lambda coordinates, axis: (JointAxis(coordinates[0], "revolute", axis),),

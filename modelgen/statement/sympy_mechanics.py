@@ -1,6 +1,6 @@
-"""A system of `sympy.physics.mechanics` as part of a robot: its equations and, to prove them by, its energies.
+"""A system of `sympy.physics.mechanics` as part of a robot: its equations, and its energies to verify them with.
 
-The equations of motion are the system's own. What `modelgen verify` holds against them is Lagrange's, from the
+The equations of motion are the system's own. `modelgen verify` compares them with Lagrange's equations from the
 kinetic energy of the system's bodies and the work of its loads, in coordinates and their rates.
 """
 
@@ -44,7 +44,7 @@ class MechanicalSystem:
         return self.mass_matrix, self.force, self.kinetic, self.potential, *forces, *self.rates.values()
 
     def statement(self) -> list[str]:
-        """All that it says, as text; for the model's content hash."""
+        """All that the system states, as text, for the content hash."""
         return [*map(str, self.speeds), *map(srepr, self.terms)]
 
 
@@ -90,7 +90,7 @@ def read_system(
 ) -> MechanicalSystem:
     """The system in a robot's symbols; `replaced` holds those of its parameters and inputs.
 
-    Raises ModelError for constraints, for symbols that nothing replaces, and where SymPy gives up.
+    Raises ModelError for constraints, for symbols without a replacement, and where SymPy fails.
     """
     try:
         method = _formed(system, place)
@@ -105,7 +105,7 @@ def read_system(
 
 
 def _formed(system: object, place: Place) -> Any:
-    """The method with its equations formed, free of constraints."""
+    """The method of the system with its equations formed. Raises ModelError for constraints."""
     if isinstance(system, System):
         _check_free((*system.holonomic_constraints, *system.velocity_constraints), system.u_aux, place)
         if system.eom_method is None:
@@ -219,7 +219,7 @@ def _lagrange(
 
 
 class _Names:
-    """Puts a robot's symbols in the place of the system's, and refuses what none was given for."""
+    """Replaces the symbols of the system by those of the robot, and refuses a symbol without a replacement."""
 
     def __init__(self, coordinates: Mapping[Any, Coordinate], replaced: Mapping[Any, Expr], place: Place) -> None:
         self.coordinates = coordinates
@@ -268,7 +268,7 @@ class _Names:
 def _assigned(
     q: Sequence[Expr], u: Sequence[Expr], slopes: Matrix, drift: Matrix, names: _Names, speeds: Any, place: Place
 ) -> tuple[list[Symbol], dict[Coordinate, Speed]]:
-    """The robot's symbol for each speed: the rate of a coordinate where it is one, else a declared speed."""
+    """The robot's symbol for each speed of the system: the rate of a coordinate, or a declared speed."""
     _check_keys("coordinates", q, names.coordinates, "robot.revolute(...) or robot.prismatic(...)", place)
     if len(q) != len(u):
         raise ModelError(
@@ -293,7 +293,7 @@ def _assigned(
 
 
 def _check_keys(what: str, wanted: Sequence[Expr], given: Mapping[Any, Any], write: str, place: Place) -> None:
-    """The keys are what the system calls these, no more and no less; the values are all different."""
+    """Refuse keys that are not exactly the system's, and values that are not all different."""
     for each in wanted:
         if each not in given:
             raise ModelError(f"{what}={{...}} says nothing of {each} of the system. Add {each}: {write}.", place)

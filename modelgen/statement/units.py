@@ -1,7 +1,7 @@
 """Units as a model file writes them, such as "kg m^2" or "N m/A", and the dimensions they stand for.
 
-A dimension holds the exponents of kg, m, s, A and K. Values are SI throughout, so a unit has no factor: what is no
-SI unit is refused rather than converted. An angle has no dimension.
+A dimension holds the exponents of kg, m, s, A and K. All values are in SI units, so that a unit has no factor; other
+units are refused and not converted. An angle has no dimension.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DERIVED = {
     "Wb": "kg m^2 s^-2 A^-1",
     "T": "kg s^-2 A^-1",
 }
-#: What people write instead, and what to write.
+#: Wrong units that people write, and what to write instead.
 INSTEAD = {
     "deg": 'the value in rad, times pi / 180, and "rad"',
     "degree": 'the value in rad, times pi / 180, and "rad"',
@@ -53,16 +53,15 @@ INSTEAD = {
     "ohm": '"Ohm"',
     "Ω": '"Ohm"',
 }
-#: Names of dimensions in messages, the first that fits.
+#: Names of dimensions in messages; the first that fits is used.
 NAMES = ("N", "J, N m", "W", "V", "Ohm", "N/m", "N s/m", "N m s", "N m/A", "Pa")
 
 
 def parse(unit: str, what: str, place: Place | None) -> Dimension | None:
     """The dimension of a unit: factors with whole exponents, and one `/` before one factor or a group in brackets.
 
-    None for an empty one: nothing is said of it.
-
-    Raises ModelError for anything else; `what` has the unit.
+    An empty unit gives None: the dimension is not known. Raises ModelError for anything else; `what` names the
+    quantity in the message.
     """
     if not unit:
         return None
@@ -105,7 +104,7 @@ def _product(text: str, unit: str, what: str, place: Place | None) -> Dimension:
 
 @cache
 def dimension(unit: str) -> Dimension:
-    """The dimension of a unit that is known to be right."""
+    """The dimension of a unit that is known to be valid."""
     if unit in BASE:
         return tuple(Fraction(unit == base) for base in BASE)
     if unit not in DERIVED:
@@ -135,7 +134,7 @@ def divided(above: Dimension, *below: Dimension) -> Dimension:
 
 
 def named(each: Dimension) -> str:
-    """In base units, with a name where it has one: `kg m/s^2 (N)`."""
+    """A dimension in base units, with its name where it has one: `kg m/s^2 (N)`."""
     if each == dimension("1"):
         return "no unit"
     short = next((f" ({name})" for name in NAMES if dimension(name.partition(",")[0]) == each), "")

@@ -1,1 +1,1 @@
-"""URDF files as model files."""
+"""Write a model file from a URDF."""

@@ -1,4 +1,4 @@
-"""URDF -> the text of a model file that a person can read and edit."""
+"""From a URDF to the text of a model file, for a person to read and edit."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from numpy.typing import NDArray
 
 from modelgen.errors import ModelError, Place
 from modelgen.statement.checker import identifier
-from modelgen.urdf.check import mechanics
-from modelgen.urdf.tree import GROUND, IN_PLANE, PLANAR, motionless, tree
+from modelgen.urdf.joints import GROUND, IN_PLANE, PLANAR, motionless, tree
+from modelgen.urdf.validate import mechanics
 
 Array = NDArray[np.float64]
 Names = dict[tuple[str, str], str]
 
-TAKEN = ("robot", "pi", "sin", "LogCos", "Robot")  # names with a meaning of their own in the file
+TAKEN = ("robot", "pi", "sin", "LogCos", "Robot")  # names that the written file uses itself
 UNITS = {"prismatic": ("N", "N s/m"), "revolute": ("N m", "N m s"), "continuous": ("N m", "N m s")}
 AXES = {(1, 0, 0): "x", (0, 1, 0): "y", (0, 0, 1): "z", (-1, 0, 0): "-x", (0, -1, 0): "-y", (0, 0, -1): "-z"}
-# What comes after a name, in names made of it.
+#: Words that are added to the name of a joint or link to name what belongs to it.
 ADDED = ("x", "y", "turn", "height", "pitch", "rate", "effort", "damping", "friction", "mass")
-TOLERANCE = 0.3  # of the masses, which a URDF says nothing about
-EPSILON = 1e-12  # what is nearer to a number than this was meant to be that number
+TOLERANCE = 0.3  # of the masses; a URDF states none
+EPSILON = 1e-12  # differences below it are rounding errors of the URDF
 
 
 @dataclass
 class Written:
-    """The parts of the file, in order."""
+    """The lines of the model file, by the part where they stand."""
 
     coordinates: list[str] = field(default_factory=list)
     parameters: list[str] = field(default_factory=list)
@@ -46,10 +46,10 @@ class Written:
 
 
 def model_file(path: Path, name: str, fixed: Collection[str] = (), planar: Collection[str] = ()) -> str:
-    """The text of a model file for the robot that a URDF describes; the joints `fixed` are held where they are zero.
+    """The text of a model file for the robot that a URDF describes.
 
-    planar: floating joints, or the link that nothing carries, that move in the x-z plane of their frame.
-    Raises ModelError for what cannot be read, or cannot be said in a model file.
+    fixed: joints that are held at zero. planar: floating joints, or the root link, that move in the x-z plane of their
+    frame. Raises ModelError for a file that cannot be read, and for a robot that a model file cannot state.
     """
     identifier(name, "robot", None)
     described = _parsed(path)
@@ -97,7 +97,7 @@ def _parsed(path: Path) -> Any:
 
 
 def _names(joints: Iterable[str], links: Iterable[str]) -> Names:
-    """Identifiers by ("joint" or "link", name); no two alike, not even with what is added to them."""
+    """Identifiers by ("joint" or "link", name). No two are equal, not even with one of `ADDED` behind them."""
     result: Names = {}
     used: set[str] = set(TAKEN)
     for kind, name in [*(("joint", each) for each in joints), *(("link", each) for each in links)]:
@@ -111,7 +111,7 @@ def _names(joints: Iterable[str], links: Iterable[str]) -> Names:
 
 
 def _add_planar(written: Written, joint: Any, name: str) -> None:
-    """Two displacements and an angle; a URDF seldom limits them."""
+    """Write two displacements and an angle. A URDF seldom limits them."""
     limit = joint.limit
     first, second, turn = (f"{name}_{word}" for word in PLANAR[joint.type])
     reach = max((abs(each) for each in (limit.lower, limit.upper) if each) if limit else (), default=0.0)
@@ -171,7 +171,11 @@ def _add_link(
     names: Names,
     unmoved: bool = False,
 ) -> None:
-    """A link with what is not zero; `body` None: no mass; `on` None: it stands on the ground; unmoved: its centre."""
+    """Write a link with its values that are not zero.
+
+    body: None for a link whose mass has no effect. on: the link that carries it, None for the ground. unmoved: its
+    centre of mass stays in place, so that its mass is written as a fixed parameter.
+    """
     arguments = [f'"{name}"']
     if joint is not None and joint.type in PLANAR:
         coordinates = (f"{names['joint', joint.name]}_{word}" for word in PLANAR[joint.type])
@@ -191,7 +195,7 @@ def _add_link(
     inertial = body.inertial if body is not None else None
     frame = np.eye(4) if inertial is None or inertial.origin is None else np.asarray(inertial.origin, np.float64)
     if inertial is not None and inertial.mass:
-        uncertain = "fixed=True" if unmoved else f"tolerance={TOLERANCE}"  # it turns about its centre: no effect
+        uncertain = "fixed=True" if unmoved else f"tolerance={TOLERANCE}"
         written.parameters.append(
             f'{name}_mass = robot.parameter("{name}_mass", {_number(inertial.mass)}, "kg", {uncertain})'
         )
@@ -213,7 +217,7 @@ def _roll_pitch_yaw(rotation: Array) -> tuple[float, float, float]:
     """Angles about x, y and z, in that order, of a rotation matrix."""
     level = math.hypot(rotation[0, 0], rotation[1, 0])
     pitch = math.atan2(-rotation[2, 0], level)
-    if level < 1e-9:  # pitched by a quarter turn, roll and yaw are one angle
+    if level < 1e-9:  # at a pitch of a quarter turn, roll and yaw are one angle
         return math.atan2(-rotation[1, 2], rotation[1, 1]), pitch, 0.0
     return math.atan2(rotation[2, 1], rotation[2, 2]), pitch, math.atan2(rotation[1, 0], rotation[0, 0])
 
@@ -230,7 +234,7 @@ def _vector(values: Iterable[float]) -> str:
 
 
 def _number(value: float) -> str:
-    """Twelve digits, or a simple fraction of pi."""
+    """A number with twelve digits, or as a simple fraction of pi."""
     for divisor in (1, 2, 3, 4, 6):
         times = value * divisor / math.pi
         if round(times) and abs(times - round(times)) < EPSILON and abs(round(times)) <= 2 * divisor:

@@ -1,4 +1,4 @@
-"""The joints of a URDF as the tree that a model file can state, or what keeps them from being one."""
+"""The joints of a URDF as a tree that a model file can state. Errors say what a model file cannot state."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ GROUND = "the ground"  # the name of the link that a base floats over
 
 
 def tree(described: Any, fixed: Collection[str], planar: Collection[str], place: Place) -> tuple[str, list[Any]]:
-    """The link that stands still, and the joints, each after the one that carries it.
+    """The root link, and the joints, each after the one that carries it.
 
-    The joints `fixed` become fixed ones; those in `planar`, or the base of that name, float in a plane.
-    Raises ModelError for what a model file cannot state.
+    The joints in `fixed` become fixed; those in `planar`, or the root link of that name, float in a plane.
+    Raises ModelError for joints that a model file cannot state.
     """
     joints = _in_order(described, place)
     _choose(described, joints, fixed, planar, place)
@@ -36,7 +36,7 @@ def tree(described: Any, fixed: Collection[str], planar: Collection[str], place:
 
 
 def motionless(described: Any, joints: Sequence[Any]) -> set[str]:
-    """Links whose centre of mass stays where it is however the joints move, so that their mass has no effect."""
+    """The links whose centre of mass no joint moves, so that their mass has no effect."""
     centres = {
         link.name: np.eye(4) if link.inertial is None or link.inertial.origin is None else link.inertial.origin
         for link in described.links
@@ -54,7 +54,7 @@ def motionless(described: Any, joints: Sequence[Any]) -> set[str]:
 
 
 def _moved(joint: Any, random: np.random.Generator) -> Array:
-    """Where a joint carries its link at some coordinates; anywhere at all for those that float in a plane."""
+    """The displacement (4, 4) of a joint at random coordinates; of one that floats in a plane, any translation."""
     result = np.eye(4)
     axis = np.asarray([1.0, 0, 0] if joint.axis is None else joint.axis, np.float64)
     axis = axis / (np.linalg.norm(axis) or 1.0)
@@ -68,7 +68,7 @@ def _moved(joint: Any, random: np.random.Generator) -> Array:
 
 
 def _in_order(described: Any, place: Place) -> list[Any]:
-    """The joints, each after the one that carries it; refuses loops and loose ends."""
+    """The joints, each after the one that carries it. Raises ModelError for closed loops and links without a joint."""
     links = [link.name for link in described.links]
     carried: dict[str, str] = {}
     for joint in described.joints:
@@ -99,7 +99,7 @@ def _in_order(described: Any, place: Place) -> list[Any]:
 
 
 def _choose(described: Any, joints: list[Any], fixed: Collection[str], planar: Collection[str], place: Place) -> None:
-    """Hold the joints that are to be held, and keep those that float in a plane."""
+    """Change the joints that are named in `fixed` and `planar` to fixed and planar ones."""
     base = joints[0].parent if joints else described.links[0].name
     known = {joint.name: joint for joint in joints}
     if base in planar:
@@ -157,7 +157,7 @@ def _check_joint(joint: Any, place: Place) -> None:
 
 
 def _check_inertia(described: Any, joints: Sequence[Any], place: Place) -> None:
-    """Every link that moves has a mass, its own or that of a link fixed to it."""
+    """Refuse a link that moves without a mass, its own or that of a link fixed to it."""
     masses = {link.name: link.inertial.mass if link.inertial else None for link in described.links}
     heavy = {name for name, mass in masses.items() if mass}
     for joint in reversed(joints):

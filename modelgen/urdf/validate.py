@@ -1,4 +1,4 @@
-"""What a URDF must hold before it is read: the parser mends, guesses and defaults where a robot would be misread."""
+"""Validate a URDF before it is parsed. The parser repairs and guesses where the robot would be misread."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ PARTS = {
 }
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 LARGEST = 1e100
-#: Drawings, and what is not of a robot's links and joints; nothing in them is looked at.
+#: Drawings and other elements besides links and joints. They are removed unread.
 LEFT_OUT = ("visual", "collision", "material", "transmission", "gazebo", "calibration", "safety_controller")
 UNPRINTABLE = re.compile(r"[\x00-\x1f\"'\\]")
 
 
 def mechanics(path: Path) -> bytes:
-    """The URDF without `LEFT_OUT`, once it is checked.
+    """The text of a URDF, validated, without the elements in `LEFT_OUT`.
 
-    Raises ModelError, with its line, for what is not XML, no robot, or has numbers or names that are none.
+    Raises ModelError, with the line, for a file that is not XML or no robot, and for invalid numbers or names.
     """
     etree = import_module("lxml.etree")
     try:
@@ -75,7 +75,7 @@ def mechanics(path: Path) -> bytes:
 
 
 def _check_parts(element: Any, name: str, path: Path) -> None:
-    """The elements of one link or joint, none twice, their numbers numbers."""
+    """Refuse an element of a link or joint that stands there twice, is missing, or has an invalid number."""
     for part in PARTS[element.tag]:
         found = element.findall(part)
         if len(found) > 1:
@@ -124,7 +124,7 @@ def _check_sense(element: Any, values: dict[str, list[float]], name: str, path: 
 
 
 def _attribute(element: Any, name: str, path: Path) -> str:
-    """An attribute that must be there."""
+    """The value of an attribute. Raises ModelError when it is missing."""
     value = element.get(name)
     if not value:
         raise ModelError(f"<{element.tag}> has no {name}.", _place(path, element))
