@@ -20,8 +20,14 @@ from solver.streams import require_seed
 
 Algorithm = Literal["rfvi", "cfvi"]
 Device = Literal["cpu", "cuda"]
+Backend = Literal["auto", "llvm", "numba", "torch"]
 Modulation = Literal["wiener", "stationary"]
-CHOICES = {"algorithm": get_args(Algorithm), "device": get_args(Device), "modulation": get_args(Modulation)}
+CHOICES = {
+    "algorithm": get_args(Algorithm),
+    "backend": get_args(Backend),
+    "device": get_args(Device),
+    "modulation": get_args(Modulation),
+}
 SHARES = ("start_share", "target_share", "on_policy_share")  # of the states; the rest is uniform
 
 #: What the adversary is like: without effect on cFVI, which has none.
@@ -131,7 +137,10 @@ class Settings:
     episodes: int = 100
     """Rollouts per evaluation."""
     device: Device = "cpu"
-    """cpu uses the LLVM kernels, cuda the Torch kernels."""
+    """Where Torch computes: on the CPU, or on a GPU with CUDA."""
+    backend: Backend = "auto"
+    """The robot's kernels: llvm (the default on the CPU), numba, or torch (the default with cuda, and the only one
+    there). Results are equal but for rounding."""
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Worker threads on the CPU. Results do not depend on it."""
     chunk: int = 2560

@@ -49,7 +49,7 @@ Report = Callable[[dict[str, float]], None]
 
 def _stored(settings: Settings) -> dict[str, Any]:
     """Settings as a checkpoint holds them: those that results depend on, in types that load weights-only."""
-    values = {name: value for name, value in vars(settings).items() if name not in ("threads", "device")}
+    values = {name: value for name, value in vars(settings).items() if name not in ("threads", "device", "backend")}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
@@ -142,7 +142,10 @@ class Trainer:
         }
 
     def restore(self, checkpoint: dict[str, Any]) -> None:
-        """The inverse of `checkpoint`; SolverError when it was made with other settings, threads and device apart."""
+        """The inverse of `checkpoint`.
+
+        SolverError when it was made with other settings; threads, device and backend may differ.
+        """
         if checkpoint["artifact_hash"] != self.robot.hash:
             raise SolverError(
                 "the checkpoint is of another artifact than run.json: one of them was copied from elsewhere"
@@ -233,7 +236,7 @@ def start(
 ) -> None:
     """Train a new run in `folder`. SolverError when the folder already holds one that may not be replaced."""
     require_free(folder, "train", overwrite)
-    robot = load_robot(robot_name, settings.device, generated)
+    robot = load_robot(robot_name, settings.device, generated, settings.backend)
     trainer = Trainer(robot, settings)
     remove_run(folder)  # only now that the new run can start
     save_run(folder, Run(robot_name, robot.hash, generated, preset, settings))
@@ -244,7 +247,7 @@ def start(
 def resume(folder: Path, report: Report) -> None:
     """Go on where the folder's checkpoint stands, with the run's own settings."""
     run = load_run(folder)
-    robot = load_robot(run.robot, run.settings.device, run.generated)
+    robot = load_robot(run.robot, run.settings.device, run.generated, run.settings.backend)
     require_same_artifact(folder, run.artifact_hash, robot)
     trainer = Trainer(robot, run.settings)
     trainer.restore(load_checkpoint(folder, run.settings.device))

@@ -21,7 +21,15 @@ from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.value.network import Ensemble, FrozenValue
 
-WITHOUT_EFFECT = ("seed", "chunk", "device", "episodes", "evaluate_every", "threads")  # on what a policy is like
+WITHOUT_EFFECT = (
+    "seed",
+    "chunk",
+    "device",
+    "backend",
+    "episodes",
+    "evaluate_every",
+    "threads",
+)  # on what a policy is like
 
 
 @dataclass(frozen=True)

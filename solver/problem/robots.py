@@ -15,13 +15,19 @@ from solver.errors import SolverError
 POSES = 256
 
 
-def load_robot(name: str, device: str, generated: str | None) -> CompiledRobot:
-    """The float32 kernels a device needs: serial LLVM kernels under the solver's own threads, or Torch's."""
+def load_robot(name: str, device: str, generated: str | None, backend: str = "auto") -> CompiledRobot:
+    """Load the float32 kernels of a robot, serial where they run under the solver's own threads.
+
+    backend: one of `modelgen.load`, or `auto`, which is llvm on the CPU and torch on a GPU. Raises SolverError where
+    Torch sees no GPU, and for a backend that does not compute on one.
+    """
     if device == "cuda" and not torch.cuda.is_available():
         raise SolverError("device cuda was asked for, but Torch sees no CUDA device; use --device cpu")
-    if device == "cuda":
-        return modelgen.load(name, backend="torch", dtype="float32", directory=generated)
-    return modelgen.load(name, backend="llvm", dtype="float32", directory=generated, parallel=False)
+    if device == "cuda" and backend not in ("auto", "torch"):
+        raise SolverError(f"backend {backend} computes on the CPU only; with --device cuda use --backend torch")
+    if backend == "auto":
+        backend = "torch" if device == "cuda" else "llvm"
+    return modelgen.load(name, backend=backend, dtype="float32", directory=generated, parallel=False)
 
 
 def largest_rates(robot: CompiledRobot) -> NDArray[np.float64]:

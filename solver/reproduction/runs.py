@@ -1,8 +1,8 @@
 """Run or resume what an experiment needs, each training in a process of its own, and reuse what is finished.
 
 A run belongs to a training when robot, artifact and settings are equal; those without effect on results do not count:
-the number of threads and, for cFVI, the adversary. Its folder is named by a hash of them, so that other settings never
-meet in one folder. Finished runs in other folders of the same parent are reused too.
+the number of threads, the backend and, for cFVI, the adversary. Its folder is named by a hash of them, so that other
+settings never meet in one folder. Finished runs in other folders of the same parent are reused too.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def run_plan(
 
 def _key(robot: str, artifact_hash: str, settings: Settings | BaselineSettings) -> str:
     """What makes two runs the same, as text."""
-    idle = {"threads", *(ADVERSARY if settings.algorithm == "cfvi" else ())}
+    idle = {"threads", "backend", *(ADVERSARY if settings.algorithm == "cfvi" else ())}
     values = {
         name: float(value) if type(value) is int else value  # 1 and 1.0 are the same setting
         for name, value in vars(settings).items()

@@ -298,6 +298,51 @@ def test_cuda_without_a_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         training.load_robot("pendulum", "cuda", None)
 
 
+def test_only_torch_computes_on_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert training.load_robot("pendulum", "cuda", None).backend == "torch"
+    with pytest.raises(SolverError, match=r"backend numba computes on the CPU only.*--backend torch"):
+        training.load_robot("pendulum", "cuda", None, "numba")
+
+
+@pytest.mark.parametrize("backend", ["numba", "torch"])
+def test_backends_train_the_same_policy_but_for_rounding(
+    tiny: Callable[..., Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    """The squared loss passes every difference of a target on to the weights; that of power 1 only its sign."""
+    used, load = [], training.load_robot
+
+    def recorded(*arguments: Any) -> CompiledRobot:
+        robot = load(*arguments)
+        used.append(robot.backend)
+        return robot
+
+    monkeypatch.setattr(training, "load_robot", recorded)
+    for name in ("auto", backend):
+        start(
+            "cartpole", "fast", tiny(backend=name, loss_power=2.0, iterations=2), tmp_path / name, None, lambda _: None
+        )
+    assert used == ["llvm", backend]
+    usual, other = (load_checkpoint(tmp_path / name)["ensemble"] for name in ("auto", backend))
+    for name, weights in usual.items():
+        torch.testing.assert_close(other[name], weights, rtol=1e-4, atol=1e-6, equal_nan=True, msg=name)
+    assert any(not torch.equal(other[name].nan_to_num(), weights.nan_to_num()) for name, weights in usual.items())
+
+
+def test_a_resumed_run_keeps_its_backend(
+    train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: dict[str, float]) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_tiny(tmp_path / "run", interrupt, backend="torch")
+    used: list[str] = []
+    monkeypatch.setattr(training, "train", lambda trainer, *_: used.append(trainer.robot.backend))
+    resume(tmp_path / "run", lambda _: None)
+    assert used == ["torch"]
+
+
 def test_metrics_are_one_row_an_iteration(finished_run: Path) -> None:
     rows = read_metrics(finished_run)
     assert [row["iteration"] for row in rows] == [0.0, 1.0, 2.0, 3.0, 4.0]

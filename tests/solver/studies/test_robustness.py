@@ -182,7 +182,7 @@ def test_a_label_says_all_but_the_seed(runs: list[Path], train_tiny: TrainTiny, 
     assert labels[0] == labels[1] == labels[2] != labels[3]
     assert "cfvi" in labels[3]
     assert "alpha" not in labels[3]  # radii of adversaries that do not play
-    train_tiny(tmp_path, iterations=1, holds=(1,), alpha_action=0.07)
+    train_tiny(tmp_path, iterations=1, holds=(1,), alpha_action=0.07, backend="torch")
     other = load_controller(tmp_path)[2]
     assert "alpha_action=0.1" in labels[0]  # the tiny runs are no preset's
     assert other == labels[0].replace("alpha_action=0.1", "alpha_action=0.07")
