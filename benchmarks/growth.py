@@ -1,7 +1,7 @@
 """Operations of the Hamiltonian gradient against the number of links of a planar chain, beside the naive route.
 
     python benchmarks/growth.py --json
-    python benchmarks/growth.py --figure docs/growth.png
+    python benchmarks/growth.py --figure docs/pictures/growth.png
 
 The naive route is what a computer algebra system does when it is asked: closed-form energies, Lagrange's equations,
 the mass matrix solved symbolically, the Hamiltonian differentiated with respect to state, input and parameters. Its

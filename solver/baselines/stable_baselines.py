@@ -95,7 +95,7 @@ class Scaled(BaseFeaturesExtractor):
 
 
 def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: int) -> BaseAlgorithm:
-    """An untrained model with a buffer for `steps` actions; docs/baselines.md explains the numbers."""
+    """An untrained model, its buffer for `steps` actions; docs/reference/baseline-settings.md has the reasons."""
     s, problem = settings, environments.problem
     shared: dict[str, Any] = {
         "policy": "MlpPolicy",

@@ -44,7 +44,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     lost again. Where every joint can be driven, they get some around the target, too: such a robot can rest anywhere,
     and only a precise V makes it go on. It can also throw a joint against the limit of its rate, where the simulation
     stops it for nothing: limit_cost makes that dear. The adversary grows from nothing once the nominal task is solved:
-    played from the first iteration it holds the robot down. docs/algorithms compares all of this.
+    played from the first iteration it holds the robot down. docs/results/choices.md compares all of this.
     """
     metadata = robot.metadata
     simple = len(metadata.states) <= 2

@@ -1,11 +1,11 @@
 """The harsh plant: the model's robot behind a drive and sensors as small laboratory robots have them.
 
 From the policy to the robot: delay, saturation, backlash, stiction. From the robot to the policy: noise, encoders.
-Magnitudes are typical of the Quanser class of robots, and one number scales each; docs/robustness.md explains them.
+Magnitudes are typical of small laboratory robots, and one number scales each: docs/reference/plants.md.
 
 Stiction and backlash switch at thresholds, so they amplify rounding: the same rollout on another processor, or in a
 batch of another size, may part from itself after some tenths of a second. Averages over many rollouts stay
-(docs/portability.md).
+(docs/concepts/portability.md).
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ def test_reaction_wheel(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> Non
 def test_the_gallery_lists_every_robot_and_how_it_is_held() -> None:
     """Two ways each: a test here or in test_models named after it, and an engine."""
     tests = Path(__file__).parent
-    text = (SHIPPED.parent / "docs" / "gallery.md").read_text()
+    text = (SHIPPED.parent / "docs" / "reference" / "gallery.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \|.*\| ([^|]+) \|$", text, re.MULTILINE))
     shipped = {path.stem for path in SHIPPED.glob("*.py") if not path.stem.startswith("_")} | {"arm7"}
     assert rows.keys() == shipped

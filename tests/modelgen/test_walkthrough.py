@@ -1,4 +1,4 @@
-"""docs/how-a-model-becomes-a-kernel.md prints what it says; run as a script, this file rewrites the page's output."""
+"""docs/concepts/how-a-model-becomes-a-kernel.md prints what it says; run as a script, this file rewrites its output."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-a-model-becomes-a-kernel.md"
+PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "how-a-model-becomes-a-kernel.md"
 BLOCK = re.compile(r"```python\n(.*?)```\n```text\n(.*?)```\n", re.DOTALL)
 
 

@@ -51,7 +51,7 @@ def test_every_rollout_may_have_parameters_of_its_own(problem: Callable[[str], P
 @pytest.mark.parametrize("effect", ["stiction", "backlash"])
 def test_parameters_of_their_own_through_friction_and_play(problem: Callable[[str], Problem], effect: str) -> None:
     """One control period from equal states. Over many, stiction and backlash amplify rounding, and a batch of three
-    rounds differently from a batch of one (docs/portability.md), so rollouts of both need not stay together."""
+    rounds differently from a batch of one (docs/concepts/portability.md), so rollouts of both may part."""
     g = problem("cartpole")
     for at_rest in (True, False):
         x = sample_starts(g, 1, 0).repeat(3, 1)

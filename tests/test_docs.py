@@ -1,0 +1,84 @@
+"""Pages: every relative link leads to a file of the repository, and every anchor to a heading of that file."""
+
+from __future__ import annotations
+
+import re
+import string
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "modelgen").rglob("*.md")])
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`[^`\n]*`")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
+KEPT = string.ascii_lowercase + string.digits + "-_ "
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub makes of a page's headings."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    return {anchor(heading) for heading in HEADING.findall(text)}
+
+
+def anchor(heading: str) -> str:
+    """Lower case, without punctuation, spaces as hyphens; a link counts by its text."""
+    words = re.sub(r"\]\([^)]*\)", "", heading).lower()
+    return "".join(letter for letter in words if letter in KEPT or letter.isalpha()).replace(" ", "-")
+
+
+def broken(page: Path) -> list[str]:
+    """The links of a page that lead nowhere."""
+    text = CODE.sub("", FENCE.sub("", page.read_text(encoding="utf-8")))
+    found = []
+    for link in LINK.findall(text):
+        if link.startswith(("http://", "https://")):
+            continue
+        path, _, heading = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (heading and heading not in anchors(target)):
+            found.append(link)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.relative_to(ROOT).as_posix() for page in PAGES])
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    assert broken(page) == []
+
+
+def test_a_broken_link_and_a_broken_anchor_are_found(tmp_path: Path) -> None:
+    (tmp_path / "there.md").write_text("# The `first` part, (a)\n", encoding="utf-8")
+    page = tmp_path / "page.md"
+    page.write_text("[1](there.md#the-first-part-a) [2](there.md#second) [3](gone.md) `[4](code.md)`", encoding="utf-8")
+    assert broken(page) == ["there.md#second", "gone.md"]
+
+
+def test_every_page_of_the_docs_can_be_reached_from_the_readme() -> None:
+    seen, left = set(), [ROOT / "README.md"]
+    while left:
+        page = left.pop()
+        if page in seen or page.suffix != ".md":
+            continue
+        seen.add(page)
+        text = CODE.sub("", FENCE.sub("", page.read_text(encoding="utf-8")))
+        for link in LINK.findall(text):
+            path = link.partition("#")[0]
+            if path and not path.startswith("http"):
+                left.append((page.parent / path).resolve())
+    assert set((ROOT / "docs").rglob("*.md")) <= seen
+
+
+def test_every_page_that_a_source_file_names_is_there() -> None:
+    named = re.compile(r"\bdocs/[\w./-]*\w")
+    folders = ("modelgen", "solver", "models", "tests", "benchmarks")
+    sources = [path for folder in folders for path in (ROOT / folder).rglob("*.py*")]
+    missing = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sources
+        if path.suffix in (".py", ".txt") and path != Path(__file__)
+        for name in named.findall(path.read_text(encoding="utf-8"))
+        if not (ROOT / name).exists()
+    }
+    assert not missing
