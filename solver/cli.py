@@ -49,6 +49,11 @@ PROGRAM = Program(
             "Draw value function, policy, rollouts and learning curve.",
             "solver plot runs/demo",
         ),
+        "animate": Command(
+            "solver.commands.animate",
+            "Draw a rollout of several runs side by side, as a GIF.",
+            "solver animate runs/demo --set mass=1.5x",
+        ),
         "export": Command(
             "solver.commands.export",
             "Write a policy as C99 source for the robot's controller.",
@@ -60,7 +65,7 @@ PROGRAM = Program(
             "solver reproduce table1 --budget small",
         ),
     },
-    read_on="docs/training.md",
+    read_on="docs/how-to/train.md",
     mistakes=(SolverError, ModelError),
     failures=(DivergenceError,),
     renamed=_renamed,

@@ -1,0 +1,55 @@
+"""`solver animate`: a moving picture of trained policies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from modelgen.commandline.options import Argument
+from solver.errors import SolverError
+
+EPISODES = 100  # of an evaluation
+
+
+@dataclass(frozen=True)
+class Options:
+    """All runs are drawn from the same start, on the nominal plant."""
+
+    runs: Annotated[list[Path], Argument(positional=True)]
+    """Run folders, all of one robot."""
+    changes: Annotated[list[str], Argument("set", "NAME=VALUE")] = field(default_factory=list)
+    """Changed parameters of the plant, as in `solver evaluate`."""
+    start: int = 0
+    """Which of the 100 starts of an evaluation, from 0."""
+    out: Annotated[Path | None, Argument(metavar="FILE")] = None
+    """File to write, with the ending .gif. By default ROBOT.gif."""
+    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    """Folder of artifacts, where it has moved since the training."""
+
+
+def run(options: Options) -> None:
+    """Roll out, draw, and print the path."""
+    from solver.plants import make_plant
+    from solver.plants.rollouts import rollouts, sample_starts
+    from solver.policies.load import load_controller
+    from solver.problem.parameters import changed_parameters
+    from solver.streams import EVALUATION_SEED
+    from solver.studies.animation import Scene, animate
+
+    if not 0 <= options.start < EPISODES:
+        raise SolverError(f"--start is {options.start}; give the number of a start, from 0 to {EPISODES - 1}")
+    scenes: list[Scene] = []
+    for folder in options.runs:
+        game, act, label = load_controller(folder, options.generated)
+        robot = game.robot
+        if scenes and robot.hash != scenes[0].robot.hash:
+            raise SolverError(f"{folder} is a run of another robot than {options.runs[0]}; draw robots one by one")
+        theta = changed_parameters(game, options.changes)
+        start = sample_starts(game, EPISODES, EVALUATION_SEED)[options.start]
+        result = rollouts(game, act, start[None], make_plant("nominal", game, theta))
+        title = f"{label}: {float(result.returns[0]):.1f}"
+        scenes.append(Scene(robot, theta.numpy(), result.x[:, 0].numpy(), title))
+    path = options.out or Path(f"{scenes[0].robot.name}.gif")
+    animate(scenes, path)
+    print(f"{path}: {len(scenes)} rollouts, {path.stat().st_size / 1024:.0f} KiB")

@@ -1,0 +1,71 @@
+"""A moving picture of several policies on one changed robot: one rollout each, side by side, from the same start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.animation import PillowWriter
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from modelgen.files import replacing
+from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
+
+FRAMES = 25  # a second
+SIDE, DPI = 2.6, 80  # the longer side of one robot's picture in inches, and dots in one
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One rollout: a robot at the parameters theta (p,), its states x (T + 1, n) at the control rate, and a title."""
+
+    robot: CompiledRobot
+    theta: NDArray[np.float32]
+    x: NDArray[np.float32]
+    title: str
+
+    def segments(self) -> NDArray[np.float64]:
+        """Lines to draw, (frames, k, 2, 2), and the last frame is the last state."""
+        rate = self.robot.metadata.task.control_rate
+        frames = np.arange(0.0, len(self.x), rate / FRAMES).round().astype(int)
+        chosen = np.append(frames[frames < len(self.x) - 1], len(self.x) - 1)
+        return np.asarray(self.robot.drawing.segments(self.x[chosen].astype(float), self.theta.astype(float)))
+
+
+def animate(scenes: list[Scene], path: Path) -> None:
+    """Write the scenes, of one robot, as a GIF that holds its last frame for a second.
+
+    Raises SolverError for another suffix and for a robot that nothing draws.
+    """
+    if path.suffix != ".gif":
+        raise SolverError(f"{path} is no .gif file; write --out {path.with_suffix('.gif')}")
+    drawn = [scene.segments() for scene in scenes]
+    robot = scenes[0].robot
+    if not drawn[0].shape[1]:
+        raise SolverError(f"nothing says where {robot.name} is; add robot.draw(...) to its model file and build again")
+    left, right, bottom, top = robot.drawing.view
+    scale = SIDE / max(right - left, top - bottom)
+    width, height = max(1.5, scale * (right - left)), scale * (top - bottom)
+    figure = Figure((width * len(scenes), height + 0.3), DPI)
+    FigureCanvasAgg(figure)
+    lines = []
+    for index, scene in enumerate(scenes):
+        place = (index / len(scenes), 0.0, 1.0 / len(scenes), height / (height + 0.3))
+        axes = figure.add_axes(place, xlim=(left, right), ylim=(bottom, top), aspect="equal")
+        axes.set_axis_off()
+        axes.set_title(scene.title, fontsize=9)
+        lines.append(axes.add_collection(LineCollection([], colors="black", linewidths=2.5, capstyle="round")))
+    clock = figure.text(0.01, 0.01, "", family="monospace", fontsize=8)
+    count = len(drawn[0])
+    writer = PillowWriter(fps=FRAMES)
+    with replacing(path) as beside, writer.saving(figure, str(beside), DPI):
+        for frame in [*range(count), *[count - 1] * FRAMES]:
+            for collection, segments in zip(lines, drawn, strict=True):
+                collection.set_segments(list(segments[frame]))
+            clock.set_text(f"{frame / FRAMES:.1f} s")
+            writer.grab_frame()
