@@ -44,7 +44,7 @@ PROGRAM = Program(
             "modelgen animate pendulum --start angle=3 --seconds 5",
         ),
     },
-    read_on="docs/model-files.md",
+    read_on="docs/reference/model-files.md",
     mistakes=(ModelError,),
 )
 main = PROGRAM.main

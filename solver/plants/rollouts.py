@@ -100,7 +100,7 @@ def succeeded(problem: Problem, x: Tensor) -> Tensor:
 
 
 def summary(result: Rollouts) -> dict[str, float]:
-    """What the rollouts come to, under the names the metrics use (docs/reference/metrics.md)."""
+    """What the rollouts come to, under the names the metrics use (docs/reference/run-folder.md)."""
     spread = 1.96 * result.returns.std() if len(result.returns) > 1 else torch.zeros(())
     return {
         "return_mean": float(result.returns.mean()),
