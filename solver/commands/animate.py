@@ -41,13 +41,13 @@ def run(options: Options) -> None:
         raise SolverError(f"--start is {options.start}; give the number of a start, from 0 to {EPISODES - 1}")
     scenes: list[Scene] = []
     for folder in options.runs:
-        game, act, label = load_controller(folder, options.generated)
-        robot = game.robot
+        problem, act, label = load_controller(folder, options.generated)
+        robot = problem.robot
         if scenes and robot.hash != scenes[0].robot.hash:
             raise SolverError(f"{folder} is a run of another robot than {options.runs[0]}; draw robots one by one")
-        theta = changed_parameters(game, options.changes)
-        start = sample_starts(game, EPISODES, EVALUATION_SEED)[options.start]
-        result = rollouts(game, act, start[None], make_plant("nominal", game, theta))
+        theta = changed_parameters(problem, options.changes)
+        start = sample_starts(problem, EPISODES, EVALUATION_SEED)[options.start]
+        result = rollouts(problem, act, start[None], make_plant("nominal", problem, theta))
         title = f"{label}: {float(result.returns[0]):.1f}"
         scenes.append(Scene(robot, theta.numpy(), result.x[:, 0].numpy(), title))
     path = options.out or Path(f"{scenes[0].robot.name}.gif")
