@@ -48,7 +48,7 @@ def imported(path: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             names = [str(node.module)]
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "find_spec")):
-            names = [each.value for each in node.args[:1] if isinstance(each, ast.Constant)]
+            names = [str(each.value) for each in node.args[:1] if isinstance(each, ast.Constant)]
         for name in names:
             top = name.partition(".")[0]
             if top and top not in OURS and top not in sys.stdlib_module_names:

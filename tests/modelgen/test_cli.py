@@ -76,7 +76,7 @@ class TestNew:
     def test_a_full_disk_leaves_no_half_of_a_file(
         self, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def full(self, text: str, encoding: str) -> None:
+        def full(self: Path, text: str, encoding: str) -> None:
             with self.open("w", encoding=encoding) as file:
                 file.write(text[:100])
             raise OSError(28, "No space left on device")

@@ -84,7 +84,7 @@ def test_quanser_force_and_inertia(evaluated: dict[str, tuple[Any, ...]]) -> Non
     np.testing.assert_allclose(M[:, 0, 1], mp * l * np.cos(angle), rtol=1e-13)
     np.testing.assert_allclose(M[:, 1, 1], mp * l**2 / 3 + mp * l**2, rtol=1e-13)
 
-    def motor(voltage: np.ndarray) -> np.ndarray:
+    def motor(voltage: float) -> np.ndarray:
         return eta_g * Kg * eta_m * km / (Rm * r) * (eta_m * voltage - Kg * km * cart_rate / r)
 
     cart = mp * l * pole_rate**2 * np.sin(angle) - cart_damping * cart_rate + motor(0)

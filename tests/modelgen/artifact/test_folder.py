@@ -22,7 +22,7 @@ import modelgen
 from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import GENERATOR_VERSION, from_json, to_json
 from modelgen.backends import MODULES
-from modelgen.build import build_from_equations
+from modelgen.build import BuildReport, build_from_equations
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.errors import ArtifactError
 from tests.modelgen.support import mechanisms
@@ -40,7 +40,7 @@ def _file(folder: Path, beginning: str) -> Path:
     return path
 
 
-def _build(directory: Path, equations: EquationsOfMotion | None = None, name: str = "pendulum") -> Path:
+def _build(directory: Path, equations: EquationsOfMotion | None = None, name: str = "pendulum") -> BuildReport:
     equations = equations or mechanisms.pendulum()
     return build_from_equations(equations, mechanisms.metadata(name, equations), "0" * 64, directory)
 
@@ -227,6 +227,7 @@ def test_kill_9_while_building_over_and_over(folder: Path) -> None:
     for delay in (0.01, 0.05, 0.12):
         arguments = [sys.executable, "-c", code, str(folder.parent), str(here)]
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as building:
+            assert building.stdout is not None
             building.stdout.readline()
             time.sleep(delay)
             building.send_signal(signal.SIGKILL)

@@ -42,7 +42,9 @@ def compiled(files: Mapping[str, bytes], name: str, folder: Path, real: str = "d
         (folder / file).write_bytes(content)
     driver = folder / f"driver_{real}"
     sources = [str(folder / f"{name}.c"), str(folder / f"{name}_driver.c")]
-    subprocess.run([COMPILER, *STRICT, f"-D{name.upper()}_REAL={real}", *sources, "-lm", "-o", str(driver)], check=True)
+    subprocess.run(
+        [str(COMPILER), *STRICT, f"-D{name.upper()}_REAL={real}", *sources, "-lm", "-o", str(driver)], check=True
+    )
     return driver
 
 
@@ -80,10 +82,11 @@ def test_shipped_robots_beside_llvm(name: str, tmp_path: Path) -> None:
     driver = compiled(export(load(str(SHIPPED / f"{name}.py")), "c"), name, tmp_path)
     robot = modelgen.load(name, directory=artifact.SHIPPED)
     random = np.random.default_rng(5)
+    lower, upper = np.asarray(robot.parameter_bounds).T
     at = {
         "x": random.uniform(-1, 1, (20, len(robot.state_limits))) * robot.state_limits,
         "u": random.uniform(-1, 1, (20, len(robot.input_limits))) * robot.input_limits,
-        "theta": random.uniform(*robot.parameter_bounds.T, (20, len(robot.parameter_names))),
+        "theta": random.uniform(lower, upper, (20, len(robot.parameter_names))),
     }
     at["costate"] = random.normal(size=at["x"].shape)
     for function in OUTPUTS:
@@ -100,7 +103,7 @@ def test_header_serves_cpp_and_holds_the_nominal_parameters(tmp_path: Path) -> N
     (tmp_path / "main.cpp").write_text(program)
     if shutil.which("g++") is None:
         pytest.skip("there is no C++ compiler")
-    subprocess.run([COMPILER, "-c", "pendulum.c"], cwd=tmp_path, check=True)
+    subprocess.run([str(COMPILER), "-c", "pendulum.c"], cwd=tmp_path, check=True)
     subprocess.run(["g++", "main.cpp", "pendulum.o", "-lm", "-o", "main"], cwd=tmp_path, check=True)
     found = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout
     assert float(found) == pytest.approx(1.5 * 9.81 * np.sin(0.5) + 3, rel=1e-14)

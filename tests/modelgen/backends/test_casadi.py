@@ -89,8 +89,8 @@ def test_an_exported_function_needs_only_casadi(tmp_path: Path) -> None:
     text = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
     found = np.loadtxt(text.splitlines())
     robot = modelgen.load("cartpole", backend="torch", directory=artifact.SHIPPED)
-    x, u, theta = np.array([[0.1, 0.2, 0.3, 0.4]]), np.array([[2.0]]), np.array([0.5, 0.1, 0.2, 0.1, 0.001])
-    x, u, theta = map(torch.from_numpy, (x, u, theta))
+    rows = [[0.1, 0.2, 0.3, 0.4]], [[2.0]], [0.5, 0.1, 0.2, 0.1, 0.001]
+    x, u, theta = (torch.tensor(row, dtype=torch.float64) for row in rows)
     np.testing.assert_allclose(found[:, 0], robot.dynamics(x, u, theta)[0].numpy(), rtol=1e-13)
     slopes = torch.autograd.functional.jacobian(lambda value: robot.dynamics(x, u, value)[0], theta)
     np.testing.assert_allclose(found[:, 1:], slopes.numpy(), rtol=1e-11, atol=1e-13)

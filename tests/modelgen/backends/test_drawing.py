@@ -103,7 +103,7 @@ def test_without_a_statement_rods_are_drawn_where_they_are(links: bool, tmp_path
     segments = drawing(two_rods(links=links), tmp_path).segments([[0.4, 0.5, 0, 0]])
     elbow = 0.5 * np.array([np.sin(0.4), np.cos(0.4)])
     end = elbow + 0.5 * np.array([np.sin(0.9), np.cos(0.9)])
-    np.testing.assert_allclose(segments, [[[[0, 0], elbow], [elbow, end]]], atol=1e-15)
+    np.testing.assert_allclose(segments, np.array([[[[0, 0], elbow], [elbow, end]]]), atol=1e-15)
 
 
 def test_point_masses_are_joined(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_every_parameter_is_drawn_where_it_is_given(tmp_path: Path) -> None:
     robot.draw(line=((0, 0), bob))
     robot.apply(q, robot.input("torque", 5, "N m"))
     segments = drawing(robot, tmp_path).segments([[np.pi / 6, 0.0]], np.array([0.3, 4.0, 0.7]))
-    np.testing.assert_allclose(segments, [[[[0, 0], [0.15, 0.7 * 3**0.5 / 2]]]])
+    np.testing.assert_allclose(segments, np.array([[[[0, 0], [0.15, 0.7 * 3**0.5 / 2]]]]))
 
 
 def test_energies_alone_say_nothing_of_a_place(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_shapes_lean_to_the_right(tmp_path: Path) -> None:
     assert np.abs(box - [1, 2]).max(axis=(0, 1)) == pytest.approx([0.1, 0.2])  # lies on its side
     np.testing.assert_allclose(np.linalg.norm(rim - [1, 2], axis=-1), 0.5)
     np.testing.assert_allclose(np.roll(rim[:, 0], -1, axis=0), rim[:, 1])
-    np.testing.assert_allclose(spoke, [[1, 2], [1.5, 2]], atol=1e-15)
+    np.testing.assert_allclose(spoke, np.array([[1, 2], [1.5, 2]]), atol=1e-15)
 
 
 def test_an_edited_drawing_makes_the_artifact_stale(tmp_path: Path) -> None:

@@ -46,14 +46,20 @@ def test_backward_is_one_emitted_sweep(
     artifacts: Path, exact: Callable[[str], SimpleNamespace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     robot = modelgen.load("pendulum", backend="torch", directory=artifacts)
-    module = robot._kernels._module
-    sweep, calls = module.hamiltonian_gradient, []
-    monkeypatch.setattr(module, "hamiltonian_gradient", lambda *given: calls.append(given) or sweep(*given))
+    kernels: Any = robot._kernels
+    sweep, calls = kernels._module.hamiltonian_gradient, []
+
+    def counted(*given: Any) -> Any:
+        calls.append(given)
+        return sweep(*given)
+
+    monkeypatch.setattr(kernels._module, "hamiltonian_gradient", counted)
     x, u = (torch.from_numpy(array.copy()).requires_grad_() for array in (exact("pendulum").x, exact("pendulum").u))
     xdot = robot.dynamics(x, u)
     assert xdot.grad_fn.name() == "_DynamicsBackward"
     xdot.sum().backward()
     assert len(calls) == 1
+    assert x.grad is not None
     assert x.grad.shape == x.shape
 
 

@@ -100,7 +100,7 @@ def test_all_routes_agree(route: Any) -> None:
 
     def acceleration(robot: Robot) -> float:
         equations = equations_of_motion(robot)
-        known = {}
+        known: dict[Any, Any] = {}
         for symbol, value in equations.definitions:
             known[symbol] = value.xreplace(known)
         values = [(each, at[each.name]) for each in (*equations.state, *equations.parameters)]

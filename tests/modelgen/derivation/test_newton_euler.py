@@ -40,7 +40,7 @@ def test_a_wrong_recursion_is_found_by_the_energies() -> None:
     for name, axis, on in (("first", "z", None), ("second", "x", "first")):
         joint = robot.revolute(f"q_{name}", limit=3, rate_limit=3)
         carrier = next((link for link in robot.links if link.name == on), None)
-        frame = dict(at=(0.1, 0.2, 0.3), turned=(0.4, 0, -0.3), axis=axis)
+        frame: dict[str, Any] = dict(at=(0.1, 0.2, 0.3), turned=(0.4, 0, -0.3), axis=axis)
         robot.link(name, joint, on=carrier, **frame, mass=1.2, centre=(0.1, 0, 0.2), inertia=(0.11, 0.14, 0.15))
     finished(robot)
     equations = equations_of_motion(robot)
@@ -77,7 +77,7 @@ def test_a_mass_matrix_that_only_rounding_changes_is_skew_enough() -> None:
     """One joint about an axis of length one to 16 digits: M is constant, and Mdot nothing but rounding."""
     robot = Robot("spun")
     q = robot.revolute("q", limit=3, rate_limit=3)
-    frame = dict(at=(-0.1, 0.4, 0.1), turned=(-1.0, 1.4, 1.8), axis=(-1.3, 1.2, -1.8))
+    frame: dict[str, Any] = dict(at=(-0.1, 0.4, 0.1), turned=(-1.0, 1.4, 1.8), axis=(-1.3, 1.2, -1.8))
     robot.link("wheel", q, **frame, mass=2.3, centre=(2.0, -1.2, -1.1), inertia=(2.5, 4, 2.6, 1, -2, 1))
     random = np.random.default_rng(5)
     points = Points(*(random.uniform(-1, 1, (3, size)) for size in (2, 1, 2, 0)))
@@ -124,8 +124,8 @@ def test_floating_in_a_plane() -> None:
             centre = (x + 0.3 * cos(angle) + 0.5 * sin(angle), height - 0.3 * sin(angle) + 0.5 * cos(angle))
             robot.body(2, 0.2, centre, angle)
         trees.append(finished(robot))
-    x = np.random.default_rng(0).uniform(-2, 2, (10, 6))
-    for got, expected in zip(*(values(robot, x) for robot in trees), strict=True):
+    states = np.random.default_rng(0).uniform(-2, 2, (10, 6))
+    for got, expected in zip(*(values(robot, states) for robot in trees), strict=True):
         np.testing.assert_allclose(got, expected, atol=1e-12)
 
 

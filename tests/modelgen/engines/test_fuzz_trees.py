@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ SAMPLES = 4
 
 def sampled(tree: Tree, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Positions and rates (N, n_q)."""
-    return np.random.default_rng(seed).uniform(-2, 2, (2, SAMPLES, len(tree.coordinates)))
+    q, v = np.random.default_rng(seed).uniform(-2, 2, (2, SAMPLES, len(tree.coordinates)))
+    return q, v
 
 
 def close(found: Any, expected: Any, accuracy: float, scale: float = 0.0) -> None:
@@ -71,7 +73,7 @@ def test_against_pinocchio(tree: Tree, seed: int) -> None:
         by_state = np.hstack([data.ddq_dq[rows], data.ddq_dv[rows]])
         # An error of the acceleration is multiplied by dM/dq and by the inverse once more.
         close(slopes[0][k, size:], by_state, 10 * accuracy * np.linalg.cond(mass), scale)
-        by_theta = differences(lambda at, k=k: acceleration(at, k), tree.nominal, 1e-3 * tree.nominal)
+        by_theta = differences(partial(acceleration, sample=k), tree.nominal, 1e-3 * tree.nominal)
         close(slopes[1][k, size:], by_theta, 1e-8 + 1e3 * accuracy, scale)
     costate = np.random.default_rng(seed + 1).uniform(-1, 1, x.shape)
     swept = kernels.hamiltonian_gradient(x, u, costate)
@@ -97,8 +99,8 @@ def test_engines_made_from_links(tree: Tree, seed: int) -> None:
     definitions, kinetic, _ = energies(robot.links, robot.downward_acceleration, robot.symbols)
     columns = [*x.T, *np.tile(tree.nominal, (SAMPLES, 1)).T]
     for name in engines.ENGINES:
-        engine = engines.builder(name, robot)(tree.nominal)
-        mass = engine.mass_matrix(q)
+        moved = engines.builder(name, robot)(tree.nominal)
+        mass = moved.mass_matrix(q)
         accuracy = 1e-11 * np.linalg.cond(mass).max()
-        close(engine.acceleration(x, u), vdot, accuracy, 1.0)
+        close(moved.acceleration(x, u), vdot, accuracy, 1.0)
         close(evaluator(arguments, kinetic, definitions)(*columns), np.einsum("ni,nij,nj->n", v, mass, v) / 2, 1e-11)

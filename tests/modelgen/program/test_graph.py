@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ def _direct(expression: Any) -> float:
     if kind == "power":
         return _direct(rest[0]) ** rest[1]
     values = [_direct(each) for each in rest]
-    arithmetic = {
+    arithmetic: dict[str, Callable[..., float]] = {
         "add": lambda a, b: a + b,
         "sub": lambda a, b: a - b,
         "mul": lambda a, b: a * b,

@@ -63,7 +63,7 @@ def test_the_command_writes_a_gif_that_moves(
     assert main(["animate", "cartpole", "--seconds", "0.4", "--start", "pole=pi/2", "--input", "force=2@0.5"]) == 0
     assert capsys.readouterr().out.startswith("cartpole.gif: 0.4 s of cartpole")
     with Image.open(tmp_path / "cartpole.gif") as picture:
-        assert picture.n_frames == 11
+        assert getattr(picture, "n_frames", 1) == 11
         assert picture.info["duration"] == 40
         assert max(picture.size) == 320
         first = np.asarray(picture.convert("L"))

@@ -60,7 +60,7 @@ def test_other_robots(page: Callable[[str], ElementTree.Element], name: str) -> 
     lines = [row[2] for row in rows(tree) if len(row) == 3 and row[1] in ("=", "")]
     assert max(map(len, lines)) < 200
     (picture,) = tree.iter("svg")
-    paths = [path.get("d") for path in picture.iter("path")]
+    paths = [path.get("d", "") for path in picture.iter("path")]
     assert len(paths) == 2  # start and target
     numbers = [float(number) for path in paths for number in re.findall(r"-?[\d.]+", path)]
     assert min(numbers) >= 0

@@ -76,12 +76,13 @@ class TestGain:
         Q = np.diag([4, 4, 0.5, 0.5])
         R = np.diag([2.5e-9 * 2000**2 / (2000 + 1e-3), 2.5e-8 * 700**2 / (700 + 1e-3)])
         P = solve_continuous_are(found.A, found.B, Q, R)
+        assert found.gain is not None
         np.testing.assert_allclose(found.gain, np.linalg.solve(R, found.B.T @ P), rtol=1e-6)
         assert np.linalg.eigvals(found.A - found.B @ found.gain).real.max() < 0
 
     @pytest.mark.parametrize("name", ["log_cos", "quadratic", "tanh"])
     def test_weights_are_the_curvature_of_the_solvers_costs(
-        self, robot: Callable[[str], CompiledRobot], name: str
+        self, robot: Callable[[str], CompiledRobot], name: Any
     ) -> None:
         compiled = robot("double_pendulum")
         task = compiled.metadata.task

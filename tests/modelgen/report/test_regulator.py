@@ -23,6 +23,13 @@ def assert_same_span(found: Array, expected: Array) -> None:
     np.testing.assert_allclose(found @ (found.T @ left), left, atol=1e-9)
 
 
+def regulated(A: Array, B: Array, Q: Array, R: Array) -> Array:
+    """The gain, which must exist."""
+    found = gain(A, B, Q, R)
+    assert found is not None
+    return found
+
+
 class TestSubspaces:
     def test_closed_forms(self) -> None:
         A = np.diag([1.0, 2.0, 3.0])
@@ -49,7 +56,7 @@ class TestClosedForms:
         A, B = DOUBLE_INTEGRATOR
         Q, R = np.diag([1.0, 0.0]), np.eye(1)
         assert obstacle(A, B, Q) is None
-        np.testing.assert_allclose(gain(A, B, Q, R), [[1.0, math.sqrt(2.0)]], rtol=1e-12)
+        np.testing.assert_allclose(regulated(A, B, Q, R), np.array([[1.0, math.sqrt(2.0)]]), rtol=1e-12)
 
     def test_double_integrator_whose_position_is_not_seen(self) -> None:
         A, B = DOUBLE_INTEGRATOR
@@ -73,13 +80,12 @@ class TestClosedForms:
         """x1' = x1 + u has the gain 1 + sqrt 2; a rate that decays by itself and is not in the cost gets 0."""
         A, B = np.diag([1.0, -0.5]), np.array([[1.0], [1.0]])
         assert obstacle(A, B, np.diag([1.0, 0.0])) is None
-        found = gain(A, B, np.diag([1.0, 0.0]), np.eye(1))
-        assert found is not None
+        found = regulated(A, B, np.diag([1.0, 0.0]), np.eye(1))
         assert found[0, 0] == pytest.approx(1.0 + math.sqrt(2.0), rel=1e-12)
         assert found[0, 1] == 0.0
 
     def test_no_state_cost_and_nothing_to_steady(self) -> None:
-        found = gain(-np.eye(2), np.ones((2, 1)), np.zeros((2, 2)), np.eye(1))
+        found = regulated(-np.eye(2), np.ones((2, 1)), np.zeros((2, 2)), np.eye(1))
         np.testing.assert_array_equal(found, np.zeros((1, 2)))
 
 
@@ -123,7 +129,7 @@ class TestRandomSystems:
         assert found is None
         P = solve_continuous_are(known, B_known, sight.T @ sight, R)
         expected = np.hstack([np.linalg.solve(R, B_known.T @ P), np.zeros((2, k))]) @ inverse
-        np.testing.assert_allclose(gain(A, B, Q, R), expected, atol=1e-6 * float(np.abs(expected).max()))
+        np.testing.assert_allclose(regulated(A, B, Q, R), expected, atol=1e-6 * float(np.abs(expected).max()))
 
     @pytest.mark.parametrize("real", [-0.1, 0.0, 0.1])
     def test_part_that_no_input_reaches(self, seed: int, real: float) -> None:
@@ -131,11 +137,11 @@ class TestRandomSystems:
         A = np.block([[known, random.normal(size=(n, k))], [np.zeros((k, n)), self.shifted(hidden, real)]])
         A = T @ A @ np.linalg.inv(T)
         B = T @ np.vstack([random.normal(size=(n, 1)), np.zeros((k, 1))])
-        found = obstacle(A, B, np.linalg.inv(T @ T.T))
+        Q = np.asarray(np.linalg.inv(T @ T.T), np.float64)
+        found = obstacle(A, B, Q)
         assert (found is None) == (real < 0)
         if found is None:
-            K = gain(A, B, np.linalg.inv(T @ T.T), np.eye(1))
-            assert K is not None
+            K = regulated(A, B, Q, np.eye(1))
             assert np.linalg.eigvals(A - B @ K).real.max() < 0
         else:
             assert found.reason == "no input reaches"

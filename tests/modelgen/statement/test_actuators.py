@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from modelgen import LogCos, ModelError, Robot
@@ -15,7 +16,7 @@ from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.numeric import evaluator
 
 
-def flow(robot: Robot, *u: float) -> Callable[[float, np.ndarray], np.ndarray]:
+def flow(robot: Robot, *u: float) -> Callable[[float, ArrayLike], np.ndarray]:
     """xdot(t, x) at nominal parameters and constant inputs, from a model that passes the checks."""
     coordinates = [joint.symbol for joint in robot.joints]
     robot.task(
@@ -28,14 +29,15 @@ def flow(robot: Robot, *u: float) -> Callable[[float, np.ndarray], np.ndarray]:
     arguments = [*equations.state, *equations.parameters]
     parts = [evaluator(arguments, each) for each in (equations.mass_matrix, equations.force, equations.input_matrix)]
 
-    def xdot(_time: float, x: np.ndarray) -> np.ndarray:
+    def xdot(_time: float, x: ArrayLike) -> np.ndarray:
+        x = np.asarray(x)
         M, force, B = (part(*np.array([*x, *theta])[:, None])[0] for part in parts)
         return np.concatenate([x[len(coordinates) :], np.linalg.solve(M, force[:, 0] + B @ np.array(u))])
 
     return xdot
 
 
-def run(xdot: Callable[[float, np.ndarray], np.ndarray], x: Sequence[float], seconds: float) -> np.ndarray:
+def run(xdot: Callable[[float, ArrayLike], np.ndarray], x: Sequence[float], seconds: float) -> np.ndarray:
     """States over time, (n, steps)."""
     return solve_ivp(xdot, (0, seconds), x, rtol=1e-9, atol=1e-12, max_step=seconds / 50).y
 

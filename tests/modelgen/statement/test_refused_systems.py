@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -60,7 +61,7 @@ def test_constraints_are_refused() -> None:
         robot, (first, second) = bare()
         rejects(
             ["constraint", "cut the loop"],
-            lambda r=robot, s=system, f=first, e=second: r.mechanics(s, coordinates={q1: f, q2: e}),
+            partial(robot.mechanics, system, coordinates={q1: first, q2: second}),
         )
 
 
@@ -78,9 +79,7 @@ def test_time_and_prescribed_motion_are_refused() -> None:
         force = robot.input("force", 1, "N")
         rejects(
             words,
-            lambda r=robot, m=method, s=s, f=force: r.mechanics(
-                m, coordinates={q1: s}, parameters={m1: 1}, inputs={F: f}
-            ),
+            partial(robot.mechanics, method, coordinates={q1: s}, parameters={m1: 1}, inputs={F: force}),
         )
 
 
@@ -145,4 +144,5 @@ def test_no_body_is_added_where_speeds_are_no_rates() -> None:
     proven(robot)  # forces may be added
     robot.rotor(angles[0], 0.1)
     rejects(["a body is added", "`omega_x`", "the system's own bodies"], lambda: equations_of_motion(robot))
+    assert robot.system is not None
     assert robot.system.own

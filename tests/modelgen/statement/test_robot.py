@@ -21,6 +21,7 @@ def test_error_names_the_users_line() -> None:
     robot = Robot("cart")
     with pytest.raises(ModelError) as caught:
         robot.revolute("angle", rate_limit=1)
+    assert caught.value.place is not None
     assert caught.value.place.line == caught.traceback[0].lineno + 1
 
 
@@ -36,9 +37,9 @@ class TestNames:
         rejects("`lambda`", "keyword", "lambda_value", action=lambda: Robot("r").input("lambda", 1, "N"))
 
     def test_no_string(self) -> None:
-        rejects("write a string", action=lambda: Robot("r").input(3, 1, "N"))
-        rejects("write a string", action=lambda: Robot("r").revolute(3, limit=1, rate_limit=1))
-        rejects("unit of `m`", "quotes", action=lambda: Robot("r").parameter("m", 1, (0, 2)))
+        rejects("write a string", action=lambda: Robot("r").input(3, 1, "N"))  # type: ignore[arg-type]
+        rejects("write a string", action=lambda: Robot("r").revolute(3, limit=1, rate_limit=1))  # type: ignore[arg-type]
+        rejects("unit of `m`", "quotes", action=lambda: Robot("r").parameter("m", 1, (0, 2)))  # type: ignore[arg-type]
 
     def test_duplicate(self) -> None:
         robot, *_ = cart()
@@ -106,7 +107,7 @@ class TestNumbers:
         rejects("write bounds=(1, 2)", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=(2, 1)))
 
     def test_bounds_that_are_no_pair(self) -> None:
-        rejects("bounds=(lower, upper)", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=3))
+        rejects("bounds=(lower, upper)", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=3))  # type: ignore[arg-type]
 
     def test_bounds_missing(self) -> None:
         rejects("`m` has no bounds", "fixed=True", action=lambda: Robot("r").parameter("m", 1, "kg"))
@@ -136,12 +137,13 @@ class TestCoordinates:
         assert len(first.joints) == len(second.joints) == 1
 
     def test_an_angle_has_a_limit_or_is_continuous(self) -> None:
-        for options in ({}, {"limit": 1, "continuous": True}):
+        wrong: list[dict[str, Any]] = [{}, {"limit": 1, "continuous": True}]
+        for options in wrong:
             rejects(
                 "`q`",
                 "continuous=True",
                 "limit=",
-                action=lambda options=options: Robot("r").revolute("q", rate_limit=1, **options),
+                action=lambda: Robot("r").revolute("q", rate_limit=1, **options),  # noqa: B023
             )
 
     def test_continuous_has_limit_pi(self) -> None:
@@ -259,7 +261,7 @@ class TestExpressions:
         robot, s, mass, _ = cart()
 
         def assign() -> None:
-            robot.kinetic_energy = mass * s.rate**2 / 2
+            robot.kinetic_energy = mass * s.rate**2 / 2  # type: ignore[method-assign]
 
         rejects("robot.kinetic_energy(...)", action=assign)
 

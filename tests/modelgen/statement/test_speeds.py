@@ -81,7 +81,7 @@ def test_speeds_that_are_sums_of_rates_move_as_the_rates_do() -> None:
     assert cost.free_symbols == {*angles, angles[0].rate, lower}
     checks = proven(ours)
     assert checks["Mdot - 2C skew"].error is None
-    assert checks["Lagrange's equations hold"].error < 1e-13
+    assert (checks["Lagrange's equations hold"].error or 0.0) < 1e-13
 
 
 @pytest.fixture(scope="module")
@@ -159,12 +159,14 @@ def test_kinematics_are_singular_only_where_the_angles_are(gyro: Robot) -> None:
         return [power.base for part in parts for power in part.atoms(sp.Pow) if power.exp.is_negative]
 
     assert any(base.has(sp.cos(q3)) for base in divisors(top().kindiffdict().values()))
+    assert gyro.system is not None
     found = divisors([*gyro.system.rates.values(), *gyro.system.force])
     assert found
     assert not any(base.has(gyro.joints[2].symbol) for base in found)
 
 
 def test_wrong_rates_are_found_out(gyro: Robot) -> None:
+    assert gyro.system is not None
     rates = {rate: value * sp.Float("1.001") for rate, value in gyro.system.rates.items()}
     system, gyro.system = gyro.system, replace(gyro.system, rates=rates)
     checks = mechanics_checks(gyro, equations_of_motion(gyro), sample_points(gyro, 16))

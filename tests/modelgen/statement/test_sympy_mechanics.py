@@ -45,6 +45,7 @@ def test_forces_and_bodies_are_added_to_a_system() -> None:
 
 def test_a_wrong_system_is_found_out() -> None:
     robot = finished(cartpole(kane())[0])
+    assert robot.system is not None
     for broken, names in (
         (replace(robot.system, force=robot.system.force * 1.001), {"Lagrange's equations hold"}),
         (

@@ -53,7 +53,7 @@ class TestTask:
             ({"action_cost": 0.5}, ("action_cost is 0.5", "LogCos(weight)")),
             ({"action_cost": LogCos([1, 2])}, ("2 weights", "1 inputs", "LogCos([...])")),
             ({"action_cost": Quadratic(0)}, ("weight of Quadratic is 0",)),
-            ({"action_cost": Tanh("a")}, ("weight of Tanh is 'a'",)),
+            ({"action_cost": Tanh("a")}, ("weight of Tanh is 'a'",)),  # type: ignore[arg-type]
         ],
     )
     def test_mistakes(self, changes: dict[str, Any], words: tuple[Any, ...]) -> None:

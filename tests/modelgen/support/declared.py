@@ -11,7 +11,7 @@ import pytest
 
 from modelgen import LogCos, ModelError, Robot
 
-TASK = {
+TASK: dict[str, Any] = {
     "state_cost": 0, "action_cost": LogCos(1), "start": {}, "horizon": 5, "weight_at_horizon": 0.5, "control_rate": 125
 }  # fmt: skip
 

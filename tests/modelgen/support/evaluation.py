@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mpmath
@@ -14,7 +14,7 @@ from modelgen.derivation.lowering import mechanism
 from modelgen.program.differentiate import program
 from modelgen.program.graph import Graph
 
-ARITHMETIC = {
+ARITHMETIC: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
@@ -46,7 +46,7 @@ def evaluate(graph: Graph, roots: Sequence[int], inputs: dict[str, Any], functio
 class Uncompiled:
     """The methods of a loaded robot, evaluated on its program node by node with NumPy: nothing is emitted."""
 
-    def __init__(self, equations: EquationsOfMotion, nominal: Sequence[float]) -> None:
+    def __init__(self, equations: EquationsOfMotion, nominal: Sequence[float] | np.ndarray) -> None:
         self.nominal_parameters = np.array(nominal, np.float64)
         self.program = program(mechanism(equations))
 

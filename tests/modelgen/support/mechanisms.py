@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import sympy as sp
 from sympy import Matrix, cos, sin
 
@@ -63,8 +65,8 @@ def dense() -> EquationsOfMotion:
 
 def metadata(name: str, equations: EquationsOfMotion) -> Metadata:
     """Metadata that fits the equations; all parameters are 1 within +-50 %."""
-    n, m = len(equations.state), len(equations.inputs)
-    kinds = ["position"] * len(equations.coordinates) + ["velocity"] * len(equations.velocities)
+    n, m, n_q = len(equations.state), len(equations.inputs), len(equations.coordinates)
+    kinds: list[Literal["position", "velocity"]] = ["position" if i < n_q else "velocity" for i in range(n)]
     zeros = (0.0,) * n
     return Metadata(
         name=name,

@@ -31,7 +31,7 @@ from modelgen.verification.points import sample_points
 
 q1, q2, q3, u1, u2, u3, F, T = dynamicsymbols("q1 q2 q3 u1 u2 u3 F T")
 m1, m2, l1, l2, g, b, c, A, B, C = sp.symbols("m1 m2 l1 l2 g b c A B C")
-TASK = {
+TASK: dict[str, Any] = {
     "action_cost": LogCos(1), "start": {}, "horizon": 5, "weight_at_horizon": 0.5, "control_rate": 125
 }  # fmt: skip
 
@@ -112,7 +112,11 @@ def cartpole(system: Any, **changed: Any) -> tuple[Robot, Any, Any]:
     robot = Robot("cartpole")
     cart = robot.prismatic("cart", limit=0.5, rate_limit=5)
     pole = robot.revolute("pole", continuous=True, rate_limit=20)
-    values = (("cart_mass", 0.57, "kg"), ("pole_mass", 0.127, "kg"), ("pole_half_length", 0.3365 / 2, "m"))
+    values: tuple[tuple[str, float, str], ...] = (
+        ("cart_mass", 0.57, "kg"),
+        ("pole_mass", 0.127, "kg"),
+        ("pole_half_length", 0.3365 / 2, "m"),
+    )
     values += (("cart_damping", 0.1, "N s/m"), ("pole_damping", 1e-3, "N m s"))
     parameters = [robot.parameter(name, value, unit, tolerance=0.5) for name, value, unit in values]
     stated = {

@@ -251,6 +251,7 @@ class TestEnergyBalance:
     def test_kernel_that_makes_energy(self, slider: tuple[Robot, EquationsOfMotion]) -> None:
         check = energy_balance(*slider, self.kernels(slider[1], lambda rate: rate * 1e-6))
         assert not check.passed
+        assert check.error is not None
         assert check.error < 1e-5
 
     def test_kernel_that_runs_away(self, slider: tuple[Robot, EquationsOfMotion]) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import torch
 
-import solver.fvi.run_folder as run_folder
 from solver.cli import main
 from solver.errors import SolverError
 from solver.fvi.run_folder import (
@@ -176,7 +175,7 @@ def test_full_disk_keeps_the_old_checkpoint(run_copy: Path, monkeypatch: pytest.
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(run_folder.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(SolverError, match="No space left on device"):
         save_checkpoint(run_copy, checkpoint)
     assert (run_copy / CHECKPOINT).read_bytes() == before

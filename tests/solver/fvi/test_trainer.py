@@ -23,11 +23,13 @@ import solver.fvi.trainer as training
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import DivergenceError, SolverError
-from solver.fvi.run_folder import METRICS, RUN, load_checkpoint, load_run, read_metrics
+from solver.fvi.run_folder import METRICS, RUN, MetricsLog, load_checkpoint, load_run, read_metrics, save_checkpoint
 from solver.fvi.settings import Settings
+from solver.fvi.targets import value_targets
 from solver.fvi.trainer import Trainer, resume, start, workers_of, worst_value
 from solver.policies.load import load_policy
 from solver.problem.problem import Problem
+from solver.problem.robots import load_robot
 from solver.streams import Purpose, stream
 
 TrainTiny = Callable[..., None]
@@ -135,12 +137,11 @@ def test_interrupted_and_resumed_is_uninterrupted(
 def test_interrupted_between_metrics_and_checkpoint(
     train_tiny: TrainTiny, finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save = training.save_checkpoint
 
     def interrupted(folder: Path, checkpoint: dict[str, Any]) -> None:
         if checkpoint["iteration"] == 3:
             raise KeyboardInterrupt
-        save(folder, checkpoint)
+        save_checkpoint(folder, checkpoint)
 
     monkeypatch.setattr(training, "save_checkpoint", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -238,12 +239,11 @@ def test_absurd_learning_rate_keeps_the_last_good_checkpoint(
 def test_bad_targets_stop_at_their_iteration(
     train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: float, message: str
 ) -> None:
-    targets = training.value_targets
-    calls = []
+    calls: list[None] = []
 
     def spoilt(*arguments: Any) -> Tensor:
         calls.append(None)
-        return targets(*arguments) if len(calls) < 3 else torch.full((192,), level)
+        return value_targets(*arguments) if len(calls) < 3 else torch.full((192,), level)
 
     monkeypatch.setattr(training, "value_targets", spoilt)
     with pytest.raises(DivergenceError, match=rf"iteration 2: .*{message}"):
@@ -262,14 +262,14 @@ def test_worst_value_bounds_the_cost_of_staying_at_the_corner(load: Callable[[st
 def test_full_disk_during_training_keeps_the_checkpoint(
     train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = training.MetricsLog.write
+    write = MetricsLog.write
 
     def full(log: Any, row: dict[str, float]) -> None:
         if row["iteration"] == 2:
             raise OSError(28, "No space left on device")
         write(log, row)
 
-    monkeypatch.setattr(training.MetricsLog, "write", full)
+    monkeypatch.setattr(MetricsLog, "write", full)
     with pytest.raises(SolverError, match=r"No space left on device.*--resume"):
         train_tiny(tmp_path)
     assert load_checkpoint(tmp_path)["iteration"] == 2
@@ -295,7 +295,7 @@ def test_resuming_against_another_artifact_is_refused(run_copy: Path) -> None:
 def test_cuda_without_a_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(SolverError, match="--device cpu"):
-        training.load_robot("pendulum", "cuda", None)
+        load_robot("pendulum", "cuda", None)
 
 
 def test_only_torch_computes_on_cuda(monkeypatch: pytest.MonkeyPatch) -> None:

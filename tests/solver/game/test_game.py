@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,7 +109,7 @@ def test_observation_adversary_is_the_worst_of_the_linearised_hamiltonian(load: 
     theta = np.asarray(robot.nominal_parameters)
     for i in range(len(x)):
         xi, u, p = (t[i].double().numpy() for t in (move.choices["observation"], move.u, costate))
-        gradient = slope(lambda y, u=u, p=p: hamiltonian(robot, y, u, p, theta), x[i].double().numpy(), np.ones(len(p)))
+        gradient = slope(lambda y: hamiltonian(robot, y, u, p, theta), x[i].double().numpy(), np.ones(len(p)))  # noqa: B023
         assert np.linalg.norm(xi) == pytest.approx(RADII["observation"], rel=1e-5)
         worst = float(xi @ gradient)
         assert RADII["observation"] * (sphere(len(p)) @ gradient).min() >= worst - 1e-3 * abs(worst)
@@ -147,7 +148,7 @@ def test_the_sign_of_a_parameter_changes_nothing(load: Load) -> None:
     """The pendulum written in minus its parameters has the same worst case."""
     robot = load("pendulum")
 
-    def gradient(*arguments: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def gradient(*arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
         dx, du, dtheta = robot.hamiltonian_gradient(*arguments)
         return dx, du, -dtheta
 

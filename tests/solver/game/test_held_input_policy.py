@@ -27,6 +27,7 @@ from solver.game.game import Game
 from solver.game.held_input_policy import _contracted, _semidefinite
 from solver.game.modulation import Modulation
 from solver.plants.rollouts import Controller, controller, rollouts
+from solver.policies.load import load_solution
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.value.network import FrozenValue
@@ -175,7 +176,7 @@ def test_a_run_trained_with_it_plays_it_everywhere(
     assert own["return_mean"] != closed["return_mean"]
     logged = read_metrics(tmp_path)[-1]
     assert logged["return_mean"] == evaluated(tmp_path, capsys, episodes=3)["return_mean"]
-    solution = solver.policies.load.load_solution(tmp_path)
+    solution = load_solution(tmp_path)
     x = solution.problem.sample_domain(7, torch.Generator().manual_seed(0))
     expected = controller(solution.problem, solution.value, 2.0)(x.clone())[0]
     np.testing.assert_array_equal(solver.load_policy(tmp_path)(x.numpy()), expected)

@@ -211,7 +211,7 @@ def test_mistakes_are_explained(options: dict[str, Any], message: str) -> None:
 
 
 def test_a_held_action_is_one_frame_of_a_video() -> None:
-    env = RobotEnv("pendulum", hold=np.int64(5), render_mode="rgb_array")  # type: ignore[typeddict-item]
+    env = RobotEnv("pendulum", hold=np.int64(5), render_mode="rgb_array")  # type: ignore[arg-type]
     assert env.metadata["render_fps"] == 25
     assert RobotVectorEnv("pendulum", 2, hold=5).metadata["render_fps"] == 25
 

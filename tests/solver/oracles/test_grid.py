@@ -30,7 +30,7 @@ def riccati(game: Game) -> np.ndarray:
     mass, damping = game.problem.theta.tolist()
     a, b = np.array([[0.0, 1.0], [0.0, -damping / mass]]), np.array([[0.0], [1.0 / mass]])
     weight = float(game.problem.action_cost.cost(torch.ones(1, 1))[0])
-    return solve_continuous_are(a - 0.5 * game.discount_rate * np.eye(2), b, np.diag([2.0, 0.3]), [[weight]])
+    return solve_continuous_are(a - 0.5 * game.problem.discount_rate * np.eye(2), b, np.diag([2.0, 0.3]), [[weight]])
 
 
 def near_target() -> torch.Tensor:
@@ -39,7 +39,7 @@ def near_target() -> torch.Tensor:
 
 
 def test_grid_matches_the_riccati_solution(slider: str) -> None:
-    game = Game(modelgen.load("slider", dtype="float32", directory=slider, parallel=False))
+    game = Game(Problem(modelgen.load("slider", dtype="float32", directory=slider, parallel=False)))
     found = solve(game, (51, 51), tolerance=1e-3, seconds=6.0)
     x = near_target()
     exact = -torch.einsum("bi,ij,bj->b", x, torch.tensor(riccati(game), dtype=torch.float32), x)
@@ -64,7 +64,7 @@ def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path)
         threads=1,
     )
     start("slider", "fast", settings, tmp_path / "run", slider, lambda _: None)
-    game = Game(modelgen.load("slider", dtype="float32", directory=slider, parallel=False))
+    game = Game(Problem(modelgen.load("slider", dtype="float32", directory=slider, parallel=False)))
     x = near_target()
     exact = -np.einsum("bi,ij,bj->b", x.numpy(), riccati(game), x.numpy())
     learned = load_value(tmp_path / "run", slider)(x.numpy())[0]

@@ -20,6 +20,7 @@ from solver.cli import main
 from solver.fvi.settings import Settings
 from solver.fvi.trainer import start
 from solver.policies.c_export import SHAPES
+from solver.policies.load import load_solution
 from solver.problem.action_cost import make_action_cost
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
@@ -55,7 +56,7 @@ def test_it_is_torchs(name: str, sampled: float, tiny: Callable[..., Settings], 
     run = tmp_path / "run"
     start(name, "fast", tiny(iterations=2, algorithm="cfvi"), run, None, lambda _: None)
     driver = compiled(run, name, tmp_path, "--sampled", str(sampled))
-    solution = solver.policies.load.load_solution(run)
+    solution = load_solution(run)
     x = 0.8 * solution.problem.sample_domain(200, torch.Generator().manual_seed(1)).numpy()
     u = solver.load_policy(run, sampled=sampled)(x)
     value, gradient = solver.load_value(run)(x)
@@ -84,7 +85,7 @@ def test_it_computes_in_float_and_a_broken_state_is_nan(finished_run: Path, tmp_
 
 
 @pytest.mark.parametrize("name", sorted(SHAPES))
-def test_its_shapes_are_the_action_costs(name: str) -> None:
+def test_its_shapes_are_the_action_costs(name: Any) -> None:
     weights, limits = (0.3, 2.0), torch.tensor([0.5, 8.0])
     w = torch.linspace(-60.0, 60.0, 201)[:, None].repeat(1, 2)
     shape = SHAPES[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import matplotlib.image
 import numpy as np
@@ -17,6 +18,7 @@ from solver.errors import SolverError
 from solver.fvi.run_folder import METRICS, read_metrics
 from solver.fvi.settings import Settings
 from solver.fvi.trainer import start
+from solver.game.closed_form_policy import ClosedFormPolicy
 from solver.plants.rollouts import Rollouts, controller, rollouts
 from solver.policies.load import Solution, load_solution
 from solver.problem.integrator import integrate_period
@@ -80,8 +82,10 @@ def test_the_maps_show_value_and_every_input_where_they_are(tiny: Callable[..., 
     x[0, 1], x[0, 3] = 0.5, 8.0
     result = rollouts(solution.problem, controller(solution.problem, solution.value), x, seconds=0.1)
     value, gradient = solution.value(x)
-    u, _, _ = solution.problem.respond(x, gradient)
-    shown = [axes.collections[0] for axes in value_and_policy(solution, 1, result, "").axes if axes.get_title()]
+    u, _, _ = ClosedFormPolicy(solution.problem).respond(x, gradient)
+    shown: list[Any] = [
+        axes.collections[0] for axes in value_and_policy(solution, 1, result, "").axes if axes.get_title()
+    ]
     for mesh, expected in zip(shown, (value[0], u[0, 0], u[0, 1]), strict=True):
         places = np.asarray(mesh.get_coordinates())
         corners = (places[1:, 1:] + places[:-1, :-1]) / 2.0  # the middles of the cells
@@ -97,7 +101,8 @@ def test_the_maps_show_value_and_every_input_where_they_are(tiny: Callable[..., 
 def test_the_learning_curve_has_the_band_of_the_returns(run_copy: Path) -> None:
     rows = [row for row in read_metrics(run_copy) if "return_mean" in row]
     (axes, *_) = learning_curve(rows, "").axes
-    band = next(each for each in axes.collections if isinstance(each, PolyCollection)).get_paths()[0].vertices[:, 1]
+    (path, *_) = next(each for each in axes.collections if isinstance(each, PolyCollection)).get_paths()
+    band = np.asarray(path.vertices)[:, 1]
     assert band.min() == pytest.approx(min(row["return_mean"] - row["return_spread"] for row in rows))
     assert band.max() == pytest.approx(max(row["return_mean"] + row["return_spread"] for row in rows))
 

@@ -31,6 +31,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., np.ndar
     ) -> np.ndarray:
         real = {"float32": "float", "float64": "double"}[x.dtype.name]
         function = ast.parse(f"def f(x, theta, result):\n{text}").body[0]
+        assert isinstance(function, ast.FunctionDef)
         widths = {"x": x.shape[1], "theta": x.shape[1], "result": entries}
         code = translation.llvm_code(function, widths, real, shared)
         kernel = native.function("f", 3, folder / f"{hash(code)}", code, lambda: code)
@@ -123,14 +124,14 @@ def test_functions_of_the_c_library_keep_the_number_format(evaluated: Callable[.
     text += "  result[12] = minimum(a, b)\n  result[13] = maximum(a, b)\n  result[14] = sign(a - b)\n"
     a, b = x.astype(np.float64).T
     known = {"atan": np.arctan, "asin": np.arcsin, "acos": np.arccos}
-    expected = [known.get(name, getattr(np, name, None))(a) for name in names]
+    expected = [(known.get(name) or getattr(np, name))(a) for name in names]
     expected += [np.arctan2(a, b), a**b, abs(a - b), np.minimum(a, b), np.maximum(a, b), np.sign(a - b)]
     found = evaluated(text, x, 15)
     np.testing.assert_allclose(found, np.stack(expected, 1), rtol=1e-13 if dtype == "float64" else 2e-6)
 
 
 def test_float32_is_never_promoted() -> None:
-    kernels = modelgen.load("furuta", dtype="float32")._kernels
+    kernels: Any = modelgen.load("furuta", dtype="float32")._kernels
     text = kernels.llvm_code("hamiltonian_gradient", shared=True)
     assert "<16 x float>" in text
     assert "double" not in text
@@ -166,7 +167,8 @@ def test_numba_compiles_the_emitted_functions_as_they_are() -> None:
     """And they are plain Python: two more engines for the same text."""
     njit = pytest.importorskip("numba").njit
     furuta = modelgen.load("furuta")
-    path = furuta._kernels._module
+    kernels: Any = furuta._kernels
+    path = kernels._module
     x, u, costate = np.array([[0.1, 2.0, -0.3, 0.4]]), np.array([[0.05]]), np.array([[1.0, -2.0, 0.3, 0.1]])
     expected = furuta.hamiltonian_gradient(x, u, costate)
     emitted = runpy.run_path(str(path))["hamiltonian_gradient"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -71,7 +71,7 @@ def test_its_move_is_the_worst_of_its_set(load: Load, load64: Load, name: str) -
     for i in range(len(x)):
         u, p = move.u[i].double().numpy(), costate[i].double().numpy()
 
-        def hamiltonian(xi: Tensor, i: int = i, u=u, p=p) -> float:  # type: ignore[no-untyped-def]
+        def hamiltonian(xi: Tensor, i: int = i, u: Any = u, p: Any = p) -> float:
             return float(p @ control_matrix[i] @ ((1.0 + xi.double().numpy()) * u))
 
         grid = itertools.product(torch.linspace(-0.3, 0.3, 7).tolist(), repeat=len(u))
