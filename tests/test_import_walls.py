@@ -35,7 +35,6 @@ SOLVER = {
     "rich",
     "stable_baselines3",
     "torch",
-    "tyro",
 }
 
 

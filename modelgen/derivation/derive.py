@@ -1,4 +1,4 @@
-"""From what a model file states to its equations of motion: energies, links, forces and systems of SymPy's together."""
+"""The equations of motion of a robot: the sum of its energies, links, forces and system of SymPy's."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
 def _system(
     robot: Robot, system: MechanicalSystem, v: Sequence[Symbol], u: Sequence[Symbol]
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """Mass matrix, force at u = 0 and input matrix of a system of SymPy's, its rows in the robot's order."""
+    """Mass matrix, force at u = 0 and input matrix of a system of SymPy's, with rows in the order of v."""
     if system.own and (robot.kinetic or robot.links):
         place = robot.kinetic[0].place if robot.kinetic else robot.links[0].place
         raise ModelError(

@@ -1,4 +1,4 @@
-"""What an artifact says of a robot besides its kernels: names, units, limits, parameters and the task."""
+"""The description of a robot for its artifact: names, units, limits, parameters and the task."""
 
 from __future__ import annotations
 

@@ -81,12 +81,12 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
                 "robot.body(...), robot.link(...) or robot.kinetic_energy(...).",
                 joint.place,
             )
-    for column, drive in enumerate(robot.inputs):
+    for column, each in enumerate(robot.inputs):
         if equations.input_matrix[:, column].is_zero_matrix:
             raise ModelError(
-                f"the input `{drive.symbol}` acts on nothing. Write robot.apply(coordinate, {drive.symbol}), "
+                f"the input `{each.symbol}` acts on nothing. Write robot.apply(coordinate, {each.symbol}), "
                 "or remove the line that declares it.",
-                drive.place,
+                each.place,
             )
     declared = [energy.value for energy in (*robot.kinetic, *robot.potential)]
     declared += [load.force for load in robot.loads] + [load.displacement for load in robot.loads]

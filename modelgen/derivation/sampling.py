@@ -13,9 +13,10 @@ SAMPLES = 400
 
 
 def samples(robot: Robot, count: int = SAMPLES, seed: int = 0) -> tuple[Array, Array]:
-    """States (count, n) and parameters (count, p), uniform over the domain, and a quarter of the rows at its limits.
+    """States (count, n) and parameters (count, p), uniform over the domain.
 
-    The first eighth of the rows has states at their limits; the second eighth has parameters at theirs as well.
+    Of the first three eighths of the rows, the first has states at their limits, the second both states and parameters,
+    the third parameters. Raises ModelError for a coordinate without a rate_limit.
     """
     random = np.random.default_rng(seed)
     limits = np.array([joint.limit for joint in robot.joints] + [speed.limit for speed in robot.velocities])

@@ -25,7 +25,7 @@ class Sketch:
 
 
 def sketch(robot: Robot) -> Sketch:
-    """What the file draws. Without a drawing: its bodies as rods, its point masses joined by lines, and its links."""
+    """The drawing of the file; without one, its bodies as rods, its point masses joined by lines, and its links."""
     lines = list(robot.lines)
     definitions: tuple[Definition, ...] = ()
     if not lines:

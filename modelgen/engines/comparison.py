@@ -65,7 +65,7 @@ def compare(
         )
     x, _ = samples(robot, SAMPLES, seed=2)
     nominal = np.asarray(kernels.nominal_parameters, np.float64)
-    limits = np.array([drive.limit for drive in robot.inputs])
+    limits = np.array([each.limit for each in robot.inputs])
     u = np.random.default_rng(2).uniform(-limits, limits, (SAMPLES, len(limits)))
     size = len(equations.coordinates)
     a, B, da_dx, dB_dx, da_dtheta, dB_dtheta = (np.asarray(each) for each in kernels.jacobians(x))

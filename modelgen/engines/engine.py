@@ -1,4 +1,4 @@
-"""What another engine computes of a robot, and what moves the mechanism that it was given."""
+"""The interface of an engine: mass matrix, accelerations and their derivatives, and forces on its mechanism."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Expressions:
                 for q in self._q
             ]
         )
-        arguments = [*self._q, *self._v, *(drive.symbol for drive in robot.inputs), *self._parameters]
+        arguments = [*self._q, *self._v, *(each.symbol for each in robot.inputs), *self._parameters]
         self._value = evaluator(arguments, applied)
         self._slope = evaluator(arguments, applied.jacobian([*self._q, *self._v]))
 

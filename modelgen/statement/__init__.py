@@ -1,1 +1,1 @@
-"""What a model file writes, recorded and checked."""
+"""Record and check the lines of a model file."""

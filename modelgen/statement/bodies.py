@@ -13,7 +13,7 @@ from modelgen.statement.terms import Terms
 
 
 def point_mass(check: Terms, mass: object, position: object, gravity: Expr) -> tuple[Contribution, list[Expr]]:
-    """What a mass adds, and its position."""
+    """The energies of a point mass, and its position."""
     contribution, _, where = _moved(check, mass, position, gravity)
     return contribution, where
 
@@ -21,7 +21,7 @@ def point_mass(check: Terms, mass: object, position: object, gravity: Expr) -> t
 def planar_body(
     check: Terms, mass: object, inertia: object, position: object, angle: object, gravity: Expr
 ) -> tuple[Contribution, Line]:
-    """What a planar body adds, and the uniform rod that shows it."""
+    """The energies of a planar body, and the uniform rod that shows it."""
     moved, kilograms, where = _moved(check, mass, position, gravity)
     turned = check.smooth(angle, "angle of the body", "q", "rad")
     moment = check.smooth(inertia, "inertia of the body", "q", "kg m^2")
@@ -40,7 +40,7 @@ def check_gravity(place: Place | None, heavy: Sequence[object]) -> None:
 
 
 def _moved(check: Terms, mass: object, position: object, gravity: Expr) -> tuple[Contribution, Expr, list[Expr]]:
-    """What a mass adds that is moved to a position, the mass, and the position."""
+    """The energies of a mass at a moving position, the mass, and the position."""
     if not isinstance(position, tuple | list | Matrix) or len(position) not in (2, 3):
         raise ModelError(
             f"the position is {position!r}; write (x, height) or (x, y, height), the height last.", check.place

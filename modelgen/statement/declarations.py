@@ -1,4 +1,4 @@
-"""What a robot declares by name: coordinates, parameters, inputs and speeds; and its task, which ends the list."""
+"""The declarations of a robot: coordinates, parameters, inputs and speeds by name; the task ends them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LARGEST, LARGEST_ANGLE = 1e6, 100.0
 
 
 class Declarations:
-    """What one robot has declared so far. Every method raises ModelError for a value or name that is not allowed."""
+    """The declarations of one robot. Every method raises ModelError for a value or name that is not allowed."""
 
     def __init__(self, robot: str, place: Place) -> None:
         self.robot = robot
@@ -52,7 +52,7 @@ class Declarations:
         return self.task
 
     def check_complete(self, place: Place) -> None:
-        """Raise ModelError unless a task can be stated: there is none yet, but a coordinate and an input."""
+        """Raise ModelError for a second task, and for a task without a coordinate or an input before it."""
         if self.task:
             raise ModelError(f"the task is stated twice, first at {self.task.place}; keep one robot.task(...).", place)
         if not self.joints or not self.inputs:

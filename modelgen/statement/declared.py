@@ -1,4 +1,4 @@
-"""What a model file states, as records: joints, parameters, inputs, speeds, energies, loads, each with its line."""
+"""Records of a model file: joints, parameters, inputs, speeds, energies and loads, each with its line."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Energy:
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one line of a model file adds to the mechanics of its robot."""
+    """The energies and loads that one line of a model file adds to its robot."""
 
     kinetic: tuple[Energy, ...] = ()
     potential: tuple[Energy, ...] = ()

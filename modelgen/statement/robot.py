@@ -41,10 +41,10 @@ class Robot:
         self.links: list[Link] = []
         self.system: MechanicalSystem | None = None
         self.downward_acceleration: Expr = Float("9.81")
-        self.gravity_place: Place | None = None  # None: not stated
-        self.lines: list[Line] = []  # drawn
-        self.rods: list[Line] = []  # of bodies, drawn when nothing else is
-        self.masses: list[list[Expr]] = []  # positions of point masses, likewise
+        self.gravity_place: Place | None = None  # None: not set in the file
+        self.lines: list[Line] = []  # that the file draws; without them, the rods and masses are drawn
+        self.rods: list[Line] = []  # one for each planar body
+        self.masses: list[list[Expr]] = []  # positions of point masses
         self._declared = declared
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -110,7 +110,7 @@ class Robot:
         return self._declared.input(name, limit, unit, meaning, calling_place())
 
     def speed(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
-        """Declare a speed that is no coordinate's rate, such as a body's angular velocity; for robot.mechanics."""
+        """Declare a speed other than the rate of a coordinate, such as an angular velocity; for robot.mechanics."""
         return self._declared.speed(name, limit, unit, meaning, calling_place())
 
     def gravity(self, acceleration: object) -> None:

@@ -107,7 +107,7 @@ class Terms:
         return sum((displacement.diff(joint.symbol) * joint.symbol.rate for joint in joints), S.Zero)
 
     def dimensions(self, what: str, bare: bool = False) -> Dimensions:
-        """What the units of all symbols say about an expression; `bare` as `Dimensions` has it."""
+        """Dimensions of expressions from the units of all symbols; `bare` as in `Dimensions`."""
         declared = self.declared
         stated: list[StatedParameter | StatedInput] = [*declared.parameters, *declared.inputs]
         units = {each.symbol: each.unit for each in (*stated, *declared.speeds)}

@@ -1,4 +1,4 @@
-"""Where a proof looks: samples over the whole domain of a robot."""
+"""The sample points of a verification: states, inputs, costates and parameters over the whole domain of a robot."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ class Points:
 
 
 def sample_points(robot: Robot, count: int) -> Points:
+    """`count` points, a quarter of them at the limits; costates are scaled by the largest states."""
     random = np.random.default_rng(1)
     x, theta = samples(robot, count, seed=1)
-    limits = np.array([drive.limit for drive in robot.inputs])
+    limits = np.array([each.limit for each in robot.inputs])
     scale = np.abs(x).max(axis=0)
     values = (
         x,

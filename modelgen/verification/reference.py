@@ -117,7 +117,7 @@ class Energies:
     """
 
     def __init__(self, robot: Robot, equations: EquationsOfMotion) -> None:
-        fixed = {constant.symbol: Float(constant.value) for constant in robot.parameters if constant.fixed}
+        fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
         q, u = equations.coordinates, equations.inputs
         rates = [joint.symbol.rate for joint in robot.joints]
         moving = {rate: value for rate, value in zip(rates, equations.coordinate_rates, strict=True) if rate != value}

@@ -12,7 +12,6 @@ import sympy as sp
 
 from modelgen.derivation.lowering import mechanism
 from modelgen.errors import ModelError
-from modelgen.program.names import unique_names
 from tests.modelgen.support import mechanisms
 from tests.modelgen.support.evaluation import evaluate
 
@@ -71,13 +70,6 @@ def test_an_undeclared_symbol_is_named() -> None:
 def test_a_complex_number_is_refused() -> None:
     with pytest.raises(ModelError, match="not real and finite"):
         _with_cost(sp.I * x)
-
-
-def test_names_are_identifiers_and_different() -> None:
-    made = unique_names(["x", "lambda", "t1", "c12", "ä b", "a_b", "a b", "1st", "", "for_", "for"])
-    assert len(set(made)) == len(made)
-    assert all(name.isidentifier() and name.isascii() for name in made)
-    assert not {"x", "lambda", "t1", "c12"} & set(made)
 
 
 def test_a_state_named_as_a_costate_is_another_symbol() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,35 +14,10 @@ from hypothesis import strategies as st
 import modelgen
 from modelgen import ModelError
 from modelgen.derivation import model_file as modelfile
-from modelgen.derivation.content_hash import content_hash
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
 from modelgen.derivation.domain_checks import check_domain
-
-MODEL = """
-from modelgen import LogCos, Robot
-robot = Robot("slider", "words")
-s = robot.prismatic("s", limit=1, rate_limit=2)
-mass = robot.parameter("mass", 1.0, "kg", bounds=(0.5, 2))
-robot.point_mass(mass, (s, 0))
-robot.apply(s, robot.input("force", 3, "N"))
-robot.task(state_cost=s**2, action_cost=LogCos(1), start=dict(s=(0.5, 0.1)), horizon=5,
-           weight_at_horizon=0.5, control_rate=100)
-"""
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's own working folder with an empty models/."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "models").mkdir()
-    return tmp_path
-
-
-def written(folder: Path, text: str, name: str = "slider") -> Path:
-    path = folder / "models" / f"{name}.py"
-    path.write_text(text)
-    return path
+from tests.modelgen.support.model_files import MODEL, written
 
 
 def rejects(*words: str, model: str = "slider") -> None:
@@ -170,62 +144,6 @@ class TestExecuting:
         assert "_shared" not in set(sys.modules) - before
         assert sys.path == path
         assert not (folder / "models" / "__pycache__").exists()
-
-
-class TestHash:
-    def hashed(self, folder: Path, text: str) -> str:
-        written(folder, text)
-        return content_hash(modelfile.load("slider"))
-
-    def test_layout_and_comments_do_not_matter(self, folder: Path) -> None:
-        other = "# a comment\n" + MODEL.replace("mass * s", "s * mass")
-        assert self.hashed(folder, MODEL) == self.hashed(folder, other)
-
-    @pytest.mark.parametrize(
-        ("old", "new"),
-        [
-            ("rate_limit=2", "rate_limit=3"),
-            ("1.0, ", "1.1, "),
-            ('"kg"', '""'),
-            ("(0.5, 2)", "(0.5, 2.5)"),
-            ("(s, 0)", "(2 * s, 0)"),
-            ("s**2", "2 * s**2"),
-            ("LogCos(1)", "LogCos(2)"),
-            ("(0.5, 0.1)", "(0.5, 0.2)"),
-            ("horizon=5", "horizon=6"),
-            ("words", "other words"),
-            ('"force", 3', '"push", 3'),
-            ("robot.point_mass", "robot.potential_energy(9.81 * mass * s)\nrobot.point_mass"),
-            ("robot.task", "robot.damp(s, 0.1)\nrobot.task"),
-        ],
-    )
-    def test_content_matters(self, folder: Path, old: str, new: str) -> None:
-        assert old in MODEL
-        assert self.hashed(folder, MODEL) != self.hashed(folder, MODEL.replace(old, new))
-
-    def test_an_edited_helper_matters(self, folder: Path) -> None:
-        text = "from _shared import limit\n" + MODEL.replace('"force", 3', '"force", limit')
-        written(folder, "limit = 3\n", "_shared")
-        first = self.hashed(folder, text)
-        written(folder, "limit = 4\n", "_shared")
-        assert self.hashed(folder, text) != first
-
-    def test_same_in_every_process(self, folder: Path) -> None:
-        written(folder, MODEL)
-        command = (
-            "from modelgen.derivation import content_hash, derive, model_file; r = model_file.load('furuta');"
-            "print(content_hash.content_hash(r), derive.equations_of_motion(r))"
-        )
-        outputs = {
-            subprocess.run(
-                [sys.executable, "-c", command],
-                env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(modelfile.SHIPPED.parent)},
-                capture_output=True,
-                check=True,
-            ).stdout
-            for seed in ("1", "2")
-        }
-        assert len(outputs) == 1
 
 
 class TestDamagedFiles:

@@ -1,0 +1,15 @@
+"""A working folder with model files of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's own working folder with an empty models/."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models").mkdir()
+    return tmp_path
