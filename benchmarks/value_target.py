@@ -21,7 +21,7 @@ from solver.fvi.trainer import workers_of
 from solver.game.game import Game
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.value.network import FrozenValue
+from solver.value.frozen import FrozenValue
 
 
 def main() -> None:

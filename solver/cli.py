@@ -12,7 +12,9 @@ from solver.errors import DivergenceError, SolverError
 
 def _renamed() -> Mapping[str, str]:
     """Options of the version before -> their names today."""
-    return {"sampled": "reaction-periods"}
+    from solver.fvi.renamed import RENAMED
+
+    return {old: new.replace("_", "-") for old, new in RENAMED.items()}
 
 
 PROGRAM = Program(

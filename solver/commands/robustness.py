@@ -53,7 +53,7 @@ class Options:
     """Seed of the starts and of the harsh plant's noise. By default the one of the evaluations in training."""
     out: Path | None = None
     """Figure and JSON file without their endings. By default
-    runs/robustness-ROBOT-PLANT[-EFFECTS][-sampledK]-PARAMETERS."""
+    runs/robustness-ROBOT-PLANT[-EFFECTS][-reactionK]-PARAMETERS."""
     generated: Annotated[str | None, Argument(metavar="DIR")] = None
     """Folder of artifacts, where it has moved since the training."""
 
@@ -85,8 +85,8 @@ def run(options: Options) -> None:
     if options.out is not None and (options.out.is_dir() or options.out.name in ("", "..")):
         raise SolverError(f"--out {options.out} is a folder; name the figure, for example {options.out / 'masses'}")
     result = measure(options.runs, options.ranges(), trial, options.generated, _announce)
-    sampled = [] if options.reaction_periods is None else [f"sampled{options.reaction_periods:g}"]
-    name = "-".join(["robustness", result.robot, options.plant, *options.harsh, *sampled, *options.parameter])
+    reaction = [] if options.reaction_periods is None else [f"reaction{options.reaction_periods:g}"]
+    name = "-".join(["robustness", result.robot, options.plant, *options.harsh, *reaction, *options.parameter])
     out = options.out or Path("runs") / name
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
     drawn = figure(result)

@@ -19,7 +19,7 @@ SUBJECTS = {
     "states": "states",
     "fit": "epochs",
     "target": "limit_cost",
-    "policy": "sampled",
+    "policy": "reaction_periods",
     "network": "members",
     "adversary": "alpha_state",
     "evaluation": "evaluate_every",

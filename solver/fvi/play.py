@@ -8,24 +8,24 @@ from torch import Tensor
 from solver.fvi.targets import Trace
 from solver.game.game import Game
 from solver.game.modulation import Modulation
-from solver.value.network import FrozenValue
+from solver.value.protocol import ValueFunction
 
 
 @torch.no_grad()
 def play(
-    game: Game, value: FrozenValue, x: Tensor, trace: Trace, modulation: str, generator: torch.Generator
+    game: Game, value: ValueFunction, x: Tensor, trace: Trace, modulation: str, generator: torch.Generator
 ) -> Tensor:
     """States (T, N, n) that both players drive the robot to from x (N, n), at the ends of the horizon's T value steps.
 
     The modulation of the radii starts anew after every look-ahead, as it does in every target.
     """
     problem = game.problem
-    step = trace.periods * problem.control_step
+    step = trace.step_periods * problem.control_step
     policy = trace.policy(problem, value)
     states = []
     for k in range(round(problem.robot.metadata.task.horizon / step)):
         if k % trace.steps == 0:
             modulated = Modulation(modulation, step, generator)
-        x, _ = game.advance(x, game.move(x, value(x)[1], policy, modulated), trace.periods)
+        x, _ = game.advance(x, game.move(x, value(x)[1], policy, modulated), trace.step_periods)
         states.append(x)
     return torch.stack(states)

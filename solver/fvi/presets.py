@@ -14,6 +14,7 @@ from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import State
 from solver.errors import SolverError
+from solver.fvi.renamed import renamed_settings, warn_of_renamed
 from solver.fvi.settings import Settings
 from solver.problem.robots import largest_rates
 
@@ -58,7 +59,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
         "iterations": 48 if simple else 80,
         "trace_decay": 1.0 - period / look_ahead,
         "trace_floor": 0.05 if simple else 0.01,
-        "holds": (hold, hold, hold, max(1, hold // 2)),
+        "step_periods": (hold, hold, hold, max(1, hold // 2)),
         "modulation": "stationary",
         "alpha_observation": 0.001,
     }
@@ -93,7 +94,7 @@ def paper(robot: CompiledRobot) -> dict[str, Any]:
         "weight_decay": 1e-6,
         "amsgrad": True,
         "keep_optimiser": False,
-        "holds": (1,),
+        "step_periods": (1,),
         "position_scale": 0.0,
         "rate_scale": 0.0,
     }
@@ -118,6 +119,8 @@ def make_settings(preset: str, robot: CompiledRobot, **changes: Any) -> Settings
     """
     if preset not in PRESETS:
         raise SolverError(f"unknown preset '{preset}'.{suggestion(preset, PRESETS)} Presets: {', '.join(PRESETS)}")
+    warn_of_renamed(changes)
+    changes = renamed_settings(changes)
     known = {f.name for f in dataclasses.fields(Settings)}
     for name in changes:
         if name not in known:

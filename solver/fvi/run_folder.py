@@ -16,6 +16,7 @@ import torch
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
+from solver.fvi.renamed import renamed_settings
 from solver.fvi.settings import Settings
 
 CHECKPOINT, RUN, METRICS, FIGURES = "checkpoint.pt", "run.json", "metrics.jsonl", "figures"
@@ -96,7 +97,7 @@ def load_run(folder: Path) -> Run:
         )
     try:
         content = json.loads(path.read_text())
-        settings = content.pop("settings")
+        settings = renamed_settings(content.pop("settings"))
         settings = {key: tuple(v) if isinstance(v, list) else v for key, v in settings.items()}
         return Run(settings=Settings(**settings), **content)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

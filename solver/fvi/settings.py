@@ -98,13 +98,13 @@ class Settings:
     """lambda of the n-step target, per control period."""
     trace_floor: float = 1e-2
     """The target ends where its last weight falls to this."""
-    holds: tuple[int, ...] = (4, 4, 4, 2)
-    """Coarse to fine: control periods that one value step holds both players' moves, one entry per equal share
-    of the iterations."""
-    sampled: float = 0.0
-    """Control periods that an input acts before the next one can: 1, or 2 with a period of delay. The policy then
-    reckons with what it does itself in that time, in training and afterwards; 0 is the closed form of continuous time,
-    which buzzes where V is steep."""
+    step_periods: tuple[int, ...] = (4, 4, 4, 2)
+    """Control periods of a value step, in which both players hold their moves: one entry per equal share of the
+    iterations, from coarse to fine."""
+    reaction_periods: float = 0.0
+    """Control periods that an input acts before the next one can (zero-order hold): 1, or 2 with a period of delay. The
+    policy then takes into account how its own input moves the state in that time, in training and afterwards. 0 is the
+    closed form of continuous time, which chatters where V is steep."""
     members: int = 4
     """Networks in the ensemble."""
     layers: int = 3
@@ -153,7 +153,8 @@ class Settings:
             _require_type(setting.name, str(setting.type), getattr(self, setting.name))
         counts = "iterations states rollouts buffer epochs minibatch loss_power members layers width evaluate_every"
         counts += " episodes threads chunk"
-        amounts = "start_spread target_spread on_policy_spread exploration_noise weight_decay limit_cost sampled"
+        amounts = "start_spread target_spread on_policy_spread exploration_noise weight_decay limit_cost"
+        amounts += " reaction_periods"
         amounts += " position_scale rate_scale"
         least = dict.fromkeys(counts.split(), 1) | dict.fromkeys(amounts.split(), 0)
         for name, bound in least.items():
@@ -183,9 +184,13 @@ class Settings:
             raise SolverError(
                 f"setting adversary_ramp is {ramp}; give two shares of the iterations, for example 0.3 0.6"
             )
-        whole = isinstance(self.holds, tuple) and all(type(hold) is int and hold >= 1 for hold in self.holds)
-        if not whole or not self.holds:
-            raise SolverError(f"setting holds is {self.holds}; give whole control periods, for example 4 2 1")
+        whole = isinstance(self.step_periods, tuple) and all(
+            type(hold) is int and hold >= 1 for hold in self.step_periods
+        )
+        if not whole or not self.step_periods:
+            raise SolverError(
+                f"setting step_periods is {self.step_periods}; give whole control periods, for example 4 2 1"
+            )
 
     def adversary_share(self, iteration: int) -> float:
         """How far the admissible sets have grown in an iteration, in [0, 1]; 0 for cfvi."""
@@ -207,8 +212,8 @@ class Settings:
 
     def trace(self, iteration: int) -> Trace:
         """The look-ahead of an iteration."""
-        stage = iteration * len(self.holds) // self.iterations
-        return Trace(self.trace_decay, self.trace_floor, self.holds[stage], self.sampled)
+        stage = iteration * len(self.step_periods) // self.iterations
+        return Trace(self.trace_decay, self.trace_floor, self.step_periods[stage], self.reaction_periods)
 
 
 def _require_type(name: str, kind: str, value: object) -> None:

@@ -20,7 +20,8 @@ from solver.game.game import Game
 from solver.game.held_input_policy import make_policy
 from solver.game.modulation import Modulation
 from solver.problem.problem import Problem
-from solver.value.network import FrozenValue, Workspace
+from solver.value.frozen import FrozenValue
+from solver.value.protocol import ValueFunction
 
 
 @dataclass(frozen=True)
@@ -29,17 +30,17 @@ class Trace:
 
     decay: float  # lambda, per control period
     floor: float  # the last weight; sets the number of steps
-    periods: int  # control periods that one value step holds both players' moves
-    sampled: float = 0.0  # control periods that an input acts, were it held for one; 0 is the closed form
+    step_periods: int  # control periods of a value step, in which both players hold their moves
+    reaction_periods: float = 0.0  # control periods that an input acts before the next one can; 0: the closed form
 
-    def policy(self, problem: Problem, value: FrozenValue, space: Workspace | None = None) -> ClosedFormPolicy:
+    def policy(self, problem: Problem, value: ValueFunction) -> ClosedFormPolicy:
         """The policy of V in a value step."""
-        return make_policy(problem, lambda x: value(x, space), self.sampled, self.periods)
+        return make_policy(problem, value, self.reaction_periods, self.step_periods)
 
     @property
     def step_decay(self) -> float:
         """lambda per value step."""
-        return self.decay**self.periods
+        return self.decay**self.step_periods
 
     @property
     def steps(self) -> int:
@@ -54,21 +55,20 @@ class Trace:
 
 
 @torch.no_grad()
-def chunk_targets(x: Tensor, value: FrozenValue, game: Game, trace: Trace, modulation: str, seed: int) -> Tensor:
+def chunk_targets(x: Tensor, value: ValueFunction, game: Game, trace: Trace, modulation: str, seed: int) -> Tensor:
     """Targets (N,) of one chunk of states x (N, n)."""
     generator = torch.Generator(device=x.device).manual_seed(seed)
     problem = game.problem
-    modulated = Modulation(modulation, trace.periods * problem.control_step, generator)
-    space = value.workspace(len(x))
+    modulated = Modulation(modulation, trace.step_periods * problem.control_step, generator)
     target, returns = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])
-    _, costate = value(x, space)
-    policy = trace.policy(problem, value, space)
+    _, costate = value(x)
+    policy = trace.policy(problem, value)
     for n, weight in enumerate(trace.weights()):
         move = game.move(x, costate, policy, modulated)
-        x, cost = game.advance(x, move, trace.periods)
-        returns.sub_(cost, alpha=problem.discount(n * trace.periods))
-        at_end, costate = value(x, space)
-        n_step = torch.add(returns, at_end, alpha=problem.discount((n + 1) * trace.periods))
+        x, cost = game.advance(x, move, trace.step_periods)
+        returns.sub_(cost, alpha=problem.discount(n * trace.step_periods))
+        at_end, costate = value(x)
+        n_step = torch.add(returns, at_end, alpha=problem.discount((n + 1) * trace.step_periods))
         target.add_(n_step.clamp_(max=0.0), alpha=weight)
     return target
 
@@ -86,6 +86,7 @@ def value_targets(
     """Targets (N,) of all states x (N, n); the same for any number of workers."""
 
     def work(part: tuple[int, Tensor]) -> Tensor:
-        return chunk_targets(part[1], value, game, trace, modulation, seed + part[0])
+        number, states = part
+        return chunk_targets(states, value.buffered(len(states)), game, trace, modulation, seed + number)
 
     return torch.cat(list(workers.map(work, enumerate(torch.split(x, chunk)))))

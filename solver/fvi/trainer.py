@@ -22,6 +22,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import DivergenceError, SolverError
 from solver.fvi.initial_value import make_ensemble
 from solver.fvi.play import play
+from solver.fvi.renamed import renamed_settings
 from solver.fvi.run_folder import (
     MetricsLog,
     Run,
@@ -42,7 +43,7 @@ from solver.problem.robots import load_robot, require_same_artifact
 from solver.serial import serial_torch
 from solver.streams import EVALUATION_SEED, Purpose, stream
 from solver.value.fitting import Fit, fit_ensemble, make_optimiser
-from solver.value.network import FrozenValue
+from solver.value.frozen import FrozenValue
 
 Report = Callable[[dict[str, float]], None]
 
@@ -53,7 +54,7 @@ def _stored(settings: Settings) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
-USUAL = _stored(Settings())  # what a setting was before there was one
+DEFAULTS = _stored(Settings())  # for a checkpoint that is older than a setting: new settings begin without effect
 
 
 class Trainer:
@@ -100,7 +101,7 @@ class Trainer:
             "seconds_targets": targets_made - started,
             "seconds_fit": time.perf_counter() - targets_made,
             "learning_rate": rate,
-            "hold": float(trace.periods),
+            "step_periods": float(trace.step_periods),
             "steps": float(trace.steps),
             "adversary": s.adversary_share(k),
             "value_error": loss,
@@ -116,7 +117,7 @@ class Trainer:
         value, game = FrozenValue(self.ensemble), Game(self.problem, s.adversaries(k), s.limit_cost)
         against = partial(play, game, value, trace=trace, modulation=s.modulation, generator=generator)
         x = self.source.draw(
-            controller(self.problem, value, s.sampled), generator, against if game.adversaries else None
+            controller(self.problem, value, s.reaction_periods), generator, against if game.adversaries else None
         )
         seed = stream(s.seed, k, Purpose.ADVERSARY)
         target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
@@ -127,7 +128,7 @@ class Trainer:
     def evaluate(self) -> dict[str, float]:
         """Rollouts of the present policy on the nominal robot from the task's starts."""
         x = sample_starts(self.problem, self.settings.episodes, EVALUATION_SEED)
-        act = controller(self.problem, FrozenValue(self.ensemble), self.settings.sampled)
+        act = controller(self.problem, FrozenValue(self.ensemble), self.settings.reaction_periods)
         return summary(rollouts(self.problem, act, x))
 
     def checkpoint(self) -> dict[str, Any]:
@@ -166,11 +167,13 @@ class Trainer:
     def _require_settings(self, stored: object) -> None:
         """SolverError unless the settings in a checkpoint are those of run.json."""
         if not isinstance(stored, dict):
-            raise SolverError("the checkpoint is damaged: its settings are none; train again")
+            raise SolverError("the checkpoint is damaged: it holds no settings; train again")
+        stored = renamed_settings(stored)
         for name, value in _stored(self.settings).items():
-            if stored.get(name, USUAL[name]) != value:
+            trained_with = stored.get(name, DEFAULTS[name])
+            if trained_with != value:
                 raise SolverError(
-                    f"run.json has {name} {value}, the checkpoint {stored.get(name, USUAL[name])}: it was edited. "
+                    f"run.json has {name} {value}, the checkpoint {trained_with}: it was edited. "
                     "Put the old value back, or train again with the new one."
                 )
 

@@ -86,15 +86,15 @@ def _too_few_iterations(problem: Problem, settings: Settings) -> str:
 def _chatters(problem: Problem, settings: Settings) -> str:
     """Holds that push harder than the presets allow."""
     states = problem.robot.metadata.states
-    hold, once = max(settings.holds), push(problem.robot)
+    hold, once = max(settings.step_periods), push(problem.robot)
     worst = int(once.argmax())
-    if settings.sampled or hold * once[worst] <= PUSH:
+    if settings.reaction_periods or hold * once[worst] <= PUSH:
         return ""
-    other = "give --holds 1 --trace-decay 0.88" if once[worst] <= PUSH else "raise the task's control_rate"
+    other = "give --step-periods 1 --trace-decay 0.88" if once[worst] <= PUSH else "raise the task's control_rate"
     return (
         f"at the target a full input changes {states[worst].name} by {100 * hold * once[worst]:.0f} % of its limit "
         f"within a value step ({hold} control periods): the policy may chatter there and never settle. Give "
-        f"--sampled 1, or {other}."
+        f"--reaction-periods 1, or {other}."
     )
 
 

@@ -1,18 +1,20 @@
-"""The policy of a controller that acts once a control period, where the closed form is that of continuous time.
+"""The policy under a zero-order hold, and the factory that makes the policy of a value function.
 
-Held for h seconds, u = grad g~(B^T dV/dx) overshoots where V is steep, and the robot buzzes between its limits. The
-sampled policy reckons with what the input itself does in that time, x + h B u, and maximises -h g(u) + V(x + h B u):
+The closed form u = grad g~(B^T dV/dx) is optimal in continuous time. Held for h seconds it overshoots where V is steep,
+and the input chatters between its limits. The policy for a held input takes into account how far the input itself moves
+the state in that time, x + h B u. It maximises -h g(u) + V(x + h B u), a proximal step:
 
     u = grad g~(w(u)),  w(u) = B(x)^T dV/dx(x + h B(x) u)
 
-the paper's policy as h goes to zero. w is replaced by w(0) - P u, whose chords between u = 0 and the closed form
-are exact for a quadratic V.
+which is the closed form as h goes to zero. The code replaces w(u) by w(0) - P u. The columns of P are the slopes of
+chords, from u = 0 to the closed form of one input at a time: exact for a quadratic V.
+
+The length of the hold, h, is the reaction time of the controller: the setting `reaction_periods`, in control periods.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -21,22 +23,20 @@ from solver.errors import SolverError
 from solver.game.closed_form_policy import ClosedFormPolicy
 from solver.problem.action_cost import ActionCost
 from solver.problem.problem import Problem
+from solver.value.protocol import ValueFunction
 
-BISECTIONS = 24  # all digits of float32
-CONTRACTIONS = 50
-SMALL = 1e-9
-SHORTEST = 0.02  # chord, of the input limit: differences over less are noise
+BISECTIONS = 24  # halve the range of an input to the digits of float32
+CONTRACTIONS = 50  # iterations for several inputs
+SMALL = 1e-9  # keeps divisions by an argument or a pivot finite
+SHORTEST = 0.02  # of the input limit, length of a chord: differences over a shorter one are rounding noise
 
 
 class HeldInputPolicy(ClosedFormPolicy):
-    """The policy of an input that acts for `seconds` before the next one can.
+    """The policy of an input that acts for `seconds` before the next one can. Each call evaluates the value m times."""
 
-    gradient: x (N, n) -> dV/dx (N, n). Every call evaluates it m times.
-    """
-
-    def __init__(self, problem: Problem, gradient: Callable[[Tensor], Tensor], seconds: float) -> None:
+    def __init__(self, problem: Problem, value: ValueFunction, seconds: float) -> None:
         super().__init__(problem)
-        self.gradient, self.seconds = gradient, seconds
+        self.value, self.seconds = value, seconds
 
     def _argument(self, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
         """w(u) (N, m) of the policy u = grad g~(w(u)), from w(0) (N, m)."""
@@ -45,41 +45,45 @@ class HeldInputPolicy(ClosedFormPolicy):
         return _bisected(cost, limits, w, p[:, 0]) if len(limits) == 1 else _contracted(cost, w, p)
 
     def _slope(self, closed: Tensor, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
-        """P (N, m, m), symmetric and positive semidefinite, as that of a concave V is."""
+        """P (N, m, m) = -dw/du, symmetric and positive semidefinite as it is for a concave V."""
         limits, columns = self.problem.input_limits, []
         for k in range(len(limits)):
             step = torch.zeros_like(w)
             step[:, k] = torch.copysign(closed[:, k].abs().clamp_min(SHORTEST * limits[k]), closed[:, k])
             beside = torch.add(x, torch.einsum("bnm,bm->bn", control_matrix, step), alpha=self.seconds)
-            beside_gain = torch.einsum("bnm,bn->bm", control_matrix, self.gradient(beside))
+            beside_gain = torch.einsum("bnm,bn->bm", control_matrix, self.value(beside)[1])
             columns.append((w - beside_gain) / step[:, k : k + 1])
         return _semidefinite(torch.stack(columns, 2))
 
 
 def held_seconds(problem: Problem, reaction_periods: float, step_periods: int = 1) -> float:
-    """How long an input acts before the next one can: the reaction time, and the rest of a longer value step."""
+    """Seconds that an input acts before the next one can: the reaction time, longer by all but one period of a value
+    step of several control periods."""
     return (reaction_periods + (step_periods - 1)) * problem.control_step
 
 
 def make_policy(
     problem: Problem,
-    value: Callable[[Tensor], tuple[Tensor, Tensor]],
+    value: ValueFunction,
     reaction_periods: float = 0.0,
     step_periods: int = 1,
 ) -> ClosedFormPolicy:
-    """The policy of a value function: the held input's, or the closed form where reaction_periods is 0.
+    """The policy of a value function: that of a held input, or the closed form where reaction_periods is 0.
 
-    step_periods: control periods that a value step holds the input, 1 outside of training.
+    reaction_periods: control periods that an input acts before the next one can: 1, or 2 with a period of delay.
+    step_periods: control periods for which a value step holds the input; 1 outside of training.
     """
     if reaction_periods == 0.0:
         return ClosedFormPolicy(problem)
-    seconds = held_seconds(problem, reaction_periods, step_periods)
-    return HeldInputPolicy(problem, lambda x: value(x)[1], seconds)
+    return HeldInputPolicy(problem, value, held_seconds(problem, reaction_periods, step_periods))
 
 
 def _semidefinite(p: Tensor) -> Tensor:
-    """Cholesky's decomposition of the symmetric part of p (N, m, m), with every entry cut to what it may be, put
-    together again."""
+    """A positive semidefinite matrix near the symmetric part of p (N, m, m), which is unchanged where it is one.
+
+    It is L L^T of Cholesky's decomposition, in which negative pivots become 0 and every entry l_ij is clipped to
+    |l_ij| <= sqrt(p_ii), the bound that holds in a semidefinite matrix.
+    """
     rest, columns = 0.5 * (p + p.mT), []
     for j in range(p.shape[1]):
         root = rest.diagonal(dim1=1, dim2=2).clamp_min(0.0).sqrt()
@@ -92,7 +96,7 @@ def _semidefinite(p: Tensor) -> Tensor:
 
 
 def _bisected(cost: ActionCost, limit: Tensor, w: Tensor, p: Tensor) -> Tensor:
-    """w - p u (N, 1) with u = grad g~(w - p u), which is between the limits."""
+    """For one input: w - p u (N, 1) with u = grad g~(w - p u), found by bisection between the limits."""
     low, high = (torch.ones_like(w) * end for end in (-limit, limit))
     for _ in range(BISECTIONS):
         u = 0.5 * (low + high)
@@ -102,19 +106,22 @@ def _bisected(cost: ActionCost, limit: Tensor, w: Tensor, p: Tensor) -> Tensor:
 
 
 def _contracted(cost: ActionCost, w: Tensor, p: Tensor) -> Tensor:
-    """The same for several inputs, p (N, m, m): (I + P S) at = w with S = diag(u/at) of the u = grad g~(at) before,
-    which contracts because every grad g~ rises ever more slowly."""
+    """For several inputs: y = w - P u (N, m) with u = grad g~(y), P (N, m, m).
+
+    Every iteration solves (I + P S) y = w with S = diag(u_i/y_i) of the y before. It contracts because every grad g~ is
+    concave for positive and convex for negative arguments.
+    """
     unit, at = torch.eye(w.shape[1], dtype=w.dtype, device=w.device), w
     for _ in range(CONTRACTIONS):
         away = torch.where(at.abs() < SMALL, SMALL, at)
         at = torch.linalg.solve(unit + p * (cost.policy(away) / away)[:, None, :], w)
-    return at.contiguous()  # kernels take rows
+    return at.contiguous()  # the kernels of the robot need rows in memory
 
 
-def require_periods(sampled: float) -> None:
-    """SolverError unless a policy can reckon with so many control periods."""
-    if not (math.isfinite(sampled) and sampled >= 0.0):
+def require_reaction_periods(periods: float) -> None:
+    """SolverError unless the number is finite and at least 0."""
+    if not (math.isfinite(periods) and periods >= 0.0):
         raise SolverError(
-            f"--sampled is {sampled}; give the control periods that an input acts before the next one can: 1, or 2 "
-            "with a period of delay; 0 is the closed form"
+            f"--reaction-periods is {periods}; give the control periods that an input acts before the next one can: 1, "
+            "or 2 with a period of delay; 0 is the closed form"
         )

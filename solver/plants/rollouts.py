@@ -14,6 +14,7 @@ from solver.game.held_input_policy import make_policy
 from solver.plants.plant import Nominal, Plant
 from solver.problem.problem import Problem
 from solver.serial import serial_torch
+from solver.value.protocol import ValueFunction
 
 SUCCESS_ANGLE = math.radians(5.0)
 SUCCESS_RATE = 0.5  # rad/s
@@ -40,9 +41,9 @@ class Rollouts:
         return self.state_reward + self.action_reward
 
 
-def controller(problem: Problem, value: Callable[[Tensor], tuple[Tensor, Tensor]], sampled: float = 0.0) -> Controller:
-    """The policy of a value function: the closed form, or that of an input which acts for `sampled` control periods."""
-    policy = make_policy(problem, value, sampled)
+def controller(problem: Problem, value: ValueFunction, reaction_periods: float = 0.0) -> Controller:
+    """The policy of a value function; reaction_periods as in `solver.game.held_input_policy.make_policy`."""
+    policy = make_policy(problem, value, reaction_periods)
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
         return policy.respond(x, value(x)[1])[:2]

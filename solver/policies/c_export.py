@@ -269,7 +269,7 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     """NAME_policy.h, NAME_policy.c and NAME_policy_driver.c of a run, by file name."""
     robot = solution.problem.robot
     fields = {**_names(robot, label), **_action(robot), **_network(solution)}
-    seconds = held_seconds(solution.problem, solution.run.settings.sampled)
+    seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
     one = len(robot.metadata.inputs) == 1
     fields |= {"sampled": "", "act": CLOSED}
     if seconds:

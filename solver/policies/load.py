@@ -13,13 +13,15 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.fvi.initial_value import make_ensemble
 from solver.fvi.presets import make_settings
+from solver.fvi.renamed import warn_of_renamed
 from solver.fvi.run_folder import BASELINE, Run, load_checkpoint, load_run
 from solver.fvi.settings import ADVERSARY
-from solver.game.held_input_policy import require_periods
+from solver.game.held_input_policy import require_reaction_periods
 from solver.plants.rollouts import Controller, controller
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
-from solver.value.network import Ensemble, FrozenValue
+from solver.value.frozen import FrozenValue
+from solver.value.network import Ensemble
 
 WITHOUT_EFFECT = (
     "seed",
@@ -44,22 +46,22 @@ class Solution:
 
     def controller(self) -> Controller:
         """The run's policy."""
-        return controller(self.problem, self.value, self.run.settings.sampled)
+        return controller(self.problem, self.value, self.run.settings.reaction_periods)
 
 
-def load_solution(folder: str | Path, generated: str | None = None, sampled: float | None = None) -> Solution:
+def load_solution(folder: str | Path, generated: str | None = None, reaction_periods: float | None = None) -> Solution:
     """Read a run folder. `generated` names the folder of artifacts when it has moved.
 
-    sampled: control periods that the policy reckons with, as in `Settings`, where they are others than in training.
+    reaction_periods: as in `Settings`, where the policy is to take another value than in training.
     Raises SolverError for a folder that holds no run, a damaged checkpoint, or another artifact.
     """
     folder = Path(folder)
     run = load_run(folder)
     robot = load_robot(run.robot, "cpu", generated or run.generated)
     require_same_artifact(folder, run.artifact_hash, robot)
-    if sampled is not None:
-        require_periods(sampled)
-        run = replace(run, settings=replace(run.settings, sampled=float(sampled)))
+    if reaction_periods is not None:
+        require_reaction_periods(reaction_periods)
+        run = replace(run, settings=replace(run.settings, reaction_periods=float(reaction_periods)))
     checkpoint = load_checkpoint(folder)
     ensemble = make_ensemble(robot, run.settings)
     try:
@@ -72,22 +74,22 @@ def load_solution(folder: str | Path, generated: str | None = None, sampled: flo
 
 
 def load_controller(
-    folder: str | Path, generated: str | None = None, sampled: float | None = None
+    folder: str | Path, generated: str | None = None, reaction_periods: float | None = None
 ) -> tuple[Problem, Controller, str]:
     """Whatever a run folder holds as something to roll out: the nominal problem, the controller, and a label.
 
-    sampled: as in `load_solution`; SolverError for a baseline, which has no V.
+    reaction_periods: as in `load_solution`; SolverError for a baseline, which has no V.
 
     The label says all that was chosen but the seed, and where the training stopped before its end: runs that differ by
     their seeds only have the same. A folder with
     a baseline.json is read by `solver.baselines.runs.load_controller`, which returns the same. Raises as
     `load_solution`.
     """
-    if (Path(folder) / BASELINE).is_file() and sampled is None:
+    if (Path(folder) / BASELINE).is_file() and reaction_periods is None:
         from solver.baselines import runs  # needs Stable-Baselines3
 
         return runs.load_controller(folder, generated)
-    solution = load_solution(folder, generated, sampled)
+    solution = load_solution(folder, generated, reaction_periods)
     text = label(solution.run, solution.problem.robot)
     if solution.iteration < solution.run.settings.iterations:
         text += f" (after {solution.iteration} of {solution.run.settings.iterations} iterations)"
@@ -140,12 +142,22 @@ def _states(x: ArrayLike, names: tuple[str, ...]) -> torch.Tensor:
     return torch.from_numpy(array)
 
 
-def load_policy(folder: str | Path, generated: str | None = None, sampled: float | None = None) -> Policy:
+def load_policy(
+    folder: str | Path,
+    generated: str | None = None,
+    reaction_periods: float | None = None,
+    *,
+    sampled: float | None = None,
+) -> Policy:
     """The policy of a run folder: `policy(x)` maps (N, n) to (N, m).
 
-    sampled: control periods that an input acts before the next one can, by default as in training; 0: closed form.
+    reaction_periods: control periods that an input acts before the next one can, by default as in training; 0 is the
+    closed form. sampled: its name in version 0.1, deprecated.
     """
-    return Policy(load_solution(folder, generated, sampled))
+    if sampled is not None:
+        warn_of_renamed({"sampled": sampled})
+        reaction_periods = sampled
+    return Policy(load_solution(folder, generated, reaction_periods))
 
 
 def load_value(folder: str | Path, generated: str | None = None) -> Value:

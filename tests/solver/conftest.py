@@ -25,7 +25,7 @@ TINY: dict[str, Any] = {
     "minibatch": 50,
     "trace_decay": 0.8,
     "trace_floor": 0.1,
-    "holds": (2, 1),
+    "step_periods": (2, 1),
     "members": 2,
     "layers": 2,
     "width": 8,
@@ -138,6 +138,6 @@ def runs(train_tiny: Callable[..., None], tmp_path_factory: pytest.TempPathFacto
     parent = tmp_path_factory.mktemp("robustness")
     folders = [parent / name for name in ("a", "b", "c", "d")]
     for seed, folder in enumerate(folders[:3]):
-        train_tiny(folder, seed=seed, iterations=1, holds=(1,))
-    train_tiny(folders[3], algorithm="cfvi", iterations=1, holds=(1,))
+        train_tiny(folder, seed=seed, iterations=1, step_periods=(1,))
+    train_tiny(folders[3], algorithm="cfvi", iterations=1, step_periods=(1,))
     return folders

@@ -238,7 +238,7 @@ def test_a_baseline_is_no_run_of_the_solver_and_says_so(finished: Path) -> None:
     with pytest.raises(SolverError, match="holds a baseline, which has no value function"):
         load_run(finished)
     with pytest.raises(SolverError, match="holds a baseline, which has no value function"):
-        policy.load_controller(finished, sampled=1.0)
+        policy.load_controller(finished, reaction_periods=1.0)
 
 
 @pytest.mark.parametrize(

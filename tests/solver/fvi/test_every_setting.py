@@ -12,7 +12,7 @@ import torch
 from modelgen.loader import CompiledRobot
 from solver.fvi.settings import Settings
 from solver.fvi.trainer import Trainer, workers_of
-from solver.value.network import FrozenValue
+from solver.value.frozen import FrozenValue
 
 BASE: dict[str, Any] = {
     "iterations": 2,
@@ -21,7 +21,7 @@ BASE: dict[str, Any] = {
     "target_share": 0.2,
     "epochs": 2,
     "minibatch": 30,
-    "holds": (2, 1),
+    "step_periods": (2, 1),
     "trace_decay": 0.8,
     "trace_floor": 0.1,
     "members": 2,
@@ -51,10 +51,10 @@ CHANGED: dict[str, Any] = {
     "keep_optimiser": False,
     "loss_power": 1.0,
     "limit_cost": 2.0,
-    "sampled": 1.0,
+    "reaction_periods": 1.0,
     "trace_decay": 0.5,
     "trace_floor": 0.5,
-    "holds": (1,),
+    "step_periods": (1,),
     "members": 3,
     "layers": 1,
     "width": 9,

@@ -27,7 +27,7 @@ Load = Callable[[str], CompiledRobot]
 class Bowl:
     """V = -|x|^2."""
 
-    def __call__(self, x: Tensor, _: object = None) -> tuple[Tensor, Tensor]:
+    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """V and its gradient."""
         return -(x * x).sum(1), -2.0 * x
 
@@ -39,7 +39,7 @@ def starts(game: Game) -> Tensor:
 def test_without_an_adversary_it_is_the_policys_own_rollout(load: Load) -> None:
     game = Game(Problem(load("furuta")))
     x = starts(game)
-    played = play(game, Bowl(), x.clone(), Trace(0.9, 0.1, 1), "wiener", torch.Generator())  # type: ignore[arg-type]
+    played = play(game, Bowl(), x.clone(), Trace(0.9, 0.1, 1), "wiener", torch.Generator())
     own = rollouts(game.problem, controller(game.problem, Bowl()), x.clone()).x[1:]
     assert played.shape == (625, 6, 4)
     torch.testing.assert_close(played[:100], own[:100], rtol=1e-4, atol=1e-4)
@@ -53,7 +53,7 @@ def test_every_step_is_the_games(load: Load, sampled: float) -> None:
         make_adversaries({"state": 0.05, "action": 0.3, "observation": 0.02, "parameters": 0.1}),
     )
     trace = Trace(0.9, 0.1, 2, sampled)
-    played = play(game, Bowl(), starts(game), trace, "stationary", torch.Generator())  # type: ignore[arg-type]
+    played = play(game, Bowl(), starts(game), trace, "stationary", torch.Generator())
     assert played.shape == (312, 6, 4)
     policy = make_policy(game.problem, Bowl(), 3.0 if sampled else 0.0)
     modulation = Modulation("stationary", 2 * game.problem.control_step, torch.Generator())
@@ -67,7 +67,7 @@ def test_the_modulation_starts_anew_with_every_look_ahead(load: Load) -> None:
     """By hand with the same draws: the first step after a look-ahead moves by its own draw, not by the walk."""
     game, trace = Game(Problem(load("pendulum")), [ActionAdversary(0.5)]), Trace(0.9, 0.1, 1)
     x = starts(game)[:, :2].clone()
-    played = play(game, Bowl(), x.clone(), trace, "wiener", torch.Generator().manual_seed(8))  # type: ignore[arg-type]
+    played = play(game, Bowl(), x.clone(), trace, "wiener", torch.Generator().manual_seed(8))
     generator = torch.Generator().manual_seed(8)
     drawn = torch.stack([torch.randn(6, 1, generator=generator) for _ in range(trace.steps + 1)])
     force = drawn[-1].abs() * 0.5 / 1.96 * game.problem.control_step**0.5

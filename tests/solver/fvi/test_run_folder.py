@@ -100,7 +100,7 @@ def test_missing_checkpoint(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "5", "{}", '{"settings": {}}', '{"settings": {"holds": 3}}', "\udcff", None]
+    "text", ["", "{", "[]", "5", "{}", '{"settings": {}}', '{"settings": {"step_periods": 3}}', "\udcff", None]
 )
 def test_damaged_run_json(run_copy: Path, text: str | None) -> None:
     content = b"\x80\xff" if text is None else text.encode(errors="surrogateescape")

@@ -49,7 +49,7 @@ def test_paper_preset_has_the_authors_numbers() -> None:
     for settings in (pendulum, cartpole):
         assert (settings.amsgrad, settings.keep_optimiser, settings.weight_decay) == (True, False, 1e-6)
         assert [each.alpha for each in settings.adversaries(0)] == [0.025, 0.1, 0.025, 0.15]
-        assert (settings.loss_power, settings.holds, settings.final_learning_rate) == (
+        assert (settings.loss_power, settings.step_periods, settings.final_learning_rate) == (
             1.0,
             (1,),
             settings.learning_rate,
@@ -98,9 +98,9 @@ def test_the_adversary_grows_between_the_shares_of_its_ramp() -> None:
         ("trace_floor", 0.0),
         ("alpha_parameters", 1.0),
         ("alpha_state", -0.1),
-        ("holds", ()),
-        ("holds", (2, 0)),
-        ("holds", (1.5,)),
+        ("step_periods", ()),
+        ("step_periods", (2, 0)),
+        ("step_periods", (1.5,)),
         ("algorithm", "rvfi"),
         ("modulation", "none"),
         ("device", "gpu"),
@@ -135,7 +135,7 @@ def test_any_value_gives_settings_or_a_solver_error(name: str, value: object) ->
             "width": st.integers(1, 512),
             "learning_rate": st.floats(1e-6, 1.0),
             "trace_decay": st.floats(0.0, 0.99),
-            "holds": st.lists(st.integers(1, 8), min_size=1, max_size=4).map(tuple),
+            "step_periods": st.lists(st.integers(1, 8), min_size=1, max_size=4).map(tuple),
             "modulation": st.sampled_from(["wiener", "stationary"]),
             "alpha_parameters": st.floats(0.0, 0.9),
         },
@@ -150,10 +150,10 @@ def test_settings_survive_the_command_line(changes: dict[str, Any]) -> None:
 
 
 def test_holds_take_equal_shares_of_the_iterations() -> None:
-    settings = Settings(iterations=10, holds=(4, 2))
-    assert [settings.trace(k).periods for k in range(10)] == [4] * 5 + [2] * 5
-    short = Settings(iterations=1, holds=(4, 2, 1))
-    assert short.trace(0).periods == 4
+    settings = Settings(iterations=10, step_periods=(4, 2))
+    assert [settings.trace(k).step_periods for k in range(10)] == [4] * 5 + [2] * 5
+    short = Settings(iterations=1, step_periods=(4, 2, 1))
+    assert short.trace(0).step_periods == 4
 
 
 def test_an_input_without_effect_at_the_target_limits_no_hold(load: Callable[[str], CompiledRobot]) -> None:
@@ -170,7 +170,7 @@ def test_fast_follows_the_size_and_the_time_scale() -> None:
         name: make_settings("fast", modelgen.load(name, dtype="float32", parallel=False))
         for name in ("pendulum", "furuta", "double_pendulum", "reaction_wheel")
     }
-    assert {name: s.holds[0] for name, s in made.items()} == {
+    assert {name: s.step_periods[0] for name, s in made.items()} == {
         "pendulum": 4,
         "furuta": 1,
         "double_pendulum": 1,  # its torques against each other change the elbow's rate by 12 % of its limit in 8 ms

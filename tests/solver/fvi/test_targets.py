@@ -20,7 +20,8 @@ from solver.game.game import Game
 from solver.game.modulation import Modulation
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
-from solver.value.network import Ensemble, FrozenValue
+from solver.value.frozen import FrozenValue
+from solver.value.network import Ensemble
 
 Load = Callable[[str], CompiledRobot]
 ADVERSARIES = make_adversaries({"state": 0.05, "action": 0.3, "observation": 0.05, "parameters": 0.15})
@@ -42,7 +43,7 @@ def test_weights_are_geometric_and_sum_to_one(trace: Trace) -> None:
     weights = list(trace.weights())
     assert len(weights) == trace.steps
     assert sum(weights) == pytest.approx(1.0, abs=1e-12)
-    decay = trace.decay**trace.periods
+    decay = trace.decay**trace.step_periods
     for n, weight in enumerate(weights[:-1]):
         assert weight == pytest.approx((1.0 - decay) * decay**n)
     assert weights[-1] == pytest.approx(decay ** (len(weights) - 1))
@@ -61,14 +62,14 @@ def test_the_authors_steps() -> None:
 
 def naive_targets(x: Tensor, value: FrozenValue, game: Game, trace: Trace, rho: float) -> np.ndarray:
     """Each R_n from its own simulation, in float64 sums; stationary adversaries."""
-    decay, dt, total = trace.decay**trace.periods, game.problem.control_step, np.zeros(len(x))
+    decay, dt, total = trace.decay**trace.step_periods, game.problem.control_step, np.zeros(len(x))
     for n in range(1, trace.steps + 1):
         y, reward, time = x.clone(), np.zeros(len(x)), 0.0
         for _ in range(n):
-            modulation = Modulation("stationary", trace.periods * dt, torch.Generator())
+            modulation = Modulation("stationary", trace.step_periods * dt, torch.Generator())
             move = game.move(y, value(y)[1], ClosedFormPolicy(game.problem), modulation)
             undergone = move.disturbed
-            for _ in range(trace.periods):
+            for _ in range(trace.step_periods):
                 q = game.problem.robot.state_cost(y)[0] + move.cost
                 reward -= math.exp(-rho * time) * dt * q.double().numpy()
                 y = integrate_period(game.problem, y, undergone.u, undergone.theta, undergone.offset)
@@ -100,10 +101,7 @@ class Constant:
     def __init__(self, level: float) -> None:
         self.level = level
 
-    def workspace(self, size: int) -> None:
-        """None are needed."""
-
-    def __call__(self, x: Tensor, _space: None = None) -> tuple[Tensor, Tensor]:
+    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The level and a zero gradient."""
         return torch.full((len(x),), self.level), torch.zeros_like(x)
 
@@ -111,9 +109,9 @@ class Constant:
 def test_every_n_step_return_is_clamped_at_zero(load: Load) -> None:
     game = Game(Problem(load("pendulum")))
     x = torch.zeros(4, 2)
-    target = chunk_targets(x, Constant(5.0), game, Trace(0.8, 0.1, 1), "wiener", 0)  # type: ignore[arg-type]
+    target = chunk_targets(x, Constant(5.0), game, Trace(0.8, 0.1, 1), "wiener", 0)
     assert torch.equal(target, torch.zeros(4))
-    below = chunk_targets(x, Constant(-5.0), game, Trace(0.0, 0.1, 1), "wiener", 0)  # type: ignore[arg-type]
+    below = chunk_targets(x, Constant(-5.0), game, Trace(0.0, 0.1, 1), "wiener", 0)
     np.testing.assert_allclose(below, -5.0 * 0.65 ** (0.008 / 5.0), rtol=1e-6)
 
 

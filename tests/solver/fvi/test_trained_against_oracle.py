@@ -13,7 +13,7 @@ from solver.plants.rollouts import controller, rollouts, sample_starts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.streams import EVALUATION_SEED
-from solver.value.network import FrozenValue
+from solver.value.frozen import FrozenValue
 
 
 @pytest.mark.parametrize("algorithm", ["cfvi", "rfvi"])

@@ -275,7 +275,7 @@ def test_full_disk_during_training_keeps_the_checkpoint(
     assert load_checkpoint(tmp_path)["iteration"] == 2
 
 
-@pytest.mark.parametrize(("name", "value"), [("width", 9), ("loss_power", 2.0), ("seed", 7), ("holds", [1])])
+@pytest.mark.parametrize(("name", "value"), [("width", 9), ("loss_power", 2.0), ("seed", 7), ("step_periods", [1])])
 def test_run_json_edited_before_resuming(run_copy: Path, name: str, value: Any) -> None:
     content = json.loads((run_copy / RUN).read_text())
     content["settings"][name] = value
@@ -351,7 +351,7 @@ def test_metrics_are_one_row_an_iteration(finished_run: Path) -> None:
     assert rates[0] == pytest.approx(3e-3)
     assert rates[-1] == pytest.approx(1e-5)
     assert rates == sorted(rates, reverse=True)
-    assert [row["hold"] for row in rows] == [2.0, 2.0, 2.0, 1.0, 1.0]
+    assert [row["step_periods"] for row in rows] == [2.0, 2.0, 2.0, 1.0, 1.0]
     assert (finished_run / METRICS).read_text().count("\n") == 5
 
 

@@ -45,14 +45,14 @@ def test_a_hold_that_throws_the_robot_across_the_target(load: Load) -> None:
     """The double pendulum upright, its two largest torques against each other, for 16 ms."""
     robot = load("double_pendulum")
     assert not warned(robot)  # the preset holds for one period
-    (text,) = warned(robot, holds=(2,))
+    (text,) = warned(robot, step_periods=(2,))
     still = np.zeros((1, 4), np.float32)
     change = robot.dynamics(still, np.array([[-4.0, 2.0]], np.float32))[0, 3] * 0.016 / robot.metadata.states[3].limit
     assert f"changes elbow_rate by {100 * change:.0f} % of its limit within a value step (2 control periods)" in text
-    assert "Give --sampled 1, or give --holds 1 --trace-decay 0.88." in text
-    assert not warned(robot, holds=(2,), sampled=1.0)
-    assert warned(robot, holds=(1,), trace_decay=0.9) == []
-    (text,) = warned(Changed(load("furuta"), limit=20.0), holds=(1,), alpha_action=0.1)
+    assert "Give --reaction-periods 1, or give --step-periods 1 --trace-decay 0.88." in text
+    assert not warned(robot, step_periods=(2,), reaction_periods=1.0)
+    assert warned(robot, step_periods=(1,), trace_decay=0.9) == []
+    (text,) = warned(Changed(load("furuta"), limit=20.0), step_periods=(1,), alpha_action=0.1)
     assert "or raise the task's control_rate" in text
 
 

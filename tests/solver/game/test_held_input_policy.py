@@ -1,4 +1,4 @@
-"""The sampled policy against brute force over the inputs, and beside the closed form where that one buzzes."""
+"""The policy for a held input against brute force over the inputs, and beside the closed form where that chatters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from solver.plants.rollouts import Controller, controller, rollouts
 from solver.policies.load import load_solution
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
-from solver.value.network import FrozenValue
+from solver.value.frozen import FrozenValue
 
 Load = Callable[[str], CompiledRobot]
 
@@ -41,7 +41,7 @@ class Valley:
     def __init__(self, steepness: float, slope: float = 2.0) -> None:
         self.steepness, self.slope = steepness, slope
 
-    def __call__(self, x: Tensor, _: object = None) -> tuple[Tensor, Tensor]:
+    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """V (N,) and its gradient (N, n)."""
         positions, rates = x.chunk(2, 1)
         off = rates + self.slope * positions
@@ -71,7 +71,7 @@ def test_the_input_is_the_best_on_a_grid_of_inputs(load: Load, name: str, nodes:
         assert best - found < best - other + 1e-3 * (best - idle), i
 
 
-def test_where_v_is_steep_the_closed_form_buzzes_and_the_sampled_policy_rests(load: Load) -> None:
+def test_where_v_is_steep_the_closed_form_chatters_and_the_policy_for_a_held_input_rests(load: Load) -> None:
     game, value = Game(Problem(load("pendulum"))), Valley(300.0)
     starts = torch.tensor([[0.1, 0.0], [-0.05, 0.2]])
 
@@ -98,7 +98,7 @@ def test_it_is_the_closed_form_when_the_period_goes_to_zero(load: Load) -> None:
 class Ridge(Valley):
     """V = +steepness |...|^2: convex, so that its chord says nothing of a maximum."""
 
-    def __call__(self, x: Tensor, _: object = None) -> tuple[Tensor, Tensor]:
+    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
         value, gradient = super().__call__(x)
         return -value, -gradient
 
@@ -126,7 +126,7 @@ def test_a_value_step_reckons_with_its_whole_hold_and_the_adversaries_with_its_i
     """Held for 3 periods behind a delay of one, the input is that of 4 periods."""
     game, value = Game(Problem(load(name)), [ParameterAdversary(0.1)]), Valley(0.5)
     x = game.problem.sample_domain(50, torch.Generator().manual_seed(5))
-    policy = Trace(0.9, 0.1, 3, sampled=2.0).policy(game.problem, value)  # type: ignore[arg-type]
+    policy = Trace(0.9, 0.1, 3, reaction_periods=2.0).policy(game.problem, value)
     modulation = Modulation("stationary", 3 * game.problem.control_step, torch.Generator())
     move = game.move(x, value(x)[1], policy, modulation)
     torch.testing.assert_close(move.u, controller(game.problem, value, 4.0)(x)[0])
@@ -137,7 +137,7 @@ def test_a_value_step_reckons_with_its_whole_hold_and_the_adversaries_with_its_i
         move.choices["parameters"],
         torch.clamp(expected, game.problem.theta_bounds[:, 0], game.problem.theta_bounds[:, 1]),
     )
-    assert type(Trace(0.9, 0.1, 3).policy(game.problem, value)) is ClosedFormPolicy  # type: ignore[arg-type]
+    assert type(Trace(0.9, 0.1, 3).policy(game.problem, value)) is ClosedFormPolicy
 
 
 def test_one_step_targets_are_of_its_move(load: Load) -> None:
@@ -162,7 +162,7 @@ def evaluated(run: Path, capsys: pytest.CaptureFixture[str], *words: str, episod
 
 def test_runs_are_evaluated_with_it(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     closed, sampled = evaluated(finished_run, capsys), evaluated(finished_run, capsys, "--sampled", "1")
-    assert set(sampled["label"].split()) - set(closed["label"].split()) == {"sampled=1.0"}
+    assert set(sampled["label"].split()) - set(closed["label"].split()) == {"reaction_periods=1.0"}
     assert sampled["return_mean"] != closed["return_mean"]
     assert evaluated(finished_run, capsys, "--sampled", "0") == closed
 
@@ -170,7 +170,7 @@ def test_runs_are_evaluated_with_it(finished_run: Path, capsys: pytest.CaptureFi
 def test_a_run_trained_with_it_plays_it_everywhere(
     tiny: Callable[..., Settings], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    start("pendulum", "fast", tiny(iterations=1, sampled=2.0), tmp_path, None, lambda _: None)
+    start("pendulum", "fast", tiny(iterations=1, reaction_periods=2.0), tmp_path, None, lambda _: None)
     own, closed = evaluated(tmp_path, capsys), evaluated(tmp_path, capsys, "--sampled", "0")
     assert own == evaluated(tmp_path, capsys, "--sampled", "2")
     assert own["return_mean"] != closed["return_mean"]
@@ -180,11 +180,11 @@ def test_a_run_trained_with_it_plays_it_everywhere(
     x = solution.problem.sample_domain(7, torch.Generator().manual_seed(0))
     expected = controller(solution.problem, solution.value, 2.0)(x.clone())[0]
     np.testing.assert_array_equal(solver.load_policy(tmp_path)(x.numpy()), expected)
-    assert not np.array_equal(solver.load_policy(tmp_path, sampled=0)(x.numpy()), expected)
+    assert not np.array_equal(solver.load_policy(tmp_path, reaction_periods=0)(x.numpy()), expected)
 
 
 @pytest.mark.parametrize("periods", ["-1", "nan", "inf"])
-def test_periods_that_are_none_are_refused(
+def test_reaction_periods_that_cannot_be_are_refused(
     finished_run: Path, periods: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["evaluate", str(finished_run), "--sampled", periods]) != 0
@@ -199,7 +199,7 @@ def test_ranges_are_measured_with_it(finished_run: Path, tmp_path: Path, capsys:
         found[flag] = json.loads((tmp_path / "x.json").read_text())["groups"][0]
     capsys.readouterr()
     closed, sampled = found[()], found[("--sampled", "2")]
-    assert set(sampled["label"].split()) - set(closed["label"].split()) == {"sampled=2.0"}
+    assert set(sampled["label"].split()) - set(closed["label"].split()) == {"reaction_periods=2.0"}
     assert sampled["worst"] != closed["worst"]
 
 

@@ -58,7 +58,7 @@ def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path)
         width=32,
         trace_decay=0.99,
         trace_floor=0.05,
-        holds=(4,),
+        step_periods=(4,),
         position_scale=1.0,
         rate_scale=1.0,
         threads=1,

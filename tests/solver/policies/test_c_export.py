@@ -58,7 +58,7 @@ def test_it_is_torchs(name: str, sampled: float, tiny: Callable[..., Settings], 
     driver = compiled(run, name, tmp_path, "--sampled", str(sampled))
     solution = load_solution(run)
     x = 0.8 * solution.problem.sample_domain(200, torch.Generator().manual_seed(1)).numpy()
-    u = solver.load_policy(run, sampled=sampled)(x)
+    u = solver.load_policy(run, reaction_periods=sampled)(x)
     value, gradient = solver.load_value(run)(x)
     found_u, found_value, found_gradient = np.split(called(driver, x), [u.shape[1], u.shape[1] + 1], axis=1)
     np.testing.assert_allclose(found_value[:, 0], value, rtol=1e-4, atol=1e-5)
@@ -69,7 +69,7 @@ def test_it_is_torchs(name: str, sampled: float, tiny: Callable[..., Settings], 
     assert off.max() < 0.02  # where w is a small difference of large numbers, float32 has few digits
     assert np.abs(u / limits).max() > 0.3
     if sampled:
-        closed = solver.load_policy(run, sampled=0)(x)
+        closed = solver.load_policy(run, reaction_periods=0)(x)
         assert np.abs(closed - u).max() > 20 * np.abs(found_u - u).max()
 
 
@@ -80,7 +80,7 @@ def test_it_computes_in_float_and_a_broken_state_is_nan(finished_run: Path, tmp_
     found = called(driver, x)
     assert np.isnan(found[1]).all()
     np.testing.assert_allclose(
-        found[[0, 2], 0], solver.load_policy(finished_run, sampled=1)(x[[0, 2]])[:, 0], atol=1e-3
+        found[[0, 2], 0], solver.load_policy(finished_run, reaction_periods=1)(x[[0, 2]])[:, 0], atol=1e-3
     )
 
 

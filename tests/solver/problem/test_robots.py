@@ -90,7 +90,7 @@ def test_success_is_judged_by_the_rate(geared: CompiledRobot) -> None:
 
 
 def test_the_preset_sees_the_same_time_scale(geared: CompiledRobot, load: Callable[[str], CompiledRobot]) -> None:
-    for name in ("holds", "trace_decay"):
+    for name in ("step_periods", "trace_decay"):
         ours, theirs = (getattr(make_settings("fast", robot), name) for robot in (geared, load("pendulum")))
         assert ours == pytest.approx(theirs)
     assert forewarnings(geared, make_settings("fast", geared)) == []

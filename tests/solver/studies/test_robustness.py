@@ -182,7 +182,7 @@ def test_a_label_says_all_but_the_seed(runs: list[Path], train_tiny: TrainTiny, 
     assert labels[0] == labels[1] == labels[2] != labels[3]
     assert "cfvi" in labels[3]
     assert "alpha" not in labels[3]  # radii of adversaries that do not play
-    train_tiny(tmp_path, iterations=1, holds=(1,), alpha_action=0.07, backend="torch")
+    train_tiny(tmp_path, iterations=1, step_periods=(1,), alpha_action=0.07, backend="torch")
     other = load_controller(tmp_path)[2]
     assert "alpha_action=0.1" in labels[0]  # the tiny runs are no preset's
     assert other == labels[0].replace("alpha_action=0.1", "alpha_action=0.07")
@@ -198,7 +198,7 @@ def test_copies_and_runs_of_another_model_are_not_pooled(
     (tmp_path / "pendulum.py").write_text(text.replace('"mass", 1.0', '"mass", 1.2'))
     generated = str(tmp_path / "generated")
     assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--directory", generated]) == 0
-    start("pendulum", "fast", tiny(iterations=1, holds=(1,)), tmp_path / "heavy", generated, lambda _: None)
+    start("pendulum", "fast", tiny(iterations=1, step_periods=(1,)), tmp_path / "heavy", generated, lambda _: None)
     with pytest.raises(SolverError, match="different artifacts of pendulum"):
         measure([runs[0], tmp_path / "heavy"], [range_of_mass()], Trial(episodes=2))
 
@@ -236,7 +236,7 @@ def test_a_label_says_where_a_training_stopped(train_tiny: TrainTiny, tmp_path: 
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_tiny(tmp_path, report=stop, iterations=3, holds=(1,))
+        train_tiny(tmp_path, report=stop, iterations=3, step_periods=(1,))
     assert load_controller(tmp_path)[2].endswith("(after 1 of 3 iterations)")
 
 

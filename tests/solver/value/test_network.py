@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from solver.value.network import DIAGONAL_FLOOR, Ensemble, FrozenValue
+from solver.value.frozen import FrozenValue
+from solver.value.network import DIAGONAL_FLOOR, Ensemble
 
 CASES = {
     "no angle": ([False, False, False], [0.2, -0.1, 0.3]),
@@ -128,10 +129,10 @@ def test_features_scale_only_what_does_not_wrap() -> None:
 
 def test_buffers_are_not_carried_over_between_calls() -> None:
     frozen = FrozenValue(make([True, False], [0.0, 0.0]))
-    space, x = frozen.workspace(20), states(2, 20)
-    first = frozen(x, space)
-    frozen(10.0 * x, space)
-    for again, alone, before in zip(frozen(x, space), frozen(x), first, strict=True):
+    buffered, x = frozen.buffered(20), states(2, 20)
+    first = buffered(x)
+    buffered(10.0 * x)
+    for again, alone, before in zip(buffered(x), frozen(x), first, strict=True):
         assert torch.equal(again, before)
         torch.testing.assert_close(again, alone)
 
