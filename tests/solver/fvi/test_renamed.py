@@ -69,8 +69,7 @@ def test_on_the_command_line_with_a_line_on_the_error_stream(
     words[words.index("--step-periods")] = "--holds"
     assert main(["train", "pendulum", *words]) == 0
     notices = capsys.readouterr().err
-    assert "--sampled is deprecated" in notices
-    assert "--reaction-periods" in notices
-    assert "--holds is deprecated" in notices
+    assert "--sampled is now --reaction-periods" in notices
+    assert "--holds is now --step-periods" in notices
     settings = load_run(tmp_path).settings
     assert (settings.reaction_periods, settings.step_periods) == (2.0, (2, 1))
