@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from modelgen.cli import main as modelgen
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "modelgen").rglob("*.md")])
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -82,3 +84,12 @@ def test_every_page_that_a_source_file_names_is_there() -> None:
         if not (ROOT / name).exists()
     }
     assert not missing
+
+
+def test_the_robot_of_the_readme_builds(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    (text,) = (block for block in blocks if "Robot(" in block)
+    statements = [line for line in text.splitlines() if line.startswith(("robot", "angle", "mass", "torque"))]
+    assert len(statements) <= 10
+    (tmp_path / "rod.py").write_text(text, encoding="utf-8")
+    assert modelgen(["build", str(tmp_path / "rod.py"), "--directory", str(tmp_path / "generated")]) == 0

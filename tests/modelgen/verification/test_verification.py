@@ -57,6 +57,8 @@ def reference(furuta: tuple[Robot, EquationsOfMotion], points: Points) -> dict[s
         ([[np.inf]], [[0.0]], np.inf),
         ([[1.0]], [[np.nan]], np.inf),
         ([[np.nan], [1.0]], [[2.0], [1.0]], np.nan),
+        ([[1e-17]], [[1e-40]], 1e-17),  # zero in the reference but for its differences
+        ([[0.3]], [[1e-40]], 0.3),
     ],
 )
 def test_relative_errors(got: list[Any], expected: list[Any], error: Any) -> None:
