@@ -14,25 +14,28 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from modelgen.backends.cache import folders, keep
+from modelgen.backends.llvm.target import Target, target
 
 _lock = threading.RLock()
 _engines: list[Any] = []  # machine code lives as long as its engine
 
 
 def function(name: str, arrays: int, kept_as: Path, made_from: str, make: Callable[[], str]) -> Callable[..., None]:
-    """`name(first, last, addresses...)`, releasing the GIL; `make` gives its LLVM code when none is kept.
+    """The kernel `name(first, last, addresses...)`, which releases the GIL.
 
-    kept_as is the file of its machine code beside the artifact, made_from the text that the LLVM code is a
-    function of; this processor and this LLVM are added to it.
+    arrays: the number of addresses. kept_as: the file of its machine code beside the artifact. made_from: a text that
+    says what the LLVM code is made from; the key of the kept code holds it, the processor and the version of llvmlite.
+    make: returns the LLVM code; called where no machine code is kept.
     """
     with _lock:
-        key = hashlib.sha256("\n".join([made_from, llvmlite.__version__, *_host()]).encode()).hexdigest()
+        made_for = target()
+        key = hashlib.sha256("\n".join([made_from, llvmlite.__version__, *made_for]).encode()).hexdigest()
         kept_as = kept_as.with_name(f"{kept_as.name}-{key[:16]}.o")
         code = next((found for folder in folders(kept_as.parent) if (found := _read(folder / kept_as.name))), None)
         if code is None:
-            code = _compiled(make())
+            code = _compiled(make(), made_for)
             keep(kept_as, hashlib.sha256(code).digest() + code)
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine(made_for))
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
         _engines.append(engine)
@@ -40,25 +43,22 @@ def function(name: str, arrays: int, kept_as: Path, made_from: str, make: Callab
         return ctypes.CFUNCTYPE(None, *types)(engine.get_function_address(name))
 
 
-def _compiled(text: str) -> bytes:
+def _compiled(text: str, made_for: Target) -> bytes:
     """LLVM's optimiser is not run: the code has no variable, no branch and no equal subexpressions."""
     module = llvm.parse_assembly(text)
     module.verify()
-    code: bytes = _machine().emit_object(module)
+    code: bytes = machine(made_for).emit_object(module)
     return code
 
 
-def _host() -> tuple[str, str, str]:
-    return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-
-
 @functools.cache
-def _machine() -> Any:
+def machine(made_for: Target) -> Any:
+    """LLVM's code generator for a processor."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    triple, processor, features = _host()
-    target = llvm.Target.from_triple(triple)
-    return target.create_target_machine(cpu=processor, features=features, opt=3, jit=True, codemodel="jitdefault")
+    return llvm.Target.from_triple(made_for.triple).create_target_machine(
+        cpu=made_for.processor, features=made_for.features, opt=3, jit=True, codemodel="jitdefault"
+    )
 
 
 def _read(path: Path) -> bytes | None:

@@ -14,7 +14,7 @@ RUN = """
 import sys, numpy as np, modelgen
 from modelgen.backends.llvm import native
 made, compiled = [], native._compiled
-native._compiled = lambda text: made.append(text) or compiled(text)
+native._compiled = lambda *of: made.append(of) or compiled(*of)
 robot = modelgen.load("pendulum", directory=sys.argv[1])
 robot.dynamics(np.zeros((3, 2)), np.zeros((3, 1)))
 print(len(made), robot.dynamics(np.ones((3, 2)), np.zeros((3, 1)))[0, 1])
