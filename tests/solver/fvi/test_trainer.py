@@ -300,9 +300,9 @@ def test_cuda_without_a_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_only_torch_computes_on_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert training.load_robot("pendulum", "cuda", None).backend == "torch"
+    assert load_robot("pendulum", "cuda", None).backend == "torch"
     with pytest.raises(SolverError, match=r"backend numba computes on the CPU only.*--backend torch"):
-        training.load_robot("pendulum", "cuda", None, "numba")
+        load_robot("pendulum", "cuda", None, "numba")
 
 
 @pytest.mark.parametrize("backend", ["numba", "torch"])
@@ -310,10 +310,10 @@ def test_backends_train_the_same_policy_but_for_rounding(
     tiny: Callable[..., Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
 ) -> None:
     """The squared loss passes every difference of a target on to the weights; that of power 1 only its sign."""
-    used, load = [], training.load_robot
+    used: list[str] = []
 
     def recorded(*arguments: Any) -> CompiledRobot:
-        robot = load(*arguments)
+        robot = load_robot(*arguments)
         used.append(robot.backend)
         return robot
 
