@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import math
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from importlib import import_module
 from keyword import iskeyword
 from pathlib import Path
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 from modelgen.errors import ModelError, Place
 from modelgen.statement.checker import identifier
 from modelgen.urdf.joints import GROUND, IN_PLANE, PLANAR, motionless, tree
+from modelgen.urdf.text import EPSILON, Written, axis, model_file_text, number, roll_pitch_yaw, vector
 from modelgen.urdf.validate import mechanics
 
 Array = NDArray[np.float64]
@@ -25,24 +24,9 @@ Names = dict[tuple[str, str], str]
 
 TAKEN = ("robot", "pi", "sin", "LogCos", "Robot")  # names that the written file uses itself
 UNITS = {"prismatic": ("N", "N s/m"), "revolute": ("N m", "N m s"), "continuous": ("N m", "N m s")}
-AXES = {(1, 0, 0): "x", (0, 1, 0): "y", (0, 0, 1): "z", (-1, 0, 0): "-x", (0, -1, 0): "-y", (0, 0, -1): "-z"}
 #: Words that are added to the name of a joint or link to name what belongs to it.
 ADDED = ("x", "y", "turn", "height", "pitch", "rate", "effort", "damping", "friction", "mass")
 TOLERANCE = 0.3  # of the masses; a URDF states none
-EPSILON = 1e-12  # differences below it are rounding errors of the URDF
-
-
-@dataclass
-class Written:
-    """The lines of the model file, by the part where they stand."""
-
-    coordinates: list[str] = field(default_factory=list)
-    parameters: list[str] = field(default_factory=list)
-    inputs: list[str] = field(default_factory=list)
-    links: list[str] = field(default_factory=list)
-    forces: list[str] = field(default_factory=list)
-    costs: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
 
 
 def model_file(path: Path, name: str, fixed: Collection[str] = (), planar: Collection[str] = ()) -> str:
@@ -76,7 +60,7 @@ def model_file(path: Path, name: str, fixed: Collection[str] = (), planar: Colle
         raise ModelError("no joint can be driven: none moves and has an effort above zero in its <limit>.", place)
     if any(bodies[link].inertial is not None for link in still):
         written.remarks.append(f"{', '.join(sorted(still))}: on the ground, so that its own mass has no effect.")
-    return _text(path, name, written)
+    return model_file_text(path.name, name, written)
 
 
 def _parsed(path: Path) -> Any:
@@ -122,10 +106,10 @@ def _add_planar(written: Written, joint: Any, name: str) -> None:
     if (limit and limit.effort) or (losses is not None and (float(losses.damping or 0) or float(losses.friction or 0))):
         written.remarks.append(f"The effort, damping and friction of {name} are left out; write them with robot.apply.")
     for each in (first, second):
-        limits = f"limit={_number(reach or 2)}, rate_limit={_number(rate or 5)}"
+        limits = f"limit={number(reach or 2)}, rate_limit={number(rate or 5)}"
         written.coordinates.append(f'{each} = robot.prismatic("{each}", {limits})')
         written.costs += [f"{each}**2", f"0.1 * {each}.rate**2"]
-    turns = f"continuous=True, rate_limit={_number(rate or 15)}"
+    turns = f"continuous=True, rate_limit={number(rate or 15)}"
     written.coordinates.append(f'{turn} = robot.revolute("{turn}", {turns})')
     written.costs += [f"(pi * sin({turn} / 2)) ** 2", f"0.1 * {turn}.rate**2"]
 
@@ -136,16 +120,16 @@ def _add_coordinate(written: Written, joint: Any, name: str) -> None:
         declared, span = "revolute", "continuous=True"
         written.costs.append(f"(pi * sin({name} / 2)) ** 2")
     else:
-        declared, span = joint.type, f"limit={_number(max(abs(limit.lower), abs(limit.upper)))}"
+        declared, span = joint.type, f"limit={number(max(abs(limit.lower), abs(limit.upper)))}"
         written.costs.append(f"{name}**2")
         if abs(limit.lower + limit.upper) > EPSILON:
             written.remarks.append(
                 f"{name} was limited to {limit.lower:g} ... {limit.upper:g}; limits are symmetric here."
             )
     written.costs.append(f"0.1 * {name}.rate**2")
-    written.coordinates.append(f'{name} = robot.{declared}("{name}", {span}, rate_limit={_number(limit.velocity)})')
+    written.coordinates.append(f'{name} = robot.{declared}("{name}", {span}, rate_limit={number(limit.velocity)})')
     if limit.effort and limit.effort > 0:
-        written.inputs.append(f'{name}_effort = robot.input("{name}_effort", {_number(limit.effort)}, "{force}")')
+        written.inputs.append(f'{name}_effort = robot.input("{name}_effort", {number(limit.effort)}, "{force}")')
         written.forces.append(f"robot.apply({name}, {name}_effort)")
     else:
         written.remarks.append(f"{name} has no effort, so it has no input.")
@@ -159,7 +143,7 @@ def _add_coordinate(written: Written, joint: Any, name: str) -> None:
 
 
 def _fixed(name: str, value: float, unit: str) -> str:
-    return f'{name} = robot.parameter("{name}", {_number(value)}, "{unit}", fixed=True)'
+    return f'{name} = robot.parameter("{name}", {number(value)}, "{unit}", fixed=True)'
 
 
 def _add_link(
@@ -186,22 +170,22 @@ def _add_link(
         arguments.append(f"on={on}")
     origin = np.eye(4) if joint is None or joint.origin is None else np.asarray(joint.origin, np.float64)
     if np.abs(origin[:3, 3]).max() > EPSILON:
-        arguments.append(f"at={_vector(origin[:3, 3])}")
-    turned = _roll_pitch_yaw(origin[:3, :3])
+        arguments.append(f"at={vector(origin[:3, 3])}")
+    turned = roll_pitch_yaw(origin[:3, :3])
     if max(map(abs, turned)) > EPSILON:
-        arguments.append(f"turned={_vector(turned)}")
+        arguments.append(f"turned={vector(turned)}")
     if joint is not None and joint.type not in ("fixed", IN_PLANE):
-        arguments.append(f"axis={_axis([1, 0, 0] if joint.axis is None else joint.axis)}")
+        arguments.append(f"axis={axis([1, 0, 0] if joint.axis is None else joint.axis)}")
     inertial = body.inertial if body is not None else None
     frame = np.eye(4) if inertial is None or inertial.origin is None else np.asarray(inertial.origin, np.float64)
     if inertial is not None and inertial.mass:
         uncertain = "fixed=True" if unmoved else f"tolerance={TOLERANCE}"
         written.parameters.append(
-            f'{name}_mass = robot.parameter("{name}_mass", {_number(inertial.mass)}, "kg", {uncertain})'
+            f'{name}_mass = robot.parameter("{name}_mass", {number(inertial.mass)}, "kg", {uncertain})'
         )
         arguments.append(f"mass={name}_mass")
         if np.abs(frame[:3, 3]).max() > EPSILON:
-            arguments.append(f"centre={_vector(frame[:3, 3])}")
+            arguments.append(f"centre={vector(frame[:3, 3])}")
     if inertial is not None and inertial.inertia is not None and np.any(inertial.inertia):
         tensor = frame[:3, :3] @ np.asarray(inertial.inertia, np.float64) @ frame[:3, :3].T
         entries = [tensor[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
@@ -211,53 +195,3 @@ def _add_link(
     if len(text) > 110:
         text = "\n".join([f"{name} = robot.link(", *(f"    {argument}," for argument in arguments), ")"])
     written.links.append(text)
-
-
-def _roll_pitch_yaw(rotation: Array) -> tuple[float, float, float]:
-    """Angles about x, y and z, in that order, of a rotation matrix."""
-    level = math.hypot(rotation[0, 0], rotation[1, 0])
-    pitch = math.atan2(-rotation[2, 0], level)
-    if level < 1e-9:  # at a pitch of a quarter turn, roll and yaw are one angle
-        return math.atan2(-rotation[1, 2], rotation[1, 1]), pitch, 0.0
-    return math.atan2(rotation[2, 1], rotation[2, 2]), pitch, math.atan2(rotation[1, 0], rotation[0, 0])
-
-
-def _axis(axis: Iterable[float]) -> str:
-    values = np.array(list(axis), np.float64)
-    unit = values / (np.linalg.norm(values) or 1.0)
-    whole = tuple(int(each) for each in np.round(unit))
-    return f'"{AXES[whole]}"' if np.abs(unit - whole).max() < EPSILON and whole in AXES else _vector(values)
-
-
-def _vector(values: Iterable[float]) -> str:
-    return f"({', '.join(map(_number, values))})"
-
-
-def _number(value: float) -> str:
-    """A number with twelve digits, or as a simple fraction of pi."""
-    for divisor in (1, 2, 3, 4, 6):
-        times = value * divisor / math.pi
-        if round(times) and abs(times - round(times)) < EPSILON and abs(round(times)) <= 2 * divisor:
-            count = {1: "", -1: "-"}.get(round(times), f"{round(times)} * ")
-            return f"{count}pi" + (f" / {divisor}" if divisor > 1 else "")
-    return f"{value:.12g}" if abs(value) > EPSILON else "0"
-
-
-def _text(path: Path, name: str, written: Written) -> str:
-    source = re.sub(r"[^\w. -]", "_", path.name, flags=re.ASCII)
-    cost = "\n    + ".join(written.costs)
-    weights = f"LogCos({[0.1] * len(written.inputs)})"
-    parts = [written.coordinates, written.parameters, written.inputs, written.links, written.forces]
-    body = "\n\n".join("\n".join(part) for part in parts if part)
-    body += (
-        "\n\n# A task to begin with: come to rest at zero.\nrobot.task(\n"
-        f"    state_cost={cost},\n    action_cost={weights},\n    start={{}},\n    horizon=5,\n"
-        "    weight_at_horizon=0.65,\n    control_rate=250,\n)\n"
-    )
-    words = [word for word in ("pi", "sin") if re.search(rf"\b{word}\b", body)]
-    head = [f'"""{name}, imported from {source}; yours to edit.', ""]
-    head += [*(f"{remark}" for remark in written.remarks), '"""', ""]
-    head = [f'"""{name}, imported from {source}; yours to edit."""', ""] if not written.remarks else head
-    head += [f"from sympy import {', '.join(words)}", ""] if words else []
-    head += ["from modelgen import LogCos, Robot", "", f'robot = Robot("{name}", "Imported from {source}")', "", ""]
-    return "\n".join(head) + body
