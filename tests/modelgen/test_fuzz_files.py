@@ -153,7 +153,7 @@ def test_file_that_is_no_model(folder: Path, content: bytes, capsys: pytest.Capt
     [
         ("continuous=True", "continuous=1", "continuous of `angle` is 1; write True or False"),
         ('meaning="motor torque"', "meaning=3", "meaning of `torque` is 3; write a string"),
-        ('meaning="motor torque"', 'meaning="\\ud800"', "half of one"),
+        ('meaning="motor torque"', 'meaning="\\ud800"', "half of a character"),
         ("length**2 / 12", "sympy.gamma(length)", "contains gamma in gamma.length., which no kernel"),
         ("length**2 / 12", "length**1000", r"contains length\*\*1000: .* powers above 100"),
         ("length**2 / 12", "10**301 * length**2", "numbers of more than 300 digits"),
