@@ -1,20 +1,20 @@
-"""Time per sample of the compiled functions of robots beside CasADi and Pinocchio, as ratios in one run.
+"""Time per sample of the compiled functions of robots in every backend, beside CasADi alone and Pinocchio.
 
     python benchmarks/kernels.py --json
     python benchmarks/kernels.py --robots furuta chain3 arm7 --functions hamiltonian_gradient dynamics
 
 All candidates evaluate the same batch on the same number of threads. Their rounds are interleaved, so that a busy
-machine slows them alike, and medians are reported. `rivals.py` says how each rival is called; Pinocchio, which gives
-derivatives with respect to the state alone, stands beside the Hamiltonian gradient of robots made of links or shipped
-with an MJCF file.
-Robots that are not shipped (chainN, arm7) are built into a temporary folder.
+machine slows them alike; medians are reported, and ratios of one run are what to compare. llvm, numba, torch and casadi
+are modelgen's backends; Numba is left out where it would compile for minutes. `rivals.py` says how the others are
+called; Pinocchio gives derivatives with respect to the state alone and stands beside the Hamiltonian gradient of robots
+made of links or shipped with an MJCF file. Robots that are not shipped (chainN, arm7) are built in a temporary folder.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-import os
 import shutil
 import statistics
 import tempfile
@@ -24,34 +24,35 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from generate import names, stated
 from machine import gemm_gflops_fp32
 from rivals import casadi_c, casadi_map, pinocchio_derivatives, pinocchio_model
 
 import modelgen
+from modelgen.artifact import folder as artifact
+from modelgen.artifact.manifest import Manifest
+from modelgen.backends import MODULES
 from modelgen.backends.threads import threads
 from modelgen.build import build_artifact
 from modelgen.derivation.model_file import SHIPPED
+from modelgen.errors import ModelError
+from modelgen.loader import CompiledRobot
 
-_ARGUMENTS = {
-    "affine_dynamics": ("x",),
-    "dynamics": ("x", "u"),
-    "jacobians": ("x",),
-    "hamiltonian_gradient": ("x", "u", "costate"),
-    "state_cost": ("x",),
-}
+FUNCTIONS = artifact.read(artifact.SHIPPED / "pendulum").functions
 
 
 @dataclass
 class Result:
-    """One candidate; ratio_to_numba says how many times slower than modelgen's kernel it is."""
+    """One candidate. ratio_to_llvm: how many times slower than the default backend it is."""
 
     function: str
     robot: str
     backend: str
     dtype: str
     ns_per_sample: float
-    ratio_to_numba: float = 1.0
+    ratio_to_llvm: float = 1.0
+    ratio_to_numba: float = 1.0  # the old name of ratio_to_llvm, from when that backend was called numba
 
 
 def main() -> None:
@@ -59,7 +60,7 @@ def main() -> None:
     parser.add_argument(
         "--robots", nargs="+", default=["furuta", "chain2", "chain3", "arm7"], choices=names(), metavar="ROBOT"
     )
-    parser.add_argument("--functions", nargs="+", default=["hamiltonian_gradient"], choices=[*_ARGUMENTS])
+    parser.add_argument("--functions", nargs="+", default=["hamiltonian_gradient"], choices=[*FUNCTIONS])
     parser.add_argument("--batch", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
@@ -87,53 +88,65 @@ def main() -> None:
 def line(result: Result) -> str:
     return (
         f"{result.robot:12} {result.function:22} {result.dtype:8} {result.backend:32}"
-        f"{result.ns_per_sample:10.2f} ns/sample{result.ratio_to_numba:9.1f}x"
+        f"{result.ns_per_sample:10.2f} ns/sample{result.ratio_to_llvm:9.1f}x"
     )
 
 
 def compare(name: str, function: str, dtype: str, batch: int, rounds: int) -> list[Result]:
-    """All candidates for one function; the rivals compute in float64 whatever the kernel's dtype."""
+    """All candidates for one function; those that are not backends compute in float64 whatever the dtype."""
     with tempfile.TemporaryDirectory() as folder:
         directory = None if (SHIPPED / f"{name}.py").exists() else folder
         if directory:
             build_artifact(stated(name), directory)
-        robot = modelgen.load(name, dtype=dtype, directory=directory)
-        single = modelgen.load(name, backend="casadi", directory=directory)._kernels.casadi_function(function)
-        random = np.random.default_rng(0)
-        sizes = {"x": len(robot.state_names), "u": len(robot.input_names), "costate": len(robot.state_names)}
-        arrays = {key: random.uniform(-1, 1, (batch, size)).astype(dtype) for key, size in sizes.items()}
-        candidates = {"llvm": kernel(robot, function, arrays, batch)}
-        arrays["theta"] = np.tile(robot.nominal_parameters, (batch, 1))
-        candidates["casadi map, serial"] = casadi_map(single, arrays, batch, 1)
-        if threads() > 1:
-            candidates[f"casadi map, {threads()} threads"] = casadi_map(single, arrays, batch, threads())
-        if shutil.which("gcc"):
-            candidates["casadi C, gcc -O3"] = casadi_c(single, arrays, batch)
-        model = pinocchio_model(stated(name)) if function == "hamiltonian_gradient" else None
-        if model is not None:
-            candidates["pinocchio computeABADerivatives"] = pinocchio_derivatives(model)
+        arrays = inputs(artifact.read(artifact.find(name, directory)), batch)
+        candidates: dict[str, Callable[[], float]] = {}
+        for backend in MODULES:
+            robot = modelgen.load(name, backend=backend, dtype=dtype, directory=directory)
+            with contextlib.suppress(ModelError):  # a function that is too long for Numba
+                candidates[backend] = kernel(robot, function, arrays, batch)
+        candidates |= rivals(name, function, directory, arrays, batch)
         seconds: dict[str, list[float]] = {label: [] for label in candidates}
         for _ in range(rounds):
             for label, measure in candidates.items():
                 seconds[label].append(measure())
     medians = {label: statistics.median(values) for label, values in seconds.items()}
-    return [
-        Result(
-            function,
-            name,
-            label,
-            dtype if label == "llvm" else "float64",
-            round(median * 1e9, 3),
-            round(median / medians["llvm"], 2),
-        )
-        for label, median in medians.items()
-    ]
+    results = []
+    for label, median in medians.items():
+        ratio = round(median / medians["llvm"], 2)
+        used = dtype if label in MODULES else "float64"
+        results.append(Result(function, name, label, used, round(median * 1e9, 3), ratio, ratio))
+    return results
 
 
-def kernel(robot: Any, function: str, arrays: dict[str, Any], batch: int) -> Callable[[], float]:
-    """modelgen's kernel into arrays that are there, at the nominal parameters."""
+def inputs(manifest: Manifest, batch: int) -> dict[str, Any]:
+    """Every array argument by name: uniform in [-1, 1], theta the nominal parameters in every row."""
+    random = np.random.default_rng(0)
+    arrays = {key: random.uniform(-1, 1, (batch, size)) for key, size in manifest.sizes().items()}
+    nominal = [parameter.value for parameter in manifest.metadata.parameters]
+    return arrays | {"theta": np.tile(nominal, (batch, 1))}
+
+
+def rivals(name: str, function: str, directory: str | None, arrays: dict[str, Any], batch: int) -> dict[str, Any]:
+    """What other engines make of the same function."""
+    robot = modelgen.load(name, backend="casadi", directory=directory)
+    single = robot.casadi_function(function)
+    found = {"casadi map, serial": casadi_map(single, arrays, batch, 1)}
+    if threads() > 1:
+        found[f"casadi map, {threads()} threads"] = casadi_map(single, arrays, batch, threads())
+    if shutil.which("gcc"):
+        found["casadi C, gcc -O3"] = casadi_c(single, arrays, batch)
+    model = pinocchio_model(stated(name)) if function == "hamiltonian_gradient" else None
+    if model is not None:
+        found["pinocchio computeABADerivatives"] = pinocchio_derivatives(model)
+    return found
+
+
+def kernel(robot: CompiledRobot, function: str, arrays: dict[str, Any], batch: int) -> Callable[[], float]:
+    """A backend's function into arrays that are there, at the nominal parameters."""
     method = getattr(robot, function)
-    arguments = [arrays[name] for name in _ARGUMENTS[function]]
+    arguments = [arrays[each].astype(robot.dtype) for each in FUNCTIONS[function].arguments if each != "theta"]
+    if robot.backend == "torch":
+        arguments = [torch.from_numpy(each) for each in arguments]
     results = method(*arguments)
     out = results if isinstance(results, tuple) else (results,)
 
@@ -148,5 +161,5 @@ def kernel(robot: Any, function: str, arrays: dict[str, Any], batch: int) -> Cal
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", str(threads()))
+    torch.set_num_threads(threads())
     main()
