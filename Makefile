@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEMO := runs/demo
 
-.PHONY: setup demo test fuzz lint clean
+.PHONY: setup demo test test-instruction-sets fuzz lint clean
 
 setup: $(INSTALLED)
 
@@ -21,6 +21,9 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest
+
+test-instruction-sets: $(INSTALLED)  # tests that depend on rounding, as on other processors
+	.ci/instruction-sets
 
 fuzz: $(INSTALLED)  # other random model files and trees every time
 	FUZZ=1 $(BIN)/python -m pytest tests/modelgen -k fuzz
