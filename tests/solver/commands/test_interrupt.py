@@ -1,0 +1,84 @@
+"""Ctrl-C, pressed once or many times, ends a command in order: exit code 130, a hint, no traceback, no abort."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from solver.cli import main
+
+SOLVER = "import sys; from solver.cli import main; sys.exit(main())"
+MODELGEN = SOLVER.replace("solver.cli", "modelgen.cli")
+#: Two threads, with fits of seconds: long enough for Ctrl-C to meet compiled code in both.
+TRAIN = ["train", "pendulum", "--states", "8192", "--iterations", "2000", "--epochs", "8", "--members", "2"]
+TRAIN += ["--threads", "2", "--evaluate-every", "3", "--episodes", "20", "--trace-decay", "0.8"]
+SECONDS = 20.0  # until the process has ended; a second or so, on an idle machine
+
+
+def pressed(program: str, words: list[str], ready: Callable[[], bool], pauses: list[float]) -> tuple[int, str]:
+    """Exit code and standard error of a process that gets SIGINT after each of the pauses, once it is `ready`."""
+
+    def heed_ctrl_c() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # shells make background jobs, such as a CI's, ignore it
+
+    command = [sys.executable, "-c", program, *words]
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=heed_ctrl_c
+    )
+    deadline = time.monotonic() + 300.0
+    while not ready():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    for pause in pauses:
+        time.sleep(pause)
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=SECONDS)
+    return process.returncode, err
+
+
+@pytest.mark.parametrize("times", [2, 5])
+def test_a_training_ends_with_the_hint_however_often_it_is_pressed(times: int, tmp_path: Path) -> None:
+    draw = random.Random(times)
+    pauses = [draw.uniform(0.0, 1.5), *(draw.uniform(0.0, 0.15) for _ in range(times - 1))]
+    metrics = tmp_path / "metrics.jsonl"
+    code, err = pressed(
+        SOLVER, [*TRAIN, "--out", str(tmp_path)], lambda: metrics.exists() and metrics.stat().st_size > 0, pauses
+    )
+    assert (code, err.splitlines()[-1]) == (130, f"interrupted; continue with: solver train --resume {tmp_path}")
+    assert all(line.startswith(("warning: ", "interrupted; ")) for line in err.splitlines())
+    assert main(["evaluate", str(tmp_path), "--episodes", "2"]) == 0  # the checkpoint is whole
+
+
+def test_before_the_first_checkpoint_no_run_is_promised(tmp_path: Path) -> None:
+    code, err = pressed(SOLVER, [*TRAIN, "--out", str(tmp_path)], lambda: True, [1.0, 0.05, 0.05])
+    assert code == 130 or "Traceback" in err  # Python itself may not have begun with the program
+    assert "--resume" not in err or (tmp_path / "checkpoint.pt").exists()
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "begun"),
+    [
+        (SOLVER, ["limit", "cartpole", "--guesses", "500"], "import casadi"),
+        (MODELGEN, ["build", "planar_arm3", "--directory", "OUT"], "import sympy"),
+    ],
+)
+def test_other_commands_end_too(program: str, words: list[str], begun: str, tmp_path: Path) -> None:
+    """The signals come one and a half seconds after the heavy imports, in the middle of the work."""
+    mark = tmp_path / "begun"
+    program = f"{begun}; from pathlib import Path; Path({str(mark)!r}).touch(); {program}"
+    words = [str(tmp_path / "out") if word == "OUT" else word for word in words]
+    code, err = pressed(program, words, mark.exists, [4.0, 0.02, 0.1, 0.3])
+    assert code == 130, err
+    assert re.fullmatch("interrupted|stopped; artifacts are as they were before the unfinished one", err.strip())
+    assert not list(tmp_path.glob("out/*/manifest.json"))
