@@ -54,11 +54,12 @@ class LlvmKernels(HostKernels):
         kernel = self._compiled.get((function, shared)) or self._kernel(function, shared)
         addresses = [_address(array) for array in (*inputs, *results)]
         if samples and self._parallel:
-            # Threads may outlive this call when Ctrl-C ends it; the arrays whose addresses they have must, too.
-            alive = (inputs, results)
-            run_chunks(
-                lambda first, last, _=alive: kernel(first, last, *addresses), samples, self._operations[function]
-            )
+
+            def chunk(first: int, last: int, _: object = (inputs, results)) -> None:
+                # Threads may outlive this call when Ctrl-C ends it; the arrays whose addresses they have must, too.
+                kernel(first, last, *addresses)
+
+            run_chunks(chunk, samples, self._operations[function])
         elif samples:
             kernel(0, samples, *addresses)
 
