@@ -16,13 +16,13 @@ beam_inertia = robot.parameter("beam_inertia", 0.02, "kg m^2", tolerance=0.3, me
 
 torque = robot.input("torque", 1, "N m", meaning="on the beam")
 
-# The textbook's rolling ball: it spins with ball.rate / radius beside turning with the beam, and the two do not mix.
+# As in the textbook, the ball spins with ball.rate / radius; the energy of this spin has no term with the beam's rate.
 robot.point_mass(ball_mass, (ball * cos(beam), ball * sin(beam)))
 robot.kinetic_energy(ball_inertia * (ball.rate / ball_radius) ** 2 / 2)
 robot.kinetic_energy((ball_inertia + beam_inertia) * beam.rate**2 / 2)
 robot.apply(beam, torque)
 
-# The ball three times as large as it is.
+# The ball is drawn three times as large as it is.
 drawn, along, across = 3 * ball_radius, (cos(beam), sin(beam)), (-sin(beam), cos(beam))
 robot.draw(line=[(-along[0] / 2, -along[1] / 2), (along[0] / 2, along[1] / 2)])
 robot.draw(circle=([ball * along[i] + drawn * across[i] for i in (0, 1)], drawn, ball / drawn - beam))

@@ -24,10 +24,10 @@ torque_constant = robot.parameter("torque_constant", 0.042, "N m/A", tolerance=0
 
 voltage = robot.input("voltage", 8, "V", meaning="motor voltage")
 
-# As the manufacturer prints it, about the centre; a rod hinged at its end would have four times that inertia.
+# The manufacturer prints the inertia about the centre. A rod hinged at its end would have four times this inertia.
 robot.kinetic_energy(arm_mass * arm_length**2 / 12 * arm.rate**2 / 2)
 
-# A positive angle leans the pendulum against the arm's positive sense, as the printed figures have it.
+# A positive angle leans the pendulum against the arm's positive direction, as in the manufacturer's figures.
 sideways, height = -pendulum_length / 2 * sin(pendulum), pendulum_length / 2 * cos(pendulum)
 centre = (
     arm_length * cos(arm) - sideways * sin(arm),

@@ -1,4 +1,4 @@
-"""Planar arm of two links with geared motors in the joints, whose rotors count (Siciliano and others, 2009).
+"""Planar arm of two links with geared motors in the joints, with their rotors' inertia (Siciliano and others, 2009).
 
 The figures are the textbook's. Angles are measured from the horizontal, so that gravity pulls at the stretched arm.
 """
@@ -37,7 +37,7 @@ lower_offset = along(lower_centre, shoulder + elbow)
 robot.body(upper_mass, upper_inertia, along(upper_centre, shoulder), shoulder)
 robot.body(lower_mass, lower_inertia, (joint[0] + lower_offset[0], joint[1] + lower_offset[1]), shoulder + elbow)
 
-# The elbow's motor rides on the upper link, and its rotor turns with that link and, faster, with its joint.
+# The upper link carries the elbow's motor. Its rotor turns with that link and, faster, with the joint.
 robot.kinetic_energy(rotor_inertia * (gear * shoulder.rate) ** 2 / 2)
 robot.body(motor_mass, rotor_inertia, joint, shoulder + gear * elbow)
 

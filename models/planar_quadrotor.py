@@ -1,4 +1,4 @@
-"""Planar quadrotor: a rigid body in a vertical plane that two rotors lift, fast or slow."""
+"""Planar quadrotor: a rigid body in a vertical plane with the thrusts of two rotors as inputs."""
 
 from sympy import cos, pi, sin
 
@@ -14,7 +14,7 @@ mass = robot.parameter("mass", 0.486, "kg", tolerance=0.3, meaning="of the body 
 inertia = robot.parameter("inertia", 3.83e-3, "kg m^2", tolerance=0.3, meaning="about the centre of mass")
 arm = robot.parameter("arm", 0.25, "m", tolerance=0.1, meaning="centre to rotor")
 drag = robot.parameter("drag", 0.1, "N s/m", tolerance=0.5, meaning="of the air, along either axis")
-# A rotor only pushes; an input is what it gives above or below the thrust that carries half of the nominal weight.
+# A rotor can only push. An input is its thrust minus the thrust that carries half of the nominal weight.
 trim = robot.parameter("trim", 0.486 * 9.81 / 2, "N", fixed=True)
 
 right = robot.input("right", 2.3, "N", meaning="thrust of the right rotor above its trim")

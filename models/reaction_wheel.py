@@ -28,7 +28,7 @@ tip = (length * sin(pendulum), length * cos(pendulum))
 robot.draw(line=[(0, 0), tip])
 robot.draw(circle=(tip, length / 4, pendulum + wheel))
 
-# Where the wheel stands does not matter, and how fast it spins matters little.
+# The cost does not depend on the wheel's angle, and only a little on its rate.
 robot.task(
     state_cost=(pi * sin(pendulum / 2)) ** 2 + 0.05 * pendulum.rate**2 + 1e-5 * wheel.rate**2,
     action_cost=LogCos(1000),
