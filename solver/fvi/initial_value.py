@@ -1,4 +1,4 @@
-"""The value function that a run begins with: what its settings make of a robot."""
+"""The untrained value function of a run, from its settings and its robot."""
 
 from __future__ import annotations
 

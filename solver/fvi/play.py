@@ -1,4 +1,4 @@
-"""Rollouts of the game: the policy against the closed-form adversaries."""
+"""Rollouts of the game: the policy against its adversaries."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from solver.value.protocol import ValueFunction
 def play(
     game: Game, value: ValueFunction, x: Tensor, trace: Trace, modulation: str, generator: torch.Generator
 ) -> Tensor:
-    """States (T, N, n) that both players drive the robot to from x (N, n), at the ends of the horizon's T value steps.
+    """States (T, N, n) at the ends of the T value steps of the task's horizon, from x (N, n) under both players' moves.
 
-    The modulation of the radii starts anew after every look-ahead, as it does in every target.
+    The modulation of the radii starts again after every look-ahead, as it does in every target.
     """
     problem = game.problem
     step = trace.step_periods * problem.control_step

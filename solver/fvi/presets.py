@@ -18,13 +18,13 @@ from solver.fvi.renamed import renamed_settings, warn_of_renamed
 from solver.fvi.settings import Settings
 from solver.problem.robots import largest_rates
 
-#: A full input held for one value step at the target should change no rate by a larger share of its limit: the
-#: closed-form policy is that of continuous time, and a longer hold throws the robot across the target and back.
+#: Held for one value step at the target, a full input should change no rate by a larger share of its limit. The closed
+#: form is the policy of continuous time: held for longer, it drives the robot across the target and back.
 PUSH = 0.2
 
 
 def push(robot: CompiledRobot) -> NDArray[np.float64]:
-    """(n,) what a full input changes every state by in one control period at the target, as a share of its limit.
+    """(n,) how much a full input changes every state in one control period at the target, as a share of its limit.
 
     `robot` has kernels on the CPU.
     """
@@ -36,16 +36,20 @@ def push(robot: CompiledRobot) -> NDArray[np.float64]:
 
 
 def fast(robot: CompiledRobot) -> dict[str, Any]:
-    """Minutes on two cores, for a robot nobody tuned: what follows from its size, its time scale and its input.
+    """Settings for minutes of training on two cores, from the size of a robot, its time scale and its inputs.
 
-    The time scale is what a joint takes across its range (a turn, for one that wraps) at its largest rate. Moves are
-    held for a twentieth of it, but no longer than PUSH allows, and the look-ahead is a share of it; robots of more than
-    one joint hold no longer than 2 control periods and look no further than 8 holds: beyond, they chatter or find worse
-    manoeuvres. They also get a share of states along their own rollouts, without which a good manoeuvre is found and
-    lost again. Where every joint can be driven, they get some around the target, too: such a robot can rest anywhere,
-    and only a precise V makes it go on. It can also throw a joint against the limit of its rate, where the simulation
-    stops it for nothing: limit_cost makes that dear. The adversary grows from nothing once the nominal task is solved:
-    played from the first iteration it holds the robot down. docs/results/choices.md compares all of this.
+    - The time scale is the time that a joint takes across its range at its largest rate (a turn, for a joint that
+      wraps). A value step takes a twentieth of it, but no more than PUSH allows. The look-ahead is a share of it.
+    - With more than one joint a value step takes at most 2 control periods and the look-ahead at most 8 value steps.
+      With longer ones the robots chatter or find worse manoeuvres.
+    - With more than one joint a share of the states comes from rollouts of the policy. Without it, training finds a
+      good manoeuvre and loses it again.
+    - Where every joint is driven, some states lie around the target: such a robot can rest anywhere, and only a precise
+      V makes it go on to the target. limit_cost keeps it from braking a joint at the limit of its rate for nothing.
+    - The radii of the adversaries grow from zero after the nominal task is solved. With adversaries from the first
+      iteration the robot does not learn to swing up.
+
+    docs/algorithms compares these choices.
     """
     metadata = robot.metadata
     simple = len(metadata.states) <= 2
@@ -75,9 +79,10 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
 
 
 def _crossing(robot: CompiledRobot) -> float:
-    """Seconds that the slowest of the joints that wrap takes to turn once; the fastest joint's, where none wraps.
+    """Seconds that the slowest of the joints that wrap takes for one turn; without such a joint, that the fastest joint
+    takes across its range.
 
-    Of those that wrap the fastest may be a wheel, whose angle nobody asks for.
+    The fastest joint that wraps may be a wheel, whose angle has no cost.
     """
     joints: list[tuple[State, float]] = list(zip(robot.metadata.states, largest_rates(robot).tolist(), strict=False))
     seconds = [(2.0 * position.limit / rate, position.continuous) for position, rate in joints]
@@ -86,7 +91,7 @@ def _crossing(robot: CompiledRobot) -> float:
 
 
 def paper(robot: CompiledRobot) -> dict[str, Any]:
-    """The authors' settings; robots they did not publish get their cart-pole's."""
+    """The authors' settings: those of their pendulum for robots of one joint, of their cart-pole for all others."""
     common = {
         "states": 51200,
         "start_share": 0.0,
@@ -98,7 +103,7 @@ def paper(robot: CompiledRobot) -> dict[str, Any]:
         "position_scale": 0.0,
         "rate_scale": 0.0,
     }
-    if robot.name == "pendulum":
+    if len(robot.metadata.coordinates) == 1:
         own = {"iterations": 150, "trace_decay": 0.85, "layers": 3, "width": 96, "minibatch": 256}
         rate = 3e-5
     else:

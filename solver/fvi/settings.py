@@ -30,7 +30,7 @@ CHOICES = {
 }
 SHARES = ("start_share", "target_share", "on_policy_share")  # of the states; the rest is uniform
 
-#: What the adversary is like: without effect on cFVI, which has none.
+#: Settings of the adversaries. They have no effect where no adversary plays.
 ADVERSARY = (
     *(kind.setting() for kind in ADVERSARIES),
     *("adversary_ramp", "modulation", "relative_values", "adversarial_share"),
@@ -48,33 +48,33 @@ class Settings:
     iterations: int = 60
     """Value iterations: each makes targets from the current V and fits V to them."""
     states: int = 8192
-    """States per iteration, drawn afresh, uniformly from the state domain but for the shares below."""
+    """States per iteration, drawn anew: uniformly from the state domain, except for the shares below."""
     start_share: float = 0.05
-    """Share of the states drawn from the task's start distribution instead: a uniform draw hardly ever comes near the
-    starts, where a kink of V, undersampled, can trap the policy."""
+    """Share of the states drawn from the task's start distribution instead. V may have a kink near the starts. Uniform
+    draws rarely fall there, and a V that misses the kink can trap the policy."""
     start_spread: float = 0.05
-    """Standard deviation, as a share of the state limits, of what is added to these starts: a start distribution may be
-    far narrower than the kink around it."""
+    """Standard deviation of the Gaussian added to these starts, as a share of the state limits. It widens a start
+    distribution that is narrower than the kink."""
     target_share: float = 0.0
-    """Share of the states drawn around the task's target: a policy that never gets there shows V nothing of it, and of
-    many joints' domain hardly a uniform draw is near."""
+    """Share of the states drawn around the task's target. With several joints few uniform draws are near it, and the
+    policy's own rollouts may not reach it yet."""
     target_spread: float = 0.15
-    """Standard deviation of these states, as a share of the state limits, at most: every one has a spread of its own,
-    uniform between zero and this."""
+    """Largest standard deviation of these states, as a share of the state limits. Each state draws its own, uniformly
+    between zero and this."""
     on_policy_share: float = 0.0
-    """Share of the states drawn from a buffer of the current policy's rollouts: real-time dynamic programming."""
+    """Share of the states drawn from a buffer of rollouts of the current policy: real-time dynamic programming."""
     on_policy_spread: float = 0.0
-    """Largest standard deviation, as a share of the state limits, of what is added to these states: the policy follows
-    the gradient of V, which the states of a narrow bundle of motions leave open across it."""
+    """Largest standard deviation of the Gaussian added to these states, as a share of the state limits. The policy
+    follows the gradient of V, and states along a narrow bundle of motions do not determine it across the bundle."""
     rollouts: int = 64
-    """Rollouts that feed the buffer in every iteration, of the task's duration and from its start distribution."""
+    """Rollouts that each iteration adds to the buffer, from the task's starts over its horizon."""
     buffer: int = 100000
-    """States the buffer holds; the oldest leave first."""
+    """Largest number of states in the buffer. The oldest are removed first."""
     exploration_noise: float = 0.2
     """Standard deviation of the noise on the inputs of these rollouts, as a share of the input limits."""
     adversarial_share: float = 0.0
-    """Share of these rollouts in which the adversaries play in place of the noise, once there are any: they keep the
-    robot where it never comes by itself."""
+    """Share of these rollouts in which the adversaries play instead of the noise, as soon as their radii are positive.
+    They drive the robot to states that it does not reach by itself."""
     epochs: int = 20
     """Passes over the states per iteration."""
     minibatch: int = 512
@@ -88,16 +88,16 @@ class Settings:
     amsgrad: bool = False
     """Use the AMSGrad variant of Adam."""
     keep_optimiser: bool = True
-    """Keep Adam's moments from one iteration to the next; the authors start afresh every iteration."""
+    """Keep Adam's moments from one iteration to the next. The authors reset them."""
     loss_power: float = 1.0
     """p of the loss mean |V - V_tar|^p."""
     limit_cost: float = 0.0
-    """Cost per second while the simulation stops a state at its limit, as a multiple of the state cost with all states
-    at their limits. At 0 a limit is a wall for nothing, which a policy may learn to use."""
+    """Cost per second while the simulation holds a state at its limit, as a multiple of the state cost with all states
+    at their limits. With 0 a limit is a wall that costs nothing, and a policy may learn to lean on it."""
     trace_decay: float = 0.97
-    """lambda of the n-step target, per control period."""
+    """lambda of the n-step target, per control period: the larger, the further a target looks ahead."""
     trace_floor: float = 1e-2
-    """The target ends where its last weight falls to this."""
+    """The look-ahead of a target ends where the weight of its last return falls to this."""
     step_periods: tuple[int, ...] = (4, 4, 4, 2)
     """Control periods of a value step, in which both players hold their moves: one entry per equal share of the
     iterations, from coarse to fine."""
@@ -112,9 +112,9 @@ class Settings:
     width: int = 96
     """Units in each hidden layer."""
     position_scale: float = 2.0
-    """A position that does not wrap enters the network as position_scale * q/limit; 0 leaves SI units."""
+    """The network sees a position that does not wrap as position_scale * q/limit. 0: in SI units."""
     rate_scale: float = 8.0
-    """A rate enters the network as rate_scale * v/limit; 0 leaves SI units."""
+    """The network sees a rate as rate_scale * v/limit. 0: in SI units."""
     alpha_state: float = StateAdversary.usual
     """Radius of the state adversary, in SI units of the state per second (stationary) or per root second."""
     alpha_action: float = ActionAdversary.usual
@@ -122,18 +122,18 @@ class Settings:
     alpha_observation: float = ObservationAdversary.usual
     """Radius of the observation adversary, in units of the state."""
     alpha_parameters: float = ParameterAdversary.usual
-    """The model adversary's share of every nominal parameter."""
+    """Half width of the box of the parameter adversary, as a share of every nominal parameter."""
     adversary_ramp: tuple[float, float] = (0.0, 0.0)
-    """Shares of the iterations between which all four radii grow from zero to their full size: a curriculum. 0 0 plays
-    the full adversary from the first iteration."""
+    """Begin and end, as shares of the iterations, of the ramp on which all radii grow from zero to their full size. 0 0
+    plays at full size from the first iteration."""
     modulation: Modulation = "wiener"
-    """Radii of the first three adversaries: modulated by a Wiener process (the authors') or fixed."""
+    """Radii of the state, action and observation adversary: modulated by a Wiener process (the authors') or fixed."""
     relative_values: bool = False
-    """Once there is an adversary, take the best value target of an iteration off all of them (relative value
-    iteration): the networks are zero at the task's target, V is not where the robot never rests, and no player sees
-    the difference."""
+    """While an adversary plays, subtract the largest value target of an iteration from all of them (relative value
+    iteration). The networks are zero at the task's target, but V is not where an adversary keeps the robot moving. A
+    constant changes no player's move."""
     evaluate_every: int = 5
-    """Iterations between evaluations by rollouts; the last iteration is always evaluated."""
+    """Iterations between two evaluations by rollouts. The last iteration is always evaluated."""
     episodes: int = 100
     """Rollouts per evaluation."""
     device: Device = "cpu"
@@ -144,11 +144,11 @@ class Settings:
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Worker threads on the CPU. Results do not depend on it."""
     chunk: int = 2560
-    """States whose targets are computed together: small enough to stay in cache on a CPU. Part of the random
-    stream, so results depend on it."""
+    """States whose targets are computed together, few enough to stay in the cache of a CPU. Every chunk has a random
+    stream of its own, so results depend on it."""
 
     def __post_init__(self) -> None:
-        """SolverError names the first setting of another type or out of its range."""
+        """SolverError names the first setting that has another type or is out of its range."""
         for setting in dataclasses.fields(self):
             _require_type(setting.name, str(setting.type), getattr(self, setting.name))
         counts = "iterations states rollouts buffer epochs minibatch loss_power members layers width evaluate_every"
@@ -168,7 +168,7 @@ class Settings:
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a value in [0, 1)")
         if self.trace_floor == 0.0:
-            raise SolverError("setting trace_floor is 0, a target without end; give for example 1e-4")
+            raise SolverError("setting trace_floor is 0, so that targets would never end; give for example 1e-4")
         for name in (*SHARES, "adversarial_share"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a share in [0, 1]")
@@ -193,7 +193,7 @@ class Settings:
             )
 
     def adversary_share(self, iteration: int) -> float:
-        """How far the admissible sets have grown in an iteration, in [0, 1]; 0 for cfvi."""
+        """The share of their full size that the admissible sets have in an iteration, in [0, 1]; 0 for cfvi."""
         begin, full = (share * self.iterations for share in self.adversary_ramp)
         if self.algorithm == "cfvi" or iteration < begin:
             return 0.0
@@ -211,7 +211,7 @@ class Settings:
         return make_adversaries({kind.name: share * self.radius(kind) for kind in ADVERSARIES})
 
     def trace(self, iteration: int) -> Trace:
-        """The look-ahead of an iteration."""
+        """How the targets of an iteration look ahead."""
         stage = iteration * len(self.step_periods) // self.iterations
         return Trace(self.trace_decay, self.trace_floor, self.step_periods[stage], self.reaction_periods)
 

@@ -1,8 +1,9 @@
-"""Where the states of an iteration come from: the whole domain, the task's starts and target, the robot's rollouts.
+"""The states of an iteration: from the whole domain, around the task's starts and target, and from rollouts.
 
 Uniform states are the paper's dynamic programming (DP). Real-time dynamic programming (RTDP) draws from a first-in
-first-out buffer that every iteration feeds with fresh rollouts of the current policy: under noise, so that it explores,
-and against the adversaries. Any mixture is allowed: `Settings.start_share`, `target_share` and `on_policy_share`.
+first-out buffer. Every iteration adds rollouts of the current policy to it, some with noise on the inputs, for
+exploration, and some against the adversaries. `Settings.start_share`, `target_share` and `on_policy_share` set the
+mixture.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from solver.plants.rollouts import Controller, rollouts
 from solver.problem.problem import Problem
 
 Play = Callable[[Tensor], Tensor]
-NOISE_SECONDS = 0.1  # correlation time of the exploration noise: white noise would cancel itself within a swing
+NOISE_SECONDS = 0.1  # correlation time of the exploration noise: white noise would average out within a swing
 
 
 class StateSource:
-    """Draws the states of every iteration; holds the buffer of visited states, empty for DP."""
+    """Draws the states of every iteration, and keeps the buffer of visited states (V, n), which is empty for DP."""
 
     def __init__(self, problem: Problem, settings: Settings) -> None:
         self.problem, self.settings = problem, settings
         self.visited = problem.state_limits.new_empty(0, len(problem.state_limits))
 
     def draw(self, act: Controller, generator: torch.Generator, play: Play | None = None) -> Tensor:
-        """States (N, n). With an on-policy share, first feeds the buffer with rollouts of `act` under noise and of
-        `play`, from starts (N, n) to states (T, N, n)."""
+        """States (N, n). With an on-policy share it first adds rollouts to the buffer: of `act` with noise, and of
+        `play`, a function of starts (K, n) that returns states (T, K, n)."""
         s = self.settings
         shares = (s.on_policy_share, s.start_share, s.target_share)
         own, at_start, at_target = (round(share * s.states) for share in shares)
-        at_target -= max(0, own + at_start + at_target - s.states)  # all may have been rounded up
+        at_target -= max(0, own + at_start + at_target - s.states)  # each may have been rounded up
         at_start -= max(0, own + at_start + at_target - s.states)
         parts = [self.problem.sample_domain(s.states - own - at_start - at_target, generator)]
         parts.append(self._near_starts(at_start, generator))
@@ -47,17 +48,17 @@ class StateSource:
         return torch.cat(parts)
 
     def _near_starts(self, size: int, generator: torch.Generator) -> Tensor:
-        """Starts spread by a Gaussian: V needs its shape around them, not at the points alone."""
+        """Starts with a Gaussian added, so that V is fitted around the starts and not only at them."""
         starts = self.problem.sample_starts(size, generator)
         draw = torch.randn(starts.shape, generator=generator, device=generator.device)
         return self.problem.confine(starts + self.settings.start_spread * self.problem.state_limits * draw)
 
     def _near_target(self, size: int, generator: torch.Generator) -> Tensor:
-        """States around the target: V is steepest there."""
+        """States around the target, where V is steepest."""
         return self._scattered(self.problem.target.expand(size, -1), self.settings.target_spread, generator)
 
     def _scattered(self, x: Tensor, spread: float, generator: torch.Generator) -> Tensor:
-        """x (N, n) and a Gaussian at every scale up to the spread."""
+        """x (N, n) with a Gaussian added; each row has a standard deviation of its own, up to the spread."""
         if spread == 0.0:
             return x
         draw = torch.randn(x.shape, generator=generator, device=generator.device)
@@ -65,7 +66,7 @@ class StateSource:
         return self.problem.confine(x + spread * scale * self.problem.state_limits * draw)
 
     def _explore(self, act: Controller, generator: torch.Generator, play: Play | None) -> None:
-        """Append the states of fresh rollouts from the starts; the oldest leave the buffer."""
+        """Append the states of new rollouts from the starts to the buffer, and remove the oldest."""
         s, size = self.settings, self.visited.shape[1]
         starts = self.problem.sample_starts(s.rollouts, generator)
         played = round(s.adversarial_share * s.rollouts) if play else 0
@@ -74,10 +75,10 @@ class StateSource:
         if play and played:
             parts.append(play(starts[:played]))
         states = torch.cat([self.visited, *(part.reshape(-1, size) for part in parts)])
-        self.visited = states[-s.buffer :].clone()  # a view would be saved whole
+        self.visited = states[-s.buffer :].clone()  # a checkpoint would save all that a view shows a part of
 
     def restore(self, visited: Tensor) -> None:
-        """Put a checkpoint's buffer back; SolverError for one of another robot."""
+        """Restore the buffer of a checkpoint. SolverError for one of another robot."""
         if visited.ndim != 2 or visited.shape[1] != self.visited.shape[1]:
             raise SolverError(
                 f"the checkpoint's buffer has shape {tuple(visited.shape)}; give (N, {self.visited.shape[1]})"
@@ -86,7 +87,8 @@ class StateSource:
 
 
 def disturbed(act: Controller, problem: Problem, noise: float, generator: torch.Generator) -> Controller:
-    """`act` plus a first-order Gauss-Markov process of standard deviation noise * input limit, within the limits."""
+    """`act` with a first-order Gauss-Markov process added to its inputs: standard deviation noise * input limit; the
+    sum is clipped to the limits."""
     keep = math.exp(-problem.control_step / NOISE_SECONDS)
     state: list[Tensor] = []
 

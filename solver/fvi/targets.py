@@ -1,8 +1,8 @@
 """n-step value targets: the exponentially weighted average of n-step returns under both players' moves.
 
 V_tar = sum_{n=1}^{N-1} (1 - lambda) lambda^(n-1) R_n + lambda^(N-1) R_N, where R_n is the discounted reward of n steps
-plus the discounted V^k at their end, each clamped to <= 0 (paper, section III-C). Chunks of states are independent and
-small enough to stay in cache; a pool of threads works through them, each thread with serial kernels.
+plus the discounted V^k at their end, each clamped to <= 0 (paper, section III-C). The states are divided into chunks
+that stay in the processor's cache. A pool of threads computes the chunks, each thread with serial kernels.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from solver.value.protocol import ValueFunction
 
 @dataclass(frozen=True)
 class Trace:
-    """How far and in which steps a target looks ahead."""
+    """How a target looks ahead: how far, in which steps, and with which policy."""
 
     decay: float  # lambda, per control period
-    floor: float  # the last weight; sets the number of steps
+    floor: float  # of the last weight, which sets the number of steps
     step_periods: int  # control periods of a value step, in which both players hold their moves
     reaction_periods: float = 0.0  # control periods that an input acts before the next one can; 0: the closed form
 
@@ -44,11 +44,11 @@ class Trace:
 
     @property
     def steps(self) -> int:
-        """N, so that the next weight lambda^N would be at most `floor`."""
+        """N, the least for which the next weight, lambda^N, is at most `floor`."""
         return max(1, math.ceil(math.log(self.floor) / math.log(self.step_decay))) if self.decay > 0.0 else 1
 
     def weights(self) -> Iterator[float]:
-        """The weights of R_1 ... R_N; they sum to one."""
+        """The weights of the returns R_1 ... R_N. Their sum is one."""
         for n in range(self.steps - 1):
             yield (1.0 - self.step_decay) * self.step_decay**n
         yield self.step_decay ** (self.steps - 1)
@@ -56,7 +56,7 @@ class Trace:
 
 @torch.no_grad()
 def chunk_targets(x: Tensor, value: ValueFunction, game: Game, trace: Trace, modulation: str, seed: int) -> Tensor:
-    """Targets (N,) of one chunk of states x (N, n)."""
+    """The targets (N,) of one chunk of states x (N, n)."""
     generator = torch.Generator(device=x.device).manual_seed(seed)
     problem = game.problem
     modulated = Modulation(modulation, trace.step_periods * problem.control_step, generator)
@@ -83,7 +83,7 @@ def value_targets(
     chunk: int,
     workers: Executor,
 ) -> Tensor:
-    """Targets (N,) of all states x (N, n); the same for any number of workers."""
+    """The targets (N,) of all states x (N, n). They do not depend on the number of workers."""
 
     def work(part: tuple[int, Tensor]) -> Tensor:
         number, states = part

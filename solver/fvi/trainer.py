@@ -49,12 +49,12 @@ Report = Callable[[dict[str, float]], None]
 
 
 def _stored(settings: Settings) -> dict[str, Any]:
-    """Settings as a checkpoint holds them: those that results depend on, in types that load weights-only."""
+    """The settings that results depend on, in types that `torch.load` reads with weights_only."""
     values = {name: value for name, value in vars(settings).items() if name not in ("threads", "device", "backend")}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
-DEFAULTS = _stored(Settings())  # for a checkpoint that is older than a setting: new settings begin without effect
+DEFAULTS = _stored(Settings())  # stand for settings that are newer than a checkpoint
 
 
 class Trainer:
@@ -74,7 +74,7 @@ class Trainer:
         return [make_optimiser(m, s.learning_rate, s.weight_decay, s.amsgrad) for m in self.ensemble.factors]
 
     def step(self, workers: ThreadPoolExecutor) -> dict[str, float]:
-        """One iteration; returns its metrics. DivergenceError when targets or weights left all bounds."""
+        """Run one iteration and return its metrics. DivergenceError when targets or weights explode."""
         s, k = self.settings, self.iteration
         started, trace = time.perf_counter(), s.trace(k)
         x, target, best = self._targets(trace, workers)
@@ -111,7 +111,7 @@ class Trainer:
         }
 
     def _targets(self, trace: Trace, workers: ThreadPoolExecutor) -> tuple[Tensor, Tensor, float]:
-        """States (N, n) of this iteration, their targets (N,), and the best of them, if they are relative to it."""
+        """States (N, n) of this iteration, their targets (N,), and the value subtracted from all targets, or 0."""
         s, k = self.settings, self.iteration
         generator = torch.Generator(device=s.device).manual_seed(stream(s.seed, k, Purpose.STATES))
         value, game = FrozenValue(self.ensemble), Game(self.problem, s.adversaries(k), s.limit_cost)
@@ -126,13 +126,13 @@ class Trainer:
         return x, target.sub_(best), best
 
     def evaluate(self) -> dict[str, float]:
-        """Rollouts of the present policy on the nominal robot from the task's starts."""
+        """Metrics of rollouts of the present policy on the nominal robot from the task's starts."""
         x = sample_starts(self.problem, self.settings.episodes, EVALUATION_SEED)
         act = controller(self.problem, FrozenValue(self.ensemble), self.settings.reaction_periods)
         return summary(rollouts(self.problem, act, x))
 
     def checkpoint(self) -> dict[str, Any]:
-        """All that another process needs to go on; every entry loads weights-only."""
+        """What another process needs to continue; `torch.load` reads every entry with weights_only."""
         return {
             "iteration": self.iteration,
             "artifact_hash": self.robot.hash,
@@ -178,7 +178,7 @@ class Trainer:
                 )
 
     def _learning_rate(self) -> float:
-        """Half a cosine from the first to the last iteration."""
+        """The learning rate, on half a cosine from the first to the last iteration."""
         s = self.settings
         share = self.iteration / max(1, s.iterations - 1)
         return s.final_learning_rate + (s.learning_rate - s.final_learning_rate) * 0.5 * (
@@ -186,7 +186,7 @@ class Trainer:
         )
 
     def _check(self, target: Tensor) -> None:
-        """DivergenceError for targets that are not finite or below what the costliest policy could get."""
+        """DivergenceError for targets that are not finite, or below the value of the costliest behaviour."""
         if not bool(torch.isfinite(target).all()):
             raise DivergenceError(
                 f"iteration {self.iteration}: {int((~torch.isfinite(target)).sum())} of {len(target)} value targets "
@@ -203,7 +203,7 @@ class Trainer:
 
 
 def worst_value(problem: Problem, settings: Settings) -> float:
-    """A lower bound on any V: the largest cost rate in the domain, for ever, discounted."""
+    """A lower bound on every V: the discounted cost of paying the largest cost rate in the domain for ever."""
     generator = torch.Generator(device=settings.device).manual_seed(0)
     x = problem.sample_domain(65536, generator)
     state_cost = (1.0 + settings.limit_cost) * float(

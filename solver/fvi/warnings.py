@@ -1,4 +1,4 @@
-"""What usually goes wrong with a new robot, told before the training instead of after it."""
+"""Warnings before a training: what usually goes wrong with a new robot."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from solver.problem.robots import largest_rates
 
 Array = NDArray[np.float64]
 STARTS, SEED = 2000, 0
-#: Shares above which, and passes of the horizon below which it is worth a word.
+#: Thresholds: shares of the starts and of the input's authority, and passes of the horizon.
 CLIPPED, OVERPOWERED, PASSES = 0.05, 0.5, 1.0
 
 
 def forewarnings(robot: CompiledRobot, settings: Settings) -> list[str]:
-    """One paragraph each: what is likely to fail, the figure that says so, and what to change. Empty when all is well.
+    """A paragraph for each thing that is likely to fail: what, the number that shows it, and what to change.
 
     `robot` has float32 kernels on the CPU.
     """
@@ -39,7 +39,7 @@ def forewarnings(robot: CompiledRobot, settings: Settings) -> list[str]:
 
 
 def _starts_outside(problem: Problem) -> str:
-    """Starts that are clipped to the state domain begin elsewhere than the task says."""
+    """Starts outside of the state domain, which are clipped to it."""
     task, states = problem.robot.metadata.task, problem.robot.metadata.states
     draw = torch.randn(STARTS, len(states), generator=torch.Generator().manual_seed(SEED))
     starts = torch.tensor(task.start_mean) + draw * torch.tensor(task.start_deviation)
@@ -55,7 +55,7 @@ def _starts_outside(problem: Problem) -> str:
 
 
 def _rates_too_low(problem: Problem) -> str:
-    """The target must be in reach at the highest allowed rates."""
+    """A target that cannot be reached in time at the largest rates."""
     task, states = problem.robot.metadata.task, problem.robot.metadata.states
     for i, rate in enumerate(largest_rates(problem.robot)):
         way = abs(task.start_mean[i] - task.target[i])
@@ -71,7 +71,7 @@ def _rates_too_low(problem: Problem) -> str:
 
 
 def _too_few_iterations(problem: Problem, settings: Settings) -> str:
-    """Every iteration carries the reward back by about one look-ahead."""
+    """Too few iterations: each carries the reward back by about one look-ahead."""
     horizon = problem.robot.metadata.task.horizon
     carried = settings.iterations * problem.control_step / (1.0 - settings.trace_decay)
     if carried >= PASSES * horizon:
@@ -84,7 +84,7 @@ def _too_few_iterations(problem: Problem, settings: Settings) -> str:
 
 
 def _chatters(problem: Problem, settings: Settings) -> str:
-    """Holds that push harder than the presets allow."""
+    """Value steps in which the input changes a state by more than the presets allow."""
     states = problem.robot.metadata.states
     hold, once = max(settings.step_periods), push(problem.robot)
     worst = int(once.argmax())
@@ -99,9 +99,12 @@ def _chatters(problem: Problem, settings: Settings) -> str:
 
 
 def _unstable_directions(problem: Problem, settings: Settings) -> list[str]:
-    """Along every unstable mode of the linearisation at the target: how far the input can bring the robot back, and
-    how much of that authority the adversary takes. With the left eigenvector w of eigenvalue s, z = w.x obeys
-    zdot = s z + w.(B u + xi), so that |z| < |w.B| u_max/s can be brought back and nothing beyond."""
+    """For every unstable mode of the linearisation at the target: from how far the input can bring the robot back, and
+    how much of that authority the adversaries take.
+
+    With the left eigenvector w of eigenvalue s, z = w.x obeys zdot = s z + w.(B u + xi). The input can bring z back
+    from |z| < |w.B| u_max/s, and from no further.
+    """
     a, b = _linearised(problem)
     names = problem.robot.state_names
     coordinates = len(problem.robot.metadata.coordinates)
@@ -125,10 +128,11 @@ def _unstable_directions(problem: Problem, settings: Settings) -> list[str]:
             continue
         disturbance = sum(_push(problem, each, w) for each in adversaries)
         if disturbance > OVERPOWERED * authority:
+            taken = 100 * disturbance / authority
+            flags = " or ".join("--" + each.setting().replace("_", "-") for each in adversaries)
             found.append(
-                f"the adversary is strong beside the input: at the target it takes {100 * disturbance / authority:.0f} "
-                f"% of the authority that holds {names[joint]}, and training may never leave the start. Lower "
-                "--alpha-state, --alpha-action or --alpha-observation."
+                f"the adversaries are strong compared with the input: at the target they take {taken:.0f} % of the "
+                f"authority that holds {names[joint]}, and the robot may never learn to leave the start. Lower {flags}."
             )
     return found
 

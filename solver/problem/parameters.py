@@ -1,4 +1,4 @@
-"""Changed parameters of a plant, from words."""
+"""Changed parameters of a plant, from words such as `mass=1.3x`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from solver.problem.problem import Problem
 
 
 def left_all_bounds(problem: Problem, theta: Tensor) -> SolverError:
-    """What to raise for rollouts at theta (p,) that are not finite."""
+    """The error for rollouts at the parameters theta (p,) whose states are not finite."""
     values = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
     return SolverError(
         f"rollouts at {values} left all bounds; change the parameters by less, or raise the task's simulation_rate"

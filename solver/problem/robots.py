@@ -1,4 +1,4 @@
-"""The compiled robot as the solver takes it, and whether it is the one that a run was trained on."""
+"""Loading a compiled robot for the solver, and checking that it is the one that a run was trained on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def load_robot(name: str, device: str, generated: str | None, backend: str = "au
 
 
 def largest_rates(robot: CompiledRobot) -> NDArray[np.float64]:
-    """(q,) the largest |dq/dt| that the limits of the velocities allow: those limits themselves where v = dq/dt.
+    """(q,) the largest |dq/dt| that the limits of the velocities v allow: these limits themselves where v = dq/dt.
 
     dq/dt = G(q) v elsewhere, and the largest is over POSES drawn from the domain. `robot` has kernels on the CPU.
     """
@@ -45,7 +45,7 @@ def largest_rates(robot: CompiledRobot) -> NDArray[np.float64]:
 
 
 def require_same_artifact(folder: Path, trained_on: str, robot: CompiledRobot) -> None:
-    """SolverError when the robot's artifact is not the one, by its hash, that the run in a folder was trained on."""
+    """SolverError unless the run in a folder was trained on the robot's artifact, which its hash tells."""
     if trained_on != robot.hash:
         raise SolverError(
             f"{folder} was trained on artifact {trained_on[:12]} of {robot.name}, but generated/{robot.name} is now "

@@ -1,8 +1,9 @@
 """Fitting the value function to its targets: mean |V - V_tar|^p per ensemble member (paper, eq. 13).
 
-The members are independent, so they are fitted side by side on threads. `LossGradient` writes the gradient of one
-minibatch by hand-ordered matrix products into reused buffers: half the time of autograd, whose many small operations
-would also keep the threads waiting for the interpreter. Its result is autograd's of `Factor.forward` up to rounding.
+The members are independent, so threads fit them side by side. `LossGradient` computes the gradient of one minibatch by
+matrix products into reused buffers, in half the time of autograd, whose many small operations would also keep the
+threads waiting for the interpreter. The formula is that of `solver.value.network.Factor.forward`, and the gradient is
+tested against autograd on it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from solver.value.network import DIAGONAL_FLOOR, Ensemble, Factor
 
 @dataclass(frozen=True)
 class Fit:
-    """Settings of one fit."""
+    """How one fit runs."""
 
     epochs: int
     minibatch: int
@@ -28,7 +29,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Samples:
-    """What a minibatch is drawn from."""
+    """The N samples that minibatches are drawn from."""
 
     z: Tensor  # (N, n_z) features
     factor: Tensor  # (N, K) the error z - z(target), spread over the rows of L
@@ -40,7 +41,7 @@ class Samples:
 
 
 class LossGradient:
-    """Loss of one member on a minibatch, its gradient written to the parameters' .grad."""
+    """The loss of one member on a minibatch; writes its gradient to the parameters' `.grad`."""
 
     def __init__(self, member: Factor, size: int) -> None:
         self.weights, self.biases = list(member.weights), list(member.biases)
@@ -105,7 +106,7 @@ class LossGradient:
 
 
 def make_optimiser(member: Factor, learning_rate: float, weight_decay: float, amsgrad: bool) -> torch.optim.Adam:
-    """Adam for one member."""
+    """Adam on the parameters of one member."""
     return torch.optim.Adam(
         member.parameters(), lr=learning_rate, weight_decay=weight_decay, amsgrad=amsgrad, fused=True
     )

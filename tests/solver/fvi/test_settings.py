@@ -56,6 +56,12 @@ def test_paper_preset_has_the_authors_numbers() -> None:
         )
 
 
+def test_the_paper_preset_knows_no_robot_by_its_name(slider: str) -> None:
+    """A robot of one joint gets the settings of the authors' pendulum, whatever its name."""
+    pendulum = make_settings("paper", modelgen.load("pendulum", parallel=False))
+    assert make_settings("paper", modelgen.load("slider", directory=slider, parallel=False)) == pendulum
+
+
 def test_unknown_names_get_a_suggestion() -> None:
     robot = modelgen.load("pendulum", parallel=False)
     with pytest.raises(SolverError, match=r"unknown preset 'papr'.*`paper`"):
