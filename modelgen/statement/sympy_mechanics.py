@@ -51,10 +51,10 @@ class MechanicalSystem:
 def stated_system(
     check: Terms, system: object, coordinates: Mapping[Any, Any], speeds: Mapping[Any, Any], replaced: Mapping[Any, Any]
 ) -> MechanicalSystem:
-    """The system of one `Robot.mechanics(...)`; `replaced` holds what stands for its parameters and inputs.
+    """The system of one `Robot.mechanics(...)`, checked; `replaced` maps its parameters and inputs to expressions.
 
-    Raises ModelError for values that are not the robot's, for units that do not fit, for a limit that counts nowhere,
-    and as `read_system` does.
+    Raises ModelError for values that are not the robot's, for units that do not fit, for a rate_limit where the rate
+    is no entry of the state, and as `read_system` does.
     """
     place = check.place
     joints = {joint.symbol for joint in check.declared.joints}
@@ -88,7 +88,7 @@ def read_system(
     replaced: Mapping[Any, Expr],
     place: Place,
 ) -> MechanicalSystem:
-    """The system in a robot's symbols; `replaced` holds those of its parameters and inputs.
+    """The system in the symbols of a robot; `replaced` maps the system's parameters and inputs to expressions of them.
 
     Raises ModelError for constraints, for symbols without a replacement, and where SymPy fails.
     """
