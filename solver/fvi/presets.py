@@ -49,7 +49,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     - The radii of the adversaries grow from zero after the nominal task is solved. With adversaries from the first
       iteration the robot does not learn to swing up.
 
-    docs/algorithms compares these choices.
+    docs/results/choices.md compares these choices.
     """
     metadata = robot.metadata
     simple = len(metadata.states) <= 2
