@@ -16,7 +16,7 @@ from modelgen.files import replacing
 if TYPE_CHECKING:
     from modelgen.artifact.manifest import Manifest
     from modelgen.derivation.equations import EquationsOfMotion
-    from modelgen.report.page import Page
+    from modelgen.report.contents import Contents
     from modelgen.statement.robot import Robot
 
 
@@ -66,7 +66,7 @@ def run(options: Options) -> None:
 
 
 def _print_page(text: str) -> None:
-    """In the encoding that the page says it has, whatever the terminal's is."""
+    """Print in UTF-8, the encoding that the document declares, whatever the terminal's is."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     print(text, end="")
@@ -96,25 +96,25 @@ def _linearize(options: Options) -> str:
     return text(robot, linearize(robot, stated(options.at, robot)))
 
 
-def _page(robot: Robot) -> tuple[Page, EquationsOfMotion]:
-    """From the model file rather than the artifact, which holds no formulas."""
+def _contents(robot: Robot) -> tuple[Contents, EquationsOfMotion]:
+    """Derive them from the model file; the artifact holds no formulas."""
     from modelgen.derivation.derive import equations_of_motion
     from modelgen.derivation.description import metadata
-    from modelgen.report.page import page
+    from modelgen.report.contents import contents
 
     equations = equations_of_motion(robot)
-    return page(metadata(robot), equations), equations
+    return contents(metadata(robot), equations), equations
 
 
 def _latex(model: str) -> str:
     from modelgen.derivation import model_file as modelfile
     from modelgen.report.latex import document
 
-    return document(_page(modelfile.load(model))[0])
+    return document(_contents(modelfile.load(model))[0])
 
 
 def _html(model: str) -> str:
-    """With a picture of the robot at its start, grey, and at its target."""
+    """Write the page, with a picture of the robot at its start (grey) and at its target."""
     import numpy as np
     from sympy import Matrix
 
@@ -125,13 +125,13 @@ def _html(model: str) -> str:
     from modelgen.report.html import document
 
     robot = modelfile.load(model)
-    page, equations = _page(robot)
+    said, equations = _contents(robot)
     drawn, described = sketch(robot), metadata(robot)
     points = evaluator([*equations.state, *equations.parameters], Matrix(drawn.points), drawn.definitions)
     states = np.array([described.task.start_mean, described.task.target])
     theta = np.tile([parameter.value for parameter in described.parameters], (2, 1))
     segments = np.array(drawn.segments, int).reshape(-1, 2)
-    return document(page, list(points(*states.T, *theta.T)[:, segments]) if len(segments) else ())
+    return document(said, list(points(*states.T, *theta.T)[:, segments]) if len(segments) else ())
 
 
 def _show_text(manifest: Manifest) -> str:

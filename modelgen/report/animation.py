@@ -1,4 +1,4 @@
-"""A robot that nobody controls, or whose inputs are constant or swing: its rollout, and a moving picture of it."""
+"""The motion of a robot without a policy, under constant or sinusoidal inputs, and a moving picture of it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from modelgen.loader import CompiledRobot
 
 Array = NDArray[np.float64]
 
-FRAMES = 25  # a second
-LEAN = 0.1  # of its limit, how far every coordinate is from the target when no start is stated
-SIZE, DPI = 4.0, 80  # larger side in inches, and dots in one
+FRAMES = 25  # per second
+LEAN = 0.1  # share of its limit by which every coordinate is off the target, where no start is given
+SIZE, DPI = 4.0, 80  # larger side in inches, dots per inch
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Signal:
 
 
 def signal(name: str, text: str) -> Signal:
-    """`2` or `2@0.5`, an amplitude and a frequency in Hz. Raises ModelError for anything else."""
+    """Read `2`, a constant, or `2@0.5`, an amplitude and a frequency in Hz. Raises ModelError for anything else."""
     amplitude, at, frequency = text.partition("@")
     if at and (not frequency or number("--input", name, frequency) <= 0):
         raise ModelError(f"--input {name}={text} has no frequency above zero. Write --input {name}={amplitude}@0.5.")
@@ -43,14 +43,14 @@ def signal(name: str, text: str) -> Signal:
 
 
 def leaning(robot: CompiledRobot) -> Array:
-    """The target with every coordinate a little off, (n,)."""
+    """Return the target with every coordinate a little off, (n,)."""
     states = robot.metadata.states
     away = [LEAN * state.limit if state.kind == "position" else 0.0 for state in states]
     return np.array(robot.metadata.task.target) + away
 
 
 def rollout(robot: CompiledRobot, start: Array, inputs: Mapping[str, Signal], seconds: float) -> Array:
-    """States (frames, n) at nominal parameters, by the classical Runge-Kutta method at the task's simulation rate.
+    """Integrate states (frames, n) at nominal parameters, by the classical Runge-Kutta method at the simulation rate.
 
     robot: of a backend that takes NumPy arrays. Raises ModelError when the motion does not stay finite.
     """
@@ -73,8 +73,8 @@ def rollout(robot: CompiledRobot, start: Array, inputs: Mapping[str, Signal], se
             x = x + step / 6 * (first + 2 * second + 2 * third + fourth)
             if not np.isfinite(x).all():
                 raise ModelError(
-                    f"`{robot.name}` moves beyond all numbers after {time:.2f} s. State another --start, smaller "
-                    "inputs or fewer --seconds; or the model is unstable: look at the signs of its forces."
+                    f"`{robot.name}` leaves the range of floating-point numbers after {time:.2f} s. Give another "
+                    "--start, smaller inputs or fewer --seconds; or the model is unstable: look at the signs of its forces."
                 )
             if (count + 1) % steps == 0:
                 states.append(x[0])
@@ -82,7 +82,7 @@ def rollout(robot: CompiledRobot, start: Array, inputs: Mapping[str, Signal], se
 
 
 def animate(robot: CompiledRobot, states: Array, path: Path) -> None:
-    """Write the states as a GIF or MP4; what leaves the limits leaves the picture.
+    """Write the states as a GIF or MP4. The picture shows the domain: what leaves the limits is cut off.
 
     Raises ModelError for another suffix, and where the file cannot be written.
     """
@@ -94,7 +94,7 @@ def animate(robot: CompiledRobot, states: Array, path: Path) -> None:
     segments = robot.drawing.segments(states)
     if not segments.shape[1]:
         raise ModelError(
-            f"nothing says where `{robot.name}` is: it is stated by energies alone. Add lines to its model file, "
+            f"`{robot.name}` has nothing to draw: its model file states energies, not bodies. Add lines to it, "
             "robot.draw(line=[(x, height), (x, height)]), and build it again."
         )
     left, right, bottom, top = robot.drawing.view

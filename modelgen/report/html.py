@@ -1,4 +1,4 @@
-"""A robot as one HTML file without anything from elsewhere: a picture, its quantities, its equations in MathML."""
+"""A robot as one self-contained HTML file: a picture, its quantities, and its equations in MathML."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from sympy import Symbol
 from sympy.printing.mathml import MathMLPresentationPrinter
 
-from modelgen.report.page import Amount, Cell, Formula, Letter, Page, Table, broken, terms
+from modelgen.report.contents import Amount, Cell, Contents, Formula, Letter, Table, broken, terms
 
-WIDTH = 75  # signs in one line of a long sum
+WIDTH = 75  # characters in one line of a long sum
 GREEK = {"varphi": "φ", "alpha": "α", "eta": "η", "tau": "τ"}
-ENTITY = re.compile(r"&(?!lt;|gt;|amp;)\w+;")  # letters that HTML knows by name, and XML does not
+ENTITY = re.compile(r"&(?!lt;|gt;|amp;)\w+;")  # named characters of HTML, which XML does not have
 PICTURE = 240  # pixels, the larger side
 
 STYLE = """\
@@ -30,20 +30,23 @@ svg { stroke: currentColor; stroke-linecap: round; fill: none; }
 """
 
 
-def document(page: Page, drawn: Sequence[Any] = ()) -> str:
-    """A whole file; `drawn` are drawings (k, 2, 2) laid over one another, the last one black and the others grey."""
-    speeds = "<mi>v</mi>" if page.rates_are_speeds else "<mi>G</mi><mo>(</mo><mi>q</mi><mo>)</mo><mi>v</mi>"
+def document(contents: Contents, drawn: Sequence[Any] = ()) -> str:
+    """Write the whole file.
+
+    drawn: drawings (k, 2, 2), one over the other; the last one is black and the others are grey.
+    """
+    speeds = "<mi>v</mi>" if contents.rates_are_speeds else "<mi>G</mi><mo>(</mo><mi>q</mi><mo>)</mo><mi>v</mi>"
     parts = [
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n<title>{escape(page.name)}</title>',
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n<title>{escape(contents.name)}</title>',
         f"<style>\n{STYLE}</style>\n</head>\n<body>",
-        f"<h1>{escape(page.name)}</h1>\n<p>{escape(page.description)}</p>",
+        f"<h1>{escape(contents.name)}</h1>\n<p>{escape(contents.description)}</p>",
         picture(drawn) if any(len(each) for each in drawn) else "",
-        *map(_table, page.tables),
+        *map(_table, contents.tables),
         "<h2>Equations of motion</h2>",
         f"<p>{_math(MOTION)} with {_math('<mover><mi>q</mi><mo>˙</mo></mover><mo>=</mo>' + speeds)} and</p>",
-        _formulas(page.motion, page.letters),
+        _formulas(contents.motion, contents.letters),
         "<h2>State cost</h2>",
-        _formulas([page.state_cost], page.letters),
+        _formulas([contents.state_cost], contents.letters),
         "</body>\n</html>\n",
     ]
     return "\n".join(part for part in parts if part)
@@ -56,7 +59,7 @@ MOTION = (
 
 
 def picture(drawn: Sequence[Any]) -> str:
-    """Drawings as a picture, height upward."""
+    """Write drawings as an SVG picture, with the height upward."""
     ends = [end for each in drawn for segment in each for end in segment]
     left, right = min(end[0] for end in ends), max(end[0] for end in ends)
     bottom, top = min(end[1] for end in ends), max(end[1] for end in ends)
@@ -73,7 +76,7 @@ def picture(drawn: Sequence[Any]) -> str:
 
 
 class _Printer(MathMLPresentationPrinter):  # type: ignore[misc]
-    """Symbols by their letters."""
+    """Prints every symbol as its letter."""
 
     def __init__(self, letters: dict[Symbol, Letter]) -> None:
         super().__init__()
@@ -103,7 +106,7 @@ def _math(content: str) -> str:
 
 
 def _formulas(formulas: Sequence[Formula], letters: dict[Symbol, Letter]) -> str:
-    """One row a line: what it is, the sign, the terms."""
+    """Write one table row per line: the left-hand side, the equals sign, the terms."""
     rows = []
     for formula in formulas:
         sign = "="
@@ -115,7 +118,7 @@ def _formulas(formulas: Sequence[Formula], letters: dict[Symbol, Letter]) -> str
 
 
 def _terms(formula: Formula, letters: dict[Symbol, Letter]) -> list[str]:
-    """Each with its sign, of which the first needs none if it is a plus."""
+    """Write the terms with their signs; the first one has no plus."""
     printer = _Printer(letters)
     texts: list[str] = []
     for term in terms(formula.value):

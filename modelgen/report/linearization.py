@@ -35,7 +35,7 @@ class Linearization:
 
 
 def stated(pairs: Sequence[str], robot: CompiledRobot) -> dict[str, float]:
-    """`coordinate=value` of `--at`."""
+    """Read the `coordinate=value` pairs of `--at`."""
     positions = robot.metadata.coordinates
     texts = assigned(
         "--at",
@@ -48,7 +48,7 @@ def stated(pairs: Sequence[str], robot: CompiledRobot) -> dict[str, float]:
 
 
 def equilibrium(robot: CompiledRobot, at: Mapping[str, float]) -> tuple[Array, Array]:
-    """State (n,) and input (m,) at rest; coordinates that `at` does not state are solved for, near the target.
+    """Find state (n,) and input (m,) at rest. Coordinates that `at` does not give are solved for, near the target.
 
     Without `at` it is the task's target. Where several inputs do, the smallest beside their limits is taken.
     Raises ModelError when the robot cannot rest there.
@@ -80,7 +80,7 @@ def equilibrium(robot: CompiledRobot, at: Mapping[str, float]) -> tuple[Array, A
 
 
 def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, Array] | None:
-    """Newton's method, each step the shortest in units of the limits."""
+    """Solve by Newton's method; each step is the shortest in units of the limits. None where it does not converge."""
     x, u = start.copy(), np.zeros(len(robot.input_names))
     limits = np.concatenate([np.asarray(robot.state_limits)[free], np.asarray(robot.input_limits)])
     rates = len(x) // 2
@@ -106,13 +106,13 @@ def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, A
 
 
 def _affine(robot: CompiledRobot, x: Array, u: Array) -> tuple[Array, Array, Array]:
-    """a (n,), B (n, m) and d(a + B u)/dx (n, n) at one sample."""
+    """Return a (n,), B (n, m) and d(a + B u)/dx (n, n) at one sample."""
     a, B, da_dx, dB_dx, *_ = (np.asarray(each)[0] for each in robot.jacobians(x[None]))
     return a, B, da_dx + np.einsum("ijk,j->ik", dB_dx, u)
 
 
 def linearize(robot: CompiledRobot, at: Mapping[str, float]) -> Linearization:
-    """A and B at the equilibrium, and the gain for the weights of the task, without its discount.
+    """Compute A and B at the equilibrium, and the gain for the weights of the task, without its discount.
 
     Q is half the curvature of the state cost at its target, R half that of the action cost at no input.
     """
@@ -134,7 +134,7 @@ def linearize(robot: CompiledRobot, at: Mapping[str, float]) -> Linearization:
 
 
 def weights(robot: CompiledRobot) -> tuple[Array, Array]:
-    """Q (n, n) and R (m, m) of the quadratic cost x' Q x + u' R u that the task's cost is near its target."""
+    """Expand the task's cost near its target as x' Q x + u' R u: Q (n, n), R (m, m)."""
     task = robot.metadata.task
     target, scale = np.array(task.target), np.asarray(robot.state_limits)
     steps = 1e-4 * scale
@@ -150,7 +150,7 @@ def weights(robot: CompiledRobot) -> tuple[Array, Array]:
 
 
 def text(robot: CompiledRobot, result: Linearization) -> str:
-    """The linearisation as tables, states and inputs by name."""
+    """Write the linearisation as tables, with states and inputs by name."""
     states, inputs = robot.state_names, robot.input_names
     lines = [f"{robot.name} at rest, nominal parameters", ""]
     described: list[State | Input] = [each for each in robot.metadata.states if each.kind == "position"]

@@ -1,4 +1,4 @@
-"""What a page about a robot says: tables of its quantities, its equations, letters; `latex` and `html` set it."""
+"""What a report on a robot contains: tables, equations and letters. `latex` and `html` write it down."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DIGITS = 6
 
 @dataclass(frozen=True)
 class Letter:
-    """A letter, Greek ones by name, with a number below and a dot above where it needs them."""
+    """A letter of a formula: its base (Greek letters by name), a subscript, and a dot above for a rate."""
 
     base: str
     number: str = ""
@@ -41,7 +41,7 @@ class Letter:
 
 @dataclass(frozen=True)
 class Amount:
-    """A number in words and its unit."""
+    """A number as text, and its unit."""
 
     text: str
     unit: str
@@ -52,7 +52,7 @@ Cell = str | Letter | Amount
 
 @dataclass(frozen=True)
 class Table:
-    """A head and rows as wide as it."""
+    """A head, and rows with as many cells."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -67,8 +67,8 @@ class Formula:
 
 
 @dataclass(frozen=True)
-class Page:
-    """In the order of reading."""
+class Contents:
+    """The parts of a report, in the order of reading."""
 
     name: str
     description: str
@@ -79,10 +79,10 @@ class Page:
     letters: dict[Symbol, Letter]
 
 
-def page(metadata: Metadata, equations: EquationsOfMotion) -> Page:
-    """All that is said about a robot; fixed parameters are the numbers they were folded into."""
+def contents(metadata: Metadata, equations: EquationsOfMotion) -> Contents:
+    """Collect the contents of a report. Fixed parameters stand there as numbers."""
     names = letters(metadata, equations)
-    return Page(
+    return Contents(
         metadata.name,
         metadata.description,
         tuple(table for table in _tables(metadata, equations, names) if table.rows),
@@ -94,7 +94,7 @@ def page(metadata: Metadata, equations: EquationsOfMotion) -> Page:
 
 
 def letters(metadata: Metadata, equations: EquationsOfMotion) -> dict[Symbol, Letter]:
-    """A letter for every symbol, by its unit, numbered where several share it."""
+    """Choose a letter for every symbol by its unit, with a number where several symbols share it."""
     turns = [state.unit == "rad" for state in metadata.states]
     bases = {symbol: "varphi" if turn else "s" for symbol, turn in zip(equations.coordinates, turns, strict=False)}
     bases |= {s: INPUT_LETTERS.get(e.unit, "u") for s, e in zip(equations.inputs, metadata.inputs, strict=True)}
@@ -187,13 +187,13 @@ def _motion(equations: EquationsOfMotion, names: dict[Symbol, Letter]) -> Iterat
 
 
 def terms(value: Expr) -> list[Expr]:
-    """The terms of a sum, its numbers rounded."""
+    """Return the terms of a sum, with rounded numbers."""
     rounded = value.xreplace({number: Float(number, DIGITS) for number in value.atoms(Float)})
     return list(rounded.as_ordered_terms()) if isinstance(rounded, Add) else [rounded]
 
 
 def broken(texts: Sequence[str], width: int, length: Callable[[str], int] = len) -> list[str]:
-    """The texts of a sum's terms, signs included, joined to lines of at most `width` where a term is not longer."""
+    """Join the terms of a sum, with their signs, to lines of at most `width` signs; a longer term has its own line."""
     lines, used = [""], 0
     for text in texts:
         if used and used + length(text) > width:
