@@ -74,7 +74,7 @@ def rollout(robot: CompiledRobot, start: Array, inputs: Mapping[str, Signal], se
             if not np.isfinite(x).all():
                 raise ModelError(
                     f"`{robot.name}` leaves the range of floating-point numbers after {time:.2f} s. Give another "
-                    "--start, smaller inputs or fewer --seconds; or the model is unstable: look at the signs of its forces."
+                    "--start, smaller inputs or fewer --seconds. Or the model is unstable: check its forces' signs."
                 )
             if (count + 1) % steps == 0:
                 states.append(x[0])
