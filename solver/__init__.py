@@ -1,4 +1,7 @@
-"""Robust fitted value iteration on compiled robots. Names are imported when they are first used."""
+"""Robust fitted value iteration on compiled robots.
+
+Names are imported when they are first used, so that `import solver` stays light.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,43 @@ from typing import TYPE_CHECKING, Any
 from solver.errors import DivergenceError, SolverError
 
 if TYPE_CHECKING:
+    from solver.fvi.presets import make_settings
+    from solver.fvi.settings import Settings
     from solver.policies.load import Policy, Value, load_policy, load_value
+    from solver.runs.train import resume, train
+    from solver.studies.evaluation import Evaluation, evaluate
 
-__all__ = ["DivergenceError", "Policy", "SolverError", "Value", "load_policy", "load_value"]
+_MODULES = {
+    "Evaluation": "solver.studies.evaluation",
+    "Policy": "solver.policies.load",
+    "Settings": "solver.fvi.settings",
+    "Value": "solver.policies.load",
+    "evaluate": "solver.studies.evaluation",
+    "load_policy": "solver.policies.load",
+    "load_value": "solver.policies.load",
+    "make_settings": "solver.fvi.presets",
+    "resume": "solver.runs.train",
+    "train": "solver.runs.train",
+}
+
+__all__ = [
+    "DivergenceError",
+    "Evaluation",
+    "Policy",
+    "Settings",
+    "SolverError",
+    "Value",
+    "evaluate",
+    "load_policy",
+    "load_value",
+    "make_settings",
+    "resume",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    """Import a public name on first use."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("solver.policies.load"), name)
+    return getattr(import_module(_MODULES[name]), name)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from modelgen.commandline.program import Command, Program
 from modelgen.errors import ModelError
@@ -15,6 +16,15 @@ def _renamed() -> Mapping[str, str]:
     from solver.fvi.renamed import RENAMED
 
     return {old: new.replace("_", "-") for old, new in RENAMED.items()}
+
+
+@contextmanager
+def _serial() -> Iterator[None]:
+    """Torch on one thread; imported here, since help does not need Torch."""
+    from solver.serial import serial_torch
+
+    with serial_torch():
+        yield
 
 
 PROGRAM = Program(
@@ -71,6 +81,7 @@ PROGRAM = Program(
     mistakes=(SolverError, ModelError),
     failures=(DivergenceError,),
     renamed=_renamed,
+    around=_serial,
 )
 main = PROGRAM.main
 

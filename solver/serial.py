@@ -1,4 +1,4 @@
-"""Torch on one thread."""
+"""Torch on one thread, for whoever owns the process: the command line and the trainers. No other function sets it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import torch
 
 @contextmanager
 def serial_torch() -> Iterator[None]:
-    """Within, Torch's own operations take one thread; results do not depend on the number of cores. Also a decorator.
+    """Within the block, Torch's own operations use one thread, so that results do not depend on the number of cores.
 
-    Torch's threads wait for each other spinning: where another job has a core, small operations take several times as
-    long on two as on one.
+    It is also faster: Torch's threads wait for each other in a busy loop. When another job has a core, small operations
+    take several times as long on two threads as on one.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -38,6 +39,7 @@ class Program:
     mistakes: tuple[type[Exception], ...]  # errors of the user: exit code 2, as for a mistake on the command line
     failures: tuple[type[Exception], ...] = ()  # runs that failed: exit code 1
     renamed: Callable[[], Mapping[str, str]] = dict  # old option -> new option, without dashes
+    around: Callable[[], AbstractContextManager[None]] = nullcontext  # entered for the run of a command, not for help
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
         """Run one command and return its exit code; 0, or 1 for failures, 2 for mistakes, 130 after Ctrl-C.
@@ -89,7 +91,9 @@ class Program:
             shown = defaults or _stated(module.Options)
             print(command_help(called, module.Options, command.summary, command.example, shown))
             return 0
-        return module.run(completed(called, module.Options, given, defaults)) or 0
+        options = completed(called, module.Options, given, defaults)
+        with self.around():
+            return module.run(options) or 0
 
     def _help(self) -> str:
         summaries = {name: command.summary for name, command in self.commands.items()}

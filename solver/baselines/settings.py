@@ -9,10 +9,10 @@ from typing import Any, Literal, get_args
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
+from solver.problem.problem import StartDistribution
 from solver.streams import require_seed
 
 BaselineAlgorithm = Literal["sac", "ddpg", "ppo"]
-StartDistribution = Literal["gaussian", "uniform"]
 CHOICES = {"algorithm": get_args(BaselineAlgorithm), "start": get_args(StartDistribution)}
 NAMED = {"algorithm", "start", "randomize", "seed", "episodes"}  # in a label already, or without effect on a policy
 LEAST = {"steps": 1, "hold": 1, "environments": 1, "minibatch": 2, "layers": 1, "width": 1}

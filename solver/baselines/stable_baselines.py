@@ -11,7 +11,8 @@ from torch import Tensor
 
 from solver.baselines.settings import BaselineSettings
 from solver.errors import SolverError
-from solver.gym.environment import RobotVectorEnv, feature_scales
+from solver.gym.environment import RobotVectorEnv
+from solver.gym.observations import feature_scales
 
 try:
     from gymnasium.spaces import Box

@@ -32,8 +32,8 @@ def run(options: Options) -> None:
     """Roll out, draw, and print the path."""
     from solver.plants import make_plant
     from solver.plants.rollouts import rollouts, sample_starts
-    from solver.policies.load import load_controller
     from solver.problem.parameters import changed_parameters
+    from solver.runs.kinds import load_controller
     from solver.streams import EVALUATION_SEED
     from solver.studies.animation import Scene, animate
 

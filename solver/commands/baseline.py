@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from modelgen.commandline.options import Argument, Subjects
 from solver.baselines.settings import BaselineSettings, baseline_settings
-from solver.commands.resuming import hint, require_alone
+from solver.commands.resuming import require_alone
 from solver.errors import SolverError
 
 #: Subject of the settings in help -> the first of them; those that follow in `BaselineSettings` belong to it too.
@@ -47,25 +47,16 @@ def defaults(given: Mapping[str, Any]) -> Options:
 
 def run(options: Options) -> None:
     """Train, with progress on a terminal."""
-    from solver.baselines.runs import load_baseline, resume, start
-    from solver.commands.progress import progress
-    from solver.fvi.run_folder import load_checkpoint
+    from solver.baselines.run import BaselineRun
+    from solver.commands.training import resume, start
+    from solver.problem.robots import load_robot
+    from solver.runs.kinds import kind_that_trains
 
     if options.resume is not None:
-        folder, settings = options.resume, load_baseline(options.resume).settings
-        done = load_checkpoint(folder, keys=("steps",))["steps"]
+        resume(options.resume)
     elif options.robot:
-        s = settings = options.settings
-        name = f"{options.robot}-{s.algorithm}-{s.start}{'-randomized' if s.randomize else ''}-seed{s.seed}"
-        folder, done = options.out or Path("runs") / name, 0
+        robot, settings = load_robot(options.robot, "cpu", options.generated), options.settings
+        run = BaselineRun(robot.name, robot.hash, options.generated, settings)
+        start(kind_that_trains(settings.algorithm), run, options.out, options.overwrite)
     else:
         raise SolverError("name a robot, for example `solver baseline pendulum`, or a baseline with --resume DIR")
-    with progress(done, settings.steps, "action") as report:
-        try:
-            if options.resume is not None:
-                resume(folder, report)
-            else:
-                start(options.robot, settings, folder, options.generated, report, options.overwrite)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(hint("baseline", folder)) from None
-    print(f"trained {folder}    next: solver evaluate {folder}")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from modelgen.commandline.options import Argument
 from solver.plants import PlantName
@@ -43,52 +42,34 @@ class Options:
 
 def run(options: Options) -> None:
     """Roll out and print."""
-    from solver.plants import all_effects, make_plant
-    from solver.plants.rollouts import require_episodes, rollouts, sample_starts, summary
-    from solver.policies.load import load_controller
-    from solver.problem.parameters import changed_parameters, left_all_bounds
-    from solver.streams import EVALUATION_SEED, require_seed
+    from solver.studies.evaluation import evaluate
 
-    require_episodes(options.episodes)
-    problem, act, label = load_controller(options.run, options.generated, options.reaction_periods)
-    theta = changed_parameters(problem, options.changes)
-    seed = EVALUATION_SEED if options.seed is None else options.seed
-    require_seed(seed)
-    plant = make_plant(options.plant, problem, theta, options.harsh, seed)
-    found = rollouts(problem, act, sample_starts(problem, options.episodes, seed), plant)
-    result = summary(found)
-    if not all(map(math.isfinite, result.values())):
-        raise left_all_bounds(problem, theta)
+    result = evaluate(
+        options.run,
+        episodes=options.episodes,
+        changes=options.changes,
+        plant=options.plant,
+        harsh=options.harsh,
+        reaction_periods=options.reaction_periods,
+        seed=options.seed,
+        generated=options.generated,
+    )
     if options.json:
-        parameters = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
-        about: dict[str, Any] = {
-            "run": str(options.run),
-            "robot": problem.robot.name,
-            "label": label,
-            "plant": options.plant,
-        }
-        effects = all_effects(options.plant, options.harsh)
-        about |= {
-            "harsh": effects,
-            "episodes": options.episodes,
-            "seed": seed,
-            "parameters": parameters,
-        }
-        print(json.dumps(about | result, indent=2, allow_nan=False))
+        print(json.dumps(result.to_json(), indent=2, allow_nan=False))
         return
     plant_name = "" if options.plant == "nominal" else f"{' '.join([options.plant, *options.harsh])}, "
+    numbers = result.statistics
     print(
-        f"{label}, {plant_name}{' '.join(options.changes) or 'nominal'}, {options.episodes} rollouts:  "
-        f"return {result['return_mean']:.2f} +- {result['return_spread']:.2f}  (state {result['state_reward']:.2f}, "
-        f"action {result['action_reward']:.2f}, worst {result['return_worst']:.2f})   "
-        f"success {100 * result['success_rate']:.0f} %"
+        f"{result.label}, {plant_name}{' '.join(options.changes) or 'nominal'}, {options.episodes} rollouts:  "
+        f"return {numbers['return_mean']:.2f} +- {numbers['return_spread']:.2f}  "
+        f"(state {numbers['state_reward']:.2f}, action {numbers['action_reward']:.2f}, "
+        f"worst {numbers['return_worst']:.2f})   success {100 * numbers['success_rate']:.0f} %"
     )
-    if found.at_limit.any():
-        states = problem.robot.metadata.states
-        names = ", ".join(state.name for state, held in zip(states, found.at_limit.any(0), strict=True) if held)
+    if result.states_at_limit:
         print(
-            f"warning: {100 * result['limit_rate']:.0f} % of the rollouts reached the limit of {names}, where the "
-            "simulation holds a state as a wall would. A robot without that wall moves on: then widen the limit in "
-            "the model file, or train anew with `solver train --limit-cost 3`.",
+            f"warning: {100 * numbers['limit_rate']:.0f} % of the rollouts reached the limit of "
+            f"{', '.join(result.states_at_limit)}, where the simulation holds a state as a wall would. A robot without "
+            "that wall moves on: then widen the limit in the model file, or train anew with "
+            "`solver train --limit-cost 3`.",
             file=sys.stderr,
         )

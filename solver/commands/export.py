@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import IO, Annotated
+from typing import Annotated
 
 from modelgen.commandline.options import Argument
 
@@ -27,17 +26,13 @@ class Options:
 
 def run(options: Options) -> None:
     """Write, and print the paths."""
-    from solver.fvi.run_folder import write_atomically
+    from solver.fvi.solution import label, load_solution
     from solver.policies.c_export import emit
-    from solver.policies.load import label, load_solution
+    from solver.runs.folder import write_text
 
     solution = load_solution(options.run, options.generated, options.reaction_periods)
     robot = solution.problem.robot
     for name, text in emit(solution, label(solution.run, robot)).items():
-        write_atomically(options.c / name, partial(_write, text))
+        write_text(options.c / name, text)
         print(options.c / name)
     print(f"next: modelgen export {robot.name} --c {options.c}, for {robot.name}.h and {robot.name}.c")
-
-
-def _write(text: str, stream: IO[bytes]) -> None:
-    stream.write(text.encode())

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from solver.fvi.trainer import Report
+from solver.runs.metrics import Report
 
 
 @contextmanager

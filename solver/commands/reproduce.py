@@ -90,7 +90,7 @@ def carry_out(options: Options, choice: Choice) -> int:
 
 def _require_extras(plan: Plan) -> None:
     """Raise SolverError before hours of training where a package is missing that only the last of them needs."""
-    needed = {"stable_baselines3": "baselines"} if any(method.baseline for method in plan.methods) else {}
+    needed = {"stable_baselines3": "baselines"} if any(method.is_baseline for method in plan.methods) else {}
     if plan.experiment == "fig-robustness" and "mujoco" in plan.budget.plants:
         needed["mujoco"] = "engines"
     for module, extra in needed.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from solver.errors import SolverError
-from solver.fvi.run_folder import CHECKPOINT
+from solver.runs.folder import CHECKPOINT
 
 
 def require_alone(given: Mapping[str, Any]) -> None:

@@ -13,7 +13,8 @@ from solver.errors import SolverError
 from solver.plants import PlantName
 
 if TYPE_CHECKING:
-    from solver.studies.robustness import Range, Robustness
+    from solver.studies.parameter_box import ParameterRange
+    from solver.studies.robustness import Robustness
 
 WORDS = {
     "return_25": "25th percentile of the return",
@@ -57,9 +58,9 @@ class Options:
     generated: Annotated[str | None, Argument(metavar="DIR")] = None
     """Folder of artifacts, where it has moved since the training."""
 
-    def ranges(self) -> list[Range]:
+    def ranges(self) -> list[ParameterRange]:
         """The ranges asked for. Raises SolverError when their numbers do not match."""
-        from solver.studies.robustness import Range
+        from solver.studies.parameter_box import ParameterRange
 
         count = len(self.parameter)
         columns: dict[str, list[float] | list[int]] = {"--from": self.start, "--to": self.end}
@@ -69,12 +70,13 @@ class Options:
                 raise SolverError(f"{flag} has {len(numbers)} numbers for {count} parameters; give one, or one each")
         start, end, points = (numbers * count if len(numbers) == 1 else numbers for numbers in columns.values())
         rows = zip(self.parameter, start, end, points, strict=True)
-        return [Range(name, low, high, int(steps), self.offset) for name, low, high, steps in rows]
+        return [ParameterRange(name, low, high, int(steps), self.offset) for name, low, high, steps in rows]
 
 
 def run(options: Options) -> None:
     """Measure, write both files and print the table."""
-    from solver.fvi.run_folder import write_atomically
+    from modelgen.files import replacing
+    from solver.runs.folder import write_text
     from solver.streams import EVALUATION_SEED, require_seed
     from solver.studies.robustness import Trial, measure
     from solver.studies.robustness_plot import figure
@@ -91,8 +93,9 @@ def run(options: Options) -> None:
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
     drawn = figure(result)
     files = [out.with_name(f"{out.name}.{ending}") for ending in ("json", "png")]
-    write_atomically(files[0], lambda stream: stream.write(text.encode()))
-    write_atomically(files[1], lambda stream: drawn.savefig(stream, format="png", dpi=140))
+    write_text(files[0], text)
+    with replacing(files[1], SolverError) as unfinished:
+        drawn.savefig(unfinished, dpi=140)
     print(_table(result))
     print(*files, sep="\n")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from modelgen.commandline.options import Argument, Subjects
-from solver.commands.resuming import hint, require_alone
+from solver.commands.resuming import require_alone
 from solver.errors import SolverError
 from solver.fvi.settings import Settings
 
@@ -61,29 +61,19 @@ def defaults(given: Mapping[str, Any]) -> Options:
 
 def run(options: Options) -> None:
     """Train, with progress on a terminal."""
-    from solver.commands.progress import progress
-    from solver.fvi.run_folder import load_checkpoint, load_run
-    from solver.fvi.trainer import resume, start
+    from solver.commands.training import resume, start
+    from solver.fvi.run import Run
     from solver.fvi.warnings import forewarnings
     from solver.problem.robots import load_robot
+    from solver.runs.kinds import kind_that_trains
 
     if options.resume is not None:
-        folder, settings = options.resume, load_run(options.resume).settings
-        done = load_checkpoint(folder)["iteration"]
+        resume(options.resume)
     elif options.robot:
-        s = settings = options.settings
-        name = f"{options.robot}-{s.algorithm}-{options.preset}-seed{s.seed}"
-        folder, done = options.out or Path("runs") / name, 0
-        for text in forewarnings(load_robot(options.robot, "cpu", options.generated), settings):
+        robot, settings = load_robot(options.robot, "cpu", options.generated), options.settings
+        for text in forewarnings(robot, settings):
             print(f"warning: {text}", file=sys.stderr)
+        run = Run(robot.name, robot.hash, options.generated, settings, options.preset)
+        start(kind_that_trains(settings.algorithm), run, options.out, options.overwrite)
     else:
         raise SolverError("name a robot to train, for example `solver train pendulum`, or a run with --resume DIR")
-    with progress(done, settings.iterations) as report:
-        try:
-            if options.resume is not None:
-                resume(folder, report)
-            else:
-                start(options.robot, options.preset, settings, folder, options.generated, report, options.overwrite)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(hint("train", folder)) from None
-    print(f"trained {folder}    next: solver evaluate {folder}    solver plot {folder}")

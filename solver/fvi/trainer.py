@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,29 +22,17 @@ from solver.errors import DivergenceError, SolverError
 from solver.fvi.initial_value import make_ensemble
 from solver.fvi.play import play
 from solver.fvi.renamed import renamed_settings
-from solver.fvi.run_folder import (
-    MetricsLog,
-    Run,
-    load_checkpoint,
-    load_run,
-    remove_run,
-    require_free,
-    save_checkpoint,
-    save_run,
-)
 from solver.fvi.settings import Settings
 from solver.fvi.states import StateSource
 from solver.fvi.targets import Trace, value_targets
 from solver.game.game import Game
-from solver.plants.rollouts import controller, rollouts, sample_starts, summary
+from solver.plants.outcome import summary
+from solver.plants.rollouts import controller, rollouts, sample_starts
 from solver.problem.problem import Problem
-from solver.problem.robots import load_robot, require_same_artifact
 from solver.serial import serial_torch
 from solver.streams import EVALUATION_SEED, Purpose, stream
 from solver.value.fitting import Fit, fit_ensemble, make_optimiser
 from solver.value.frozen import FrozenValue
-
-Report = Callable[[dict[str, float]], None]
 
 
 def _stored(settings: Settings) -> dict[str, Any]:
@@ -226,52 +213,3 @@ def workers_of(settings: Settings) -> Iterator[ThreadPoolExecutor]:
             raise
         finally:
             pool.shutdown(wait, cancel_futures=True)
-
-
-def start(
-    robot_name: str,
-    preset: str,
-    settings: Settings,
-    folder: Path,
-    generated: str | None,
-    report: Report,
-    overwrite: bool = False,
-) -> None:
-    """Train a new run in `folder`. SolverError when the folder already holds one that may not be replaced."""
-    require_free(folder, "train", overwrite)
-    robot = load_robot(robot_name, settings.device, generated, settings.backend)
-    trainer = Trainer(robot, settings)
-    remove_run(folder)  # only now that the new run can start
-    save_run(folder, Run(robot_name, robot.hash, generated, preset, settings))
-    save_checkpoint(folder, trainer.checkpoint())
-    train(trainer, folder, report)
-
-
-def resume(folder: Path, report: Report) -> None:
-    """Go on where the folder's checkpoint stands, with the run's own settings."""
-    run = load_run(folder)
-    robot = load_robot(run.robot, run.settings.device, run.generated, run.settings.backend)
-    require_same_artifact(folder, run.artifact_hash, robot)
-    trainer = Trainer(robot, run.settings)
-    trainer.restore(load_checkpoint(folder, run.settings.device))
-    train(trainer, folder, report)
-
-
-def train(trainer: Trainer, folder: Path, report: Report) -> None:
-    """Iterate to the end, checkpoint after every iteration, log metrics and report each row."""
-    settings = trainer.settings
-    try:
-        with closing(MetricsLog(folder, trainer.iteration)) as log, workers_of(settings) as workers:
-            while trainer.iteration < settings.iterations:
-                row = trainer.step(workers)
-                last = trainer.iteration == settings.iterations
-                if last or trainer.iteration % settings.evaluate_every == 0:
-                    row |= trainer.evaluate()
-                log.write(row)
-                save_checkpoint(folder, trainer.checkpoint())
-                report(row)
-    except OSError as error:
-        raise SolverError(
-            f"cannot write metrics to {folder}: {error}. The last checkpoint is whole: free some space and go on "
-            f"with `solver train --resume {folder}`."
-        ) from error

@@ -12,7 +12,7 @@ from modelgen.loader import CompiledRobot
 from solver.fvi.presets import PUSH, push
 from solver.fvi.settings import Settings
 from solver.game.adversaries.adversary import Adversary, Hamiltonian
-from solver.plants.rollouts import SUCCESS_ANGLE, SUCCESS_POSITION
+from solver.plants.outcome import SUCCESS_ANGLE, SUCCESS_POSITION
 from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
 

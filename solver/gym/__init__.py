@@ -1,1 +1,28 @@
-"""Gymnasium environments of the robots."""
+"""Gymnasium environments of the robots.
+
+Importing this package registers the shipped robots, as Gymnasium's plug-ins do, so that
+`gymnasium.make("robust-value-iteration/pendulum-v0")` works. `register()` adds those of ./generated, `register(folder)`
+those of another folder.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from solver.gym.registration import register, register_shipped
+
+if TYPE_CHECKING:
+    from solver.gym.environment import RobotEnv, RobotVectorEnv
+
+__all__ = ["RobotEnv", "RobotVectorEnv", "register"]
+
+register_shipped()
+
+
+def __getattr__(name: str) -> Any:
+    """Import the environments, and Torch with them, when they are first used."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from solver.gym import environment
+
+    return getattr(environment, name)

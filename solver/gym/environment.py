@@ -1,32 +1,24 @@
 """Gymnasium environments of the generated robots: the task's cost, limits, starts and rates on the compiled kernels.
 
 `RobotVectorEnv` simulates N episodes in one call of a kernel; `RobotEnv` is the same with one episode, bit for bit.
-Importing this module registers every robot in ./generated and every shipped one, so that
-`gymnasium.make("robust-value-iteration/pendulum-v0")` works; `register` adds those of another folder.
 
 The action is the input divided by its limit, in [-1, 1]. The reward of a control period is -(q + g) times its length,
-as in solver.plants.rollouts; nothing terminates an episode, and the horizon truncates it.
+as in solver.plants.rollouts. No state terminates an episode; the horizon truncates it.
 """
 
 from __future__ import annotations
 
-import math
+import warnings
 from collections.abc import Sequence
-from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
-from modelgen.artifact.folder import known
-from solver.baselines.settings import StartDistribution
 from solver.errors import SolverError
+from solver.gym.episodes import Array, Episodes, is_whole
+from solver.gym.observations import features
 from solver.gym.rendering import Camera
-from solver.problem.integrator import integrate_period
-from solver.problem.problem import Problem
+from solver.problem.problem import Problem, StartDistribution
 from solver.problem.robots import load_robot
 
 try:
@@ -41,113 +33,15 @@ except ImportError as error:
     ) from error
 
 Observation = Literal["features", "state"]
-Array = NDArray[Any]
-NAMESPACE = "robust-value-iteration"
 METADATA: dict[str, Any] = {"render_modes": ["rgb_array"]}
 VECTOR_METADATA = {**METADATA, "autoreset_mode": AutoresetMode.SAME_STEP}
 
 
-class Episodes:
-    """N episodes of a robot side by side; every row is simulated on its own.
-
-    start: `gaussian`, the task's start distribution, or `uniform` in the state domain. randomize: every parameter is
-    drawn, once an episode, uniformly within this share of its nominal value, and clamped to its bounds. hold: control
-    periods that an action is held; an episode has `length` actions.
-    """
-
-    def __init__(
-        self, problem: Problem, size: int, start: StartDistribution, randomize: float, seconds: float | None, hold: int
-    ) -> None:
-        if start not in get_args(StartDistribution):
-            raise SolverError(f"start is {start!r}; choices are {', '.join(get_args(StartDistribution))}")
-        if not _is_number(randomize) or not 0.0 <= randomize < 1.0:
-            raise SolverError(f"randomize is {randomize!r}; it is a share of the nominal parameters, in [0, 1)")
-        task = problem.robot.metadata.task
-        length = task.horizon if seconds is None else seconds
-        if not _is_number(length) or not 0.0 < length < math.inf:
-            raise SolverError(f"seconds is {seconds!r}; give a positive length of an episode")
-        periods = round(length * task.control_rate)
-        if not _is_whole(hold) or not 1 <= hold <= periods:
-            raise SolverError(
-                f"an action cannot be held for {hold!r} control periods in an episode of {periods}; give hold a whole "
-                f"number of at least 1, and seconds at least hold * {problem.control_step:g}"
-            )
-        self.length = math.ceil(periods / hold)
-        self.rate = task.control_rate / hold  # actions per second
-        self.problem, self.start, self.randomize, self.hold = problem, start, randomize, int(hold)
-        self.x = torch.zeros(size, len(problem.state_limits))
-        self.theta = problem.theta.repeat(size, 1)
-        self.taken = np.full(size, -1)  # actions in the present episode; -1 before the first
-
-    def restart(self, rows: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
-        """A new start and, when randomised, new parameters in each of the rows, from the row's own generator."""
-        problem = self.problem
-        for row in rows:
-            generator = torch.Generator().manual_seed(int(generators[row].integers(2**62)))
-            sample = problem.sample_starts if self.start == "gaussian" else problem.sample_domain
-            self.x[row] = sample(1, generator)[0]
-            if self.randomize > 0.0:
-                spread = self.randomize * problem.theta.abs()
-                theta = problem.theta + spread * (2.0 * torch.rand(len(spread), generator=generator) - 1.0)
-                self.theta[row] = theta.clamp(problem.theta_bounds[:, 0], problem.theta_bounds[:, 1])
-            self.taken[row] = 0
-
-    def advance(self, action: Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """One action each, (N, m) in [-1, 1], held: rewards (N,), summed, and whether the episode is at its end.
-
-        SolverError before the first reset, for actions of another shape or not finite, and for dynamics that blow up.
-        """
-        if (self.taken < 0).any():
-            raise SolverError("there is no episode yet: call reset before step")
-        problem, shape = self.problem, (len(self.x), len(self.problem.input_limits))
-        share = np.asarray(action, dtype=np.float32)
-        if share.shape != shape or not np.isfinite(share).all():
-            raise SolverError(f"actions must be finite numbers of shape {shape}, inputs divided by their limits")
-        u = torch.from_numpy(share.clip(-1.0, 1.0)) * problem.input_limits
-        theta = self.theta if self.randomize > 0.0 else None
-        cost, reward = problem.action_cost.cost(u), torch.zeros(len(self.x))
-        for _ in range(self.hold):
-            reward -= (problem.state_cost(self.x) + cost) * problem.control_step
-            self.x = integrate_period(problem, self.x, u, theta)
-        if not bool(torch.isfinite(self.x).all()):
-            raise SolverError(
-                f"the dynamics of {problem.robot.name} blew up within a control period; raise the task's "
-                "simulation_rate"
-            )
-        self.taken += 1
-        return reward.double().numpy(), self.taken >= self.length
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def features(problem: Problem, x: Tensor) -> Tensor:
-    """States (N, n) as (N, k) in [-1, 1]: cosine and sine of an angle that wraps, other states over their limits."""
-    columns = []
-    for i, limit in enumerate(problem.state_limits):
-        wraps = i in problem.continuous
-        columns += [torch.cos(x[:, i]), torch.sin(x[:, i])] if wraps else [(x[:, i] / limit).clamp(-1.0, 1.0)]
-    return torch.stack(columns, 1)
-
-
-def feature_scales(problem: Problem, position: float, rate: float) -> list[float]:
-    """(k,) what a network multiplies `features` by: 1 for cosine and sine, `position` or `rate` for the others."""
-    scales = []
-    for i, state in enumerate(problem.robot.metadata.states):
-        scales += [1.0, 1.0] if i in problem.continuous else [position if state.kind == "position" else rate]
-    return scales
-
-
 class Options(TypedDict, total=False):
-    """What both environments take by name beside the robot; the defaults are `_prepare`'s.
+    """The options of both environments beside the robot; `_prepare` has their defaults.
 
-    start, randomize, hold: as in Episodes. seconds: length of an episode, the task's horizon by default. observation:
-    `features` (see above) or `state`, SI units. generated: folder of artifacts. render_mode: None or `rgb_array`.
+    start, randomize, seconds, hold: as in `Episodes`. observation: `features`, as in `solver.gym.observations`, or
+    `state` in SI units. generated: folder of artifacts. render_mode: None or `rgb_array`.
     """
 
     start: StartDistribution
@@ -174,7 +68,10 @@ class _Robot:
         generated: str | None = None,
         render_mode: str | None = None,
     ) -> tuple[Box, Box]:
-        """Load the robot; returns the spaces of one observation and one action. SolverError for a bad option."""
+        """Load the robot and return the spaces of one observation and one action.
+
+        Raises SolverError for an option out of range, ModelError for an unknown robot.
+        """
         if render_mode not in (None, *METADATA["render_modes"]):
             raise SolverError(f"render_mode is {render_mode!r}; choices are None and 'rgb_array'")
         if observation not in get_args(Observation):
@@ -243,7 +140,7 @@ class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
     metadata: dict[str, Any] = VECTOR_METADATA
 
     def __init__(self, robot: str, num_envs: int = 1, **options: Unpack[Options]) -> None:
-        if not _is_whole(num_envs) or num_envs < 1:
+        if not is_whole(num_envs) or num_envs < 1:
             raise SolverError(f"num_envs is {num_envs!r}; give a whole number of at least 1")
         spaces = self._prepare(num_envs, robot, **options)
         self.num_envs, self.render_mode = num_envs, options.get("render_mode")
@@ -285,24 +182,11 @@ class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
         return self._pictures()
 
 
-def register(directory: str | Path | None = None) -> list[str]:
-    """Register every robot of a folder of artifacts with Gymnasium; returns the ids, known ones included.
+def __getattr__(name: str) -> Any:
+    """`register` stood here until version 0.1."""
+    if name != "register":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from solver.gym.registration import register
 
-    By default those of ./generated and those shipped. A robot of the same name that is registered already is replaced.
-    """
-    ids = []
-    generated = None if directory is None else str(directory)
-    for name in known(directory):
-        identifier = f"{NAMESPACE}/{name}-v0"
-        gymnasium.registry.pop(identifier, None)
-        gymnasium.register(
-            identifier,
-            entry_point=f"{__name__}:{RobotEnv.__name__}",
-            vector_entry_point=f"{__name__}:{RobotVectorEnv.__name__}",
-            kwargs={"robot": name, "generated": generated},
-        )
-        ids.append(identifier)
-    return ids
-
-
-register()
+    warnings.warn("solver.gym.environment.register is now solver.gym.register", DeprecationWarning, stacklevel=2)
+    return register

@@ -11,14 +11,14 @@ import torch
 
 import modelgen
 from solver.errors import SolverError
-from solver.fvi.run_folder import BASELINE, RUN
 from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory, idle, random_motions, straight
-from solver.plants.plant import Nominal
-from solver.plants.rollouts import Controller, rollouts, succeeded
-from solver.policies.load import load_controller
+from solver.plants.nominal import Nominal
+from solver.plants.outcome import succeeded
+from solver.plants.rollouts import Controller, rollouts
 from solver.problem.parameters import changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
+from solver.runs.kinds import kind_in, load_controller
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ def find_limit(subject: str, changes: list[str], guesses: int, seed: int, genera
     """
     act: Controller | None = None
     label = None
-    if any((Path(subject) / name).is_file() for name in (RUN, BASELINE)):
+    if kind_in(subject) is not None:
         problem, act, label = load_controller(subject, generated)
         folder: str | Path | None = problem.robot.folder.parent
     elif Path(subject).is_dir() and "/" in subject:
-        raise SolverError(f"{subject} is no run folder; give one that `solver train` wrote, or the name of a robot")
+        raise SolverError(f"{subject} is not a run folder; give one that `solver train` wrote, or the name of a robot")
     else:
         problem, folder = Problem(load_robot(subject, "cpu", generated)), generated
     theta = changed_parameters(problem, changes)

@@ -1,47 +1,50 @@
-"""Plants by name, each in one module behind `Plant`."""
+"""Plants by name. To add one, write its module and one line in PLANTS."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal, cast
 
 from torch import Tensor
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
-from solver.plants.plant import Nominal, Plant
+from solver.plants.plant import Plant, PlantModule
 from solver.problem.problem import Problem
 
-PlantName = Literal["nominal", "harsh", "mujoco"]
-PLANTS = get_args(PlantName)
+#: The module of every plant, with what `PlantModule` names; imported when the plant is asked for.
+PLANTS = {
+    "nominal": "solver.plants.nominal",
+    "harsh": "solver.plants.harsh.plant",
+    "mujoco": "solver.plants.mujoco.plant",
+}
+
+if TYPE_CHECKING:
+    PlantName = str
+else:
+    PlantName = Literal[tuple(PLANTS)]  # the choices on the command line
+
+
+def _module(name: str) -> PlantModule:
+    if name not in PLANTS:
+        raise SolverError(f"unknown plant '{name}'.{suggestion(name, PLANTS)} Plants: {', '.join(PLANTS)}")
+    return cast(PlantModule, import_module(PLANTS[name]))
 
 
 def all_effects(name: PlantName, effects: Sequence[str]) -> list[str]:
-    """What makes a plant harsh: the effects stated, or every one where none is."""
-    from solver.plants.harsh import EFFECTS
-
-    return list(effects or EFFECTS) if name == "harsh" else []
+    """The effects that a plant has: those stated, or all of them when none is stated."""
+    return list(effects or _module(name).EFFECTS)
 
 
 def make_plant(
     name: PlantName, problem: Problem, theta: Tensor | None = None, effects: Sequence[str] = (), seed: int = 0
 ) -> Plant:
-    """A plant by name, at the parameters theta (p,) or (N, p).
+    """A plant by name; the arguments are those of `PlantModule.make`.
 
-    effects: what makes the harsh plant harsh, as `plants.harsh.harshness` reads them; all of them when none is named.
-    seed: of the harsh plant's noise. SolverError for another name, effects of another
-    plant, or what the plant cannot do.
+    Raises SolverError for an unknown plant, for effects of another plant, and where the plant's module does.
     """
-    if name not in PLANTS:
-        raise SolverError(f"unknown plant '{name}'.{suggestion(name, PLANTS)} Plants: {', '.join(PLANTS)}")
-    if effects and name != "harsh":
-        raise SolverError(f"{' '.join(effects)} are effects of the harsh plant, and this is {name}; add --plant harsh")
-    if name == "harsh":
-        from solver.plants.harsh import Harsh, harshness
-
-        return Harsh(problem, harshness(effects), theta, seed)
-    if name == "mujoco":
-        from solver.plants.mujoco import MuJoCoPlant
-
-        return MuJoCoPlant(problem, theta)
-    return Nominal(problem, theta)
+    module = _module(name)
+    if effects and not module.EFFECTS:
+        raise SolverError(f"the {name} plant has no effects such as {' '.join(effects)}; add --plant harsh")
+    return module.make(problem, theta, effects, seed)

@@ -1,55 +1,43 @@
-"""What a policy is tried on: the robot as its model has it, a harsher one, or another engine.
+"""A plant: what simulates the robot when a policy is evaluated.
 
-A plant begins rollouts and moves them on by one control period at a time. It keeps apart the true state, which the
-reward is computed from, and what it shows to the policy.
+It keeps apart the true state, from which the reward is computed, and the state that it shows to the policy.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Protocol
 
 from torch import Tensor
 
-from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
 
-class Motion(Protocol):
+class Simulation(Protocol):
     """N rollouts under way on a plant."""
 
     x: Tensor  # (N, n) the true state
-    seen: Tensor  # (N, n) what the policy is shown
+    seen: Tensor  # (N, n) the state that the policy is shown
 
     def step(self, u: Tensor) -> None:
-        """One control period under the policy's input u (N, m)."""
+        """Simulate one control period under the policy's input u (N, m)."""
 
 
 class Plant(Protocol):
-    """A robot that a policy is tried on."""
+    """A robot to evaluate a policy on."""
 
-    def begin(self, x: Tensor) -> Motion:
-        """Rollouts from the true states x (N, n), which are left as they are."""
-
-
-@dataclass(frozen=True)
-class Nominal:
-    """The robot of the model: explicit Euler at the simulation rate, states confined to the domain and seen exactly.
-
-    theta (p,) or (N, p) replaces the nominal parameters.
-    """
-
-    problem: Problem
-    theta: Tensor | None = None
-
-    def begin(self, x: Tensor) -> Motion:
-        """Rollouts from x (N, n)."""
-        return _NominalMotion(self, x)
+    def begin(self, x: Tensor) -> Simulation:
+        """Start rollouts from the true states x (N, n), which it does not change."""
 
 
-class _NominalMotion:
-    def __init__(self, plant: Nominal, x: Tensor) -> None:
-        self.plant, self.x, self.seen = plant, x, x
+class PlantModule(Protocol):
+    """What the module of a plant has, beside its classes."""
 
-    def step(self, u: Tensor) -> None:
-        self.x = self.seen = integrate_period(self.plant.problem, self.x, u, self.plant.theta)
+    EFFECTS: tuple[str, ...]  # the names of what a user can switch on; empty for most plants
+
+    def make(self, problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: int) -> Plant:
+        """The plant at the parameters theta (p,) or (N, p), nominal by default.
+
+        effects: the words of the user, all of EFFECTS when empty. seed: of the plant's noise. Raises SolverError for
+        effects that it cannot read, and robots that it cannot simulate.
+        """

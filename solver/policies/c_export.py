@@ -13,8 +13,8 @@ from string import Template
 import torch
 
 from modelgen.loader import CompiledRobot
+from solver.fvi.solution import Solution
 from solver.game.held_input_policy import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held_seconds
-from solver.policies.load import Solution
 from solver.value.network import DIAGONAL_FLOOR
 
 

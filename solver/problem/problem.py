@@ -6,12 +6,16 @@ Shapes: n states, m inputs, p parameters, N samples; SI units.
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.problem.action_cost import ActionCost, make_action_cost
+
+#: Of the starts of episodes: the task's own, or uniform in the state domain.
+StartDistribution = Literal["gaussian", "uniform"]
 
 
 class Problem:
@@ -32,9 +36,13 @@ class Problem:
         self.target = tensor(task.target)  # (n,)
         self.control_step = 1.0 / task.control_rate  # s
         self.substeps = task.simulation_rate // task.control_rate  # integration steps in a control period
-        self.integration_step = self.control_step / self.substeps  # s
         self.discount_rate = -math.log(task.weight_at_horizon) / task.horizon  # rho, per second
         self.action_cost: ActionCost = make_action_cost(task.action_cost, self.input_limits)
+
+    @property
+    def integration_step(self) -> float:
+        """Seconds that the integrator advances at once."""
+        return self.control_step / self.substeps
 
     def state_cost(self, x: Tensor) -> Tensor:
         """q_c (N,) at x (N, n), at the nominal parameters."""

@@ -9,14 +9,13 @@ from typing import Any, Literal, get_args
 
 from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
-from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.errors import SolverError
-from solver.fvi.presets import PRESETS, make_settings
-from solver.fvi.settings import Settings
+from solver.fvi.presets import PRESETS
 from solver.game.adversaries import ADVERSARIES
 from solver.plants import PlantName
 from solver.problem.robots import load_robot
-from solver.studies.robustness import Range
+from solver.runs.kinds import Description, Kind, kind_that_trains
+from solver.studies.parameter_box import ParameterRange
 
 Experiment = Literal["table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation"]
 BudgetName = Literal["small", "full"]
@@ -32,10 +31,19 @@ class Method:
     """A row of a table or a curve of a figure."""
 
     name: str
-    changes: Mapping[str, Any]  # settings other than the preset's, or than the baseline algorithm's defaults
-    baseline: bool = False
+    changes: Mapping[str, Any]  # the algorithm, and the settings that differ from its defaults
     panel: str = ""  # of fig-ablation
     share: float | None = None  # of the preset's radii; None leaves them
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of its runs."""
+        return kind_that_trains(self.changes["algorithm"])
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it trains with Stable-Baselines3."""
+        return self.kind.command == "baseline"
 
 
 @dataclass(frozen=True)
@@ -62,9 +70,9 @@ BUDGETS: dict[BudgetName, Budget] = {
 }
 #: The paper's weights on the passive pendulum; the simulated pendulum's mass is this project's own range.
 MASSES = {
-    "pendulum": Range("mass", 0.5, 1.5, 11, added=False),
-    "cartpole": Range("pole_mass", -0.02, 0.05, 15, added=True),
-    "furuta": Range("pendulum_mass", -0.005, 0.005, 11, added=True),
+    "pendulum": ParameterRange("mass", 0.5, 1.5, 11, added=False),
+    "cartpole": ParameterRange("pole_mass", -0.02, 0.05, 15, added=True),
+    "furuta": ParameterRange("pendulum_mass", -0.005, 0.005, 11, added=True),
 }
 
 USUAL = (Method("cFVI", {"algorithm": "cfvi"}), Method("rFVI", {"algorithm": "rfvi"}))
@@ -77,7 +85,7 @@ def _baselines(starts: tuple[str, ...]) -> tuple[Method, ...]:
     for algorithm, start, randomize in product(("sac", "ddpg", "ppo"), starts, (False, True)):
         name = f"{algorithm.upper()}-{'U' if start == 'uniform' else 'N'}{' UDR' if randomize else ''}"
         changes = {"algorithm": algorithm, "start": start, "randomize": randomize}
-        made.append(Method(name, changes, baseline=True))
+        made.append(Method(name, changes))
     return tuple(made)
 
 
@@ -114,19 +122,28 @@ class Training:
     """One run: a method on a robot with a seed."""
 
     method: str
-    robot: str
-    artifact_hash: str
-    settings: Settings | BaselineSettings
-    usual: Settings | BaselineSettings  # what the command would take without any flag but the algorithm
+    kind: Kind
+    run: Description
+    usual: Any  # the settings that the command takes without any flag but the algorithm
+
+    @property
+    def robot(self) -> str:
+        """The robot's name."""
+        return self.run.robot
+
+    @property
+    def settings(self) -> Any:
+        """The settings of the run."""
+        return self.run.settings
 
     @property
     def seed(self) -> int:
-        """Of the settings."""
-        return self.settings.seed
+        """The seed of the settings."""
+        return int(self.settings.seed)
 
     @property
     def threads(self) -> int:
-        """That it works with; a baseline takes one."""
+        """The threads that it uses; a baseline uses one."""
         return getattr(self.settings, "threads", 1)
 
 
@@ -154,7 +171,7 @@ class Choice:
     baseline_steps: int | None = None
     generated: str | None = None
     threads: int = 1
-    #: For tests: settings of every run, by "solver" or "baseline".
+    #: For tests: settings of every run, by the command of its kind.
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     budget: Budget | None = None
 
@@ -184,38 +201,29 @@ def make_plan(experiment: Experiment, budget_name: BudgetName, choice: Choice) -
     if experiment == "fig-robustness" and not set(robots) <= set(MASSES):
         raise SolverError(f"fig-robustness has mass ranges for {', '.join(MASSES)} only; use `solver robustness`")
     chosen = tuple(known_methods[name] for name in choice.methods) or tuple(known_methods.values())
-    if choice.baseline_steps is not None and not any(method.baseline for method in chosen):
+    if choice.baseline_steps is not None and not any(method.is_baseline for method in chosen):
         raise SolverError("--baseline-steps is given, but no baseline is asked for; name one with --methods")
     loaded = {robot: load_robot(robot, "cpu", choice.generated) for robot in robots}
     trainings = tuple(
-        Training(
-            method.name,
-            robot,
-            loaded[robot].hash,
-            _settings(method, seed, loaded[robot], choice),
-            _usual(method, loaded[robot]),
-        )
-        for seed, robot, method in product(seeds, robots, chosen)
+        _training(method, seed, loaded[robot], choice) for seed, robot, method in product(seeds, robots, chosen)
     )
     return Plan(experiment, budget_name, budget, robots, seeds, chosen, trainings, choice.generated)
 
 
-def _settings(method: Method, seed: int, robot: CompiledRobot, choice: Choice) -> Settings | BaselineSettings:
-    """Of one run."""
-    if method.baseline:
-        steps = {} if choice.baseline_steps is None else {"steps": choice.baseline_steps}
-        return baseline_settings(**{**method.changes, "seed": seed, **steps, **choice.overrides.get("baseline", {})})
-    radii = {}
-    if method.share:  # with none at all it is cFVI, whose radii do not matter
-        usual = PRESETS[PRESET](robot)
-        settings = [kind.setting() for kind in ADVERSARIES]
-        radii = {name: method.share * usual[name] for name in settings if name in usual}
-    changes = {**method.changes, **radii, "seed": seed, "threads": choice.threads}
-    return make_settings(PRESET, robot, **{**changes, **choice.overrides.get("solver", {})})
-
-
-def _usual(method: Method, robot: CompiledRobot) -> Settings | BaselineSettings:
-    """The defaults of `solver train` or `solver baseline`."""
-    if method.baseline:
-        return baseline_settings(method.changes["algorithm"])
-    return make_settings(PRESET, robot)
+def _training(method: Method, seed: int, robot: CompiledRobot, choice: Choice) -> Training:
+    """One run of a method."""
+    usual = {"algorithm": method.changes["algorithm"]}
+    changes: dict[str, Any] = {**method.changes, "seed": seed}
+    if method.is_baseline:
+        changes |= {} if choice.baseline_steps is None else {"steps": choice.baseline_steps}
+    else:
+        usual["preset"] = PRESET
+        changes["threads"] = choice.threads
+        if method.share:  # at a share of zero it is cFVI
+            radii = PRESETS[PRESET](robot)
+            names = [kind.setting() for kind in ADVERSARIES]
+            changes |= {name: method.share * radii[name] for name in names if name in radii}
+    overrides = choice.overrides.get(method.kind.command, {})
+    describe = method.kind.training.describe
+    run = describe(robot, choice.generated, **{**usual, **changes, **overrides})
+    return Training(method.name, method.kind, run, describe(robot, choice.generated, **usual).settings)

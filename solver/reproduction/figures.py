@@ -12,12 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.typing import ColorType
 
-from solver.fvi.run_folder import read_metrics
+from solver.fvi.solution import load_solution
 from solver.plants.rollouts import rollouts, sample_starts
-from solver.policies.load import load_solution
 from solver.reproduction import paper_results
 from solver.reproduction.experiments import Plan
 from solver.reproduction.runs import Runs
+from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.studies.plots import DRAWN, coordinate, draw_value_and_policy
 
@@ -86,7 +86,7 @@ def ablation_figure(plan: Plan, runs: Runs) -> Figure:
 def curve(panel: Axes, folders: Mapping[int, Path], colour: ColorType, label: str) -> None:
     """Mean return over the seeds where all were evaluated, in a band from the worst to the best seed."""
     histories = [
-        {int(row["iteration"]): row["return_mean"] for row in read_metrics(folder) if "return_mean" in row}
+        {int(row["iteration"]): row["return_mean"] for row in read_metrics(folder, ("iteration", "return_mean"))}
         for folder in folders.values()
     ]
     if not histories:

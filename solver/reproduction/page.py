@@ -9,11 +9,13 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from modelgen.files import replacing
 from solver.baselines.settings import BaselineSettings, baseline_settings
-from solver.fvi.run_folder import write_atomically
+from solver.errors import SolverError
 from solver.reproduction import paper_results
 from solver.reproduction.experiments import PRESET, Plan
 from solver.reproduction.runs import Runs
+from solver.runs.folder import write_text
 
 
 @dataclass(frozen=True)
@@ -46,21 +48,21 @@ class Page:
     def show(self, figure: Figure, suffix: str, caption: str) -> None:
         """Write a figure and refer to it."""
         path = self.out / f"{self.name}{suffix}.png"
-        write_atomically(path, lambda stream: figure.savefig(stream, format="png", dpi=140))
+        with replacing(path, SolverError) as unfinished:
+            figure.savefig(unfinished, dpi=140)
         self.files.append(path)
         self.say(f"![{caption}]({path.name})")
 
     def keep(self, text: str, suffix: str) -> None:
         """Write another file beside the page."""
         path = self.out / f"{self.name}{suffix}"
-        write_atomically(path, lambda stream: stream.write(text.encode()))
+        write_text(path, text)
         self.files.append(path)
 
     def write(self) -> list[Path]:
         """All paths, the text first."""
         path = self.out / f"{self.name}.md"
-        text = "\n".join(self.lines).rstrip() + "\n"
-        write_atomically(path, lambda stream: stream.write(text.encode()))
+        write_text(path, "\n".join(self.lines).rstrip() + "\n")
         return [path, *self.files]
 
 

@@ -11,17 +11,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.fvi.run_folder import read_metrics
 from solver.plants.rollouts import rollouts, sample_starts
-from solver.policies.load import load_controller
 from solver.reproduction import paper_results
 from solver.reproduction.experiments import MASSES, Plan
 from solver.reproduction.figures import ablation_figure, learning_figure, value_figure
 from solver.reproduction.page import Origin, Page, head
 from solver.reproduction.runs import Runs
+from solver.runs.kinds import load_controller
+from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
-from solver.studies.robustness import Group, Robustness, Trial, measure
+from solver.studies.robustness import Robustness, Trial, measure
 from solver.studies.robustness_plot import figure as robustness_figure
+from solver.studies.statistics import Group
 
 NONE = "–"  # in a cell without a number
 
@@ -64,7 +65,7 @@ def evaluate(plan: Plan, runs: Runs, method: str, robot: str) -> Returns | None:
 def training_seconds(folder: Path) -> float:
     """Sum of what the iterations or segments of a run took, without evaluations."""
     names = ("seconds", "seconds_targets", "seconds_fit")
-    return sum(row.get(name, 0.0) for row in read_metrics(folder, ()) for name in names)
+    return sum(row.get(name, 0.0) for row in read_metrics(folder) for name in names)
 
 
 def spread(values: NDArray[np.float64]) -> float:

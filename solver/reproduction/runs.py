@@ -1,8 +1,8 @@
-"""Run or resume what an experiment needs, each training in a process of its own, and reuse what is finished.
+"""The runs that an experiment needs: reuse the finished ones, start or resume the others.
 
-A run belongs to a training when robot, artifact and settings are equal; those without effect on results do not count:
-the number of threads, the backend and, for cFVI, the adversary. Its folder is named by a hash of them, so that other
-settings never meet in one folder. Finished runs in other folders of the same parent are reused too.
+A run belongs to a training when robot, artifact and settings agree, apart from the settings that do not change the
+policy (`Description.identity`). Its folder is named by a hash of them, so that each folder holds runs of one setting
+only. Finished runs in other folders of the same parent are reused too.
 """
 
 from __future__ import annotations
@@ -10,35 +10,23 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import os
-import shlex
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from solver.baselines.settings import BaselineSettings
-from solver.commands import FAILED
 from solver.errors import SolverError
-from solver.fvi.run_folder import BASELINE, CHECKPOINT, RUN, load_checkpoint, load_run
-from solver.fvi.settings import ADVERSARY, Settings
-from solver.reproduction.experiments import PRESET, Plan, Training
+from solver.reproduction.experiments import Plan, Training
+from solver.reproduction.processes import FAILED, LOG, SOLVER, Announce, run_all
+from solver.runs.folder import CHECKPOINT
+from solver.runs.kinds import KINDS, Description, holds_run, kind_of
 
-SOLVER = "import sys; from solver.cli import main; sys.exit(main())"
-LOG = "reproduce.log"
 LOCK = ".reproduce.lock"
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-
-Announce = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that did not get to its end."""
+    """A training that stopped before its end."""
 
     training: Training
     code: int
@@ -61,10 +49,10 @@ class Runs:
 def run_plan(
     plan: Plan, parent: Path, jobs: int, announce: Announce, train: bool = True, command: Sequence[str] = ()
 ) -> Runs:
-    """Finish every run of the plan, at most `jobs` at a time; a failed one stops no other.
+    """Finish every run of the plan, at most `jobs` at a time. The others go on when one of them fails.
 
-    train: False takes what is finished and starts nothing. command: what to call instead of `solver`, for tests.
-    SolverError before anything is started when a folder holds another run, or another call is at work there.
+    train: False takes the finished runs and starts nothing. command: what to call instead of `solver`, for tests.
+    Raises SolverError, before it starts anything, when a folder holds another run or another call is at work there.
     """
     if jobs < 1:
         raise SolverError(f"--jobs is {jobs}; give at least 1")
@@ -73,30 +61,27 @@ def run_plan(
     with _locked(parent) as lock:
         finished = _finished(parent)
         for training in plan.trainings:
-            key = _key(training.robot, training.artifact_hash, training.settings)
+            key = _key(training.run)
             folder = finished.get(key) or _folder(parent, training, key)
             folders[training] = folder
             if key not in finished and folder not in todo:
                 _require_own(folder, key)
                 todo[folder] = training
         started = dict(todo) if train else {}
-        program = tuple(command) or (sys.executable, "-c", SOLVER)
-        codes = _run_all(started, plan.generated, jobs, program, lock, announce)
+        codes = run_all(started, plan.generated, jobs, tuple(command) or SOLVER, lock, announce)
     missing = {folder for folder in todo if codes.get(folder, FAILED) != 0}
     failures = tuple(Failure(started[folder], code, folder / LOG) for folder, code in codes.items() if code != 0)
     found = {training: folder for training, folder in folders.items() if folder not in missing}
     return Runs(found, len(started) - len(failures), failures)
 
 
-def _key(robot: str, artifact_hash: str, settings: Settings | BaselineSettings) -> str:
+def _key(run: Description) -> str:
     """What makes two runs the same, as text."""
-    idle = {"threads", "backend", *(ADVERSARY if settings.algorithm == "cfvi" else ())}
-    values = {
+    settings = {
         name: float(value) if type(value) is int else value  # 1 and 1.0 are the same setting
-        for name, value in vars(settings).items()
-        if name not in idle
+        for name, value in run.identity().items()
     }
-    return json.dumps([robot, artifact_hash, type(settings).__name__, values], sort_keys=True)
+    return json.dumps([run.robot, run.artifact_hash, type(run.settings).__name__, settings], sort_keys=True)
 
 
 def _folder(parent: Path, training: Training, key: str) -> Path:
@@ -108,26 +93,17 @@ def _folder(parent: Path, training: Training, key: str) -> Path:
 
 
 def _read(folder: Path) -> tuple[str, bool]:
-    """Key of the run in a folder, and whether it is finished. SolverError where it cannot be read."""
-    if (folder / BASELINE).is_file():
-        from solver.baselines.runs import load_baseline
-
-        baseline = load_baseline(folder)
-        key = _key(baseline.robot, baseline.artifact_hash, baseline.settings)
-        count, end = "steps", baseline.settings.steps
-    else:
-        run = load_run(folder)
-        key = _key(run.robot, run.artifact_hash, run.settings)
-        count, end = "iteration", run.settings.iterations
-    if not (folder / CHECKPOINT).exists():  # stopped before its first
-        return key, False
-    return key, bool(load_checkpoint(folder, keys=(count,))[count] >= end)
+    """The key of the run in a folder, and whether it is finished. Raises SolverError where it cannot be read."""
+    kind = kind_of(folder)
+    run = kind.training.read(folder)
+    has_begun = (folder / CHECKPOINT).exists()
+    return _key(run), has_begun and kind.done(folder) >= run.length
 
 
 def _finished(parent: Path) -> dict[str, Path]:
-    """Every finished run below `parent`, by key. Folders that hold something else are passed over."""
+    """Every finished run below `parent`, by key. Skips the folders that hold something else."""
     found: dict[str, Path] = {}
-    for path in sorted([*parent.glob(f"*/{RUN}"), *parent.glob(f"*/{BASELINE}")]):
+    for path in sorted(path for kind in KINDS for path in parent.glob(f"*/{kind.description}")):
         try:
             key, finished = _read(path.parent)
         except SolverError:
@@ -138,13 +114,11 @@ def _finished(parent: Path) -> dict[str, Path]:
 
 
 def _require_own(folder: Path, key: str) -> None:
-    """SolverError unless the folder is empty or holds an unfinished run of these settings."""
-    if not any((folder / name).exists() for name in (RUN, BASELINE, CHECKPOINT)):
-        return
-    if _read(folder)[0] != key:
+    """Raise SolverError unless the folder is empty or holds an unfinished run of these settings."""
+    if holds_run(folder) and _read(folder)[0] != key:
         raise SolverError(
-            f"{folder} is named after settings or an artifact other than those it holds: it was edited or copied. "
-            "Move it away, or give another folder with --runs."
+            f"the name of {folder} belongs to other settings or another artifact than the run in it: the folder was "
+            "edited or copied. Move it away, or name another folder with --runs."
         )
 
 
@@ -155,110 +129,13 @@ def _locked(parent: Path) -> Iterator[int]:
         parent.mkdir(parents=True, exist_ok=True)
         lock = (parent / LOCK).open("w")
     except OSError as error:
-        raise SolverError(f"cannot write to {parent}: {error}. Give another folder with --runs.") from error
+        raise SolverError(f"cannot write to {parent}: {error}. Name another folder with --runs.") from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise SolverError(
                 f"another `solver reproduce`, or a training that one left behind, is at work in {parent}; wait for "
-                "it, or give another folder with --runs"
+                "it, or name another folder with --runs"
             ) from error
         yield lock.fileno()
-
-
-def _run_all(
-    todo: dict[Path, Training],
-    generated: str | None,
-    jobs: int,
-    program: Sequence[str],
-    lock: int,
-    announce: Announce,
-) -> dict[Path, int]:
-    """Exit code of every training. After Ctrl-C none is started any more and all that run are ended."""
-    children = _Children(program, lock)
-    codes: dict[Path, int] = {}
-    began = time.perf_counter()
-
-    def one(folder: Path) -> int:
-        training = todo[folder]
-        if not children.ended:
-            announce(f"training {training.method}, {training.robot}, seed {training.seed} in {folder}")
-        try:
-            return children.run(_arguments(training, folder, generated), folder, training.threads)
-        except OSError as error:
-            announce(f"{folder}: {error}")
-            return FAILED
-
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            futures = {pool.submit(one, folder): folder for folder in todo}
-            for done in as_completed(futures):
-                folder = futures[done]
-                codes[folder] = done.result()
-                said = "finished" if codes[folder] == 0 else f"FAILED, see {folder / LOG}:"
-                minutes = (time.perf_counter() - began) / 60.0
-                announce(f"{len(codes)} of {len(todo)} {said} {folder}, {minutes:.1f} min so far")
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            children.end()
-            raise
-    return codes
-
-
-class _Children:
-    """Processes that train, until they are ended; then no more are started."""
-
-    def __init__(self, program: Sequence[str], lock: int) -> None:
-        self.program, self.lock = program, lock
-        self.alive: list[subprocess.Popen[bytes]] = []
-        self.ended = False
-
-    def run(self, arguments: Sequence[str], folder: Path, threads: int) -> int:
-        """Exit code of the program with these arguments, what it says going to the folder's log."""
-        if self.ended:
-            return FAILED
-        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / LOG).open("ab") as log:
-            log.write(f"\n$ solver {shlex.join(arguments)}\n".encode())
-            log.flush()
-            child = subprocess.Popen(
-                [*self.program, *arguments],
-                stdout=log,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
-                env=environment,
-                pass_fds=[self.lock],
-            )
-            self.alive.append(child)
-            if self.ended:  # in the meantime
-                child.terminate()
-            return child.wait()
-
-    def end(self) -> None:
-        """Terminate all that are alive."""
-        self.ended = True
-        for child in self.alive:
-            if child.poll() is None:
-                child.terminate()
-
-
-def _arguments(training: Training, folder: Path, generated: str | None) -> list[str]:
-    """Words behind `solver` that start or resume a run: what differs from the command's own defaults."""
-    baseline = isinstance(training.settings, BaselineSettings)
-    command = "baseline" if baseline else "train"
-    if (folder / CHECKPOINT).exists():
-        return [command, "--resume", str(folder)]
-    words = [command, training.robot, "--out", str(folder), "--algorithm", training.settings.algorithm]
-    words += [] if baseline else ["--preset", PRESET]
-    words += [] if generated is None else ["--generated", generated]
-    for name, value in vars(training.settings).items():
-        if name == "algorithm" or value == getattr(training.usual, name):
-            continue
-        flag = name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{flag}" if value else f"--no-{flag}")
-        else:
-            words += [f"--{flag}", *map(str, value if isinstance(value, tuple) else (value,))]
-    return words

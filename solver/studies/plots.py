@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +13,17 @@ from matplotlib.figure import Figure, FigureBase
 from numpy.typing import NDArray
 
 from modelgen.errors import suggestion
+from modelgen.files import replacing
 from solver.errors import SolverError
-from solver.fvi.run_folder import FIGURES, read_metrics, write_atomically
-from solver.plants.plant import Nominal
-from solver.plants.rollouts import Rollouts, rollouts, sample_starts
-from solver.policies.load import Solution, load_solution
+from solver.fvi.run import KEYS
+from solver.fvi.solution import Solution, load_solution
+from solver.plants.nominal import Nominal
+from solver.plants.outcome import Rollouts
+from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.parameters import changed_parameters
 from solver.problem.problem import Problem
+from solver.runs.folder import FIGURES
+from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
 
 GRID = 161
@@ -39,11 +42,12 @@ def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str
     figures = {
         "value_and_policy": value_and_policy(solution, coordinate(problem, joint), result, title),
         "rollouts": over_time(problem, result, title),
-        "learning_curve": learning_curve(read_metrics(folder), trained),
+        "learning_curve": learning_curve(read_metrics(folder, KEYS), trained),
     }
     target = folder / FIGURES
     for name, figure in figures.items():
-        write_atomically(target / f"{name}.png", partial(figure.savefig, format="png", dpi=140))
+        with replacing(target / f"{name}.png", SolverError) as unfinished:
+            figure.savefig(unfinished, dpi=140)
     return [target / f"{name}.png" for name in figures]
 
 

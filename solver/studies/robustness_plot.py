@@ -8,7 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from solver.studies.robustness import Axis, Group, Robustness, Statistic
+from solver.studies.parameter_box import Axis
+from solver.studies.robustness import Robustness
+from solver.studies.statistics import Group, Statistic
 
 PANELS = {
     "return": "return",

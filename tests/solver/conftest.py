@@ -16,7 +16,7 @@ import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.fvi.settings import Settings
-from solver.fvi.trainer import start
+from tests.solver.training import start
 
 TINY: dict[str, Any] = {
     "iterations": 5,

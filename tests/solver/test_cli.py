@@ -16,13 +16,15 @@ from modelgen.commandline.options import field_docs
 from modelgen.commandline.reading import completed, read
 from solver.cli import PROGRAM, main
 from solver.commands import train
-from solver.fvi.run_folder import CHECKPOINT, RUN, load_checkpoint, load_run
+from solver.fvi.run import RUN, load_run, load_run_checkpoint
 from solver.fvi.settings import Settings
 from solver.plants import make_plant
-from solver.plants.harsh import EFFECTS
-from solver.plants.rollouts import rollouts, sample_starts, summary
-from solver.policies.load import load_controller
+from solver.plants.harsh.harshness import EFFECTS
+from solver.plants.outcome import summary
+from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.parameters import changed_parameters
+from solver.runs.folder import CHECKPOINT
+from solver.runs.kinds import load_controller
 from solver.streams import EVALUATION_SEED
 
 Capture = pytest.CaptureFixture[str]
@@ -284,7 +286,7 @@ def test_overwrite_starts_anew_and_spares_other_files(run_copy: Path, tiny_optio
     (run_copy / "notes.txt").write_text("mine")
     words = ["train", "pendulum", *tiny_options, "--iterations", "1", "--out", str(run_copy), "--overwrite"]
     assert main(words) == 0
-    assert load_checkpoint(run_copy)["iteration"] == 1
+    assert load_run_checkpoint(run_copy)["iteration"] == 1
     assert (run_copy / "notes.txt").read_text() == "mine"
     capsys.readouterr()
 
@@ -299,5 +301,5 @@ def test_ctrl_c_during_an_evaluation_exits_130(finished_run: Path, monkeypatch: 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("solver.plants.rollouts.rollouts", interrupted)
+    monkeypatch.setattr("solver.studies.evaluation.rollouts", interrupted)
     assert main(["evaluate", str(finished_run)]) == 130

@@ -16,19 +16,26 @@ import numpy as np
 import pytest
 import torch
 
+from solver.baselines.run import BASELINE, MODEL
 from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.cli import main
 from solver.errors import DivergenceError, SolverError
-from solver.fvi.run_folder import BASELINE, CHECKPOINT, METRICS, MODEL, load_checkpoint, load_run, read_metrics
-from solver.plants.plant import Nominal
-from solver.plants.rollouts import rollouts, sample_starts, summary
-from solver.policies import load as policy
+from solver.fvi.run import load_run
+from solver.plants.nominal import Nominal
+from solver.plants.outcome import summary
+from solver.plants.rollouts import rollouts, sample_starts
+from solver.runs import kinds
+from solver.runs.folder import CHECKPOINT, METRICS, load_checkpoint
+from solver.runs.metrics import read_metrics
 
 pytest.importorskip("stable_baselines3")
 
 from solver.baselines import stable_baselines
-from solver.baselines.runs import KEYS, load_baseline, load_controller, resume, start
-from solver.gym.environment import RobotEnv, RobotVectorEnv, features
+from solver.baselines.run import KEYS, load_baseline
+from solver.baselines.training import load_controller, resume
+from solver.gym.environment import RobotEnv, RobotVectorEnv
+from solver.gym.observations import features
+from tests.solver.training import baseline
 
 TINY: dict[str, Any] = {"steps": 240, "hold": 25, "environments": 4, "evaluate_every": 120, "episodes": 3}
 TINY |= {"minibatch": 16, "layers": 1, "width": 8}
@@ -47,7 +54,7 @@ def quiet(_: dict[str, float]) -> None:
 
 
 def train(folder: Path, report: Callable[[dict[str, float]], None] = quiet, **changes: Any) -> None:
-    start("pendulum", baseline_settings(**{**TINY, **changes}), folder, None, report)
+    baseline("pendulum", baseline_settings(**{**TINY, **changes}), folder, report)
 
 
 def words(**changes: Any) -> list[str]:
@@ -133,7 +140,7 @@ def test_the_training_environments_are_what_the_settings_say(monkeypatch: pytest
         assert model.gamma == 0.97
         return model
 
-    monkeypatch.setattr("solver.baselines.runs.make_model", keep)
+    monkeypatch.setattr("solver.baselines.training.make_model", keep)
     train(tmp_path, randomize=True, randomize_share=0.3, discount=0.97, steps=1)
     episodes = seen[0].episodes
     assert (episodes.start, episodes.randomize, episodes.hold, episodes.length) == ("uniform", 0.3, 25, 25)
@@ -235,10 +242,10 @@ def test_an_unknown_algorithm_is_refused(capsys: Capture) -> None:
 
 
 def test_a_baseline_is_no_run_of_the_solver_and_says_so(finished: Path) -> None:
-    with pytest.raises(SolverError, match="holds a baseline, which has no value function"):
+    with pytest.raises(SolverError, match="holds a run of `solver baseline`, and this needs one of `solver train`"):
         load_run(finished)
     with pytest.raises(SolverError, match="holds a baseline, which has no value function"):
-        policy.load_controller(finished, reaction_periods=1.0)
+        kinds.load_controller(finished, reaction_periods=1.0)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,11 @@ import solver
 from solver.cli import main
 from solver.fvi.presets import make_settings
 from solver.fvi.renamed import RENAMED
-from solver.fvi.run_folder import CHECKPOINT, RUN, load_run
+from solver.fvi.run import RUN, load_run
 from solver.fvi.settings import Settings
-from solver.fvi.trainer import resume
-from solver.policies.load import load_solution
+from solver.fvi.solution import load_solution
+from solver.fvi.training import resume
+from solver.runs.folder import CHECKPOINT
 
 OLD = {new: old for old, new in RENAMED.items()}
 

@@ -19,18 +19,23 @@ import pytest
 import torch
 from torch import Tensor
 
-import solver.fvi.trainer as training
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import DivergenceError, SolverError
-from solver.fvi.run_folder import METRICS, RUN, MetricsLog, load_checkpoint, load_run, read_metrics, save_checkpoint
+from solver.fvi import trainer as trainer_module
+from solver.fvi import training
+from solver.fvi.run import RUN, load_run, load_run_checkpoint
 from solver.fvi.settings import Settings
 from solver.fvi.targets import value_targets
-from solver.fvi.trainer import Trainer, resume, start, workers_of, worst_value
+from solver.fvi.trainer import Trainer, workers_of, worst_value
+from solver.fvi.training import resume
 from solver.policies.load import load_policy
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
+from solver.runs.folder import METRICS, save_checkpoint
+from solver.runs.metrics import MetricsLog, read_metrics
 from solver.streams import Purpose, stream
+from tests.solver.training import start
 
 TrainTiny = Callable[..., None]
 TIMES = {"seconds_targets", "seconds_fit"}
@@ -50,7 +55,7 @@ def tensors(content: object) -> Iterator[Tensor]:
 
 def identical(a: Path, b: Path) -> bool:
     """Whether two folders hold the same weights and optimiser state, bit for bit, and the same metrics."""
-    first, second = (list(tensors(load_checkpoint(folder))) for folder in (a, b))
+    first, second = (list(tensors(load_run_checkpoint(folder))) for folder in (a, b))
     assert len(first) == len(second) > 10
     rows = [[{k: v for k, v in row.items() if k not in TIMES} for row in read_metrics(folder)] for folder in (a, b)]
     return all(torch.equal(x, y) for x, y in zip(first, second, strict=True)) and rows[0] == rows[1]
@@ -60,7 +65,7 @@ def test_rfvi_with_zero_radii_is_cfvi(train_tiny: TrainTiny, tmp_path: Path) -> 
     zero = dict.fromkeys(("alpha_state", "alpha_action", "alpha_observation", "alpha_parameters"), 0.0)
     train_tiny(tmp_path / "rfvi", algorithm="rfvi", **zero)
     train_tiny(tmp_path / "cfvi", algorithm="cfvi")
-    weights = [list(tensors(load_checkpoint(tmp_path / name))) for name in ("rfvi", "cfvi")]
+    weights = [list(tensors(load_run_checkpoint(tmp_path / name))) for name in ("rfvi", "cfvi")]
     assert all(torch.equal(a, b) for a, b in zip(*weights, strict=True))
 
 
@@ -129,7 +134,7 @@ def test_interrupted_and_resumed_is_uninterrupted(
     folder = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
         train_tiny(folder, interrupt)
-    assert load_checkpoint(folder)["iteration"] == done + 1
+    assert load_run_checkpoint(folder)["iteration"] == done + 1
     resume(folder, lambda _: None)
     assert identical(finished_run, folder)
 
@@ -147,7 +152,7 @@ def test_interrupted_between_metrics_and_checkpoint(
     with pytest.raises(KeyboardInterrupt):
         train_tiny(tmp_path / "run")
     monkeypatch.undo()
-    assert load_checkpoint(tmp_path / "run")["iteration"] == 2
+    assert load_run_checkpoint(tmp_path / "run")["iteration"] == 2
     resume(tmp_path / "run", lambda _: None)
     assert identical(finished_run, tmp_path / "run")
 
@@ -199,7 +204,7 @@ def test_killed_and_resumed_is_uninterrupted(tiny_options: list[str], tmp_path: 
     process.kill()
     process.communicate()
     assert process.returncode == -signal.SIGKILL
-    assert 1 <= load_checkpoint(tmp_path / "killed")["iteration"] < 40
+    assert 1 <= load_run_checkpoint(tmp_path / "killed")["iteration"] < 40
     assert main(["train", "--resume", str(tmp_path / "killed")]) == 0
     start("pendulum", "fast", load_run(tmp_path / "killed").settings, tmp_path / "whole", None, lambda _: None)
     assert identical(tmp_path / "whole", tmp_path / "killed")
@@ -213,7 +218,7 @@ def test_ctrl_c_says_how_to_go_on(tiny_options: list[str], tmp_path: Path) -> No
     assert process.returncode == 130
     assert f"solver train --resume {folder}" in err
     assert "Traceback" not in out + err
-    done = load_checkpoint(folder)["iteration"]
+    done = load_run_checkpoint(folder)["iteration"]
     assert done <= len(read_metrics(folder)) <= done + 1
 
 
@@ -229,7 +234,7 @@ def test_absurd_learning_rate_keeps_the_last_good_checkpoint(
 ) -> None:
     with pytest.raises(DivergenceError, match=r"iteration 0: .*learning.rate"):
         train_tiny(tmp_path, learning_rate=rate, final_learning_rate=rate)
-    checkpoint = load_checkpoint(tmp_path)
+    checkpoint = load_run_checkpoint(tmp_path)
     assert checkpoint["iteration"] == 0
     assert all(bool(torch.isfinite(t).all()) for t in tensors(checkpoint))
     assert load_policy(tmp_path)([[0.1, 0.0]]).shape == (1, 1)
@@ -245,10 +250,10 @@ def test_bad_targets_stop_at_their_iteration(
         calls.append(None)
         return value_targets(*arguments) if len(calls) < 3 else torch.full((192,), level)
 
-    monkeypatch.setattr(training, "value_targets", spoilt)
+    monkeypatch.setattr(trainer_module, "value_targets", spoilt)
     with pytest.raises(DivergenceError, match=rf"iteration 2: .*{message}"):
         train_tiny(tmp_path)
-    assert load_checkpoint(tmp_path)["iteration"] == 2
+    assert load_run_checkpoint(tmp_path)["iteration"] == 2
     assert len(read_metrics(tmp_path)) == 2
 
 
@@ -272,7 +277,7 @@ def test_full_disk_during_training_keeps_the_checkpoint(
     monkeypatch.setattr(MetricsLog, "write", full)
     with pytest.raises(SolverError, match=r"No space left on device.*--resume"):
         train_tiny(tmp_path)
-    assert load_checkpoint(tmp_path)["iteration"] == 2
+    assert load_run_checkpoint(tmp_path)["iteration"] == 2
 
 
 @pytest.mark.parametrize(("name", "value"), [("width", 9), ("loss_power", 2.0), ("seed", 7), ("step_periods", [1])])
@@ -323,7 +328,7 @@ def test_backends_train_the_same_policy_but_for_rounding(
             "cartpole", "fast", tiny(backend=name, loss_power=2.0, iterations=2), tmp_path / name, None, lambda _: None
         )
     assert used == ["llvm", backend]
-    usual, other = (load_checkpoint(tmp_path / name)["ensemble"] for name in ("auto", backend))
+    usual, other = (load_run_checkpoint(tmp_path / name)["ensemble"] for name in ("auto", backend))
     for name, weights in usual.items():
         torch.testing.assert_close(other[name], weights, rtol=1e-4, atol=1e-6, equal_nan=True, msg=name)
     assert any(not torch.equal(other[name].nan_to_num(), weights.nan_to_num()) for name, weights in usual.items())
@@ -338,7 +343,7 @@ def test_a_resumed_run_keeps_its_backend(
     with pytest.raises(KeyboardInterrupt):
         train_tiny(tmp_path / "run", interrupt, backend="torch")
     used: list[str] = []
-    monkeypatch.setattr(training, "train", lambda trainer, *_: used.append(trainer.robot.backend))
+    monkeypatch.setattr(training, "_train", lambda trainer, *_: used.append(trainer.robot.backend))
     resume(tmp_path / "run", lambda _: None)
     assert used == ["torch"]
 

@@ -17,20 +17,20 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.fvi.initial_value import make_ensemble
 from solver.fvi.presets import make_settings
-from solver.fvi.run_folder import read_metrics
 from solver.fvi.settings import Settings
+from solver.fvi.solution import load_solution
 from solver.fvi.targets import Trace, chunk_targets
-from solver.fvi.trainer import start
 from solver.game.adversaries.parameters import ParameterAdversary
 from solver.game.closed_form_policy import ClosedFormPolicy
 from solver.game.game import Game
 from solver.game.held_input_policy import _contracted, _semidefinite
 from solver.game.modulation import Modulation
 from solver.plants.rollouts import Controller, controller, rollouts
-from solver.policies.load import load_solution
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
+from solver.runs.metrics import read_metrics
 from solver.value.frozen import FrozenValue
+from tests.solver.training import start
 
 Load = Callable[[str], CompiledRobot]
 

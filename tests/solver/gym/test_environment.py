@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+import textwrap
 import warnings
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,10 @@ gymnasium = pytest.importorskip("gymnasium")
 
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
-from solver.gym.environment import NAMESPACE, Options, RobotEnv, RobotVectorEnv, features, register  # noqa: E402
+import solver.gym  # noqa: E402
+from solver.gym.environment import Options, RobotEnv, RobotVectorEnv  # noqa: E402
+from solver.gym.observations import features  # noqa: E402
+from solver.gym.registration import NAMESPACE, register  # noqa: E402
 
 PENDULUM = f"{NAMESPACE}/pendulum-v0"
 
@@ -44,6 +50,27 @@ def test_every_robot_is_registered() -> None:
     ids = {f"{NAMESPACE}/{name}-v0" for name in known(SHIPPED)}
     assert ids <= set(gymnasium.registry)
     assert PENDULUM in ids
+
+
+def test_importing_registers_nothing_from_the_working_folder(tmp_path: Path) -> None:
+    """Only `register` does, and it looks the artifact up when an environment is made."""
+    (tmp_path / "generated").mkdir()
+    (tmp_path / "generated" / "mine").symlink_to(SHIPPED / "pendulum")
+    script = f"""
+        import gymnasium, os, solver.gym
+        assert "{NAMESPACE}/mine-v0" not in gymnasium.registry
+        assert "{PENDULUM}" in gymnasium.registry
+        assert "{NAMESPACE}/mine-v0" in solver.gym.register()
+        assert gymnasium.make("{NAMESPACE}/mine-v0").unwrapped.problem.robot.name == "pendulum"
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+
+
+def test_the_old_name_of_register_works_and_says_the_new_one() -> None:
+    with pytest.warns(DeprecationWarning, match=r"is now solver\.gym\.register"):
+        assert solver.gym.environment.register is solver.gym.register
 
 
 def test_robots_of_another_folder(tmp_path: Path) -> None:

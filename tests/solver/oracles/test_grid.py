@@ -15,12 +15,12 @@ import modelgen
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.fvi.settings import Settings
-from solver.fvi.trainer import start
 from solver.game.adversaries import make_adversaries
 from solver.game.game import Game
 from solver.oracles.grid import one_sided, solve
 from solver.policies.load import load_value
 from solver.problem.problem import Problem
+from tests.solver.training import start
 
 Load = Callable[[str], CompiledRobot]
 

@@ -205,4 +205,4 @@ def test_mistakes(words: list[str], message: str, capsys: Capture) -> None:
 
 def test_a_folder_without_a_run(tmp_path: Path, capsys: Capture) -> None:
     assert main(["limit", str(tmp_path)]) == 2
-    assert "is no run folder" in capsys.readouterr().err
+    assert "is not a run folder" in capsys.readouterr().err

@@ -14,22 +14,13 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.plants.harsh import (
-    BREAKAWAY,
-    COULOMB,
-    COUNTS_PER_TURN,
-    CROSSING,
-    CUTOFF,
-    EFFECTS,
-    LENGTH_COUNT,
-    NOISE,
-    SATURATION,
-    Gap,
-    Harsh,
-    Harshness,
-    harshness,
-)
-from solver.plants.plant import Nominal, Plant
+from solver.plants.harsh.backlash import CROSSING, Backlash
+from solver.plants.harsh.harshness import EFFECTS, SATURATION, Harshness, harshness
+from solver.plants.harsh.plant import Harsh
+from solver.plants.harsh.sensors import COUNTS_PER_TURN, CUTOFF, LENGTH_COUNT, NOISE
+from solver.plants.harsh.stiction import BREAKAWAY, COULOMB
+from solver.plants.nominal import Nominal
+from solver.plants.plant import Plant
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.problem import Problem
 from tests.solver.plants.rollouts_by_hand import feedback, moved, wrapped
@@ -124,18 +115,18 @@ def test_friction_stops_a_joint_and_does_not_turn_it_back(problem: Callable[[str
 @pytest.mark.parametrize("share", [1.0, -1.0, 0.3])
 def test_nothing_passes_the_play_until_it_is_crossed(h: float, share: float) -> None:
     limit = torch.tensor([4.0])
-    gap = Gap(limit, CROSSING, torch.zeros(1, 1))
+    gap = Backlash(limit, CROSSING, torch.zeros(1, 1))
     for duration, start in ((math.sqrt(0.5), "the middle"), (1.0, "the other side")):
         u = share * limit[None] * (1.0 if start == "the middle" else -1.0)
         crossing = duration * CROSSING / math.sqrt(abs(share))
         steps = math.ceil(2.0 * CROSSING / h) + 1
-        passed = torch.cat([gap.passed(u, h) for _ in range(steps)])
+        passed = torch.cat([gap.transmitted(u, h) for _ in range(steps)])
         assert float(passed.sum()) * h == pytest.approx(float(u) * (steps * h - crossing), rel=1e-4)
         assert float(passed[0]) == pytest.approx(float(u) * max(0.0, 1.0 - crossing / h), abs=1e-4)
         assert float(passed[-1]) == float(u)
-    rest = gap.passed(torch.zeros(1, 1), h)
+    rest = gap.transmitted(torch.zeros(1, 1), h)
     assert float(rest) == 0.0
-    assert float(gap.passed(u, h)) == float(u)  # a drive that idles in contact stays there
+    assert float(gap.transmitted(u, h)) == float(u)  # a drive that idles in contact stays there
 
 
 def test_a_drive_within_its_play_does_not_move_the_joint(problem: Callable[[str], Problem]) -> None:
@@ -212,7 +203,7 @@ def test_effects_by_name() -> None:
     ("words", "message"),
     [
         (["dely"], "Did you mean `delay`"),
-        (["delay=1.5x"], "no whole number of control periods"),
+        (["delay=1.5x"], "not a whole number of control periods"),
         (["noise=-1x"], "write noise, or noise=2x"),
         (["noise=1e300"], "from 0.001x to 1000x"),
         (["encoder=1e-320"], "from 0.001x to 1000x"),

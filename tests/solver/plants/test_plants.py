@@ -13,12 +13,8 @@ from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants import PlantName, make_plant
-from solver.plants.harsh import (
-    EFFECTS,
-    Harsh,
-    Harshness,
-    harshness,
-)
+from solver.plants.harsh.harshness import EFFECTS, Harshness, harshness
+from solver.plants.harsh.plant import Harsh
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.problem import Problem
 from tests.solver.plants.rollouts_by_hand import feedback, moved
@@ -90,7 +86,7 @@ def test_plants_that_cannot_be(problem: Callable[[str], Problem], monkeypatch: p
         make_plant("mujoco", problem("planar_arm2"))
     acrobot = problem("acrobot")
     make_plant("mujoco", acrobot)
-    with pytest.raises(SolverError, match=r"where upper_mass stands in it is not known.*--plant nominal"):
+    with pytest.raises(SolverError, match=r"the place of upper_mass in it is not known.*--plant nominal"):
         make_plant("mujoco", acrobot, acrobot.theta * 1.1)
     with pytest.raises(SolverError, match="2 rows for 3 rollouts"):
         make_plant("mujoco", acrobot, acrobot.theta.repeat(2, 1)).begin(torch.zeros(3, 4))
@@ -101,6 +97,6 @@ def test_plants_that_cannot_be(problem: Callable[[str], Problem], monkeypatch: p
 
 def test_names_of_plants_and_effects(problem: Callable[[str], Problem]) -> None:
     with pytest.raises(SolverError, match=r"unknown plant 'Harsh'.*harsh"):
-        make_plant("Harsh", problem("pendulum"))  # type: ignore[arg-type]
+        make_plant("Harsh", problem("pendulum"))
     with pytest.raises(SolverError, match="noise is named twice"):
         harshness(["noise=2x", "noise"])

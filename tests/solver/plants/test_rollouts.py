@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +15,11 @@ from torch import Tensor
 
 import modelgen
 from modelgen.loader import CompiledRobot
+from solver.cli import main
 from solver.errors import SolverError
-from solver.plants.plant import Nominal
-from solver.plants.rollouts import Rollouts, rollouts, sample_starts, succeeded, summary
+from solver.plants.nominal import Nominal
+from solver.plants.outcome import Rollouts, succeeded, summary
+from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.parameters import changed_parameters
 from solver.problem.problem import Problem
 
@@ -178,17 +181,25 @@ def test_any_text_ends_in_finite_parameters_or_a_solver_error(changes: list[str]
     assert bool(torch.isfinite(theta).all())
 
 
-def test_rollouts_keep_torch_on_one_thread(load: Load) -> None:
+def test_only_the_owner_of_the_process_sets_the_threads_of_torch(
+    load: Load, finished_run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rollouts leave them alone; `solver evaluate` works on one thread and puts the old number back."""
     problem, seen = Problem(load("pendulum")), []
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
         seen.append(torch.get_num_threads())
         return linear(problem)(x)
 
+    monkeypatch.setattr("solver.studies.evaluation.load_controller", lambda *_: (problem, act, "linear"))
     torch.set_num_threads(2)
     try:
         rollouts(problem, act, sample_starts(problem, 3, 0), seconds=0.04)
+        assert set(seen) == {2}
+        seen.clear()
+        assert main(["evaluate", str(finished_run), "--episodes", "2"]) == 0
+        assert set(seen) == {1}
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(1)
-    assert set(seen) == {1}
+    capsys.readouterr()

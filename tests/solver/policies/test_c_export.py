@@ -18,10 +18,10 @@ from modelgen.derivation.model_file import load as load_model
 from modelgen.metadata import ActionCost
 from solver.cli import main
 from solver.fvi.settings import Settings
-from solver.fvi.trainer import start
+from solver.fvi.solution import load_solution
 from solver.policies.c_export import SHAPES
-from solver.policies.load import load_solution
 from solver.problem.action_cost import make_action_cost
+from tests.solver.training import start
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]

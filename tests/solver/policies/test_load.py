@@ -16,8 +16,9 @@ import torch
 import solver
 from modelgen.errors import ModelError
 from solver.errors import SolverError
-from solver.fvi.run_folder import CHECKPOINT, RUN
-from solver.policies.load import load_solution
+from solver.fvi.run import RUN
+from solver.fvi.solution import load_solution
+from solver.runs.folder import CHECKPOINT
 
 
 def test_policy_and_value_map_numpy_to_numpy(finished_run: Path) -> None:

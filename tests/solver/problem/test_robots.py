@@ -16,8 +16,9 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.fvi.presets import make_settings
 from solver.fvi.warnings import forewarnings
-from solver.plants.mujoco import MuJoCoPlant
-from solver.plants.rollouts import rollouts, succeeded
+from solver.plants.mujoco.plant import MuJoCoPlant
+from solver.plants.outcome import succeeded
+from solver.plants.rollouts import rollouts
 from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
 
@@ -97,5 +98,5 @@ def test_the_preset_sees_the_same_time_scale(geared: CompiledRobot, load: Callab
 
 
 def test_an_engine_whose_states_are_rates_refuses_it(geared: CompiledRobot) -> None:
-    with pytest.raises(SolverError, match=r"spin of geared is no coordinate's rate.*--plant nominal"):
+    with pytest.raises(SolverError, match=r"spin of geared is not the rate of a coordinate.*--plant nominal"):
         MuJoCoPlant(Problem(geared))

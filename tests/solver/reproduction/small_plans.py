@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from solver.fvi.settings import Settings
-from solver.fvi.trainer import start
 from solver.reproduction.experiments import BUDGETS, Choice, Plan
 from solver.reproduction.runs import _folder, _key
 
@@ -24,16 +23,15 @@ def quiet(_: object) -> None:
 
 
 def choice(seeds: tuple[int, ...] = (0, 1), overrides: dict[str, Any] | None = None, **more: Any) -> Choice:
-    return Choice(seeds=seeds, overrides={"solver": {**TINY, **(overrides or {})}}, budget=SMALL, **more)
+    return Choice(seeds=seeds, overrides={"train": {**TINY, **(overrides or {})}}, budget=SMALL, **more)
 
 
 def train_here(plan: Plan, parent: Path) -> None:
     """Train what is missing in this process, where starting costs nothing."""
     for training in plan.trainings:
-        assert isinstance(training.settings, Settings)
-        folder = _folder(parent, training, _key(training.robot, training.artifact_hash, training.settings))
+        folder = _folder(parent, training, _key(training.run))
         if not folder.exists():
-            start(training.robot, "fast", training.settings, folder, None, quiet)
+            training.kind.training.start(training.run, folder, quiet)
 
 
 def is_dp_rfvi(settings: Settings) -> bool:

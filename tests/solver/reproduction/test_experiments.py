@@ -11,7 +11,7 @@ from solver.cli import main
 from solver.fvi.settings import Settings
 from solver.reproduction import paper_results
 from solver.reproduction.experiments import Choice, make_plan
-from solver.reproduction.runs import _arguments
+from solver.reproduction.processes import _arguments
 
 Capture = pytest.CaptureFixture[str]
 

@@ -12,12 +12,13 @@ import pytest
 
 from solver.cli import main
 from solver.commands.reproduce import Options, carry_out
-from solver.fvi.run_folder import RUN, load_run, read_metrics
+from solver.fvi.run import RUN, load_run
 from solver.plants.rollouts import rollouts, sample_starts
-from solver.policies.load import load_controller
 from solver.reproduction.experiments import make_plan
 from solver.reproduction.figures import learning_figure
 from solver.reproduction.runs import run_plan
+from solver.runs.kinds import load_controller
+from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
 from tests.solver.reproduction.small_plans import choice, is_dp_rfvi, quiet, train_here
 

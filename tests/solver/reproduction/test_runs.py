@@ -20,13 +20,15 @@ from solver.commands import reproduce
 from solver.commands.reproduce import Options, carry_out
 from solver.errors import SolverError
 from solver.fvi.presets import fast
-from solver.fvi.run_folder import CHECKPOINT, RUN, load_checkpoint, load_run
+from solver.fvi.run import RUN, load_run, load_run_checkpoint
 from solver.fvi.settings import Settings
-from solver.fvi.trainer import start
 from solver.problem.robots import load_robot
 from solver.reproduction.experiments import Choice, make_plan
-from solver.reproduction.runs import LOG, run_plan
+from solver.reproduction.processes import LOG
+from solver.reproduction.runs import run_plan
+from solver.runs.folder import CHECKPOINT
 from tests.solver.reproduction.small_plans import NEVER, SMALL, TINY, choice, quiet
+from tests.solver.training import start
 
 Capture = pytest.CaptureFixture[str]
 
@@ -101,7 +103,11 @@ def test_other_settings_get_a_folder_of_their_own(copied: Path) -> None:
 def test_another_artifact_gets_a_folder_of_its_own(copied: Path) -> None:
     plan = make_plan("fig-value", "small", choice())
     changed = dataclasses.replace(
-        plan, trainings=tuple(dataclasses.replace(training, artifact_hash="0" * 64) for training in plan.trainings)
+        plan,
+        trainings=tuple(
+            dataclasses.replace(training, run=dataclasses.replace(training.run, artifact_hash="0" * 64))
+            for training in plan.trainings
+        ),
     )
     assert not run_plan(changed, copied, 1, quiet, train=False).folders
 
@@ -131,11 +137,11 @@ def test_an_unfinished_run_is_resumed_to_the_same_end(trained: Path, copied: Pat
     assert isinstance(training.settings, Settings)
     with pytest.raises(KeyboardInterrupt):
         start("pendulum", "fast", training.settings, folder, None, stop)
-    assert load_checkpoint(folder)["iteration"] == 2
+    assert load_run_checkpoint(folder)["iteration"] == 2
     runs = run_plan(plan, copied, 1, quiet)
     assert runs.trained == 1
     assert "--resume" in (folder / LOG).read_text()
-    weights, expected = (load_checkpoint(each)["ensemble"] for each in (folder, whole))
+    weights, expected = (load_run_checkpoint(each)["ensemble"] for each in (folder, whole))
     assert all((weights[name] == expected[name]).all() for name in expected)
 
 

@@ -15,15 +15,17 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from solver.errors import SolverError
-from solver.fvi.run_folder import METRICS, read_metrics
 from solver.fvi.settings import Settings
-from solver.fvi.trainer import start
+from solver.fvi.solution import Solution, load_solution
 from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.plants.rollouts import Rollouts, controller, rollouts
-from solver.policies.load import Solution, load_solution
+from solver.plants.outcome import Rollouts
+from solver.plants.rollouts import controller, rollouts
 from solver.problem.integrator import integrate_period
+from solver.runs.folder import METRICS
+from solver.runs.metrics import read_metrics
 from solver.studies import plots
 from solver.studies.plots import _broken, coordinate, learning_curve, plot_run, value_and_policy
+from tests.solver.training import start
 
 
 def assert_shows_something(path: Path, colours: int) -> None:

@@ -19,26 +19,17 @@ from modelgen.derivation.model_file import SHIPPED
 from solver.cli import main
 from solver.errors import SolverError
 from solver.fvi.settings import Settings
-from solver.fvi.trainer import start
+from solver.fvi.solution import load_solution
 from solver.plants import make_plant
-from solver.plants.plant import Nominal
+from solver.plants.nominal import Nominal
 from solver.plants.rollouts import rollouts, sample_starts
-from solver.policies.load import load_controller, load_solution
 from solver.problem.parameters import changed_parameters
+from solver.runs.kinds import load_controller
 from solver.streams import EVALUATION_SEED
-from solver.studies.robustness import (
-    QUANTITIES,
-    STATISTICS,
-    WORST_CASES,
-    Range,
-    Trial,
-    bootstrap,
-    make_box,
-    measure,
-    statistics,
-    summarise,
-    sweep,
-)
+from solver.studies.parameter_box import ParameterRange, make_box
+from solver.studies.robustness import Trial, measure, sweep
+from solver.studies.statistics import QUANTITIES, STATISTICS, WORST_CASES, bootstrap, statistics, summarise
+from tests.solver.training import start
 
 Capture = pytest.CaptureFixture[str]
 TrainTiny = Callable[..., None]
@@ -87,7 +78,7 @@ def test_one_run_has_no_interval() -> None:
 
 def test_the_worst_case_is_found_with_its_place_and_interval(runs: list[Path]) -> None:
     problem = load_solution(runs[0]).problem
-    box = make_box(problem, [Range("mass", 0.5, 1.5, 3, False), Range("length", -0.1, 0.1, 2, True)])
+    box = make_box(problem, [ParameterRange("mass", 0.5, 1.5, 3, False), ParameterRange("length", -0.1, 0.1, 2, True)])
     samples = draws(5, points=6)
     samples[:, 0, 4] -= 40.0  # mass 1.5, length 0.9
     group = summarise("x", ("a",) * 5, list(samples), box)
@@ -102,7 +93,7 @@ def test_the_worst_case_is_found_with_its_place_and_interval(runs: list[Path]) -
 
 def test_the_box_is_a_grid_in_the_order_of_its_axes(runs: list[Path]) -> None:
     problem = load_solution(runs[0]).problem
-    box = make_box(problem, [Range("length", 0.5, 1.5, 3, False), Range("mass", -0.2, 0.2, 2, True)])
+    box = make_box(problem, [ParameterRange("length", 0.5, 1.5, 3, False), ParameterRange("mass", -0.2, 0.2, 2, True)])
     assert box.shape == (3, 2)
     np.testing.assert_allclose(
         box.theta, [[0.8, 0.5], [1.2, 0.5], [0.8, 1.0], [1.2, 1.0], [0.8, 1.5], [1.2, 1.5]], rtol=1e-6
@@ -118,10 +109,10 @@ def test_a_sweep_is_many_evaluations(runs: list[Path], plant: str, monkeypatch: 
     effects = ("delay", "stiction", "backlash", "encoder") if plant == "harsh" else ()  # noise is drawn by the batch
     monkeypatch.setattr("solver.studies.robustness.ROLLOUTS_AT_ONCE", 8)  # two points at once
     problem, act, _ = load_controller(runs[0])
-    box = make_box(problem, [Range("mass", 0.5, 1.5, 3, False)])
-    samples = sweep(problem, act, box, Trial(plant, effects, 4, 11))  # type: ignore[arg-type]
+    box = make_box(problem, [ParameterRange("mass", 0.5, 1.5, 3, False)])
+    samples = sweep(problem, act, box, Trial(plant, effects, 4, 11))
     for point, change in enumerate(("mass=0.5x", "mass=1x", "mass=1.5x")):
-        there = make_plant(plant, problem, changed_parameters(problem, [change]), effects)  # type: ignore[arg-type]
+        there = make_plant(plant, problem, changed_parameters(problem, [change]), effects)
         result = rollouts(problem, act, sample_starts(problem, 4, 11), there)
         each = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
         np.testing.assert_allclose(samples[:, point], each, rtol=2e-3, atol=1e-3)
@@ -192,7 +183,7 @@ def test_copies_and_runs_of_another_model_are_not_pooled(
     runs: list[Path], tiny: Callable[..., Settings], tmp_path: Path
 ) -> None:
     copy = Path(shutil.copytree(runs[0], tmp_path / "copy"))
-    with pytest.raises(SolverError, match=r"copy holds what .* holds"):
+    with pytest.raises(SolverError, match=r"copy holds the same run as"):
         measure([runs[0], copy], [range_of_mass()], Trial(episodes=2))
     text = (SHIPPED / "pendulum.py").read_text()
     (tmp_path / "pendulum.py").write_text(text.replace('"mass", 1.0', '"mass", 1.2'))
@@ -240,8 +231,8 @@ def test_a_label_says_where_a_training_stopped(train_tiny: TrainTiny, tmp_path: 
     assert load_controller(tmp_path)[2].endswith("(after 1 of 3 iterations)")
 
 
-def range_of_mass(start: float = 0.5, end: float = 1.5, points: int = 2, name: str = "mass") -> Range:
-    return Range(name, start, end, points, False)
+def range_of_mass(start: float = 0.5, end: float = 1.5, points: int = 2, name: str = "mass") -> ParameterRange:
+    return ParameterRange(name, start, end, points, False)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +247,7 @@ def range_of_mass(start: float = 0.5, end: float = 1.5, points: int = 2, name: s
         ([], "give one"),
     ],
 )
-def test_boxes_that_cannot_be(runs: list[Path], ranges: list[Range], message: str) -> None:
+def test_boxes_that_cannot_be(runs: list[Path], ranges: list[ParameterRange], message: str) -> None:
     with pytest.raises(SolverError, match=message):
         measure([runs[0]], ranges, Trial())
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PolyCollection
 
-from solver.studies.robustness import Range, Trial, measure
+from solver.studies.parameter_box import ParameterRange
+from solver.studies.robustness import Trial, measure
 from solver.studies.robustness_plot import figure
 
-MASS = Range("mass", 0.5, 1.5, 3, False)
+MASS = ParameterRange("mass", 0.5, 1.5, 3, False)
 
 
 def test_a_figure_draws_its_numbers(runs: list[Path]) -> None:
@@ -37,7 +38,7 @@ def test_a_figure_draws_its_numbers(runs: list[Path]) -> None:
 
 
 def test_a_map_marks_the_lowest_and_the_nominal(runs: list[Path]) -> None:
-    result = measure([runs[0]], [MASS, Range("length", 0.8, 1.4, 4, False)], Trial(episodes=2))
+    result = measure([runs[0]], [MASS, ParameterRange("length", 0.8, 1.4, 4, False)], Trial(episodes=2))
     panels = [axes for axes in figure(result).axes if axes.get_title()]
     for panel, name in zip(panels, ("return_50", "return_worst", "success_rate"), strict=True):
         field = np.array(result.groups[0].statistics[name].value)

@@ -1,129 +1,89 @@
 """Baselines from Stable-Baselines3 on the same dynamics, starts and evaluation as the solver's own policies.
 
-Training runs in segments of `evaluate_every` actions. Every segment starts new episodes and seeds all random streams
-by (seed, actions so far), which are thereby the whole random state: a resumed run repeats an uninterrupted one bit for
-bit.
+This module has the functions of `solver.runs.kinds.Training`. Training runs in segments of `evaluate_every` actions.
+Every segment starts new episodes and seeds all random streams by (seed, actions so far), which is the whole random
+state: a resumed run repeats an uninterrupted one bit for bit.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import time
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from solver.baselines.settings import BaselineSettings
+from modelgen.files import replacing
+from modelgen.loader import CompiledRobot
+from solver.baselines.run import BASELINE, KEYS, MODEL, PARTS, BaselineRun, load_baseline
+from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.baselines.stable_baselines import contents, fill, make_model
 from solver.errors import DivergenceError, SolverError
-from solver.fvi.run_folder import (
-    BASELINE,
-    MODEL,
-    MetricsLog,
-    check_words,
-    load_checkpoint,
-    remove_run,
-    require_free,
-    save_checkpoint,
-    write_atomically,
-)
-from solver.fvi.trainer import Report
-from solver.gym.environment import RobotVectorEnv, features
-from solver.plants.rollouts import Controller, rollouts, sample_starts, summary
+from solver.gym.environment import RobotVectorEnv
+from solver.gym.observations import features
+from solver.plants.outcome import summary
+from solver.plants.rollouts import Controller, rollouts, sample_starts
 from solver.problem.problem import Problem
 from solver.problem.robots import require_same_artifact
+from solver.runs.folder import load_checkpoint, require_free, save_checkpoint, save_description
+from solver.runs.kinds import remove_run
+from solver.runs.metrics import MetricsLog, Report
 from solver.serial import serial_torch
 from solver.streams import EVALUATION_SEED, Purpose, stream
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
 
-KEYS = ("steps", "return_mean")  # what every row of metrics.jsonl holds; the first counts
-PARTS = ("steps", "artifact_hash", "parameters", "buffer")
+
+def describe(robot: CompiledRobot, generated: str | None, algorithm: str = "sac", **choices: Any) -> BaselineRun:
+    """A new run with an algorithm's defaults and some settings changed."""
+    return BaselineRun(robot.name, robot.hash, generated, baseline_settings(algorithm, **choices))
 
 
-@dataclass(frozen=True)
-class Baseline:
-    """What baseline.json says of a run."""
-
-    robot: str
-    artifact_hash: str
-    generated: str | None  # the folder that held the artifact, when one was named
-    settings: BaselineSettings
-
-    def __post_init__(self) -> None:
-        """TypeError where a name is none."""
-        check_words(robot=self.robot, artifact_hash=self.artifact_hash)
-        check_words(generated="" if self.generated is None else self.generated)
-
-
-def start(
-    robot: str,
-    settings: BaselineSettings,
-    folder: Path,
-    generated: str | None,
-    report: Report,
-    overwrite: bool = False,
-) -> None:
-    """Train a new baseline in `folder`. SolverError when the folder already holds a run that may not be replaced."""
+def start(run: BaselineRun, folder: Path, report: Report, overwrite: bool = False) -> None:
+    """Train a new baseline in `folder`. Raises SolverError when the folder holds a run that must not be replaced."""
     require_free(folder, "baseline", overwrite)
-    environments = _environments(robot, settings, generated)
-    run = Baseline(robot, environments.problem.robot.hash, generated, settings)
-    text = json.dumps(dataclasses.asdict(run), indent=2) + "\n"
-    model = make_model(settings, environments, settings.steps)
+    environments = _environments(run, folder)
+    model = make_model(run.settings, environments, run.settings.steps)
     remove_run(folder)  # only now that the new run can start
-    write_atomically(folder / BASELINE, lambda stream: stream.write(text.encode()))
+    save_description(folder / BASELINE, run)
     _save(folder, model, run)
     _train(folder, model, environments.problem, run, report)
 
 
 def resume(folder: Path, report: Report) -> None:
-    """Go on where the folder's checkpoint stands, with the run's own settings."""
-    run = load_baseline(folder)
-    environments = _environments(run.robot, run.settings, run.generated)
-    require_same_artifact(folder, run.artifact_hash, environments.problem.robot)
+    """Continue from the folder's checkpoint, with the run's own settings."""
+    run = read(folder)
+    environments = _environments(run, folder)
     model = make_model(run.settings, environments, run.settings.steps)
-    _restore(model, load_checkpoint(folder, keys=PARTS))
+    _restore(model, load_checkpoint(folder, PARTS))
     _train(folder, model, environments.problem, run, report)
 
 
-def load_baseline(folder: Path) -> Baseline:
-    """Read baseline.json; SolverError when the folder holds none that can be read."""
-    path = folder / BASELINE
-    if not path.is_file():
-        raise SolverError(f"{folder} holds no {BASELINE}. Give the folder that `solver baseline` wrote.")
-    try:
-        content = json.loads(path.read_text())
-        settings = content.pop("settings")
-        for entry in dataclasses.fields(BaselineSettings):  # a default may be another by now
-            if entry.name not in settings:
-                raise KeyError(f"it does not state {entry.name}")
-        return Baseline(settings=BaselineSettings(**settings), **content)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise SolverError(
-            f"{path} is damaged or from another version ({error}). Train again into a new folder."
-        ) from error
+def read(folder: Path) -> BaselineRun:
+    """Read baseline.json."""
+    return load_baseline(folder)
 
 
-def load_controller(folder: str | Path, generated: str | None = None) -> tuple[Problem, Controller, str]:
-    """The nominal problem of a baseline's robot, its deterministic policy, and its name in tables.
+def load_controller(
+    folder: str | Path, generated: str | None = None, reaction_periods: float | None = None
+) -> tuple[Problem, Controller, str]:
+    """The nominal problem of a baseline's robot, its deterministic policy, and its label.
 
-    Weights only are read from the checkpoint; nothing is unpickled. SolverError as for the solver's own runs.
+    Raises SolverError for reaction_periods, since a baseline has no value function to make another policy of.
     """
     folder = Path(folder)
     run = load_baseline(folder)
-    environments = _environments(run.robot, run.settings, generated or run.generated)
-    require_same_artifact(folder, run.artifact_hash, environments.problem.robot)
+    if reaction_periods is not None:
+        raise SolverError(f"{folder} holds a baseline, which has no value function; leave out --reaction-periods")
+    environments = _environments(run, folder, generated)
     model = make_model(run.settings, environments, steps=1)
-    _restore(model, {**load_checkpoint(folder, keys=PARTS), "buffer": None})
+    _restore(model, {**load_checkpoint(folder, PARTS), "buffer": None})
     text = f"{run.robot} {run.settings.label}"
-    if model.num_timesteps < run.settings.steps:
-        text += f" (after {model.num_timesteps} of {run.settings.steps} actions)"
+    if model.num_timesteps < run.length:
+        text += f" (after {model.num_timesteps} of {run.length} actions)"
     return environments.problem, controller(environments.problem, model), text
 
 
@@ -142,13 +102,18 @@ def controller(problem: Problem, model: BaseAlgorithm) -> Controller:
     return act
 
 
-def _environments(robot: str, settings: BaselineSettings, generated: str | None) -> RobotVectorEnv:
-    """The training environments; SolverError for a segment that would cut every episode short."""
-    s = settings
-    share = s.randomize_share if s.randomize else 0.0
+def _environments(run: BaselineRun, folder: Path, generated: str | None = None) -> RobotVectorEnv:
+    """The training environments. Raises SolverError for another artifact and for a segment shorter than an episode."""
+    s = run.settings
     environments = RobotVectorEnv(
-        robot, s.environments, start=s.start, randomize=share, hold=s.hold, generated=generated
+        run.robot,
+        s.environments,
+        start=s.start,
+        randomize=s.randomize_share if s.randomize else 0.0,
+        hold=s.hold,
+        generated=generated or run.generated,
     )
+    require_same_artifact(folder, run.artifact_hash, environments.problem.robot)
     least = s.environments * environments.episodes.length
     if s.evaluate_every < least:
         raise SolverError(
@@ -159,7 +124,7 @@ def _environments(robot: str, settings: BaselineSettings, generated: str | None)
     return environments
 
 
-def _train(folder: Path, model: BaseAlgorithm, problem: Problem, run: Baseline, report: Report) -> None:
+def _train(folder: Path, model: BaseAlgorithm, problem: Problem, run: BaselineRun, report: Report) -> None:
     """Segments to the end; metrics and a checkpoint after each."""
     s = run.settings
     x = sample_starts(problem, s.episodes, EVALUATION_SEED)
@@ -177,7 +142,7 @@ def _train(folder: Path, model: BaseAlgorithm, problem: Problem, run: Baseline, 
                 report(row)
     except OSError as error:
         raise SolverError(
-            f"cannot write metrics to {folder}: {error}. The last checkpoint is whole: free some space and go on "
+            f"cannot write metrics to {folder}: {error}. The last checkpoint is whole: free some space and continue "
             f"with `solver baseline --resume {folder}`."
         ) from error
 
@@ -206,9 +171,10 @@ def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings) -> None
         ) from failure
 
 
-def _save(folder: Path, model: BaseAlgorithm, run: Baseline) -> None:
+def _save(folder: Path, model: BaseAlgorithm, run: BaselineRun) -> None:
     """The checkpoint, and the model as Stable-Baselines3 saves it, for other programs."""
-    write_atomically(folder / MODEL, lambda stream: model.save(stream))  # type: ignore[arg-type]
+    with replacing(folder / MODEL, SolverError) as unfinished:
+        model.save(unfinished)
     finished = model.num_timesteps >= run.settings.steps
     content = {"steps": model.num_timesteps, "artifact_hash": run.artifact_hash, **contents(model)}
     save_checkpoint(folder, content if not finished else {**content, "buffer": None})

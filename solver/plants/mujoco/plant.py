@@ -1,13 +1,14 @@
-"""MuJoCo as the plant, from an MJCF file, so that a policy is tried in an engine that did not make its model.
+"""The MuJoCo plant, from an MJCF file.
 
 The engine integrates by Runge-Kutta at the task's simulation rate, with the contacts, limits and dry friction that the
-file states. The parameters of the robots in PARAMETERS are written into the compiled file.
+file states.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,75 +20,25 @@ from torch import Tensor
 
 from modelgen.engines.mjcf import ASSETS, read
 from solver.errors import SolverError
-from solver.plants.plant import Motion
+from solver.plants.mujoco.parameters import PARAMETERS, write_parameters
+from solver.plants.plant import Simulation
 from solver.problem.problem import Problem
 
 Array = NDArray[np.float64]
-Values = Mapping[str, float]  # of the parameters, by name
 TIME_ERROR = 1e-9  # s, beyond which a period was not simulated to its end
-SMALLEST = 1e-14  # kg m^2, the inertia of what has none; MuJoCo takes no zero
+EFFECTS: tuple[str, ...] = ()
 
 
-def _pendulum(model: Any, p: Values) -> None:
-    """A uniform rod."""
-    _mass(model, "rod", p["mass"], p["length"] / 2, p["mass"] * p["length"] ** 2 / 12)
-
-
-def _cartpole(model: Any, p: Values) -> None:
-    """A point mass on a cart."""
-    _mass(model, "cart", p["cart_mass"], 0.0, SMALLEST)
-    _mass(model, "pole", p["pole_mass"], p["pole_half_length"], SMALLEST)
-    _damping(model, cart=p["cart_damping"], pole=p["pole_damping"])
-
-
-def _furuta(model: Any, p: Values) -> None:
-    """The arm's inertia and the pendulum's about its centre turn with their hinges alone; a motor without gear."""
-    _mass(model, "pendulum", p["pendulum_mass"], p["pendulum_length"] / 2, SMALLEST)
-    model.body("pendulum").pos[0] = p["arm_length"]
-    model.joint("arm").armature[:] = p["arm_mass"] * p["arm_length"] ** 2 / 12
-    model.joint("pendulum").armature[:] = p["pendulum_mass"] * p["pendulum_length"] ** 2 / 12
-    _damping(model, arm=p["arm_damping"], pendulum=p["pendulum_damping"])
-    gain = p["torque_constant"] / p["resistance"]  # N m/V
-    model.actuator("voltage").gainprm[0] = gain
-    model.actuator("voltage").biasprm[2] = -gain * p["torque_constant"]
-
-
-#: How the parameters of a robot stand in its MJCF file.
-PARAMETERS: dict[str, Callable[[Any, Values], None]] = {
-    "pendulum": _pendulum,
-    "cartpole": _cartpole,
-    "furuta": _furuta,
-}
-
-
-def _mass(model: Any, name: str, mass: float, height: float, inertia: float) -> None:
-    """The mass of a body, its centre along z and the inertia about it across z."""
-    body = model.body(name)
-    body.mass[:], body.ipos[2], body.inertia[:2] = mass, height, inertia
-
-
-def _damping(model: Any, **coefficients: float) -> None:
-    for name, coefficient in coefficients.items():
-        model.joint(name).damping[:] = coefficient
-
-
-class _Recorded(dict[str, float]):
-    """Values that know which of them were read."""
-
-    def __init__(self, values: Iterable[tuple[str, float]]) -> None:
-        super().__init__(values)
-        self.read: set[str] = set()
-
-    def __getitem__(self, name: str) -> float:
-        self.read.add(name)
-        return super().__getitem__(name)
+def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: int) -> MuJoCoPlant:  # noqa: ARG001
+    """The plant; it has no effects and no noise."""
+    return MuJoCoPlant(problem, theta)
 
 
 class MuJoCoPlant:
     """A robot in MuJoCo at theta (p,) or (N, p), by default the nominal parameters.
 
-    Raises SolverError when there is no MJCF file, a changed parameter has no place in it or v is not dq/dt, ModelError
-    when MuJoCo is not installed or the file does not fit the robot.
+    Raises SolverError when there is no MJCF file, when a changed parameter has no place in it, and when v is not dq/dt.
+    Raises ModelError when MuJoCo is not installed or the file does not fit the robot.
     """
 
     def __init__(self, problem: Problem, theta: Tensor | None = None) -> None:
@@ -95,11 +46,10 @@ class MuJoCoPlant:
         other = robot.metadata.quasi_velocity
         if other is not None:
             raise SolverError(
-                f"{other} of {robot.name} is no coordinate's rate, and MuJoCo's velocities are; use --plant nominal or "
-                "--plant harsh"
+                f"{other} of {robot.name} is not the rate of a coordinate, as MuJoCo's velocities are; use --plant "
+                "nominal or --plant harsh"
             )
         self.problem, self.theta = problem, problem.theta if theta is None else theta
-        self.threads = torch.get_num_threads()  # rollouts keep Torch to one
         self.mujoco, self.model, self.joints, self.actuators = read(_description(robot.name), robot.metadata)
         self.model.opt.timestep = problem.integration_step
         self.model.opt.integrator = self.mujoco.mjtIntegrator.mjINT_RK4
@@ -107,7 +57,7 @@ class MuJoCoPlant:
         if robot.name not in PARAMETERS and bool(changed.any()):
             name = robot.parameter_names[int(changed.nonzero()[0])]
             raise SolverError(
-                f"the MJCF file of {robot.name} holds numbers, and where {name} stands in it is not known; the MuJoCo "
+                f"the MJCF file of {robot.name} holds numbers, and the place of {name} in it is not known; the MuJoCo "
                 f"plants with parameters are {', '.join(PARAMETERS)}. Change {name} with --plant nominal"
             )
 
@@ -124,39 +74,25 @@ class MuJoCoPlant:
 
     def _at(self, values: tuple[float, ...]) -> Any:
         """The model at the parameters `values`."""
-        model = copy.copy(self.model)
-        robot = self.problem.robot
+        model, robot = copy.copy(self.model), self.problem.robot
         if robot.name in PARAMETERS:
-            stated = _Recorded(zip(robot.parameter_names, values, strict=True))
-            try:
-                PARAMETERS[robot.name](model, stated)
-            except KeyError as error:
-                raise SolverError(
-                    f"the MuJoCo plant of {robot.name} and its model file or MJCF file have different names: {error}. "
-                    "Give a robot of your own another name than a shipped one's"
-                ) from error
-            nominal = zip(stated, values, self.problem.theta.tolist(), strict=True)
-            unread = [name for name, value, usual in nominal if value != usual and name not in stated.read]
-            if unread:
-                raise SolverError(
-                    f"where {unread[0]} stands in the MJCF file of {robot.name} is not known; change it with --plant "
-                    "nominal"
-                )
+            usual = dict(zip(robot.parameter_names, self.problem.theta.tolist(), strict=True))
+            write_parameters(model, robot.name, dict(zip(robot.parameter_names, values, strict=True)), usual)
             self.mujoco.mj_setConst(model, self.mujoco.MjData(model))
         return model
 
-    def begin(self, x: Tensor) -> Motion:
-        """Rollouts from x (N, n)."""
-        return _MuJoCoMotion(self, x)
+    def begin(self, x: Tensor) -> Simulation:
+        """Start rollouts from x (N, n)."""
+        return _MuJoCoSimulation(self, x)
 
 
-class _MuJoCoMotion:
+class _MuJoCoSimulation:
     """Rollouts in MuJoCo's own batch routine. The states are confined to the domain after every control period."""
 
     def __init__(self, plant: MuJoCoPlant, x: Tensor) -> None:
         from mujoco.rollout import Rollout
 
-        threads = plant.threads
+        threads = os.cpu_count() or 1
         self.plant, self.x, self.seen = plant, x, x
         self.models = plant.models(len(x))
         self.data = [plant.mujoco.MjData(plant.model) for _ in range(threads)]
@@ -166,7 +102,7 @@ class _MuJoCoMotion:
         self.columns = [1 + joints, 1 + coordinates + joints]  # of the physics state: time, positions, rates
 
     def step(self, u: Tensor) -> None:
-        """One control period under the input u (N, m), held."""
+        """Simulate one control period under the input u (N, m), held."""
         q, v = self.columns
         state = np.zeros((len(self.x), 1 + self.x.shape[1]))
         control = np.zeros((len(u), self.plant.problem.substeps, u.shape[1]))
@@ -175,7 +111,7 @@ class _MuJoCoMotion:
         with _no_warnings(self.plant.mujoco):
             states, _ = self.rollout.rollout(self.models, self.data, state, control)
         x = np.ascontiguousarray(states[:, -1, np.concatenate([q, v])], np.float32)
-        # MuJoCo puts a simulation that blows up back to its start, time included.
+        # MuJoCo resets a simulation that blows up, time included.
         late = np.abs(states[:, -1, 0] - self.plant.problem.control_step) > TIME_ERROR
         x[late | ~np.isfinite(self.x.numpy()).all(1)] = np.nan
         self.x = self.seen = self.plant.problem.confine(torch.from_numpy(x))
@@ -183,7 +119,7 @@ class _MuJoCoMotion:
 
 @contextmanager
 def _no_warnings(mujoco: Any) -> Iterator[None]:
-    """MuJoCo would print its own and write them to a file in the working folder."""
+    """Silence MuJoCo, which prints warnings and writes them to a file in the working folder."""
     usual = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(lambda _: None)
     try:
@@ -193,7 +129,7 @@ def _no_warnings(mujoco: Any) -> Iterator[None]:
 
 
 def _description(name: str) -> Path:
-    """The MJCF file of a robot: models/NAME.xml, or a shipped one."""
+    """Find the MJCF file of a robot: models/NAME.xml, or a shipped one."""
     places = [Path("models") / f"{name}.xml", ASSETS / f"{name}.xml"]
     for place in places:
         if place.is_file():

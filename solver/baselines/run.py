@@ -1,0 +1,52 @@
+"""What baseline.json says of a baseline run."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from solver.baselines.settings import BaselineSettings
+from solver.runs.folder import load_description
+from solver.runs.kinds import Description, kind_of
+
+BASELINE, MODEL = "baseline.json", "model.zip"
+PARTS = ("steps", "artifact_hash", "parameters", "buffer")  # of a checkpoint
+KEYS = ("steps", "return_mean")  # of every row of metrics.jsonl; the first counts
+
+
+@dataclass(frozen=True)
+class BaselineRun(Description):
+    """The description of a baseline run."""
+
+    settings: BaselineSettings
+
+    @property
+    def name(self) -> str:
+        """Robot, algorithm, distribution of the starts, whether parameters are randomised, and seed."""
+        s = self.settings
+        return f"{self.robot}-{s.algorithm}-{s.start}{'-randomized' if s.randomize else ''}-seed{s.seed}"
+
+    @property
+    def length(self) -> int:
+        """Actions."""
+        return self.settings.steps
+
+    def identity(self) -> dict[str, Any]:
+        """All settings."""
+        return dict(vars(self.settings))
+
+
+def load_baseline(folder: Path) -> BaselineRun:
+    """Read baseline.json. Raises SolverError when it is missing, damaged, or the folder holds another kind of run."""
+    kind_of(folder, command="baseline")
+    return load_description(folder / BASELINE, _build)
+
+
+def _build(content: dict[str, Any]) -> BaselineRun:
+    settings = content.pop("settings")
+    for entry in dataclasses.fields(BaselineSettings):  # another version may have other defaults
+        if entry.name not in settings:
+            raise KeyError(f"it does not state {entry.name}")
+    return BaselineRun(settings=BaselineSettings(**settings), **content)

@@ -1,0 +1,34 @@
+"""What `solver train` and `solver baseline` have in common: start or resume a run, with progress on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from solver.commands.progress import progress
+from solver.commands.resuming import hint
+from solver.runs.kinds import Description, Kind, kind_of
+from solver.runs.metrics import Report
+
+
+def start(kind: Kind, run: Description, out: Path | None, overwrite: bool) -> None:
+    """Train a new run. Ctrl-C raises KeyboardInterrupt, which says how to continue."""
+    folder = out or Path("runs") / run.name
+    _train(kind, run, folder, 0, lambda report: kind.training.start(run, folder, report, overwrite))
+
+
+def resume(folder: Path) -> None:
+    """Continue a run of any kind."""
+    kind = kind_of(folder)
+    run, done = kind.training.read(folder), kind.done(folder)
+    _train(kind, run, folder, done, lambda report: kind.training.resume(folder, report))
+
+
+def _train(kind: Kind, run: Description, folder: Path, done: int, train: Callable[[Report], None]) -> None:
+    with progress(done, run.length, kind.unit) as report:
+        try:
+            train(report)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(hint(kind.command, folder)) from None
+    figures = f"    solver plot {folder}" if kind.command == "train" else ""
+    print(f"trained {folder}    next: solver evaluate {folder}{figures}")

@@ -1,0 +1,72 @@
+"""What run.json says of a run of fitted value iteration, and what its checkpoint holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from solver.fvi.renamed import renamed_settings
+from solver.fvi.settings import ADVERSARY, Settings
+from solver.runs import folder as files
+from solver.runs.kinds import Description, kind_of
+
+RUN = "run.json"
+PARTS = ("iteration", "ensemble", "optimisers", "artifact_hash", "settings")  # of a checkpoint
+KEYS = ("iteration", "value_error")  # of every row of metrics.jsonl; the first counts
+
+
+@dataclass(frozen=True)
+class Run(Description):
+    """The description of a run."""
+
+    settings: Settings
+    preset: str
+
+    @property
+    def name(self) -> str:
+        """Robot, algorithm, preset and seed."""
+        return f"{self.robot}-{self.settings.algorithm}-{self.preset}-seed{self.settings.seed}"
+
+    @property
+    def length(self) -> int:
+        """Value iterations."""
+        return self.settings.iterations
+
+    def identity(self) -> dict[str, Any]:
+        """All settings but the backend, the number of threads and, for cFVI, those of the adversary."""
+        idle = {"threads", "backend", *(ADVERSARY if self.settings.algorithm == "cfvi" else ())}
+        return {name: value for name, value in vars(self.settings).items() if name not in idle}
+
+
+def save_run(folder: Path, run: Run) -> None:
+    """Write run.json."""
+    files.save_description(folder / RUN, run)
+
+
+def load_run(folder: Path) -> Run:
+    """Read run.json. Raises SolverError when it is missing or damaged, or the folder holds another kind of run."""
+    kind_of(folder, command="train")
+    return files.load_description(folder / RUN, _build)
+
+
+def _build(content: dict[str, Any]) -> Run:
+    settings = renamed_settings(content.pop("settings"))
+    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
+    return Run(settings=Settings(**settings), **content)
+
+
+def load_run_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:
+    """Read the checkpoint. Raises SolverError when it is missing, damaged or of another kind of run."""
+    return files.load_checkpoint(folder, PARTS, device, _check_content)
+
+
+def _check_content(content: dict[str, Any]) -> None:
+    """Raise ValueError for optimisers and visited states of another type."""
+    for state in content.get("optimisers", ()):
+        if not isinstance(state, dict) or not isinstance(state.get("state"), dict):
+            raise ValueError("an entry of `optimisers` is not the state of an optimiser")
+    if not isinstance(content.get("visited", torch.empty(0)), torch.Tensor):
+        raise ValueError("its entry `visited` is not a tensor")

@@ -1,0 +1,101 @@
+"""Episodes of a robot: starts, parameters, held actions and rewards, for many episodes at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from solver.errors import SolverError
+from solver.problem.integrator import integrate_period
+from solver.problem.problem import Problem, StartDistribution
+
+Array = NDArray[Any]
+
+
+class Episodes:
+    """N episodes of a robot side by side.
+
+    start: `gaussian`, the task's start distribution, or `uniform` in the state domain. randomize: once an episode,
+    every parameter is drawn uniformly within this share of its nominal value, and clamped to its bounds. seconds: the
+    length of an episode, by default the task's horizon. hold: the control periods for which an action is held; an
+    episode has `length` actions. Raises SolverError for arguments out of range.
+    """
+
+    def __init__(
+        self, problem: Problem, size: int, start: StartDistribution, randomize: float, seconds: float | None, hold: int
+    ) -> None:
+        if start not in get_args(StartDistribution):
+            raise SolverError(f"start is {start!r}; choices are {', '.join(get_args(StartDistribution))}")
+        if not is_number(randomize) or not 0.0 <= randomize < 1.0:
+            raise SolverError(f"randomize is {randomize!r}; give a share of the nominal parameters, in [0, 1)")
+        task = problem.robot.metadata.task
+        length = task.horizon if seconds is None else seconds
+        if not is_number(length) or not 0.0 < length < math.inf:
+            raise SolverError(f"seconds is {seconds!r}; give a positive length of an episode")
+        periods = round(length * task.control_rate)
+        if not is_whole(hold) or not 1 <= hold <= periods:
+            raise SolverError(
+                f"an action cannot be held for {hold!r} control periods in an episode of {periods}; give hold a whole "
+                f"number of at least 1, and seconds at least hold * {problem.control_step:g}"
+            )
+        self.length = math.ceil(periods / hold)
+        self.rate = task.control_rate / hold  # actions per second
+        self.problem, self.start, self.randomize, self.hold = problem, start, randomize, int(hold)
+        self.x = torch.zeros(size, len(problem.state_limits))
+        self.theta = problem.theta.repeat(size, 1)
+        self.taken = np.full(size, -1)  # actions in the present episode; -1 before the first
+
+    def restart(self, rows: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
+        """Draw a new start and, when randomised, new parameters for each of the rows, from the row's own generator."""
+        problem = self.problem
+        for row in rows:
+            generator = torch.Generator().manual_seed(int(generators[row].integers(2**62)))
+            sample = problem.sample_starts if self.start == "gaussian" else problem.sample_domain
+            self.x[row] = sample(1, generator)[0]
+            if self.randomize > 0.0:
+                spread = self.randomize * problem.theta.abs()
+                theta = problem.theta + spread * (2.0 * torch.rand(len(spread), generator=generator) - 1.0)
+                self.theta[row] = theta.clamp(problem.theta_bounds[:, 0], problem.theta_bounds[:, 1])
+            self.taken[row] = 0
+
+    def advance(self, action: Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Hold the actions (N, m), in [-1, 1]; returns the summed rewards (N,) and which episodes have ended (N,).
+
+        Raises SolverError before the first reset, for actions of another shape or not finite, and for states that are
+        no longer finite.
+        """
+        if (self.taken < 0).any():
+            raise SolverError("there is no episode yet: call reset before step")
+        problem, shape = self.problem, (len(self.x), len(self.problem.input_limits))
+        share = np.asarray(action, dtype=np.float32)
+        if share.shape != shape or not np.isfinite(share).all():
+            raise SolverError(f"actions must be finite numbers of shape {shape}, inputs divided by their limits")
+        u = torch.from_numpy(share.clip(-1.0, 1.0)) * problem.input_limits
+        theta = self.theta if self.randomize > 0.0 else None
+        cost, reward = problem.action_cost.cost(u), torch.zeros(len(self.x))
+        for _ in range(self.hold):
+            reward -= (problem.state_cost(self.x) + cost) * problem.control_step
+            self.x = integrate_period(problem, self.x, u, theta)
+        if not bool(torch.isfinite(self.x).all()):
+            raise SolverError(
+                f"the dynamics of {problem.robot.name} blew up within a control period; raise the task's "
+                "simulation_rate"
+            )
+        self.taken += 1
+        return reward.double().numpy(), self.taken >= self.length
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a real number."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number."""
+    return isinstance(value, Integral) and not isinstance(value, bool)

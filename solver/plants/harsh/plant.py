@@ -1,0 +1,104 @@
+"""The harsh plant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from solver.errors import SolverError
+from solver.plants.harsh.backlash import CROSSING, Backlash
+from solver.plants.harsh.harshness import EFFECTS, SATURATION, Harshness, harshness
+from solver.plants.harsh.sensors import NOISE, Sensors
+from solver.plants.harsh.stiction import dry_friction
+from solver.plants.plant import Simulation
+from solver.problem.integrator import integrate_period, integrate_step
+from solver.problem.problem import Problem
+
+__all__ = ["EFFECTS", "Harsh", "make"]
+
+
+def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: int) -> Harsh:
+    """The plant with effects as `harshness` reads them; seed: of the noise."""
+    return Harsh(problem, harshness(effects), theta, seed)
+
+
+class Harsh:
+    """The robot at theta (p,) or (N, p) with some effects. Without any it is the nominal plant, bit for bit.
+
+    Raises SolverError for an effect that cannot be computed for this robot.
+    """
+
+    def __init__(self, problem: Problem, harshness: Harshness, theta: Tensor | None = None, seed: int = 0) -> None:
+        self.problem, self.harshness, self.theta, self.seed = problem, harshness, theta, seed
+        metadata = problem.robot.metadata
+        positions = metadata.coordinates
+        across = [entry.name for entry in metadata.inputs if entry.coordinate is None]
+        if harshness.stiction and across:
+            others = " ".join(name for name in EFFECTS if name != "stiction")
+            raise SolverError(
+                f"input {across[0]} of {problem.robot.name} acts on several coordinates or none, so there is no joint "
+                f"for stiction to hold; leave it out, for example --harsh {others}"
+            )
+        self._require_rates()
+        self.driven = [positions.index(entry.coordinate) for entry in metadata.inputs if entry.coordinate is not None]
+        self.rates = [len(positions) + i for i in self.driven]  # as indices of the state
+
+    def _require_rates(self) -> None:
+        """Raise SolverError when an encoder or friction needs the rate of a coordinate, and it is not in the state."""
+        states, other = self.problem.robot.metadata.states, self.problem.robot.metadata.quasi_velocity
+        for effect in ("encoder", "stiction"):
+            if other is not None and getattr(self.harshness, effect):
+                raise SolverError(
+                    f"{other} of {self.problem.robot.name} is not the rate of a coordinate, so {effect} cannot be "
+                    "computed; name the other effects, for example --harsh delay saturation backlash noise"
+                )
+        unit = next((state.unit for state in states if state.unit not in NOISE), None)
+        if unit is not None and self.harshness.noise:
+            raise SolverError(
+                f"the noise of a sensor in {unit} is not known; name the other effects, for example --harsh delay "
+                f"saturation. Noise is known for {', '.join(NOISE)}."
+            )
+
+    def begin(self, x: Tensor) -> Simulation:
+        """Start rollouts from x (N, n), with the same noise every time."""
+        return _HarshSimulation(self, x)
+
+
+class _HarshSimulation:
+    def __init__(self, plant: Harsh, x: Tensor) -> None:
+        problem = plant.problem
+        self.plant, self.problem, self.level, self.x = plant, problem, plant.harshness, x
+        idle = x.new_zeros(len(x), len(problem.input_limits))
+        self.waiting = [idle] * round(self.level.delay)  # inputs on their way to the drive, the oldest first
+        crossing = CROSSING * self.level.backlash
+        self.backlash = Backlash(problem.input_limits, crossing, idle) if self.level.backlash else None
+        measured = self.level.encoder or self.level.noise
+        self.sensors = Sensors(problem, self.level.encoder, self.level.noise, plant.seed, x) if measured else None
+        self.seen = x if self.sensors is None else self.sensors.seen
+
+    def step(self, u: Tensor) -> None:
+        """Simulate one control period under the policy's input u (N, m)."""
+        u, theta = self._given(u), self.plant.theta
+        if self.backlash is None and not self.level.stiction:
+            self.x = integrate_period(self.problem, self.x, u, theta)
+        else:
+            for _ in range(self.problem.substeps):
+                acting = u
+                if self.backlash is not None:
+                    acting = self.backlash.transmitted(u, self.problem.integration_step)
+                if self.level.stiction:
+                    level, rates = self.level.stiction, self.plant.rates
+                    acting = acting + dry_friction(self.problem, rates, level, self.x, acting, theta)
+                self.x = integrate_step(self.problem, self.x, acting, theta)
+        self.seen = self.x if self.sensors is None else self.sensors.read(self.x)
+
+    def _given(self, u: Tensor) -> Tensor:
+        """The input that the drive gives: the policy's, delayed and saturated."""
+        self.waiting.append(u)
+        u = self.waiting.pop(0)
+        if self.level.saturation:
+            most = self.problem.input_limits * (1.0 - SATURATION * self.level.saturation)
+            u = torch.clamp(u, -most, most)
+        return u

@@ -1,0 +1,68 @@
+"""Encoders and sensor noise."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from solver.problem.problem import Problem
+
+COUNTS_PER_TURN = 2048  # of the encoder of an angle: 512 lines in quadrature
+LENGTH_COUNT = 2.5e-5  # m, of the encoder of a length
+CUTOFF = 20.0  # Hz, of the filter behind the difference of two counts
+NOISE = {"rad": 1e-3, "m": 1e-4, "rad/s": 0.05, "m/s": 0.01}  # standard deviations, white at the control rate
+
+
+class Sensors:
+    """The sensors of N rollouts. With encoders the rates are filtered differences of the counts, else measured.
+
+    encoder, noise: multiples of the usual magnitudes. The filter begins settled, at the true rates.
+    """
+
+    def __init__(self, problem: Problem, encoder: float, noise: float, seed: int, x: Tensor) -> None:
+        states = problem.robot.metadata.states
+        self.noise, self.period = noise, problem.control_step
+        self.coordinates, self.continuous = len(problem.robot.metadata.coordinates), problem.continuous
+        self.generator = torch.Generator(device=x.device).manual_seed(seed)
+        self.deviation = x.new_tensor([NOISE.get(state.unit, 0.0) for state in states]) * noise
+        self.count: Tensor | None = None
+        if level := encoder:
+            turn = 2.0 * math.pi / max(1, round(COUNTS_PER_TURN / level))  # so that the counts close a turn
+            units = [state.unit for state in states[: self.coordinates]]
+            self.count = x.new_tensor([turn if unit == "rad" else LENGTH_COUNT * level for unit in units])
+        self.kept = math.exp(-2.0 * math.pi * CUTOFF * self.period)
+        self.positions, self.rates = self._measure(x)
+        if self.count is not None:
+            self.rates = x[:, self.coordinates :]
+
+    def read(self, x: Tensor) -> Tensor:
+        """Measure the true states x (N, n), one control period after the last reading; returns what the policy sees."""
+        positions, rates = self._measure(x)
+        if self.count is not None:
+            moved = self._wrapped(positions - self.positions) / self.period
+            rates = self.kept * self.rates + (1.0 - self.kept) * moved
+        self.positions, self.rates = positions, rates
+        return self.seen
+
+    @property
+    def seen(self) -> Tensor:
+        """The last reading (N, n)."""
+        return torch.cat([self.positions, self.rates], 1)
+
+    def _measure(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Positions and rates (N, n/2) with noise, the positions in whole counts."""
+        if self.noise:
+            x = x + self.deviation * torch.randn(x.shape, generator=self.generator, device=x.device)
+        positions, rates = x[:, : self.coordinates], x[:, self.coordinates :]
+        if self.count is not None:
+            positions = torch.round(positions / self.count) * self.count
+        return self._wrapped(positions), rates
+
+    def _wrapped(self, positions: Tensor) -> Tensor:
+        """A copy of the positions with continuous angles in [-pi, pi)."""
+        positions = positions.clone()
+        for i in self.continuous:
+            positions[:, i] = torch.remainder(positions[:, i] + math.pi, 2.0 * math.pi) - math.pi
+        return positions

@@ -1,0 +1,1 @@
+"""MuJoCo as the plant: an engine that did not make the model."""

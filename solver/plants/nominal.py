@@ -1,0 +1,42 @@
+"""The nominal plant: the robot as its model file states it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from solver.plants.plant import Simulation
+from solver.problem.integrator import integrate_period
+from solver.problem.problem import Problem
+
+EFFECTS: tuple[str, ...] = ()
+
+
+def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: int) -> Nominal:  # noqa: ARG001
+    """The plant; it has no effects and no noise."""
+    return Nominal(problem, theta)
+
+
+@dataclass(frozen=True)
+class Nominal:
+    """The robot at theta (p,) or (N, p), by default the nominal parameters.
+
+    Explicit Euler at the simulation rate, states confined to the domain and shown to the policy exactly.
+    """
+
+    problem: Problem
+    theta: Tensor | None = None
+
+    def begin(self, x: Tensor) -> Simulation:
+        """Start rollouts from x (N, n)."""
+        return _NominalSimulation(self, x)
+
+
+class _NominalSimulation:
+    def __init__(self, plant: Nominal, x: Tensor) -> None:
+        self.plant, self.x, self.seen = plant, x, x
+
+    def step(self, u: Tensor) -> None:
+        self.x = self.seen = integrate_period(self.plant.problem, self.x, u, self.plant.theta)

@@ -1,0 +1,56 @@
+"""The metrics of a run, one row an iteration or a segment: metrics.jsonl, and the same numbers for TensorBoard."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from solver.runs.folder import METRICS, write_text
+
+#: Called after every iteration or segment with its metrics.
+Report = Callable[[dict[str, float]], None]
+
+
+class MetricsLog:
+    """The open log of one training.
+
+    keys: what every row must hold; the first counts the iterations or actions. A resumed run drops what was logged
+    after its checkpoint: all rows that count to `first` or more.
+    """
+
+    def __init__(self, folder: Path, first: int, keys: Sequence[str]) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._counter = keys[0]
+        kept = [row for row in read_metrics(folder, keys) if row[self._counter] < first]
+        write_text(folder / METRICS, "".join(json.dumps(row) + "\n" for row in kept))
+        self._file = (folder / METRICS).open("a")
+        self._board = SummaryWriter(str(folder), purge_step=first)
+
+    def write(self, row: dict[str, float]) -> None:
+        """Append one row."""
+        self._file.write(json.dumps(row) + "\n")
+        self._file.flush()
+        for name, number in row.items():
+            if name != self._counter:
+                self._board.add_scalar(name, number, int(row[self._counter]))
+
+    def close(self) -> None:
+        """Flush and close both files."""
+        self._file.close()
+        self._board.close()
+
+
+def read_metrics(folder: Path, keys: Sequence[str] = ()) -> list[dict[str, float]]:
+    """Read all rows of metrics.jsonl that hold numbers under `keys`; a line cut short by a crash is left out."""
+    path = folder / METRICS
+    rows = []
+    for line in path.read_text(errors="replace").splitlines() if path.is_file() else []:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(row, dict) and set(keys) <= row.keys() and all(type(row[key]) in (int, float) for key in keys):
+            rows.append(row)
+    return rows

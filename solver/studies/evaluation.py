@@ -1,0 +1,83 @@
+"""Evaluate one policy on one plant: rollouts from the task's starts, and their statistics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from solver.plants import PlantName, all_effects, make_plant
+from solver.plants.outcome import summary
+from solver.plants.rollouts import require_episodes, rollouts, sample_starts
+from solver.problem.parameters import changed_parameters, left_all_bounds
+from solver.runs.kinds import load_controller
+from solver.streams import EVALUATION_SEED, require_seed
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What the rollouts of a policy on a plant came to."""
+
+    run: str
+    robot: str
+    label: str
+    plant: str
+    harsh: tuple[str, ...]  # the effects of the harsh plant
+    episodes: int
+    seed: int
+    parameters: dict[str, float]  # of the plant
+    statistics: dict[str, float]  # as `solver.plants.rollouts.summary` names them
+    states_at_limit: tuple[str, ...]  # states that the simulation stopped at their limit in some rollout
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of `solver evaluate --json`."""
+        content = dict(vars(self)) | {"harsh": list(self.harsh)}
+        del content["statistics"], content["states_at_limit"]
+        return content | self.statistics
+
+
+def evaluate(
+    run: str | Path,
+    *,
+    episodes: int = 100,
+    changes: Sequence[str] = (),
+    plant: PlantName = "nominal",
+    harsh: Sequence[str] = (),
+    reaction_periods: float | None = None,
+    seed: int | None = None,
+    generated: str | None = None,
+) -> Evaluation:
+    """Roll out the policy in a run folder; the arguments are the options of `solver evaluate`.
+
+    changes: parameters of the plant, which the policy does not know, as `mass=1.3x`, `mass=+0.05` or `mass=1.1`.
+    harsh: effects of the harsh plant, as `delay` or `noise=2x`; all of them when none is named. seed: of the starts and
+    of the noise, by default the one that trainings use for their evaluations.
+
+    Raises SolverError for bad arguments, a folder without a run, and rollouts that are not finite.
+    """
+    require_episodes(episodes)
+    problem, act, label = load_controller(run, generated, reaction_periods)
+    theta = changed_parameters(problem, list(changes))
+    seed = EVALUATION_SEED if seed is None else seed
+    require_seed(seed)
+    found = rollouts(
+        problem, act, sample_starts(problem, episodes, seed), make_plant(plant, problem, theta, harsh, seed)
+    )
+    statistics = summary(found)
+    if not all(map(math.isfinite, statistics.values())):
+        raise left_all_bounds(problem, theta)
+    names = zip(problem.robot.state_names, found.at_limit.any(0).tolist(), strict=True)
+    return Evaluation(
+        run=str(run),
+        robot=problem.robot.name,
+        label=label,
+        plant=plant,
+        harsh=tuple(all_effects(plant, harsh)),
+        episodes=episodes,
+        seed=seed,
+        parameters=dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True)),
+        statistics=statistics,
+        states_at_limit=tuple(name for name, held in names if held),
+    )

@@ -1,0 +1,185 @@
+"""The table of kinds of run: a third kind is one module and one line, and every command finds its runs by the table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import solver
+from modelgen.loader import CompiledRobot
+from solver.cli import main
+from solver.errors import SolverError
+from solver.fvi.run import load_run
+from solver.plants.outcome import summary
+from solver.plants.rollouts import Controller, rollouts, sample_starts
+from solver.problem.problem import Problem
+from solver.problem.robots import load_robot
+from solver.runs import kinds
+from solver.runs.folder import load_checkpoint, load_description, require_free, save_checkpoint, save_description
+from solver.runs.kinds import KINDS, Description, Kind, Training, holds_run, kind_of, load_controller, remove_run
+from solver.runs.metrics import MetricsLog, Report, read_metrics
+
+Capture = pytest.CaptureFixture[str]
+
+
+@dataclass(frozen=True)
+class DampingSettings:
+    """u = -gain * (rate of the first joint), better by an iteration."""
+
+    gain: float = 0.5
+    iterations: int = 2
+    seed: int = 0
+    algorithm: str = "damping"
+
+
+@dataclass(frozen=True)
+class DampingRun(Description):
+    """A third kind of run, from outside."""
+
+    settings: DampingSettings
+
+    @property
+    def name(self) -> str:
+        return f"{self.robot}-damping-seed{self.settings.seed}"
+
+    @property
+    def length(self) -> int:
+        return self.settings.iterations
+
+    def identity(self) -> dict[str, Any]:
+        return vars(self.settings)
+
+
+class Damping(ModuleType):
+    """The module that a third kind of run needs, as an object."""
+
+    def describe(self, robot: CompiledRobot, generated: str | None, **choices: Any) -> DampingRun:
+        return DampingRun(robot.name, robot.hash, generated, DampingSettings(**choices))
+
+    def start(self, run: Description, folder: Path, report: Report, overwrite: bool = False) -> None:
+        require_free(folder, "damp", overwrite)
+        remove_run(folder)
+        save_description(folder / "damping.json", run)
+        save_checkpoint(folder, {"iteration": 0})
+        self.resume(folder, report)
+
+    def resume(self, folder: Path, report: Report) -> None:
+        done, run = load_checkpoint(folder, ["iteration"])["iteration"], self.read(folder)
+        log = MetricsLog(folder, done, ["iteration"])
+        for k in range(done, run.length):
+            log.write({"iteration": float(k)})
+            save_checkpoint(folder, {"iteration": k + 1})
+            report({"iteration": float(k)})
+        log.close()
+
+    def read(self, folder: Path) -> DampingRun:
+        return load_description(
+            folder / "damping.json", lambda c: DampingRun(settings=DampingSettings(**c.pop("settings")), **c)
+        )
+
+    def load_controller(
+        self, folder: Path, generated: str | None = None, reaction_periods: float | None = None
+    ) -> tuple[Problem, Controller, str]:
+        assert reaction_periods is None
+        run = self.read(folder)
+        problem = Problem(load_robot(run.robot, "cpu", generated))
+
+        def act(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            limit = problem.input_limits
+            u = torch.clamp(-run.settings.gain * x[:, len(x[0]) // 2, None], -limit, limit)
+            return u, problem.action_cost.cost(u)
+
+        return problem, act, f"{run.robot} damping gain={run.settings.gain:g}"
+
+
+@pytest.fixture
+def third_kind(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kind]:
+    """The line of the table."""
+    module: Training = Damping("damping")
+    monkeypatch.setitem(__import__("sys").modules, "damping", module)
+    kind = Kind("damping.json", "damping", ("damping",), "damp", "iteration", "iteration")
+    KINDS.append(kind)
+    yield kind
+    KINDS.remove(kind)
+
+
+def test_every_kind_has_the_functions_of_a_training() -> None:
+    pytest.importorskip("stable_baselines3")
+    names = [name for name in vars(Training) if not name.startswith("_")]
+    assert set(names) == {"describe", "start", "resume", "read", "load_controller"}
+    for kind in KINDS:
+        assert all(callable(getattr(kind.training, name)) for name in names), kind.module
+
+
+@pytest.mark.usefixtures("third_kind")
+def test_a_third_kind_is_one_module_and_one_line(tmp_path: Path, capsys: Capture) -> None:
+    """Train, interrupt, resume, load, evaluate, compare and replace, all by the table."""
+    folder = tmp_path / "run"
+
+    def interrupt(_: dict[str, float]) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        solver.train("pendulum", algorithm="damping", out=folder, gain=0.7, report=interrupt)
+    assert load_checkpoint(folder, ["iteration"])["iteration"] == 1
+    assert main(["train", "--resume", str(folder)]) == 0
+    assert [row["iteration"] for row in read_metrics(folder)] == [0.0, 1.0]
+
+    problem, act, label = load_controller(folder)
+    assert label == "pendulum damping gain=0.7"
+    x = np.array([[0.1, 0.5]])
+    np.testing.assert_allclose(solver.load_policy(folder)(x), [[-0.35]], rtol=1e-6)
+    expected = summary(rollouts(problem, act, sample_starts(problem, 5, 7)))
+    found = solver.evaluate(folder, episodes=5, seed=7)
+    assert found.statistics == expected
+    capsys.readouterr()
+    assert main(["evaluate", str(folder), "--episodes", "5", "--seed", "7", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == found.to_json()
+
+    with pytest.raises(SolverError, match=r"already holds a run.*solver damp --resume"):
+        solver.train("pendulum", algorithm="damping", out=folder)
+    solver.train("pendulum", algorithm="damping", out=folder, overwrite=True)
+    assert load_controller(folder)[2] == "pendulum damping gain=0.5"
+
+
+def test_a_run_of_another_kind_is_named(third_kind: Kind, tmp_path: Path) -> None:
+    solver.train("pendulum", algorithm="damping", out=tmp_path / "run")
+    for call in (solver.load_value, load_run):
+        with pytest.raises(SolverError, match=r"holds a run of `solver damp`, and this needs one of `solver train`"):
+            call(tmp_path / "run")
+    assert kind_of(tmp_path / "run") == third_kind
+
+
+def test_training_from_python_is_training_from_the_command(
+    tmp_path: Path, tiny_options: list[str], tiny: Any, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "pendulum", *tiny_options, "--iterations", "2", "--seed", "4", "--out", "command"]) == 0
+    choices = {
+        name: value for name, value in vars(tiny(iterations=2)).items() if f"--{name.replace('_', '-')}" in tiny_options
+    }
+    folder = solver.train("pendulum", seed=4, **choices)
+    assert folder == Path("runs/pendulum-rfvi-fast-seed4")
+    assert load_run(folder) == load_run(Path("command"))
+    ours, theirs = (load_checkpoint(path, ["ensemble"])["ensemble"] for path in (folder, Path("command")))
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    solver.resume(folder)  # a finished run has nothing left to do
+    assert len(read_metrics(folder)) == 2
+    capsys.readouterr()
+
+
+def test_an_unknown_algorithm_and_an_empty_folder(tmp_path: Path) -> None:
+    with pytest.raises(SolverError, match=r"unknown algorithm 'rfv'\. Did you mean `rfvi`"):
+        solver.train("pendulum", algorithm="rfv", out=tmp_path)
+    assert not holds_run(tmp_path)
+    assert kinds.kind_in(tmp_path) is None
+    with pytest.raises(SolverError, match=r"not a run folder: it has no run\.json or baseline\.json"):
+        load_controller(tmp_path)

@@ -1,0 +1,46 @@
+"""The log of a training: cut lines, resumed logs, TensorBoard."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from solver.runs.folder import METRICS
+from solver.runs.metrics import MetricsLog, read_metrics
+
+KEYS = ("iteration", "value_error")
+
+
+def test_a_cut_line_of_metrics_is_left_out(tmp_path: Path) -> None:
+    whole = [{"iteration": float(k), "value_error": 1.0} for k in range(3)]
+    text = "".join(json.dumps(row) + "\n" for row in whole) + '{"iteration": 3.0, "value_er'
+    strange = "\n5\n[]\n{}\n" + '{"iteration": {}, "value_error": 1}\n' + "[" * 10_000 + "\n"
+    (tmp_path / METRICS).write_bytes((text + strange).encode() + b"\xff\xfe\n")
+    assert read_metrics(tmp_path, KEYS) == whole
+    assert read_metrics(tmp_path / "nowhere", KEYS) == []
+
+
+def test_a_resumed_log_drops_what_came_after_the_checkpoint(tmp_path: Path) -> None:
+    rows = [{"iteration": float(k), "value_error": float(k)} for k in range(4)]
+    log = MetricsLog(tmp_path, 0, KEYS)
+    for row in rows:
+        log.write(row)
+    log.close()
+    log = MetricsLog(tmp_path, 2, KEYS)
+    assert read_metrics(tmp_path, KEYS) == rows[:2]
+    log.write({"iteration": 2.0, "value_error": 9.0})
+    log.close()
+    assert read_metrics(tmp_path, KEYS) == [*rows[:2], {"iteration": 2.0, "value_error": 9.0}]
+
+
+def test_tensorboard_holds_the_same_numbers(finished_run: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    board = EventAccumulator(str(finished_run))
+    board.Reload()
+    rows = read_metrics(finished_run)
+    for name in ("value_error", "return_mean"):
+        expected = [(int(row["iteration"]), pytest.approx(row[name], rel=1e-5)) for row in rows if name in row]
+        assert [(event.step, event.value) for event in board.Scalars(name)] == expected

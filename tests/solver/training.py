@@ -1,0 +1,38 @@
+"""Start trainings from tests, with settings in place of choices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from solver.baselines.run import BaselineRun
+from solver.baselines.settings import BaselineSettings
+from solver.fvi import training
+from solver.fvi.run import Run
+from solver.fvi.settings import Settings
+from solver.problem.robots import load_robot
+from solver.runs.metrics import Report
+
+
+def quiet(_: object) -> None:
+    """Report nothing."""
+
+
+def start(
+    robot: str,
+    preset: str,
+    settings: Settings,
+    folder: Path,
+    generated: str | None = None,
+    report: Report = quiet,
+    overwrite: bool = False,
+) -> None:
+    """Train a new run."""
+    run = Run(robot, load_robot(robot, "cpu", generated).hash, generated, settings, preset)
+    training.start(run, folder, report, overwrite)
+
+
+def baseline(robot: str, settings: BaselineSettings, folder: Path, report: Report = quiet) -> None:
+    """Train a new baseline."""
+    from solver.baselines import training as baselines  # needs Stable-Baselines3
+
+    baselines.start(BaselineRun(robot, load_robot(robot, "cpu", None).hash, None, settings), folder, report)
