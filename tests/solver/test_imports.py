@@ -1,0 +1,31 @@
+"""What the solver imports of modelgen: a new name is added to this list on purpose."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+SOLVER = Path(__file__).parents[2] / "solver"
+
+#: Modules of modelgen that need no SymPy, and that an artifact alone satisfies.
+ALLOWED = {
+    "modelgen",
+    "modelgen.artifact.folder",
+    "modelgen.commandline.options",
+    "modelgen.commandline.program",
+    "modelgen.engines.mjcf",
+    "modelgen.errors",
+    "modelgen.files",
+    "modelgen.loader",
+    "modelgen.metadata",
+}
+
+
+def test_the_solver_imports_these_modules_of_modelgen_and_no_others() -> None:
+    found = set()
+    for path in SOLVER.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+            found |= {name for name in names if name.partition(".")[0] == "modelgen"}
+    assert found == ALLOWED
