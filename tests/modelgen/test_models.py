@@ -38,8 +38,11 @@ def evaluated(robots: dict[str, Robot]) -> dict[str, tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_shipped_robot_passes_the_checks_at_definition(robots: dict[str, Robot], name: str) -> None:
+def test_every_shipped_robot_passes_the_checks_at_definition(
+    robots: dict[str, Robot], evaluated: dict[str, tuple[Any, ...]], name: str
+) -> None:
     check_domain(robots[name], equations_of_motion(robots[name]))
+    assert np.linalg.eigvalsh(evaluated[name][2]).min() > 0  # what the check of the mass matrix must have seen
 
 
 def test_what_every_input_acts_on() -> None:

@@ -11,6 +11,7 @@ from sympy import Matrix, cos, log, pi, sin, sqrt, symbols
 from modelgen import LogCos, ModelError, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
+from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.numeric import evaluator
 from modelgen.derivation.sampling import samples
 
@@ -31,7 +32,8 @@ class Draft:
         self.robot.point_mass(0.3, (self.s + sin(self.q), cos(self.q)))
         self.robot.apply(self.s, self.force)
 
-    def check(self, **task: Any) -> None:
+    def check(self, **task: Any) -> EquationsOfMotion:
+        """The equations, which pass every check."""
         statement = {
             "state_cost": self.cost,
             "action_cost": LogCos(1),
@@ -41,7 +43,9 @@ class Draft:
             "control_rate": 100,
         }
         self.robot.task(**{**statement, **task})
-        check_domain(self.robot, equations_of_motion(self.robot))
+        equations = equations_of_motion(self.robot)
+        check_domain(self.robot, equations)
+        return equations
 
     def rejected(self, *words: str, **task: Any) -> None:
         with pytest.raises(ModelError) as caught:
@@ -60,7 +64,9 @@ def draft() -> Draft:
 
 def test_a_sound_robot_passes(draft: Draft) -> None:
     draft.bodies()
-    draft.check()
+    M = draft.check().mass_matrix
+    assert M[0, 0] == draft.mass + 0.3
+    assert (M[0, 1] - 0.3 * cos(draft.q)).expand() == 0
 
 
 def test_unused_parameter(draft: Draft) -> None:
@@ -84,8 +90,11 @@ def test_parameter_that_cancels(draft: Draft) -> None:
 
 def test_parameter_of_the_cost_alone_is_used(draft: Draft) -> None:
     draft.bodies()
-    draft.cost += draft.robot.parameter("weight", 1, "1", tolerance=0.5) * draft.s**2
-    draft.check()
+    weight = draft.robot.parameter("weight", 1, "1", tolerance=0.5)
+    draft.cost += weight * draft.s**2
+    equations = draft.check()
+    assert weight in equations.parameters
+    assert weight in equations.state_cost.free_symbols
 
 
 def test_input_on_nothing(draft: Draft) -> None:
@@ -145,7 +154,8 @@ def test_cost_of_another_target(draft: Draft) -> None:
 
 def test_right_target(draft: Draft) -> None:
     draft.bodies()
-    draft.check(state_cost=(draft.s - 0.5) ** 2, target={"slide": 0.5})
+    equations = draft.check(state_cost=(draft.s - 0.5) ** 2, target={"slide": 0.5})
+    assert equations.state_cost.subs(draft.s, 0.5) == 0
 
 
 def test_negative_cost(draft: Draft) -> None:
@@ -208,4 +218,8 @@ def test_gravity_may_be_a_fixed_parameter_of_a_robot_of_links(draft: Draft) -> N
     slider = draft.robot.link("slider", draft.s, axis="x", mass=draft.mass)
     draft.robot.link("rod", draft.q, on=slider, mass=0.3, centre=(0, 0, 0.5), inertia=0.01)
     draft.robot.apply(draft.s, draft.force)
-    draft.check()
+    equations = draft.check()
+    assert moon not in equations.parameters
+    force = evaluator([*equations.state, *equations.parameters], equations.force, equations.definitions)
+    level = force(*np.array([[0.0, np.pi / 2, 0.0, 0.0, 1.0]]).T)  # the rod is level: 0.3 kg at 0.5 m
+    assert level[0, 1, 0] == pytest.approx(0.3 * 1.62 * 0.5)

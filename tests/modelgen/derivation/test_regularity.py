@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sympy import Rational, sign, sqrt, symbols
 
-from modelgen import LogCos, ModelError, Robot
+from modelgen import LogCos, ModelError, Robot, load
 from modelgen.build import build_artifact, export
 
 S, V = symbols("s v", real=True)  # stand for the coordinate and its rate
@@ -69,3 +70,7 @@ def test_what_has_no_slope_is_refused(words: str, case: dict[str, Any], tmp_path
 def test_what_has_a_slope_of_zero_there_is_built(case: dict[str, Any], tmp_path: Path) -> None:
     """r**(3/2) is flat at 0, which its square root is not."""
     build_artifact(slider(**case), tmp_path)
+    robot = load("slider", backend="casadi", directory=tmp_path)
+    at_rest = np.zeros((1, 2))
+    assert np.isfinite(np.concatenate([each.ravel() for each in map(np.asarray, robot.jacobians(at_rest))])).all()
+    np.testing.assert_array_equal(robot.state_cost(at_rest)[1], at_rest)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sympy import Abs, Rational, Symbol, cos, exp, pi, sin, sqrt, sympify, tanh
 
 from modelgen import LogCos, ModelError, Robot
+from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.errors import Place
 from modelgen.statement.dimensions import Dimensions
@@ -255,6 +256,8 @@ def test_what_cannot_be_judged_passes() -> None:
     robot.apply(s, force * (s + 1) / length)
     robot.apply(s, force / sqrt(1 + s.rate**2))
     robot.apply(s, force * tanh(100 * q.rate))
+    task(robot, s**2)
+    assert equations_of_motion(robot).parameters == (mass, length)
 
 
 def test_plain_numbers_of_a_user_without_units() -> None:
@@ -263,6 +266,10 @@ def test_plain_numbers_of_a_user_without_units() -> None:
     m, l = (robot.parameter(name, 1, "1", tolerance=0.5) for name in ("m", "l"))
     robot.kinetic_energy(m * l**2 * q.rate**2 / 2)
     robot.apply(q, robot.input("u", 1, "1") * l - m * q.rate)
+    task(robot, q**2)
+    equations = equations_of_motion(robot)
+    assert equations.mass_matrix[0] == m * l**2
+    assert equations.input_matrix[0] == l
 
 
 def test_a_quantity_without_a_stated_unit_may_be_anything() -> None:
@@ -270,6 +277,10 @@ def test_a_quantity_without_a_stated_unit_may_be_anything() -> None:
     some = robot.parameter("some", 1, "", tolerance=0.5)
     robot.kinetic_energy(some * mass * q.rate**2)
     robot.apply(s, some * length)
+    task(robot, s**2)
+    equations = equations_of_motion(robot)
+    assert equations.mass_matrix[0, 0] == 2 * some * mass
+    assert equations.force[1] == some * length
 
 
 def task(robot: Robot, cost: Any) -> None:
@@ -291,4 +302,4 @@ def test_costs_weigh_with_plain_numbers_but_arguments_have_no_unit() -> None:
 )
 def test_shipped_models_fit(path: Any) -> None:
     if not path.stem.startswith("_"):
-        load(str(path))
+        assert load(str(path)).name == path.stem

@@ -172,7 +172,9 @@ def test_the_zip_is_stable_baselines_own(finished: Path) -> None:
 def test_a_tampered_zip_is_never_unpickled(finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     (folder / MODEL).write_bytes(b"anything")
-    load_controller(folder)
+    problem, act, _ = load_controller(folder)
+    x = sample_starts(problem, 4, 0)
+    assert torch.equal(act(x)[0], load_controller(finished)[1](x)[0])
 
 
 def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
