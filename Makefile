@@ -35,5 +35,11 @@ lint: $(INSTALLED)
 	$(BIN)/lint-imports
 	$(BIN)/modelgen check
 
+wheel: $(INSTALLED)  # built, installed into an empty environment and used in an empty folder
+	PYTHON=$(abspath $(BIN))/python .ci/wheel
+
+instruction-sets: $(INSTALLED)  # tests that rounding could decide, as on processors with narrower vectors
+	PYTHON=$(BIN)/python .ci/instruction_sets
+
 clean:
 	rm -rf .venv build *.egg-info

@@ -1,4 +1,4 @@
-"""The energy balance along rollouts of a kernel: what integrates wrongly shows, whatever single points say."""
+"""The energy balance along rollouts of a kernel. It finds wrong dynamics also between the points of other checks."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from modelgen.verification.reference import Energies
 Array = NDArray[np.float64]
 
 BALANCE = 1e-8
-UNRESOLVED = 1e-3  # an imbalance above it may be the integration's
-SECONDS = (0.5, 0.05, 0.005)  # of a rollout; the shorter for robots whose inputs throw them about
-LOOKS = 50  # at the size of the energy along a rollout, which is a scale for errors only
+UNRESOLVED = 1e-3  # a larger imbalance may come from the integration, so a shorter rollout is tried
+SECONDS = (0.5, 0.05, 0.005)  # duration of a rollout; the shorter ones are for robots with violent motions
+ENERGY_SAMPLES = 50  # a rollout; their largest energy is the scale of the error
 
 
 def energy_balance(robot: Robot, equations: EquationsOfMotion, kernels: Any) -> Check:
-    """Change of energy less the work of all forces along rollouts of the llvm kernel, beside the energy.
+    """Check that the energy changes by the work of all forces, along rollouts of the llvm kernel.
 
-    Half of the rollouts are unforced, half have a constant input; all run for half a second, or less where no step
-    resolves that. The step is halved until the integration error is below the limit, so that what remains is the
-    kernel's.
+    The error is |change of energy - work|, relative to the largest energy of the rollout. Half of the rollouts have no
+    input, half a constant one. They last half a second, or less where no step size resolves that. The step is halved
+    until the error is below the limit: then the integration contributes less than the limit.
     """
     points = sample_points(robot, 32)
     x, u = points.x / 2, points.u.copy()
@@ -52,7 +52,7 @@ def energy_balance(robot: Robot, equations: EquationsOfMotion, kernels: Any) -> 
             before, error = error, _imbalance(flow, energy, size, x, seconds / steps, steps)
             steps *= 2
             if error > before / 2 and (math.isfinite(error) or steps > 2_000):
-                break  # a smaller step does not help: the kernel is at fault, or the motion too wild
+                break  # a smaller step does not help: the kernel is wrong, or the motion too fast to integrate
         if error <= UNRESOLVED:
             break
     return Check("energy balance along rollouts", "llvm", error, BALANCE)
@@ -66,14 +66,14 @@ def _imbalance(
     step: float,
     steps: int,
 ) -> float:
-    """Runge-Kutta of order 4 for the state and the work together; the energy is looked at LOOKS times."""
+    """The error after `steps` steps of Runge-Kutta of order 4, which integrates the state and the work together."""
     state, work = start, np.zeros(len(start))
     largest = size(start)
     for step_number in range(1, steps + 1):
         rates, powers = zip(*_stages(flow, state, step), strict=True)
         state = state + step / 6 * (rates[0] + 2 * rates[1] + 2 * rates[2] + rates[3])
         work = work + step / 6 * (powers[0] + 2 * powers[1] + 2 * powers[2] + powers[3])
-        if step_number % (steps // LOOKS) == 0:
+        if step_number % (steps // ENERGY_SAMPLES) == 0:
             largest = np.maximum(largest, size(state) + np.abs(work))
         if not np.isfinite(state).all():
             return math.inf

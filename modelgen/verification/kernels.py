@@ -25,7 +25,7 @@ CALLS: dict[str, tuple[str, ...]] = {
 
 
 def kernel_checks(kernels: Any, case: str, reference: dict[str, Array], points: Points, limit: float) -> list[Check]:
-    """Every output of every call against the reference; theta per sample, or as one vector (p,)."""
+    """Compare every output of every call with the reference. theta is per sample (N, p), or one vector (p,) for all."""
     checks = []
     for call, names in CALLS.items():
         for name, result in zip(names, _called(kernels, call, points), strict=True):
@@ -54,13 +54,14 @@ def _called(kernels: Any, call: str, points: Points) -> list[Array]:
 
 
 def relative_error(got: Array, expected: Array) -> float:
-    """Largest error, each entry (column) beside its own largest value over the samples.
+    """The largest error of `got` (N, entries), each entry relative to its own largest expected value over the samples.
 
-    NaN or infinite where either is not finite."""
+    NaN or infinite where either array is not finite.
+    """
     scale = np.abs(expected).max(axis=0)
-    # An entry that is zero but for cancellation has no scale of its own.
+    # An entry that is zero up to cancellation is compared with the scale of the whole output.
     scale = np.where(scale > 1e-14 * scale.max(), scale, scale.max())
-    # Where all entries are zero, central differences of 50 digits leave some 1e-40 of each: no scale either.
+    # Where all entries are zero, central differences of 50 digits leave about 1e-40, which is no scale either.
     scale = np.where((scale > 0) & (scale < ZERO), 1.0, scale)
     errors = np.abs(got - expected).max(axis=0)
     return float(np.divide(errors, scale, out=np.where(errors == 0, 0.0, math.inf), where=scale > 0).max())

@@ -53,7 +53,7 @@ def mechanics_checks(robot: Robot, equations: EquationsOfMotion, points: Points)
 
 
 def routes_check(robot: Robot, equations: EquationsOfMotion, points: Points) -> Check:
-    """Accelerations of the recursion beside those of Lagrange's equations, both as derived, of a robot with links."""
+    """Compare the accelerations that the recursion and Lagrange's equations give for a robot with links, as derived."""
     what, other = "recursion and energies derive the same", by_energies(robot)
     if other is None:
         return Check(what, "50 digits", None, EXACT, "the energies are too long to be expanded")
@@ -72,7 +72,7 @@ def routes_check(robot: Robot, equations: EquationsOfMotion, points: Points) -> 
 
 
 def _momenta_residual(energies: Energies, equations: EquationsOfMotion, few: Sequence[list[mpf]]) -> list[mpf]:
-    """|M - d2T/dv2|: the momenta at one unit speed after the other are the columns of M, and p(0) is no part of it."""
+    """|M - d2T/dv2|, relative to the largest entry of M. Column j of M is the momentum at unit speed j, less p(0)."""
     q, n = len(equations.coordinates), len(equations.state)
     momenta = exact(energies.arguments, energies.impulses, energies.definitions)
     matrix = exact(energies.arguments, list(equations.mass_matrix), equations.definitions)
@@ -90,7 +90,7 @@ def _momenta_residual(energies: Energies, equations: EquationsOfMotion, few: Seq
 
 
 def _lagrange_residual(energies: Energies, equations: EquationsOfMotion, few: Sequence[list[mpf]]) -> list[mpf]:
-    """|d/dt dT/dv - d(T - U)/dq - Q| beside its largest term, with vdot from the derived equations."""
+    """|d/dt dT/dv - d(T - U)/dq - Q| relative to its largest term, with vdot from the derived equations."""
     n, m, rows = len(equations.state), len(equations.inputs), len(equations.velocities)
     reference = Reference(equations)
     momenta = exact(energies.arguments, energies.momenta, energies.definitions)
@@ -113,10 +113,10 @@ def _lagrange_residual(energies: Energies, equations: EquationsOfMotion, few: Se
 
 
 def _skew_residual(energies: Energies, equations: EquationsOfMotion, few: Sequence[list[mpf]]) -> list[mpf]:
-    """|N + N'| with N = Mdot - dc/dv beside M times the largest rate, c being the inertial forces that rates make.
+    """|N + N'| with N = Mdot - dc/dv, relative to M times the largest rate; c are the inertial forces of the rates.
 
-    For Christoffel terms c = C v the derivative dc/dv is 2C, so that N is the matrix Mdot - 2C. Mdot itself is no
-    measure: of an M that is constant but for the rounding of its numbers it is rounding too.
+    For Christoffel terms c = C v the derivative dc/dv is 2C, so that N is the matrix Mdot - 2C. The error is not
+    relative to Mdot: where M is constant up to the rounding of its numbers, Mdot is nothing but rounding.
     """
     q, rows = len(equations.coordinates), len(equations.velocities)
     matrix = exact(energies.arguments, list(equations.mass_matrix), equations.definitions)

@@ -1,4 +1,4 @@
-"""Slow, exact evaluation of a model with mpmath: what `modelgen verify` holds the compiled kernels against.
+"""Slow, exact evaluation of a model with mpmath, which `modelgen verify` compares the compiled kernels with.
 
 Nothing here uses the program, its derivatives or its factorisation: the mass matrix is inverted numerically
 with 50 digits and derivatives are central differences, exact to about 30 digits.
@@ -137,7 +137,7 @@ class Energies:
         # The energy that forces change: with parts of T that are linear in the rates or free of them it is not T + U.
         work = sum((momentum * rate for momentum, rate in zip(self.momenta, rates, strict=True)), S.Zero)
         self.energy: Expr = (work - kinetic + potential).xreplace(moving)
-        # What an energy error is small beside.
+        # The scale of an error of the energy.
         self.size: Expr = kinetic.xreplace(moving) + (potential**2) ** S.Half
         self.gradient = [(slopes[coordinate][0] - slopes[coordinate][1]).xreplace(moving) for coordinate in q]
         self.forces: list[Expr] = [
