@@ -90,7 +90,7 @@ def load_controller(
 def controller(problem: Problem, model: BaseAlgorithm) -> Controller:
     """The deterministic policy of a model, in physical states and inputs, with the cost of its input.
 
-    NaN for states that are not finite, which the model itself would refuse.
+    States that are not finite, which the model would refuse, get the input NaN.
     """
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -125,7 +125,7 @@ def _environments(run: BaselineRun, folder: Path, generated: str | None = None) 
 
 
 def _train(folder: Path, model: BaseAlgorithm, problem: Problem, run: BaselineRun, report: Report) -> None:
-    """Segments to the end; metrics and a checkpoint after each."""
+    """Train segments to the end, with metrics and a checkpoint after each."""
     s = run.settings
     x = sample_starts(problem, s.episodes, EVALUATION_SEED)
     try:
@@ -148,7 +148,7 @@ def _train(folder: Path, model: BaseAlgorithm, problem: Problem, run: BaselineRu
 
 
 def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings) -> None:
-    """One segment; DivergenceError when it leaves weights that are not finite."""
+    """Train one segment. Raises DivergenceError when the weights are no longer finite."""
     seed = stream(settings.seed, model.num_timesteps, Purpose.STATES) % 2**32
     assert model.env is not None
     model.set_env(model.env, force_reset=True)
@@ -172,7 +172,7 @@ def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings) -> None
 
 
 def _save(folder: Path, model: BaseAlgorithm, run: BaselineRun) -> None:
-    """The checkpoint, and the model as Stable-Baselines3 saves it, for other programs."""
+    """Write the checkpoint, and the model as Stable-Baselines3 saves it, for other programs."""
     with replacing(folder / MODEL, SolverError) as unfinished:
         model.save(unfinished)
     finished = model.num_timesteps >= run.settings.steps
@@ -181,7 +181,7 @@ def _save(folder: Path, model: BaseAlgorithm, run: BaselineRun) -> None:
 
 
 def _restore(model: BaseAlgorithm, content: dict[str, Any]) -> None:
-    """The inverse of `_save`; SolverError when the checkpoint was made with other settings."""
+    """The inverse of `_save`. Raises SolverError when the checkpoint was made with other settings."""
     try:
         fill(model, content)
         model.num_timesteps = content["steps"]

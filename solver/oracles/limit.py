@@ -23,7 +23,7 @@ from solver.runs.kinds import kind_in, load_controller
 
 @dataclass(frozen=True)
 class Limit:
-    """The best motion found, and the return of a run from the same start."""
+    """The best motion that the searches found, and the return of a run from the same start."""
 
     robot: str
     parameters: dict[str, float]
@@ -36,11 +36,11 @@ class Limit:
 
     @property
     def gap(self) -> float | None:
-        """What the run loses to the limit, >= 0 as far as the limit is one."""
+        """The return that the run loses to the limit. Negative when no search found a motion as good as the run's."""
         return None if self.run_return is None else self.best.reward - self.run_return
 
     def results(self) -> dict[str, Any]:
-        """All but the motion, for JSON."""
+        """The content of `solver limit --json`: everything but the motion."""
         about = {"limit": self.best.reward, "guess": self.best.guess, "solved": self.solved, "guesses": self.guesses}
         about["at_target"] = self.at_target
         if self.run_return is not None:
@@ -49,9 +49,10 @@ class Limit:
 
 
 def find_limit(subject: str, changes: list[str], guesses: int, seed: int, generated: str | None = None) -> Limit:
-    """The limit for a robot's name or a run folder, at parameters changed as `solver evaluate --set` changes them.
+    """Find the limit for a robot's name or a run folder; changes: as `solver evaluate --set` takes them.
 
-    SolverError for no such run, a start beyond the limits, or when no guess leads to a motion within the limits.
+    Raises SolverError for an unknown run, a start beyond the state limits, and when no guess leads to a motion within
+    the limits.
     """
     act: Controller | None = None
     label = None
