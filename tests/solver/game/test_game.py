@@ -197,63 +197,6 @@ def test_adversaries_rest_where_the_gradient_is_zero(load: Load) -> None:
     torch.testing.assert_close(move.choices["parameters"], game.problem.theta.expand(5, -1))
 
 
-def wrapped(angle: float) -> float:
-    """To [-pi, pi)."""
-    return (angle + math.pi) % (2.0 * math.pi) - math.pi
-
-
-def test_hold_is_explicit_euler_on_the_pendulum(load: Load) -> None:
-    """Against the textbook equation, with another mass and length, wrapping, and the rate clipped at 8."""
-    game = Game(Problem(load("pendulum")))
-    starts, torques, theta = [[3.1, 7.9], [0.4, -1.0], [-3.13, -7.99]], [2.5, -1.0, -2.5], [0.8, 1.2]
-    expected = []
-    for (angle, rate), torque in zip(starts, torques, strict=True):
-        mass, length = theta
-        for _ in range(4):
-            acceleration = 1.5 * 9.81 / length * math.sin(angle) + 3.0 * torque / (mass * length**2)
-            angle, rate = angle + 0.002 * rate, rate + 0.002 * acceleration
-            angle, rate = wrapped(angle), min(8.0, max(-8.0, rate))
-        expected.append([angle, rate])
-    x = integrate_period(game.problem, torch.tensor(starts), torch.tensor(torques)[:, None], torch.tensor(theta))
-    np.testing.assert_allclose(x, expected, atol=2e-5)
-    assert expected[0][0] < 0.0  # one start does cross the seam
-
-
-def test_hold_reads_the_dynamics_at_the_observed_state(load: Load, load64: Load) -> None:
-    robot = load64("double_pendulum")
-    game = Game(Problem(load("double_pendulum")))
-    x, _ = sampled(game, 8)
-    generator = torch.Generator().manual_seed(0)
-    u, xi = torch.randn(8, 2, generator=generator), 0.1 * torch.randn(8, 4, generator=generator)
-    theta = game.problem.theta * (1.0 + 0.1 * torch.rand(8, len(game.problem.theta), generator=generator))
-    y = x.double().numpy()
-    for _ in range(game.problem.substeps):
-        rate = robot.dynamics(y + xi.double().numpy(), u.double().numpy(), theta.double().numpy())
-        y = y + game.problem.control_step / game.problem.substeps * rate
-        y[:, :2] = (y[:, :2] + math.pi) % (2.0 * math.pi) - math.pi
-        limits = np.asarray(robot.state_limits)[2:]
-        y[:, 2:] = np.clip(y[:, 2:], -limits, limits)
-    before = x.clone()
-    np.testing.assert_allclose(integrate_period(game.problem, x, u, theta, xi), y, atol=1e-3, rtol=1e-4)
-    assert torch.equal(x, before)
-
-
-def test_confine_wraps_angles_and_clips_the_rest(load: Load) -> None:
-    game = Game(Problem(load("furuta")))  # arm 2 rad, pendulum wraps, rates 30 and 40
-    x = game.problem.confine(torch.tensor([[2.5, math.pi + 0.1, -31.0, 41.0], [-9.0, -7.0, 5.0, -100.0]]))
-    expected = [[2.0, 0.1 - math.pi, -30.0, 40.0], [-2.0, 2.0 * math.pi - 7.0, 5.0, -40.0]]
-    np.testing.assert_allclose(x, expected, atol=1e-5)
-
-
-@robots
-def test_domain_samples_fill_the_domain(load: Load, name: str) -> None:
-    game = Game(Problem(load(name)))
-    x = game.problem.sample_domain(20000, torch.Generator().manual_seed(0)) / game.problem.state_limits
-    assert bool((x.abs() <= 1.0).all())
-    np.testing.assert_allclose(x.mean(0), 0.0, atol=0.02)
-    np.testing.assert_allclose(x.std(0), 1.0 / math.sqrt(3.0), rtol=0.02)
-
-
 def test_a_limit_costs_in_every_period_that_ends_at_it(load: Load) -> None:
     """A rod let go at 1.5 rad with 7.95 rad/s is over 8 rad/s before the first period ends; one at rest hangs."""
     free, dear = (Game(Problem(load("pendulum")), limit_cost=share) for share in (0.0, 3.0))

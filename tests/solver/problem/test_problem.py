@@ -1,0 +1,58 @@
+"""The nominal problem: its domain, its limits and its times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from modelgen.loader import CompiledRobot
+from solver.problem.problem import Problem
+
+Load = Callable[[str], CompiledRobot]
+
+
+def test_confine_wraps_angles_and_clips_the_rest(load: Load) -> None:
+    problem = Problem(load("furuta"))  # arm 2 rad, pendulum wraps, rates 30 and 40
+    before = torch.tensor([[2.5, math.pi + 0.1, -31.0, 41.0], [-9.0, -7.0, 5.0, -100.0]])
+    x = problem.confine(before)
+    expected = [[2.0, 0.1 - math.pi, -30.0, 40.0], [-2.0, 2.0 * math.pi - 7.0, 5.0, -40.0]]
+    np.testing.assert_allclose(x, expected, atol=1e-5)
+    assert before[1, 0] == -9.0  # its argument stays as it was
+    problem.confine_in_place(before)
+    assert torch.equal(before, x)
+    assert problem.at_limit(x).tolist() == [[True, False, True, True], [True, False, False, True]]
+
+
+@pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum"])
+def test_domain_samples_fill_the_domain(load: Load, name: str) -> None:
+    problem = Problem(load(name))
+    x = problem.sample_domain(20000, torch.Generator().manual_seed(0)) / problem.state_limits
+    assert bool((x.abs() <= 1.0).all())
+    np.testing.assert_allclose(x.mean(0), 0.0, atol=0.02)
+    np.testing.assert_allclose(x.std(0), 1.0 / math.sqrt(3.0), rtol=0.02)
+
+
+def test_starts_have_the_task_s_distribution_within_the_domain(load: Load) -> None:
+    problem = Problem(load("cartpole"))
+    task = problem.robot.metadata.task
+    x = problem.sample_starts(20000, torch.Generator().manual_seed(0))
+    error = (x - torch.tensor(task.start_mean)).double().numpy()
+    for i in problem.continuous:
+        error[:, i] = (error[:, i] + math.pi) % (2.0 * math.pi) - math.pi
+    np.testing.assert_allclose(error.std(0), task.start_deviation, rtol=0.05, atol=1e-6)
+    np.testing.assert_allclose(error.mean(0), 0.0, atol=0.05 * max(task.start_deviation))
+
+
+def test_rates_are_those_of_the_joints_that_wrap(load: Load) -> None:
+    x = torch.tensor([[0.1, 0.2, 3.0, -4.0]])
+    np.testing.assert_allclose(Problem(load("furuta")).rates(x), [[-4.0]])
+
+
+def test_times_follow_from_the_task(load: Load) -> None:
+    problem = Problem(load("pendulum"))
+    assert (problem.control_step, problem.integration_step) == pytest.approx((0.008, 0.002))
+    assert problem.discount(625) == pytest.approx(0.65)  # the weight at the horizon of 5 s
