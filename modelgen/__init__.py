@@ -8,19 +8,31 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from modelgen.errors import ArtifactError, ModelError
     from modelgen.loader import load
+    from modelgen.statement.action_costs import ActionCost, LogCos, Quadratic, Tanh
     from modelgen.statement.robot import Robot
-    from modelgen.statement.tasks import LogCos, Quadratic, Tanh, smooth_barrier
+    from modelgen.statement.tasks import smooth_barrier
 
-__all__ = ["ArtifactError", "LogCos", "ModelError", "Quadratic", "Robot", "Tanh", "load", "smooth_barrier"]
+__all__ = [
+    "ActionCost",
+    "ArtifactError",
+    "LogCos",
+    "ModelError",
+    "Quadratic",
+    "Robot",
+    "Tanh",
+    "load",
+    "smooth_barrier",
+]
 
 # Loading a built robot must not cost the import of SymPy, so every name is fetched when first used.
 _MODULES = {
+    "ActionCost": "statement.action_costs",
     "ArtifactError": "errors",
-    "LogCos": "statement.tasks",
+    "LogCos": "statement.action_costs",
     "ModelError": "errors",
-    "Quadratic": "statement.tasks",
+    "Quadratic": "statement.action_costs",
     "Robot": "statement.robot",
-    "Tanh": "statement.tasks",
+    "Tanh": "statement.action_costs",
     "load": "loader",
     "smooth_barrier": "statement.tasks",
 }

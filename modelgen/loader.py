@@ -1,7 +1,7 @@
-"""Load an artifact as a compiled robot, which has the same five methods in every backend. Needs no SymPy.
+"""Load an artifact as a compiled robot, which has the same methods in every backend. Needs no SymPy.
 
 Shapes, in every backend: n states, m inputs, p parameters, N samples; x (N, n), u (N, m), costate (N, n),
-theta (p,) or (N, p). The last axis of a derivative is the variable differentiated.
+theta (p,) or (N, p), w (N, m) = B^T dV/dx. The last axis of a derivative is the variable differentiated.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _DTYPES = ("float64", "float32")
 class CompiledRobot:
     """The kernels of one robot with its names, limits and parameters.
 
-    Every method takes `theta`, by default the nominal parameters, and `out`, arrays to write the results to.
+    Every method takes `out`, arrays to write the results to. Those of the state take `theta`, by default the nominal
+    parameters.
     """
 
     def __init__(self, manifest: Manifest, kernels: Kernels, backend: str, dtype: str, folder: Path) -> None:
@@ -71,6 +72,18 @@ class CompiledRobot:
     def state_cost(self, x: Any, theta: Any = None, out: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
         """The task's cost q (N,), zero at the target and positive elsewhere, and dq_dx (N, n)."""
         return self._evaluate("state_cost", {"x": x, "theta": theta}, out)
+
+    def action_cost(self, u: Any, out: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
+        """The task's action cost g (N,) for |u| <= limit, dg_du (N, m), and d2g_du2 (N, m), its Hessian's diagonal."""
+        return self._evaluate("action_cost", {"u": u}, out)
+
+    def optimal_input(self, w: Any, out: tuple[Any, ...] | None = None) -> Any:
+        """u (N, m) that maximises w . u - g(u) within the limits: the gradient of the convex conjugate of g."""
+        return self._evaluate("optimal_input", {"w": w}, out)[0]
+
+    def optimal_input_cost(self, w: Any, out: tuple[Any, ...] | None = None) -> Any:
+        """g (N,) of the optimal input; it keeps its digits in float32 where the input saturates."""
+        return self._evaluate("optimal_input_cost", {"w": w}, out)[0]
 
     def casadi_function(self, name: str) -> Any:
         """The casadi.Function of one sample behind a method; columns in, one matrix an output. Backend casadi."""

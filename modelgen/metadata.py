@@ -48,9 +48,9 @@ class Parameter:
 
 @dataclass(frozen=True)
 class ActionCost:
-    """The action cost g_c(u) by name, with one weight per input; the solver holds the mathematics."""
+    """The action cost g(u) by name, with one weight per input; what it computes is a kernel of the artifact."""
 
-    name: Literal["log_cos", "quadratic", "tanh"]
+    name: str
     weights: tuple[float, ...]  # (m,)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from modelgen.metadata import ActionCost, Input, Metadata, Parameter, State, Task
 
 #: Increase this number with every change of the content of artifacts; older artifacts then count as stale.
-GENERATOR_VERSION = 7
+GENERATOR_VERSION = 8
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Manifest:
     def sizes(self) -> dict[str, int]:
         """Entries per sample of every array argument."""
         n, m, p = len(self.metadata.states), len(self.metadata.inputs), len(self.metadata.parameters)
-        return {"x": n, "u": m, "costate": n, "theta": p}
+        return {"x": n, "u": m, "costate": n, "theta": p, "w": m}
 
 
 def to_json(manifest: Manifest) -> str:

@@ -124,6 +124,7 @@ def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
 def _header(program: Program, robot: Metadata) -> str:
     tables = [f"x[{i}] {each.name} ({each.unit}) {each.meaning}" for i, each in enumerate(robot.states)]
     tables += [f"u[{i}] {each.name} ({each.unit}) {each.meaning}" for i, each in enumerate(robot.inputs)]
+    tables += [f"w[{i}] derivative of the value function along {each.name}" for i, each in enumerate(robot.inputs)]
     tables += [
         f"theta[{i}] {each.name} ({each.unit}) {each.meaning}, nominally {each.value:g}"
         for i, each in enumerate(robot.parameters)

@@ -27,6 +27,7 @@ def content_hash(robot: Robot) -> str:
         "loads": [[srepr(load.displacement), srepr(load.force)] for load in robot.loads],
         "fixed": [[parameter.symbol.name, parameter.value] for parameter in robot.parameters if parameter.fixed],
         "state_cost": srepr(robot.stated_task.state_cost),
+        "action_cost": [each.statement() for each in robot.stated_task.input_costs],
         "sketch": [[srepr(entry) for entry in point] for point in drawn.points],
         "segments": drawn.segments,
     }

@@ -56,6 +56,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         force=force.xreplace(fixed),
         input_matrix=input_matrix.xreplace(fixed),
         state_cost=task.state_cost.xreplace(substituted).xreplace(fixed),
+        input_costs=task.input_costs,
     )
 
 

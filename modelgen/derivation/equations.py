@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from sympy import Expr, Matrix, Symbol
 
+from modelgen.statement.action_costs import InputCost
+
 Definition = tuple[Symbol, Expr]
 
 
@@ -29,6 +31,7 @@ class EquationsOfMotion:
     force: Matrix  # (n_v, 1), all but inertia times acceleration, at u = 0
     input_matrix: Matrix  # (n_v, m)
     state_cost: Expr  # q_c(x; theta) >= 0, a cost rate; kernels return it as stated
+    input_costs: tuple[InputCost, ...]  # (m,), the action cost
 
     @property
     def state(self) -> tuple[Symbol, ...]:

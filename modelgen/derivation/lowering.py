@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import sympy
 from sympy import Expr, Matrix, Symbol
@@ -53,7 +54,23 @@ def mechanism(equations: EquationsOfMotion) -> Mechanism:
         force=column(force),
         input_columns=tuple(column(input_matrix[:, j]) for j in range(input_matrix.cols)),
         state_cost=converter(cost),
+        **_input_costs(graph, converter, equations, names),
     )
+
+
+def _input_costs(
+    graph: Graph, converter: _Converter, equations: EquationsOfMotion, taken: Sequence[str]
+) -> dict[str, Any]:
+    """The fields of a mechanism that state the action cost."""
+    costs = equations.input_costs
+    w = _argument(graph, "w", unique_names([f"w_{symbol.name}" for symbol in equations.inputs], taken))
+    converter.known.update(zip((each.w for each in costs), w.entries, strict=True))
+    return {
+        "w": w,
+        "input_costs": tuple(converter(each.cost) for each in costs),
+        "optimal_inputs": tuple(converter(each.optimal_input) for each in costs),
+        "optimal_input_costs": tuple(converter(each.optimal_input_cost) for each in costs),
+    }
 
 
 def drawing(sketch: Sketch, state: Sequence[Symbol], parameters: Sequence[Symbol]) -> Program:

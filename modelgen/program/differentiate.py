@@ -25,6 +25,7 @@ _UNARY_RULES: dict[str, Callable[[Graph, Node, Node], Node]] = {
     "tanh": lambda g, _a, v: g.sub(g.one, g.mul(v, v)),
     "exp": lambda _g, _a, v: v,
     "log": lambda g, a, _v: g.div(g.one, a),
+    "log1p": lambda g, a, _v: g.div(g.one, g.add(g.one, a)),
     "sqrt": lambda g, _a, v: g.div(g.constant(0.5), v),
     "abs": lambda g, a, _v: g.call("sign", a),
     "sign": lambda g, _a, _v: g.zero,
@@ -138,7 +139,7 @@ def _dependent(graph: Graph, roots: Sequence[Node], variables: set[Node]) -> lis
 
 
 def program(mechanism: Mechanism) -> Program:
-    """The five functions of an artifact."""
+    """The functions of an artifact."""
     graph, x, u, theta = mechanism.graph, mechanism.x, mechanism.u, mechanism.theta
     n, m, p = len(x.entries), len(u.entries), len(theta.entries)
     padding = (graph.zero,) * len(mechanism.coordinate_rates)
@@ -177,7 +178,23 @@ def program(mechanism: Mechanism) -> Program:
                     Output("dq_dx", (n,), tuple(reverse(graph, {mechanism.state_cost: graph.one}, x.entries))),
                 ),
             ),
+            *_action_cost(mechanism),
         ),
+    )
+
+
+def _action_cost(mechanism: Mechanism) -> tuple[Function, ...]:
+    """g(u) with its derivatives, grad g~(w), g(grad g~(w)). A sum over the inputs has a diagonal Hessian."""
+    graph, u, w = mechanism.graph, mechanism.u, mechanism.w
+    m = len(u.entries)
+    g = graph.sum(mechanism.input_costs)
+    slopes = reverse(graph, {g: graph.one}, u.entries)
+    curvatures = [forward(graph, [slope], entry)[0] for slope, entry in zip(slopes, u.entries, strict=True)]
+    derivatives = Output("dg_du", (m,), tuple(slopes)), Output("d2g_du2", (m,), tuple(curvatures))
+    return (
+        Function("action_cost", (u,), (Output("g", (), (g,)), *derivatives)),
+        Function("optimal_input", (w,), (Output("u_optimal", (m,), mechanism.optimal_inputs),)),
+        Function("optimal_input_cost", (w,), (Output("g_optimal", (), (graph.sum(mechanism.optimal_input_costs),)),)),
     )
 
 

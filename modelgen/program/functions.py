@@ -55,6 +55,10 @@ class Mechanism:
     force: tuple[Node, ...]  # (n_v,)
     input_columns: tuple[tuple[Node, ...], ...]  # (m, n_v)
     state_cost: Node
+    w: Argument  # (m,) B^T dV/dx
+    input_costs: tuple[Node, ...]  # (m,) g(u) of each input
+    optimal_inputs: tuple[Node, ...]  # (m,) grad g~(w)
+    optimal_input_costs: tuple[Node, ...]  # (m,) g(grad g~(w))
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ UNARY: dict[str, Callable[[float], float]] = {
     "tanh": math.tanh,
     "exp": math.exp,
     "log": math.log,
+    "log1p": math.log1p,
     "sqrt": math.sqrt,
     "abs": abs,
     "sign": lambda a: float((a > 0) - (a < 0)),

@@ -135,18 +135,15 @@ def linearize(robot: CompiledRobot, at: Mapping[str, float]) -> Linearization:
 
 def weights(robot: CompiledRobot) -> tuple[Array, Array]:
     """Expand the task's cost near its target as x' Q x + u' R u: Q (n, n), R (m, m)."""
-    task = robot.metadata.task
-    target, scale = np.array(task.target), np.asarray(robot.state_limits)
+    target, scale = np.array(robot.metadata.task.target), np.asarray(robot.state_limits)
     steps = 1e-4 * scale
     ends = [np.asarray(robot.state_cost(target + sign * np.diag(steps))[1]) for sign in (1, -1)]
     curvature = (ends[0] - ends[1]) / (2 * steps[:, None]) * np.outer(scale, scale)
     values, vectors = np.linalg.eigh((curvature + curvature.T) / 4)
     values = np.where(values > 1e-9 * values.max(), values, 0.0)  # differences leave noise where there is no cost
-    limits = np.asarray(robot.input_limits)
-    # The log-cos cost of the solver is stated by its barrier: limit^2 / (limit + 1e-3) times the weight at zero.
-    steepness = limits**2 / (limits + 1e-3) if task.action_cost.name == "log_cos" else 1.0
     Q = (vectors * values) @ vectors.T / np.outer(scale, scale)
-    return Q, np.diag(np.array(task.action_cost.weights) * steepness)
+    at_rest = np.zeros((1, len(robot.input_names)))
+    return Q, np.diag(np.asarray(robot.action_cost(at_rest)[2])[0] / 2)
 
 
 def text(robot: CompiledRobot, result: Linearization) -> str:

@@ -9,6 +9,7 @@ from sympy import Expr, Symbol
 
 from modelgen.errors import Place
 from modelgen.metadata import RATE, Task
+from modelgen.statement.action_costs import InputCost
 
 Kind = Literal["revolute", "prismatic"]
 
@@ -104,5 +105,6 @@ class StatedTask:
     """The default task: the symbolic state cost and the numbers."""
 
     state_cost: Expr
+    input_costs: tuple[InputCost, ...]  # the action cost, by input
     numbers: Task
     place: Place

@@ -14,6 +14,7 @@ CALLS = {
     "tanh": "tanh",
     "exp": "exp",
     "log": "log",
+    "log1p": "log1p",
     "Abs": "abs",
     "sign": "sign",
     "atan2": "atan2",

@@ -9,12 +9,13 @@ from sympy import Expr, Float, Symbol
 
 from modelgen.errors import ModelError, Place, calling_place, suggestion
 from modelgen.statement import actuators, bodies
+from modelgen.statement.action_costs import ActionCost
 from modelgen.statement.checker import identifier, text
 from modelgen.statement.declarations import Declarations
 from modelgen.statement.declared import Contribution, Coordinate, Energy, Joint, Load, Speed, StatedTask
 from modelgen.statement.figure import Line, stated_lines
 from modelgen.statement.links import Link, make_link
-from modelgen.statement.tasks import LogCos, Quadratic, Tanh, numeric_task
+from modelgen.statement.tasks import numeric_task, stated_action_cost
 from modelgen.statement.terms import Terms
 
 if TYPE_CHECKING:
@@ -297,7 +298,7 @@ class Robot:
         self,
         *,
         state_cost: object,
-        action_cost: LogCos | Quadratic | Tanh,
+        action_cost: ActionCost,
         start: Mapping[str, object],
         horizon: float,
         weight_at_horizon: float,
@@ -308,6 +309,7 @@ class Robot:
         """State the default task, last in the file.
 
         state_cost: zero at the target, positive elsewhere (its negative is the reward per second).
+        action_cost: LogCos, Quadratic or Tanh of a weight, or another class made from ActionCost.
         start: coordinate or rate -> (mean, standard deviation); exactly the target unless given.
         target: coordinate or rate -> value, zero unless given.
         horizon in s; weight_at_horizon, the discount factor left there; rates in Hz.
@@ -318,11 +320,12 @@ class Robot:
         cost = check.term(state_cost, "state cost", "qv")
         check.dimensions("state cost", bare=True).check_arguments(cost)
         states: list[Joint | Speed] = [*self.joints, *self.velocities]
+        limits = {each.symbol: each.limit for each in self.inputs}
+        named, input_costs = stated_action_cost(action_cost, limits, check.place)
         numbers = numeric_task(
             [state.symbol.name for state in states],
             [state.limit for state in states],
-            len(self.inputs),
-            action_cost=action_cost,
+            action_cost=named,
             target=target,
             start=start,
             horizon=horizon,
@@ -331,7 +334,7 @@ class Robot:
             simulation_rate=simulation_rate,
             place=check.place,
         )
-        self._declared.task = StatedTask(cost, numbers, check.place)
+        self._declared.task = StatedTask(cost, input_costs, numbers, check.place)
 
     def _check(self) -> Terms:
         """Checks expressions for the line of the model file that is being executed."""

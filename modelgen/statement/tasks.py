@@ -1,42 +1,19 @@
-"""What a model file says about the task: action costs by name, a smooth barrier, the task's numbers."""
+"""What a model file says about the task: its action cost, a smooth barrier for the state cost, its numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
 
-from sympy import Expr, Float, tanh
+from sympy import Expr, Float, Symbol, tanh
 
 from modelgen.errors import ModelError, Place, calling_place, suggestion
-from modelgen.metadata import ActionCost, Task
+from modelgen.metadata import ActionCost as NamedCost
+from modelgen.metadata import Task
+from modelgen.statement.action_costs import ACTION_COSTS, ActionCost, InputCost
+from modelgen.statement.action_costs.consistency import check_input_cost
 from modelgen.statement.checker import expression, number, positive
 
 SIMULATION_RATE = 500  # Hz; the default simulation rate is the multiple of the control rate nearest to it
-
-
-@dataclass(frozen=True)
-class LogCos:
-    """Log-cosine barrier: quadratic for small inputs, infinite at the limit; one weight, or one per input."""
-
-    weights: float | Sequence[float]
-    name: ClassVar[Literal["log_cos"]] = "log_cos"
-
-
-@dataclass(frozen=True)
-class Quadratic:
-    """weight * u^2, the input clipped at its limit; one weight, or one per input."""
-
-    weights: float | Sequence[float]
-    name: ClassVar[Literal["quadratic"]] = "quadratic"
-
-
-@dataclass(frozen=True)
-class Tanh:
-    """The cost whose optimal input is a hyperbolic tangent; one weight, or one per input."""
-
-    weights: float | Sequence[float]
-    name: ClassVar[Literal["tanh"]] = "tanh"
 
 
 def smooth_barrier(x: object, limit: object, height: object) -> Expr:
@@ -56,12 +33,38 @@ def smooth_barrier(x: object, limit: object, height: object) -> Expr:
     return rise / 2 * (tanh(10 * (at - edge)) - tanh(10 * (at + edge)) + 2 * tanh(10 * edge))
 
 
+def stated_action_cost(
+    cost: object, limits: Mapping[Symbol, float], place: Place
+) -> tuple[NamedCost, tuple[InputCost, ...]]:
+    """Name and weights of the action cost, one per input, and its expressions; limits are by input.
+
+    Raises ModelError for what is no action cost, for weights that do not fit, and for functions that do not belong
+    together.
+    """
+    if not isinstance(cost, ActionCost):
+        known = " or ".join(f"{each.__name__}(weight)" for each in ACTION_COSTS)
+        raise ModelError(f"action_cost is {cost!r}; write {known}, or a class of your own made from ActionCost.", place)
+    kind = type(cost).__name__
+    each = list(cost.weights) if isinstance(cost.weights, tuple | list) else [cost.weights] * len(limits)
+    if len(each) != len(limits):
+        raise ModelError(
+            f"action_cost has {len(each)} weights, but the robot has {len(limits)} inputs. "
+            f"Write {kind}([...]) with {len(limits)} weights, or one number for all inputs.",
+            place,
+        )
+    weights = tuple(positive(weight, f"weight of {kind}", place) for weight in each)
+    costs = []
+    for (u, limit), weight in zip(limits.items(), weights, strict=True):
+        costs.append(cost.of_input(u, limit, weight))
+        check_input_cost(kind, costs[-1], limit, place)
+    return NamedCost(cost.name, weights), tuple(costs)
+
+
 def numeric_task(
     names: Sequence[str],
     limits: Sequence[float],
-    inputs: int,
     *,
-    action_cost: object,
+    action_cost: NamedCost,
     target: Mapping[str, object] | None,
     start: Mapping[str, object],
     horizon: object,
@@ -70,7 +73,7 @@ def numeric_task(
     simulation_rate: object | None,
     place: Place,
 ) -> Task:
-    """The task's numbers, checked against the robot's state names and limits and its number of inputs."""
+    """The task's numbers, checked against the robot's state names and limits."""
     targets = _by_state(target or {}, names, "target", place)
     goal = tuple(number(targets.get(name, 0), f"target of `{name}`", place) for name in names)
     means, deviations = _start(_by_state(start, names, "start", place), names, goal, place)
@@ -101,7 +104,7 @@ def numeric_task(
         goal,
         means,
         deviations,
-        _action_cost(action_cost, inputs, place),
+        action_cost,
         seconds,
         weight,
         control,
@@ -155,18 +158,3 @@ def _rates(control_rate: object, simulation_rate: object | None, place: Place) -
             place,
         )
     return int(control), int(simulation)
-
-
-def _action_cost(cost: object, inputs: int, place: Place) -> ActionCost:
-    """The action cost with one positive weight per input."""
-    if not isinstance(cost, LogCos | Quadratic | Tanh):
-        raise ModelError(f"action_cost is {cost!r}; write LogCos(weight), Quadratic(weight) or Tanh(weight).", place)
-    kind = type(cost).__name__
-    each = list(cost.weights) if isinstance(cost.weights, tuple | list) else [cost.weights] * inputs
-    if len(each) != inputs:
-        raise ModelError(
-            f"action_cost has {len(each)} weights, but the robot has {inputs} inputs. "
-            f"Write {kind}([...]) with {inputs} weights, or one number for all inputs.",
-            place,
-        )
-    return ActionCost(cost.name, tuple(positive(weight, f"weight of {kind}", place) for weight in each))

@@ -28,7 +28,9 @@ def verify(
     points = sample_points(robot, max(16, SAMPLES // len(robot.joints)))  # 50 digits take their time
     together = replace(points, theta=points.theta[0])
     exactly = Reference(equations)
-    references = [(each, exactly.quantities(each.x, each.u, each.costate, each.theta)) for each in (points, together)]
+    references = [
+        (each, exactly.quantities(each.x, each.u, each.costate, each.theta, each.w)) for each in (points, together)
+    ]
     mechanics, kernels = mechanics_checks(robot, equations, points), []
     if robot.links:
         mechanics.append(routes_check(robot, equations, points))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import mpmath
 import numpy as np
 from numpy.typing import NDArray
+from sympy import lambdify
 
 from modelgen.derivation.sampling import samples
 from modelgen.statement.robot import Robot
@@ -21,6 +23,14 @@ class Points:
     u: Array  # (N, m)
     costate: Array  # (N, n)
     theta: Array  # (N, p), or (p,) for all
+    w: Array  # (N, m), of optimal inputs within the limits and of saturated ones
+
+
+def slopes_at_half(robot: Robot) -> Array:
+    """dg/du (m,) of the action cost at half the limit: the size of w that matters."""
+    assert robot.stated_task
+    inputs = zip(robot.stated_task.input_costs, robot.inputs, strict=True)
+    return np.array([float(mpmath.diff(lambdify([c.u], c.cost, "mpmath"), each.limit / 2)) for c, each in inputs])
 
 
 def sample_points(robot: Robot, count: int) -> Points:
@@ -34,5 +44,6 @@ def sample_points(robot: Robot, count: int) -> Points:
         random.uniform(-limits, limits, (count, len(limits))),
         random.uniform(-1, 1, x.shape) / scale,
         theta,
+        random.normal(size=(count, len(limits))) * 2 * slopes_at_half(robot),
     )
     return Points(*(value.astype(np.float32).astype(np.float64) for value in values))

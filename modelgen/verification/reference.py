@@ -40,13 +40,16 @@ class Reference:
         entries = [*equations.coordinate_rates, *equations.mass_matrix, *right]
         self._mechanics = exact(arguments, entries, equations.definitions)
         self._cost = exact(arguments, [equations.state_cost])
+        costs = equations.input_costs
+        self._input_costs = [exact([each.u], [each.cost]) for each in costs]
+        self._optima = [exact([each.w], [each.optimal_input, each.optimal_input_cost]) for each in costs]
 
-    def quantities(self, x: Array, u: Array, costate: Array, theta: Array) -> dict[str, Array]:
+    def quantities(self, x: Array, u: Array, costate: Array, theta: Array, w: Array) -> dict[str, Array]:
         """Every quantity of the loader's contract, rounded to float64; one row a sample, flattened."""
         rows = []
         theta = np.broadcast_to(theta, (len(x), theta.shape[-1]))
         with mpmath.workdps(DIGITS):
-            for sample in zip(x, u, costate, theta, strict=True):
+            for sample in zip(x, u, costate, theta, w, strict=True):
                 quantities = self._sample(*([mpf(float(value)) for value in part] for part in sample))
                 if any(isinstance(entry, mpmath.mpc) for entries in quantities.values() for entry in entries):
                     raise ModelError(
@@ -56,7 +59,7 @@ class Reference:
                 rows.append(quantities)
         return {name: np.array([[float(entry) for entry in row[name]] for row in rows]) for name in rows[0]}
 
-    def _sample(self, x: Numbers, u: Numbers, costate: Numbers, theta: Numbers) -> Quantities:
+    def _sample(self, x: Numbers, u: Numbers, costate: Numbers, theta: Numbers, w: Numbers) -> Quantities:
         n, m = self.state_count, self.input_count
         point = [*x, *theta]
         a, B = self.affine(point)
@@ -74,6 +77,8 @@ class Reference:
                 costate[i] * (vector[i] + mpmath.fsum(vector[n + i * m + j] * u[j] for j in inputs)) for i in drift
             )
 
+        optima = [optimum(entry) for optimum, entry in zip(self._optima, w, strict=True)]
+        along_u = [bends(cost, entry) for cost, entry in zip(self._input_costs, u, strict=True)]
         return {
             "a": a,
             "B": B,
@@ -87,6 +92,11 @@ class Reference:
             "dH_dtheta": [hamiltonian(slopes[column]) for column in parameters],
             "q": self._cost(*point),
             "dq_dx": [slope(lambda at: self._cost(*at), point, column)[0] for column in states],
+            "g": [mpmath.fsum(g for g, _, _ in along_u)],
+            "dg_du": [slope for _, slope, _ in along_u],
+            "d2g_du2": [curvature for _, _, curvature in along_u],
+            "u_optimal": [u_optimal for u_optimal, _ in optima],
+            "g_optimal": [mpmath.fsum(g_optimal for _, g_optimal in optima)],
         }
 
     def _joined(self, point: Numbers) -> Numbers:
@@ -189,3 +199,10 @@ def slope(function: Callable[[Numbers], Numbers], point: Numbers, column: int) -
     ahead[column] += step
     behind[column] -= step
     return [(after - before) / (2 * step) for after, before in zip(function(ahead), function(behind), strict=True)]
+
+
+def bends(function: Callable[..., Numbers], at: mpf) -> tuple[mpf, mpf, mpf]:
+    """Value, slope and curvature of a function of one number, by central differences."""
+    step = mpf(STEP) * max(1, abs(at))
+    (before,), (value,), (after,) = (function(each) for each in (at - step, at, at + step))
+    return value, (after - before) / (2 * step), (before - 2 * value + after) / step**2

@@ -10,7 +10,6 @@ reached, and an upper bound for controllers only as far as no guess led to a bet
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,24 +56,6 @@ class Guess:
     u: Array
 
 
-def action_cost(name: str, weights: Sequence[float], limits: Sequence[float]) -> Callable[[Any], Any]:
-    """g(u) for |u| < limit as a CasADi expression; the formulas are those of `solver.problem.action_cost`."""
-    r, limit = casadi.DM(weights), casadi.DM(limits)
-    reach = limit + 1e-3
-
-    def log_cos(u: Any) -> Any:
-        return -8.0 / math.pi**2 * limit**2 * r * reach * casadi.log(casadi.cos(math.pi / 2.0 * u / reach))
-
-    def tanh(u: Any) -> Any:
-        s = u / limit
-        return r * limit**2 * ((1.0 + s) * casadi.log1p(s) + (1.0 - s) * casadi.log1p(-s))
-
-    costs: dict[str, Callable[[Any], Any]] = {"log_cos": log_cos, "tanh": tanh, "quadratic": lambda u: r * u**2}
-    if name not in costs:
-        raise SolverError(f"unknown action cost '{name}'; known are {', '.join(sorted(costs))}")
-    return lambda u: casadi.sum1(costs[name](u))
-
-
 class NonlinearProgram:
     """The nonlinear program of a robot's task.
 
@@ -102,8 +83,7 @@ class NonlinearProgram:
 
     def _step(self, robot: CompiledRobot, theta: Array) -> Any:
         """(x, u) -> (x one control period later, cost of the period) as one expanded casadi.Function."""
-        dynamics, state_cost = robot.casadi_function("dynamics"), robot.casadi_function("state_cost")
-        cost_of = action_cost(self.task.action_cost.name, self.task.action_cost.weights, self.input_limits.tolist())
+        dynamics, state_cost, action_cost = map(robot.casadi_function, ("dynamics", "state_cost", "action_cost"))
         x, u = casadi.SX.sym("x", len(self.state_limits)), casadi.SX.sym("u", len(self.input_limits))
         later = x
         for _ in range(self.task.simulation_rate // self.task.control_rate):
@@ -111,7 +91,7 @@ class NonlinearProgram:
         turns = casadi.floor((x + math.pi) / (2.0 * math.pi)) * casadi.DM(~self.clipped)
         seen = x - 2.0 * math.pi * turns  # a cost need not repeat with the angle; the evaluation wraps angles
         # As in the evaluation, the state cost is that of the nominal parameters.
-        cost = (state_cost(seen, robot.nominal_parameters)[0] + cost_of(u)) / self.task.control_rate
+        cost = (state_cost(seen, robot.nominal_parameters)[0] + action_cost(u)[0]) / self.task.control_rate
         return casadi.Function("step", [x, u], [later, cost], ["x", "u"], ["later", "cost"])
 
     def _program(self) -> Any:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.problem.action_cost import ActionCost, make_action_cost
+from solver.problem.action_cost import ActionCost
 
 #: Of the starts of episodes: the task's own, or uniform in the state domain.
 StartDistribution = Literal["gaussian", "uniform"]
@@ -37,7 +37,7 @@ class Problem:
         self.control_step = 1.0 / task.control_rate  # s
         self.substeps = task.simulation_rate // task.control_rate  # integration steps in a control period
         self.discount_rate = -math.log(task.weight_at_horizon) / task.horizon  # rho, per second
-        self.action_cost: ActionCost = make_action_cost(task.action_cost, self.input_limits)
+        self.action_cost = ActionCost(robot)
 
     @property
     def integration_step(self) -> float:

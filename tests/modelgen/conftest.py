@@ -36,12 +36,13 @@ def exact() -> Any:
             equations = EQUATIONS[name]()
             random = np.random.default_rng(3)
             n, m, p = len(equations.state), len(equations.inputs), len(equations.parameters)
-            x, u, costate = (
-                random.uniform(-2, 2, (5, size)).astype(np.float32).astype(np.float64) for size in (n, m, n)
+            x, costate, w, u = (
+                random.uniform(-reach, reach, (5, size)).astype(np.float32).astype(np.float64)
+                for size, reach in ((n, 2), (n, 2), (m, 4), (m, 1))  # inputs end at 1
             )
             theta = random.uniform(0.5, 1.5, (5, p)).astype(np.float32).astype(np.float64)
-            values = Reference(equations).quantities(x, u, costate, theta)
-            made[name] = SimpleNamespace(x=x, u=u, costate=costate, theta=theta, values=values)
+            values = Reference(equations).quantities(x, u, costate, theta, w)
+            made[name] = SimpleNamespace(x=x, u=u, costate=costate, theta=theta, w=w, values=values)
         return made[name]
 
     return of
@@ -52,7 +53,7 @@ def calls() -> Any:
     """calls(robot, samples, convert): every output of every method by name, flattened to (N, entries)."""
 
     def of(robot: Any, at: SimpleNamespace, convert: Any = lambda array: array, rows: Any = slice(None)) -> Any:
-        x, u, costate = (convert(array[rows].copy()) for array in (at.x, at.u, at.costate))
+        x, u, costate, w = (convert(array[rows].copy()) for array in (at.x, at.u, at.costate, at.w))
         theta = convert(at.theta[rows].copy())
         results = {
             **dict(zip(("a", "B"), robot.affine_dynamics(x, theta), strict=True)),
@@ -72,6 +73,9 @@ def calls() -> Any:
                 )
             ),
             **dict(zip(("q", "dq_dx"), robot.state_cost(x, theta), strict=True)),
+            **dict(zip(("g", "dg_du", "d2g_du2"), robot.action_cost(u), strict=True)),
+            "u_optimal": robot.optimal_input(w),
+            "g_optimal": robot.optimal_input_cost(w),
         }
         return {name: np.asarray(value, np.float64).reshape(len(x), -1) for name, value in results.items()}
 

@@ -50,7 +50,7 @@ class LlvmKernels(HostKernels):
     def _run(self, function: str, arrays: dict[str, Array], results: Sequence[Array], samples: int) -> None:
         signature = self._signatures[function]
         inputs = [arrays[name] for name in signature.arguments]
-        shared = arrays["theta"].ndim == 1
+        shared = "theta" in arrays and arrays["theta"].ndim == 1
         kernel = self._compiled.get((function, shared)) or self._kernel(function, shared)
         addresses = [_address(array) for array in (*inputs, *results)]
         if samples and self._parallel:

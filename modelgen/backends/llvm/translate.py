@@ -84,10 +84,14 @@ class _Translation:
     def assign(self, statement: ast.Assign) -> None:
         """`name = expression`, or two names at once."""
         (target,) = statement.targets
-        targets, sources = [target], [statement.value]
-        if isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
-            targets, sources = target.elts, statement.value.elts
-        values = [self(source) for source in sources]
+        targets = target.elts if isinstance(target, ast.Tuple) else [target]
+        match statement.value:
+            case ast.Tuple(elts=sources):
+                values = [self(source) for source in sources]
+            case ast.Call(func=ast.Name(id="split"), args=[source]):
+                values = [*self._code.split(self(source))]
+            case source:
+                values = [self(source)]
         for name, value in zip(targets, values, strict=True):
             assert isinstance(name, ast.Name)
             self._known[name.id] = value
@@ -99,8 +103,8 @@ class _Translation:
                 return self._known[name]
             case ast.Constant(value=int() | float() as number):
                 return code.constant(number)
-            case ast.Attribute(attr="nan"):
-                return code.constant(float("nan"))
+            case ast.Attribute(attr="nan" | "inf" as name):
+                return code.constant(float(name))
             case ast.BinOp(left=left, op=ast.BitOr(), right=right):
                 return code.apply("or", self(left), self(right), type="i1")
             case ast.BinOp(left=left, op=operation, right=right):
@@ -124,6 +128,8 @@ class _Translation:
             return self._sines[angle][name == "cos"]
         if name in _INSTRUCTIONS:
             return self._code.instruction(_INSTRUCTIONS[name], values[0])
+        if name == "log1p":
+            values = [*values, *(self._code.constant(part) for part in elementary.LOG_2[self._code.real])]
         if name in _helpers():
             (result,) = self._inlined(name, values)
             return result

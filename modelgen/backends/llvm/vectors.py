@@ -112,6 +112,27 @@ class Code:
         self._declared[f"declare {kind} @{symbol}({kind})"] = None
         return Value(self.make(f"call {kind} @{symbol}({kind} {value.text})", before=value.uniform), value.uniform)
 
+    def split(self, value: Value) -> tuple[Value, Value]:
+        """m and e of a positive number m 2^e with 1 <= m < 2, from its bits."""
+        bits, shift, bias = {"double": (64, 52, 1023), "float": (32, 23, 127)}[self.real]
+        kind, integer = (self.real, f"i{bits}") if value.uniform else (self.vector, f"<{self.lanes} x i{bits}>")
+
+        def make(instruction: str) -> str:
+            return self.make(instruction, before=value.uniform)
+
+        def number(each: int) -> str:
+            return str(each) if value.uniform else f"<{', '.join([f'i{bits} {each}'] * self.lanes)}>"
+
+        whole = make(f"bitcast {kind} {value.text} to {integer}")
+        shifted = make(f"lshr {integer} {whole}, {number(shift)}")
+        exponent = make(f"sub {integer} {shifted}, {number(bias)}")
+        fraction = make(f"and {integer} {whole}, {number((1 << shift) - 1)}")
+        mantissa = make(f"or {integer} {fraction}, {number(bias << shift)}")
+        return (
+            Value(make(f"bitcast {integer} {mantissa} to {kind}"), value.uniform),
+            Value(make(f"sitofp {integer} {exponent} to {kind}"), value.uniform),
+        )
+
     def library(self, name: str, values: Sequence[Value]) -> Value:
         """A function of the C library, sample after sample."""
         symbol = name if self.real == "double" else f"{name}f"

@@ -30,8 +30,17 @@ OUTPUTS = {
     "jacobians": ("a", "B", "da_dx", "dB_dx", "da_dtheta", "dB_dtheta"),
     "hamiltonian_gradient": ("dH_dx", "dH_du", "dH_dtheta"),
     "state_cost": ("q", "dq_dx"),
+    "action_cost": ("g", "dg_du", "d2g_du2"),
+    "optimal_input": ("u_optimal",),
+    "optimal_input_cost": ("g_optimal",),
 }
-ARGUMENTS = {"dynamics": ("x", "u", "theta"), "hamiltonian_gradient": ("x", "u", "costate", "theta")}
+ARGUMENTS = {
+    "dynamics": ("x", "u", "theta"),
+    "hamiltonian_gradient": ("x", "u", "costate", "theta"),
+    "action_cost": ("u",),
+    "optimal_input": ("w",),
+    "optimal_input_cost": ("w",),
+}
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 
@@ -88,7 +97,7 @@ def test_shipped_robots_beside_llvm(name: str, tmp_path: Path) -> None:
         "u": random.uniform(-1, 1, (20, len(robot.input_limits))) * robot.input_limits,
         "theta": random.uniform(lower, upper, (20, len(robot.parameter_names))),
     }
-    at["costate"] = random.normal(size=at["x"].shape)
+    at["costate"], at["w"] = random.normal(size=at["x"].shape), random.normal(size=at["u"].shape)
     for function in OUTPUTS:
         results = getattr(robot, function)(**{key: at[key] for key in ARGUMENTS.get(function, ("x", "theta"))})
         results = results if isinstance(results, tuple) else (results,)

@@ -1,24 +1,23 @@
-"""Linearisations against differences of the dynamics, SciPy, and the solver's own action costs."""
+"""Linearisations against differences of the dynamics, SciPy, and the closed forms of the action costs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from scipy.linalg import solve_continuous_are
 
-from modelgen import ModelError, load
+from modelgen import ActionCost, ModelError, load
 from modelgen.artifact import folder as artifact
+from modelgen.build import build_artifact
 from modelgen.cli import main
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import ActionCost
 from modelgen.report.linearization import equilibrium, linearize, stated, weights
-from solver.problem.action_cost import make_action_cost
+from tests.modelgen.support.action_costs import LIMITS, REFERENCES, WEIGHTS, name, pair
 
 
 @pytest.fixture(scope="module")
@@ -80,18 +79,13 @@ class TestGain:
         np.testing.assert_allclose(found.gain, np.linalg.solve(R, found.B.T @ P), rtol=1e-6)
         assert np.linalg.eigvals(found.A - found.B @ found.gain).real.max() < 0
 
-    @pytest.mark.parametrize("name", ["log_cos", "quadratic", "tanh"])
-    def test_weights_are_the_curvature_of_the_solvers_costs(
-        self, robot: Callable[[str], CompiledRobot], name: Any
-    ) -> None:
-        compiled = robot("double_pendulum")
-        task = compiled.metadata.task
-        action_cost = ActionCost(name, task.action_cost.weights)
-        compiled.metadata = replace(compiled.metadata, task=replace(task, action_cost=action_cost))
-        limits = torch.tensor(compiled.input_limits, dtype=torch.float64)
-        cost = make_action_cost(action_cost, limits).cost
-        curvature = torch.autograd.functional.hessian(cost, torch.full((2,), 1e-6, dtype=torch.float64))
-        np.testing.assert_allclose(weights(compiled)[1], curvature.numpy() / 2, rtol=1e-5, atol=1e-12)
+    @pytest.mark.parametrize("kind", REFERENCES)
+    def test_weights_are_half_the_curvature_of_the_action_cost(self, kind: type[ActionCost], tmp_path: Path) -> None:
+        build_artifact(pair(kind), tmp_path)
+        found = weights(load(f"pair_{name(kind)}", directory=tmp_path))[1]
+        step = 1e-4
+        second = [2 * REFERENCES[kind](step, *each) / step**2 for each in zip(LIMITS, WEIGHTS, strict=True)]
+        np.testing.assert_allclose(found, np.diag(second) / 2, rtol=1e-6, atol=1e-12)
 
     def test_cost_that_does_not_see_a_coordinate(self, robot: Callable[[str], CompiledRobot]) -> None:
         found = linearize(robot("reaction_wheel"), {})

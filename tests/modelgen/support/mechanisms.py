@@ -9,6 +9,7 @@ from sympy import Matrix, cos, sin
 
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.metadata import ActionCost, Input, Metadata, Parameter, State, Task
+from modelgen.statement.action_costs import LogCos, Tanh
 
 
 def pendulum() -> EquationsOfMotion:
@@ -26,6 +27,7 @@ def pendulum() -> EquationsOfMotion:
         force=Matrix([sp.Float(9.81) * mass * length * sin(angle) / 2]),
         input_matrix=Matrix([[1]]),
         state_cost=sp.pi**2 * sin(angle / 2) ** 2 + rate**2 / 10,
+        input_costs=(LogCos(1.0).of_input(torque, 1.0, 1.0),),
     )
 
 
@@ -60,6 +62,7 @@ def dense() -> EquationsOfMotion:
         force=force,
         input_matrix=Matrix([[1, first], [0, cos(q[1])], [p, 0]]),
         state_cost=sum(entry**2 for entry in (*q, *v)) + sp.log(1 + q[0] ** 2),
+        input_costs=(LogCos(1.0).of_input(inputs[0], 1.0, 1.0), Tanh(1.0).of_input(inputs[1], 1.0, 1.0)),
     )
 
 

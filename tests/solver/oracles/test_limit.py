@@ -9,7 +9,6 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from threading import Timer
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,12 +18,10 @@ import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.derivation.model_file import SHIPPED
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import ActionCost
 from solver.cli import main
 from solver.errors import SolverError
-from solver.oracles.trajectory import Guess, NonlinearProgram, action_cost, idle, random_motions, straight
+from solver.oracles.trajectory import Guess, NonlinearProgram, idle, random_motions, straight
 from solver.plants.rollouts import rollouts
-from solver.problem.action_cost import make_action_cost
 from solver.problem.problem import Problem
 
 Capture = pytest.CaptureFixture[str]
@@ -55,22 +52,6 @@ def test_linear_quadratic_task_matches_the_riccati_recursion(slider: str, mass: 
         assert found is not None
         assert found.reward == pytest.approx(exact, rel=1e-6)
         assert found.u == pytest.approx(inputs, abs=1e-4)
-
-
-@pytest.mark.parametrize("name", ["log_cos", "quadratic", "tanh"])
-def test_action_costs_are_those_of_the_solver(name: Any) -> None:
-    weights, limits = (0.5, 0.1), (2.5, 12.0)
-    ours = make_action_cost(ActionCost(name, weights), torch.tensor(limits))
-    theirs = action_cost(name, weights, limits)
-    for share in (-0.999, -0.5, 0.0, 0.3, 0.999):
-        u = share * np.array(limits)
-        assert float(theirs(u)) == pytest.approx(float(ours.cost(torch.tensor(u[None]))[0]), rel=1e-5, abs=1e-12)
-    assert np.isfinite(float(theirs((1.0 - 1e-9) * np.array(limits))))
-
-
-def test_an_unknown_action_cost() -> None:
-    with pytest.raises(SolverError, match="known are log_cos, quadratic, tanh"):
-        action_cost("cubic", (1.0,), (1.0,))
 
 
 def moved(start: tuple[float, ...]) -> CompiledRobot:

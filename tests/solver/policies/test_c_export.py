@@ -15,12 +15,9 @@ import torch
 import solver
 from modelgen.build import export
 from modelgen.derivation.model_file import load as load_model
-from modelgen.metadata import ActionCost
 from solver.cli import main
 from solver.fvi.settings import Settings
 from solver.fvi.solution import load_solution
-from solver.policies.c_export import SHAPES
-from solver.problem.action_cost import make_action_cost
 from tests.solver.training import start
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
@@ -82,18 +79,6 @@ def test_it_computes_in_float_and_a_broken_state_is_nan(finished_run: Path, tmp_
     np.testing.assert_allclose(
         found[[0, 2], 0], solver.load_policy(finished_run, reaction_periods=1)(x[[0, 2]])[:, 0], atol=1e-3
     )
-
-
-@pytest.mark.parametrize("name", sorted(SHAPES))
-def test_its_shapes_are_the_action_costs(name: Any) -> None:
-    weights, limits = (0.3, 2.0), torch.tensor([0.5, 8.0])
-    w = torch.linspace(-60.0, 60.0, 201)[:, None].repeat(1, 2)
-    shape = SHAPES[name]
-    function = getattr(torch, shape.function) if shape.function else torch.clone
-    pairs = list(zip(weights, limits.tolist(), strict=True))
-    gain, width = (torch.tensor([make(*pair) for pair in pairs]) for make in (shape.gain, shape.width))
-    expected = make_action_cost(ActionCost(name, weights), limits).policy(w)
-    torch.testing.assert_close(torch.clamp(gain * function(w / width), -limits, limits), expected)
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,153 +1,117 @@
-"""Action costs against their definitions: convexity, the conjugate by search, float32 at saturation."""
+"""The action cost on tensors: shapes, limits, and the digits of float32 where the input saturates."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from modelgen.metadata import ActionCost as ActionCostMetadata
-from solver.errors import SolverError
-from solver.problem.action_cost import ACTION_COSTS, ActionCost, make_action_cost
+import modelgen
+from modelgen.statement.action_costs import ACTION_COSTS
+from modelgen.statement.action_costs import ActionCost as Statement
+from solver.problem.action_cost import ActionCost
+from tests.modelgen.support.action_costs import LIMITS, REFERENCES, WEIGHTS, build_pairs, name
 
-LIMITS, WEIGHTS = [2.5, 0.8], [0.5, 1.7]
-
-
-def make(name: str, dtype: torch.dtype = torch.float64) -> ActionCost:
-    metadata = ActionCostMetadata(name, tuple(WEIGHTS))  # type: ignore[arg-type]
-    return make_action_cost(metadata, torch.tensor(LIMITS, dtype=dtype))
-
-
-def reference_log_cos(u: float, limit: float, weight: float) -> float:
-    a, beta = limit + 1e-3, 4.0 * limit**2 * weight / math.pi
-    return -2.0 * beta * a / math.pi * math.log(math.cos(math.pi * u / (2.0 * a)))
+Kind = type[Statement]
+every_cost = pytest.mark.parametrize("kind", ACTION_COSTS)
+every_backend = pytest.mark.parametrize("backend", ["llvm", "torch"])
 
 
-def reference_quadratic(u: float, _limit: float, weight: float) -> float:
-    return weight * u**2
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The artifacts of robots with every cost."""
+    made = tmp_path_factory.mktemp("generated")
+    build_pairs(made)
+    return made
 
 
-def reference_tanh(u: float, limit: float, weight: float) -> float:
-    s = u / limit
-    return 2.0 * weight * limit**2 * (s * math.atanh(s) + 0.5 * math.log(1.0 - s**2))
+def make(folder: Path, kind: Kind, dtype: str = "float64", backend: str = "llvm") -> ActionCost:
+    """The cost as a solver has it."""
+    return ActionCost(modelgen.load(f"pair_{name(kind)}", backend, dtype, folder))
 
 
-REFERENCES: dict[str, Callable[[float, float, float], float]] = {
-    "log_cos": reference_log_cos,
-    "quadratic": reference_quadratic,
-    "tanh": reference_tanh,
-}
+def closed_form(kind: Kind, u: Tensor) -> list[float]:
+    """g(u) summed over the inputs."""
+    rows = (zip(row, LIMITS, WEIGHTS, strict=True) for row in u.tolist())
+    return [sum(REFERENCES[kind](value, limit, weight) for value, limit, weight in row) for row in rows]
 
 
-def sampled_w(size: int = 40) -> Tensor:
-    generator = torch.Generator().manual_seed(0)
-    return 6.0 * torch.randn(size, 2, generator=generator, dtype=torch.float64)
-
-
-def test_every_cost_has_a_reference() -> None:
-    assert REFERENCES.keys() == ACTION_COSTS.keys()
-
-
-@pytest.mark.parametrize("name", REFERENCES)
-def test_cost_is_its_formula_summed_over_inputs(name: str) -> None:
+@every_backend
+@every_cost
+def test_cost_is_its_closed_form_summed_over_inputs(folder: Path, kind: Kind, backend: str) -> None:
     u = torch.tensor([[1.0, -0.3], [-2.4, 0.79], [0.0, 0.0]], dtype=torch.float64)
-    expected = [
-        sum(REFERENCES[name](v, limit, weight) for v, limit, weight in zip(row, LIMITS, WEIGHTS, strict=True))
-        for row in u.tolist()
-    ]
-    np.testing.assert_allclose(make(name).cost(u), expected, rtol=1e-12, atol=1e-15)
+    cost = make(folder, kind, backend=backend).cost(u)
+    np.testing.assert_allclose(cost, closed_form(kind, u), rtol=1e-12, atol=1e-15)
 
 
-def test_log_cos_has_the_authors_constants() -> None:
-    """Pendulum: a = 2.501, beta = 4 * 2.5^2 * 0.5/pi."""
-    cost = make("log_cos")
+def test_log_cos_has_the_authors_constants(folder: Path) -> None:
+    """a = 2.501, beta = 4 * 2.5^2 * 0.5/pi, as for the pendulum."""
     w = torch.tensor([[3.0, 0.0]], dtype=torch.float64)
-    assert float(cost.policy(w)[0, 0]) == pytest.approx(2 * 2.501 / math.pi * math.atan(3.0 * math.pi / 12.5))
+    u = make(folder, modelgen.LogCos).policy(w)
+    assert float(u[0, 0]) == pytest.approx(2 * 2.501 / math.pi * math.atan(3.0 * math.pi / 12.5))
 
 
-@pytest.mark.parametrize("name", REFERENCES)
-def test_policy_maximises_the_hamiltonian(name: str) -> None:
-    """w u - g(u) on a dense grid is nowhere larger than at policy(w), and largest beside it."""
-    w = sampled_w()
-    u = make(name).policy(w)
-    for i, (limit, weight) in enumerate(zip(LIMITS, WEIGHTS, strict=True)):
-        grid = np.linspace(-limit, limit, 20001)[1:-1]
-        cost = np.array([REFERENCES[name](v, limit, weight) for v in grid])
-        for wi, ui in zip(w[:, i].tolist(), u[:, i].tolist(), strict=True):
-            objective = wi * grid - cost
-            best = int(objective.argmax())
-            inside = min(max(ui, grid[0]), grid[-1])
-            assert wi * inside - REFERENCES[name](inside, limit, weight) >= objective[best] - 1e-9
-            assert abs(ui - grid[best]) < 2.5e-4 * limit
-
-
-@pytest.mark.parametrize("name", REFERENCES)
-def test_cost_of_policy_is_the_cost_of_the_policy(name: str) -> None:
-    cost, w = make(name), sampled_w()
+@every_cost
+def test_cost_of_policy_is_the_cost_of_the_policy(folder: Path, kind: Kind) -> None:
+    cost = make(folder, kind)
+    w = 6.0 * torch.randn(40, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     np.testing.assert_allclose(cost.cost_of_policy(w), cost.cost(cost.policy(w)), rtol=1e-8, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", REFERENCES)
-def test_cost_is_convex_even_and_zero_only_at_rest(name: str) -> None:
-    limits = torch.tensor(LIMITS, dtype=torch.float64)
-    grid = torch.linspace(-0.999, 0.999, 4001, dtype=torch.float64)[:, None] * limits
-    cost = make(name).cost(grid)
-    assert bool((cost[2:] - 2.0 * cost[1:-1] + cost[:-2] > 0.0).all())
-    torch.testing.assert_close(cost, cost.flip(0))
-    assert float(make(name).cost(torch.zeros(1, 2, dtype=torch.float64))) == 0.0
-    assert bool((cost[:2000] > 0.0).all())
+@every_backend
+@every_cost
+def test_any_leading_axes_and_any_strides(folder: Path, kind: Kind, backend: str) -> None:
+    cost = make(folder, kind, backend=backend)
+    w = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64).permute(1, 2, 0)
+    for function, shape in ((cost.policy, (3, 4, 2)), (cost.cost_of_policy, (3, 4)), (cost.cost, (3, 4))):
+        given = 0.5 * torch.tanh(w)
+        found = function(given)
+        assert found.shape == shape
+        torch.testing.assert_close(found[2, 1], function(given[2, 1][None])[0])
 
 
-@pytest.mark.parametrize("name", ["quadratic", "tanh"])
-def test_curvature_at_rest_is_twice_the_weight(name: str) -> None:
-    h = 1e-3
-    for i, weight in enumerate(WEIGHTS):
-        u = torch.zeros(1, 2, dtype=torch.float64)
-        u[0, i] = h
-        assert float(2.0 * make(name).cost(u)) / h**2 == pytest.approx(2.0 * weight, rel=1e-4)
-
-
-@pytest.mark.parametrize("name", REFERENCES)
-def test_saturated_inputs_keep_their_digits_in_float32(name: str) -> None:
+@every_backend
+@every_cost
+def test_saturated_inputs_keep_their_digits_in_float32(folder: Path, kind: Kind, backend: str) -> None:
     w = torch.tensor([[10.0**k, -(10.0**k)] for k in range(-2, 4)], dtype=torch.float64)
-    exact, single = make(name), make(name, torch.float32)
+    exact, single = make(folder, kind), make(folder, kind, "float32", backend)
     np.testing.assert_allclose(single.cost_of_policy(w.float()), exact.cost_of_policy(w), rtol=1e-4, atol=2e-6)
     huge = torch.tensor([[1e15, -1e15], [-1e8, 1e8]])
     assert bool(torch.isfinite(single.cost_of_policy(huge)).all())
-    torch.testing.assert_close(single.policy(huge).abs(), torch.tensor([LIMITS, LIMITS]))
+    torch.testing.assert_close(single.policy(huge), torch.tensor([LIMITS, LIMITS]) * torch.sign(huge))
     assert bool((single.policy(torch.randn(1000, 2) * 1e4).abs() <= torch.tensor(LIMITS)).all())
 
 
-def test_tanh_cost_levels_off_at_its_limit() -> None:
-    """g(limit) = 2 R a^2 log 2, however large w is."""
+@every_backend
+@every_cost
+def test_cost_keeps_its_digits_in_float32(folder: Path, kind: Kind, backend: str) -> None:
+    """A learned policy gives u, not w, and may sit on the limit or beside zero."""
+    shares = torch.tensor([0.9999, 0.99, 0.5, 1e-2, 1e-3, 1e-4, -1e-3, -0.9999], dtype=torch.float64)
+    for i, limit in enumerate(LIMITS):
+        u = torch.zeros(len(shares), 2)
+        u[:, i] = shares * limit
+        expected = [
+            REFERENCES[kind](each, float(torch.tensor(limit)), WEIGHTS[i]) for each in u[:, i].double().tolist()
+        ]
+        np.testing.assert_allclose(make(folder, kind, "float32", backend).cost(u), expected, rtol=1e-5)
+
+
+def test_tanh_levels_off_at_its_limit(folder: Path) -> None:
+    """g(limit) = 2 R a^2 log 2, from u and from w, however large w is."""
     expected = sum(2.0 * r * a**2 * math.log(2.0) for a, r in zip(LIMITS, WEIGHTS, strict=True))
-    cost = make("tanh", torch.float32).cost_of_policy(torch.tensor([[1e3, -1e3], [1e6, 1e6], [1e12, 1e12]]))
-    np.testing.assert_allclose(cost, expected, rtol=1e-5)
+    cost = make(folder, modelgen.Tanh, "float32")
+    found = cost.cost_of_policy(torch.tensor([[1e3, -1e3], [1e6, 1e6], [1e12, 1e12]]))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        cost.cost(torch.tensor([LIMITS, LIMITS]) * torch.tensor([[1.0], [-1.0]])), expected, rtol=1e-5
+    )
 
 
-def test_quadratic_policy_is_clipped() -> None:
+def test_quadratic_policy_is_clipped(folder: Path) -> None:
     w = torch.tensor([[1.0, 1.0], [100.0, -100.0]], dtype=torch.float64)
     expected = torch.tensor([[1.0, 1.0 / 3.4], [2.5, -0.8]], dtype=torch.float64)
-    torch.testing.assert_close(make("quadratic").policy(w), expected)
-
-
-def test_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(SolverError, match=r"cubic.*log_cos"):
-        make("cubic")
-
-
-@pytest.mark.parametrize("name", REFERENCES)
-def test_cost_of_a_saturated_input_keeps_its_digits_in_float32(name: str) -> None:
-    """A learned policy gives u, not w, and may sit on the limit, where the tanh barrier is 2 R a^2 log 2."""
-    u = torch.tensor([[2.5, -0.8], [-2.4999, 0.79999]], dtype=torch.float32)
-    limits = torch.tensor(LIMITS, dtype=torch.float32)
-    metadata = ActionCostMetadata(name, tuple(WEIGHTS))  # type: ignore[arg-type]
-    exact, single = make_action_cost(metadata, limits.double()).cost(u.double()), make(name, torch.float32).cost(u)
-    np.testing.assert_allclose(single, exact, rtol=1e-5)
-    if name == "tanh":
-        at_limit = sum(2.0 * w * a**2 * math.log(2.0) for w, a in zip(WEIGHTS, LIMITS, strict=True))
-        assert float(single[0]) == pytest.approx(at_limit, rel=1e-6)
+    torch.testing.assert_close(make(folder, modelgen.Quadratic).policy(w), expected)

@@ -1,0 +1,98 @@
+/* $label: made by `solver export`; not to be edited. See ${name}_policy.h. */
+
+#include "${name}_policy.h"
+
+#include <tgmath.h>
+
+typedef ${name}_real real;
+
+enum { STATES = $n, INPUTS = $m, ANGLES = $angles, FEATURES = $features, LAYERS = $layers, WIDEST = $widest };
+enum { MEMBERS = $members, WEIGHTS = $weights };
+
+static const int size[LAYERS + 2] = {$sizes};
+static const int angle[] = {$angle_index}, other[] = {$other_index};
+static const real scale[] = {$scale}, at_target[FEATURES] = {$at_target};
+
+/* Of every member and layer: weights, inputs by outputs, then biases. */
+static const float network[MEMBERS][WEIGHTS] = {
+$network
+};
+
+/* Adds V of one member to the value, and its derivatives by the features to dz. */
+static void member(const float *weights, const real *z, const real *error, real *value, real *dz) {
+    real out[LAYERS + 1][WIDEST], y[FEATURES] = {0}, back[2][WIDEST];
+    const float *layer[LAYERS + 1];
+    const real *in = z;
+    for (int l = 0; l <= LAYERS; l++) {
+        const int rows = size[l], columns = size[l + 1];
+        layer[l] = weights;
+        for (int j = 0; j < columns; j++) out[l][j] = weights[rows * columns + j];
+        for (int i = 0; i < rows; i++)
+            for (int j = 0; j < columns; j++) out[l][j] += in[i] * weights[i * columns + j];
+        if (l < LAYERS)
+            for (int j = 0; j < columns; j++) out[l][j] = tanh(out[l][j]);
+        weights += (rows + 1) * columns;
+        in = out[l];
+    }
+    real *entry = out[LAYERS], *adjoint = back[LAYERS % 2];
+    for (int r = 0, k = 0; r < FEATURES; r++)
+        for (int c = 0; c <= r; c++, k++) {
+            adjoint[k] = 1;
+            if (c == r) {
+                adjoint[k] = 1 / (1 + exp(-entry[k]));
+                entry[k] = (entry[k] > 20 ? entry[k] : log1p(exp(entry[k]))) + (real)$floor;
+            }
+            y[c] += entry[k] * error[r];
+        }
+    for (int c = 0; c < FEATURES; c++) *value -= y[c] * y[c];
+    for (int r = 0, k = 0; r < FEATURES; r++)
+        for (int c = 0; c <= r; c++, k++) {
+            dz[r] -= 2 * y[c] * entry[k];
+            adjoint[k] *= -2 * y[c] * error[r];
+        }
+    for (int l = LAYERS; l >= 0; l--) {
+        const real *from = back[l % 2];
+        real *to = back[(l + 1) % 2];
+        for (int i = 0; i < size[l]; i++) {
+            real sum = 0;
+            for (int j = 0; j < size[l + 1]; j++) sum += from[j] * layer[l][i * size[l + 1] + j];
+            if (l == 0)
+                dz[i] += sum;
+            else
+                to[i] = sum * (1 - out[l - 1][i] * out[l - 1][i]);
+        }
+    }
+}
+
+real ${name}_value(const real *x, real *gradient) {
+    real z[FEATURES], error[FEATURES], dz[FEATURES] = {0}, value = 0;
+    for (int i = 0; i < ANGLES; i++) {
+        z[i] = sin(x[angle[i]]);
+        z[ANGLES + i] = cos(x[angle[i]]);
+    }
+    for (int i = 2 * ANGLES; i < FEATURES; i++) z[i] = x[other[i - 2 * ANGLES]] * scale[i - 2 * ANGLES];
+    for (int i = 0; i < FEATURES; i++) error[i] = z[i] - at_target[i];
+    for (int i = 0; i < MEMBERS; i++) member(network[i], z, error, &value, dz);
+    for (int i = 0; i < FEATURES; i++) dz[i] /= MEMBERS;
+    for (int i = 0; i < ANGLES; i++) gradient[angle[i]] = dz[i] * z[ANGLES + i] - dz[ANGLES + i] * z[i];
+    for (int i = 2 * ANGLES; i < FEATURES; i++) gradient[other[i - 2 * ANGLES]] = dz[i] * scale[i - 2 * ANGLES];
+    return value / MEMBERS;
+}
+
+/* w = B^T dV/dx. */
+static void slope(const real *x, const real *B, real *w) {
+    real gradient[STATES];
+    ${name}_value(x, gradient);
+    for (int k = 0; k < INPUTS; k++) {
+        w[k] = 0;
+        for (int i = 0; i < STATES; i++) w[k] += B[i * INPUTS + k] * gradient[i];
+    }
+}
+
+$act
+void ${name}_policy(const real *x, real *u) {
+    real a[STATES], B[STATES * INPUTS], w[INPUTS];
+    ${name}_affine_dynamics(x, $nominal, a, B);
+    slope(x, B, w);
+    act(x, B, w, u);
+}

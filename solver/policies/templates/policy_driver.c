@@ -1,0 +1,21 @@
+/* Reads rows of $n states from the standard input and writes rows of $m inputs, V and dV/dx; made by `solver export`.
+ *     cc -std=c99 -O3 $name.c ${name}_policy.c ${name}_policy_driver.c -lm -o ${name}_policy
+ */
+
+#include <stdio.h>
+
+#include "${name}_policy.h"
+
+int main(void) {
+    ${name}_real x[$n], out[$m + 1 + $n];
+    for (;;) {
+        for (int i = 0; i < $n; i++) {
+            double value;
+            if (scanf("%lf", &value) != 1) return i == 0 && feof(stdin) ? 0 : 1;
+            x[i] = (${name}_real)value;
+        }
+        ${name}_policy(x, out);
+        out[$m] = ${name}_value(x, out + $m + 1);
+        for (int i = 0; i < $m + 1 + $n; i++) printf(i < $m + $n ? "%.17g " : "%.17g\n", (double)out[i]);
+    }
+}

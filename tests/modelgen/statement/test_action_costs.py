@@ -1,0 +1,131 @@
+"""Action costs: their three functions against closed forms, a search for the maximiser, and each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import mpmath
+import pytest
+from mpmath import mpf
+from sympy import Abs, Expr, Max, Min, Symbol, lambdify
+
+from modelgen import ActionCost, LogCos, ModelError, Quadratic, Tanh
+from modelgen.statement.action_costs import ACTION_COSTS, InputCost
+from tests.modelgen.support.action_costs import LIMITS, REFERENCES, WEIGHTS, pair
+
+U = Symbol("u", real=True)
+Function = Callable[[mpf], mpf]
+
+every_cost = pytest.mark.parametrize("kind", ACTION_COSTS)
+every_input = pytest.mark.parametrize(("limit", "weight"), list(zip(LIMITS, WEIGHTS, strict=True)))
+
+
+def functions(cost: InputCost) -> tuple[Function, Function, Function]:
+    """g, grad g~ and g(grad g~) in mpmath."""
+    return (
+        lambdify([cost.u], cost.cost, "mpmath"),
+        lambdify([cost.w], cost.optimal_input, "mpmath"),
+        lambdify([cost.w], cost.optimal_input_cost, "mpmath"),
+    )
+
+
+def maximiser(objective: Function, limit: float) -> mpf:
+    """Of a concave function on |u| <= limit, by golden section."""
+    low, high, ratio = mpf(-limit), mpf(limit), (mpmath.sqrt(5) - 1) / 2
+    for _ in range(200):
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        low, high = (left, high) if objective(left) < objective(right) else (low, right)
+    return (low + high) / 2
+
+
+@every_cost
+@every_input
+def test_cost_is_its_closed_form(kind: type[ActionCost], limit: float, weight: float) -> None:
+    g, _, _ = functions(kind(1.0).of_input(U, limit, weight))
+    for share in (-0.99, -0.5, -1e-3, 0.0, 0.2, 0.7, 0.999):
+        expected = REFERENCES[kind](share * limit, limit, weight)
+        assert float(g(share * limit)) == pytest.approx(expected, rel=1e-9, abs=1e-15)
+
+
+@every_cost
+@every_input
+def test_fenchel_young_equality(kind: type[ActionCost], limit: float, weight: float) -> None:
+    """g(u*) + g~(w) = w u*: u* by search, g~ as the integral of grad g~; and g(grad g~(w)) is the cost at u*."""
+    with mpmath.workdps(40):
+        g, best, best_cost = functions(kind(1.0).of_input(U, limit, weight))
+        slope = mpmath.diff(g, limit / 2)
+        for w in (factor * slope for factor in (-3, -1, -0.1, 0.01, 0.5, 2)):
+            u = maximiser(lambda u, w=w: w * u - g(u), limit)  # type: ignore[misc]
+            assert abs(best(w) - u) < 1e-15 * limit
+            if abs(u) < limit * (1 - mpf("1e-9")):
+                conjugate = mpmath.quad(best, mpmath.linspace(0, w, 9))
+                assert abs(g(u) + conjugate - w * u) < 1e-12 * abs(w * u)
+                assert abs(best_cost(w) - g(u)) < 1e-12 * g(u)
+
+
+@every_cost
+@every_input
+def test_cost_is_convex_even_and_zero_only_at_rest(kind: type[ActionCost], limit: float, weight: float) -> None:
+    g, _, _ = functions(kind(1.0).of_input(U, limit, weight))
+    values = [g(mpf(k) / 100 * limit) for k in range(-99, 100)]
+    assert all(a - 2 * b + c > 0 for a, b, c in zip(values, values[1:], values[2:], strict=False))
+    assert all(abs(a - b) < 1e-12 * (a + 1) for a, b in zip(values, reversed(values), strict=True))
+    assert values[99] == 0
+    assert min(values[:99]) > 0
+
+
+@every_cost
+def test_name_is_the_classs(kind: type[ActionCost]) -> None:
+    assert {LogCos: "log_cos", Quadratic: "quadratic", Tanh: "tanh"}[kind] == kind(1.0).name
+
+
+Change = Callable[[Expr, Symbol, float], Expr]
+
+
+class Changed(ActionCost):
+    """The quadratic cost with one of its functions changed."""
+
+    changes: dict[str, Change] = {}  # noqa: RUF012
+
+    def cost(self, u: Symbol, limit: float, weight: float) -> Expr:
+        return self._changed("cost", weight * u**2, u, limit)
+
+    def optimal_input(self, w: Symbol, limit: float, weight: float) -> Expr:
+        return Max(Min(self._changed("optimal_input", w / (2 * weight), w, limit), limit), -limit)
+
+    def optimal_input_cost(self, w: Symbol, limit: float, weight: float) -> Expr:
+        return self._changed("optimal_input_cost", w**2 / (4 * weight), w, limit)
+
+    def _changed(self, name: str, expression: Expr, symbol: Symbol, limit: float) -> Expr:
+        return self.changes[name](expression, symbol, limit) if name in self.changes else expression
+
+
+class Unclipped(Changed):
+    """The same without limits."""
+
+    def optimal_input(self, w: Symbol, limit: float, weight: float) -> Expr:  # noqa: ARG002
+        return w / (2 * weight)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("cost", lambda g, _u, _limit: g + 1, r"state g\(0\) = 0"),
+        ("cost", lambda g, u, limit: g + 1 / (limit - Abs(u)) - 1 / limit, "inf at the limit; state .* g finite"),
+        ("cost", lambda g, _u, _limit: -g, "strictly convex"),
+        ("optimal_input", lambda u, _w, _limit: u / 2, "wrong for the input `force_left`: at u = -2.25 the slope"),
+        ("optimal_input_cost", lambda g, _w, _limit: 2 * g, r"`optimal_input_cost` of w = -2.25 is 5.06.*is 2.53"),
+    ],
+)
+def test_functions_that_do_not_belong_together_are_refused(
+    name: str, change: Change, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair(Changed)  # unchanged it is a cost
+    monkeypatch.setattr(Changed, "changes", {name: change})
+    with pytest.raises(ModelError, match=words):
+        pair(Changed)
+
+
+def test_an_input_beyond_its_limit_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"beyond the limit of 2.5; clip it with Min and Max"):
+        pair(Unclipped)

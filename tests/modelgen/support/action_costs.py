@@ -1,0 +1,66 @@
+"""The action costs' closed forms, and robots of two inputs with any of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+from modelgen import Robot
+from modelgen.build import build_artifact
+from modelgen.statement.action_costs import ACTION_COSTS, ActionCost
+
+LIMITS, WEIGHTS = (2.5, 0.8), (0.5, 1.7)
+
+
+def log_cos(u: float, limit: float, weight: float) -> float:
+    """The paper's barrier with the constants of the authors' code."""
+    a, beta = limit + 1e-3, 4.0 * limit**2 * weight / math.pi
+    return -2.0 * beta * a / math.pi * math.log(math.cos(math.pi * u / (2.0 * a)))
+
+
+def quadratic(u: float, _limit: float, weight: float) -> float:
+    """weight u^2."""
+    return weight * u**2
+
+
+def tanh(u: float, limit: float, weight: float) -> float:
+    """2 weight limit^2 [s atanh(s) + log(1 - s^2)/2], s = u/limit."""
+    s = u / limit
+    return 2.0 * weight * limit**2 * (s * math.atanh(s) + 0.5 * math.log(1.0 - s**2))
+
+
+REFERENCES: dict[type[ActionCost], Callable[[float, float, float], float]] = dict(
+    zip(ACTION_COSTS, (log_cos, quadratic, tanh), strict=True)
+)
+
+
+def name(cost: type[ActionCost]) -> str:
+    """What an artifact calls it."""
+    return cost(1.0).name
+
+
+def pair(cost: type[ActionCost]) -> Robot:
+    """Two masses on rails, each with a force of its own."""
+    robot = Robot(f"pair_{name(cost)}")
+    forces = []
+    for side, limit in zip(("left", "right"), LIMITS, strict=True):
+        slide = robot.prismatic(side, limit=1, rate_limit=3)
+        robot.point_mass(robot.parameter(f"mass_{side}", 1.0, "kg", tolerance=0.5), (slide, 0))
+        robot.apply(slide, robot.input(f"force_{side}", limit, "N"))
+        forces.append(slide)
+    robot.task(
+        state_cost=sum(slide**2 + slide.rate**2 for slide in forces),
+        action_cost=cost(WEIGHTS),
+        start={},
+        horizon=3,
+        weight_at_horizon=0.5,
+        control_rate=100,
+    )
+    return robot
+
+
+def build_pairs(folder: Path) -> None:
+    """The artifact of `pair` for every cost of the package, in `folder`."""
+    for cost in ACTION_COSTS:
+        build_artifact(pair(cost), folder)
