@@ -60,12 +60,16 @@ def test_a_jitted_loop_of_the_users_own_integrates_the_pendulum(load: Callable[.
     np.testing.assert_allclose(end, [angle, rate], rtol=1e-11)
 
 
-@pytest.mark.parametrize("name", ["affine_dynamics", "dynamics", "jacobians", "hamiltonian_gradient", "state_cost"])
+@pytest.mark.parametrize(
+    "name",
+    ["affine_dynamics", "dynamics", "jacobians", "hamiltonian_gradient", "state_cost", "action_cost", "optimal_input"],
+)
 def test_arguments_stand_in_the_order_of_the_manifest(load: Callable[..., CompiledRobot], name: str) -> None:
     """And the outputs, which are filled row by row, are those of the method."""
     robot = load()
     signature = robot._manifest.functions[name]
     arrays = dict(zip(("x", "u", "costate"), batch(), strict=True)) | {"theta": robot.nominal_parameters}
+    arrays["w"] = arrays["u"]
     given = {each: arrays[each] for each in signature.arguments if each != "theta"}
     expected = getattr(robot, name)(*given.values())
     expected = expected if isinstance(expected, tuple) else (expected,)

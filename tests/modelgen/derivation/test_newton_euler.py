@@ -47,7 +47,7 @@ def test_a_wrong_recursion_is_found_by_the_energies() -> None:
     symbol, _ = next(each for each in equations.definitions if str(each[0]).startswith("sin_q_second"))
     spoiled = tuple((s, v * 1.0001 if s == symbol else v) for s, v in equations.definitions)
     random = np.random.default_rng(5)
-    points = Points(*(random.uniform(-1, 1, (3, size)) for size in (4, 1, 4, 0)))
+    points = Points(*(random.uniform(-1, 1, (3, size)) for size in (4, 1, 4, 0, 1)))
     right = mechanics_checks(robot, equations, points)
     assert all(check.passed for check in right), [check for check in right if not check.passed]
     checks = mechanics_checks(robot, replace(equations, definitions=spoiled), points)
@@ -60,7 +60,7 @@ def test_both_derivations_of_small_robots_agree() -> None:
     robot = double_pendulum()
     equations = equations_of_motion(robot)
     random = np.random.default_rng(5)
-    points = Points(*(random.uniform(0.2, 1, (3, size)) for size in (4, 1, 4, 6)))
+    points = Points(*(random.uniform(0.2, 1, (3, size)) for size in (4, 1, 4, 6, 1)))
     check = routes_check(robot, equations, points)
     assert check.error is not None
     assert check.passed, check
@@ -80,7 +80,7 @@ def test_a_mass_matrix_that_only_rounding_changes_is_skew_enough() -> None:
     frame: dict[str, Any] = dict(at=(-0.1, 0.4, 0.1), turned=(-1.0, 1.4, 1.8), axis=(-1.3, 1.2, -1.8))
     robot.link("wheel", q, **frame, mass=2.3, centre=(2.0, -1.2, -1.1), inertia=(2.5, 4, 2.6, 1, -2, 1))
     random = np.random.default_rng(5)
-    points = Points(*(random.uniform(-1, 1, (3, size)) for size in (2, 1, 2, 0)))
+    points = Points(*(random.uniform(-1, 1, (3, size)) for size in (2, 1, 2, 0, 1)))
     checks = mechanics_checks(robot, equations_of_motion(finished(robot)), points)
     assert all(check.passed for check in checks), checks
 

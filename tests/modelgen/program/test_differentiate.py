@@ -28,7 +28,7 @@ def dense() -> Program:
 
 
 def _values(function: Any, graph: Graph, at: SimpleNamespace, sample: int) -> dict[str, float]:
-    arrays = {"x": at.x, "u": at.u, "costate": at.costate, "theta": at.theta}
+    arrays = {"x": at.x, "u": at.u, "costate": at.costate, "theta": at.theta, "w": at.w}
     return {
         graph.operations[node].name: arrays[argument.name][sample][j]
         for argument in function.arguments

@@ -210,7 +210,7 @@ def test_artifact_with_other_speeds_is_proven(gyro: Robot, tmp_path: Path) -> No
     build_artifact(gyro, tmp_path)
     equations, points = equations_of_motion(gyro), sample_points(gyro, 8)
     kernels = modelgen.load("gyro", backend="casadi", directory=tmp_path)
-    reference = Reference(equations).quantities(points.x, points.u, points.costate, points.theta)
+    reference = Reference(equations).quantities(points.x, points.u, points.costate, points.theta, points.w)
     checks = kernel_checks(kernels, "casadi", reference, points, 1e-9)
     checks.append(energy_balance(gyro, equations, kernels))
     assert len(checks) > 10

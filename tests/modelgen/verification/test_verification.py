@@ -39,12 +39,13 @@ def points() -> Points:
         random.uniform(-8, 8, (6, 1)),
         random.uniform(-1, 1, (6, 4)),
         nominal * random.uniform(0.5, 1.5, (6, 8)),
+        random.uniform(-8, 8, (6, 1)),
     )
 
 
 @pytest.fixture(scope="module")
 def reference(furuta: tuple[Robot, EquationsOfMotion], points: Points) -> dict[str, np.ndarray]:
-    return Reference(furuta[1]).quantities(points.x, points.u, points.costate, points.theta)
+    return Reference(furuta[1]).quantities(points.x, points.u, points.costate, points.theta, points.w)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ class TestReference:
         for column in range(4):
             ahead = points.x.copy()
             ahead[:, column] += step
-            moved = Reference(furuta[1]).quantities(ahead, points.u, points.costate, points.theta)
+            moved = Reference(furuta[1]).quantities(ahead, points.u, points.costate, points.theta, points.w)
             slope = (moved["a"] - reference["a"]) / step
             exact = reference["da_dx"].reshape(6, 4, 4)[:, :, column]
             np.testing.assert_allclose(slope, exact, rtol=1e-2, atol=1e-2 * np.abs(exact).max())
@@ -126,7 +127,7 @@ class TestReference:
             definitions=((symbol, named),),
             mass_matrix=equations.mass_matrix.xreplace({named: symbol}),
         )
-        again = Reference(same).quantities(points.x, points.u, points.costate, points.theta)
+        again = Reference(same).quantities(points.x, points.u, points.costate, points.theta, points.w)
         np.testing.assert_allclose(again["a"], reference["a"], rtol=1e-14)
 
 
