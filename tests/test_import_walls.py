@@ -22,7 +22,7 @@ MODELGEN = {
     "derivation": {"numpy", "sympy"},
     "engines": {"numpy", "sympy"},
     "report": {"matplotlib", "numpy", "scipy", "sympy"},
-    "statement": {"sympy"},
+    "statement": {"mpmath", "sympy"},
     "urdf": {"lxml", "numpy", "scipy", "yourdfpy"},
     "verification": {"mpmath", "numpy", "sympy", "torch"},
 }
