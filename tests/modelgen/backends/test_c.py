@@ -155,7 +155,7 @@ class TestExport:
             "pendulum.h",
             "pendulum_driver.c",
         ]
-        assert len(list((tmp_path / "casadi").glob("pendulum_*.casadi"))) == 5
+        assert len(list((tmp_path / "casadi").glob("pendulum_*.casadi"))) == 8
         assert "pendulum.c  " in capsys.readouterr().out
 
     def test_twice_gives_the_same_bytes(self) -> None:
