@@ -159,6 +159,8 @@ def test_the_sign_of_a_parameter_changes_nothing(load: Load) -> None:
         nominal_parameters=-np.asarray(robot.nominal_parameters),
         parameter_bounds=-np.asarray(robot.parameter_bounds)[:, ::-1],
         affine_dynamics=robot.affine_dynamics,
+        optimal_input=robot.optimal_input,
+        optimal_input_cost=robot.optimal_input_cost,
         hamiltonian_gradient=gradient,
     )
     theta, same = (played(Game(Problem(each), ADVERSARIES))[2].choices["parameters"] for each in (robot, mirrored))  # type: ignore[arg-type]
