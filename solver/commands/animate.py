@@ -48,7 +48,7 @@ def run(options: Options) -> None:
         theta = changed_parameters(problem, options.changes)
         start = sample_starts(problem, EPISODES, EVALUATION_SEED)[options.start]
         result = rollouts(problem, act, start[None], make_plant("nominal", problem, theta))
-        title = f"{label}: {float(result.returns[0]):.1f}"
+        title = f"{label}: return {float(result.returns[0]):.1f}"
         scenes.append(Scene(robot, theta.numpy(), result.x[:, 0].numpy(), title))
     path = options.out or Path(f"{scenes[0].robot.name}.gif")
     animate(scenes, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from solver.errors import SolverError
 
 FRAMES = 25  # a second
 SIDE, DPI = 2.6, 80  # the longer side of one robot's picture in inches, and dots in one
+TITLE, LETTERS = 0.6, 26  # inches above the pictures, and letters in a line of a title
 
 
 @dataclass(frozen=True)
@@ -51,14 +53,14 @@ def animate(scenes: list[Scene], path: Path) -> None:
     left, right, bottom, top = robot.drawing.view
     scale = SIDE / max(right - left, top - bottom)
     width, height = max(1.5, scale * (right - left)), scale * (top - bottom)
-    figure = Figure((width * len(scenes), height + 0.3), DPI)
+    figure = Figure((width * len(scenes), height + TITLE), DPI)
     FigureCanvasAgg(figure)
     lines = []
     for index, scene in enumerate(scenes):
-        place = (index / len(scenes), 0.0, 1.0 / len(scenes), height / (height + 0.3))
+        place = (index / len(scenes), 0.0, 1.0 / len(scenes), height / (height + TITLE))
         axes = figure.add_axes(place, xlim=(left, right), ylim=(bottom, top), aspect="equal")
         axes.set_axis_off()
-        axes.set_title(scene.title, fontsize=9)
+        axes.set_title("\n".join(textwrap.wrap(scene.title, LETTERS)), fontsize=8)
         lines.append(LineCollection([], colors="black", linewidths=2.5, capstyle="round"))
         axes.add_collection(lines[-1])
     clock = figure.text(0.01, 0.01, "", family="monospace", fontsize=8)
