@@ -93,3 +93,11 @@ def test_the_robot_of_the_readme_builds(tmp_path: Path) -> None:
     assert len(statements) <= 10
     (tmp_path / "rod.py").write_text(text, encoding="utf-8")
     assert modelgen(["build", str(tmp_path / "rod.py"), "--directory", str(tmp_path / "generated")]) == 0
+
+
+def test_every_path_that_contributing_names_is_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    folders = "modelgen|solver|tests|models|docs|benchmarks"
+    named = set(re.findall(rf"`((?:{folders})/[\w./-]+)`", text))
+    assert len(named) > 40
+    assert not [name for name in sorted(named) if "NAME" not in name and not (ROOT / name).exists()]
