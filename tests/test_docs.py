@@ -101,3 +101,11 @@ def test_every_path_that_contributing_names_is_there() -> None:
     named = set(re.findall(rf"`((?:{folders})/[\w./-]+)`", text))
     assert len(named) > 40
     assert not [name for name in sorted(named) if "NAME" not in name and not (ROOT / name).exists()]
+
+
+def test_every_import_in_the_docs_works() -> None:
+    line = re.compile(r"^ *(from (?:solver|modelgen)[\w.]* import [\w, ]+|import (?:solver|modelgen)[\w.]*)", re.M)
+    found = [statement for page in PAGES for statement in line.findall(page.read_text(encoding="utf-8"))]
+    assert len(found) > 20
+    for statement in found:
+        exec(statement, {})

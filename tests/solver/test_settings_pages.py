@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import json
 import re
 from pathlib import Path
 
@@ -87,6 +88,14 @@ def test_a_changed_value_or_meaning_is_noticed() -> None:
     for old, new in (("| 10240 |", "| 10241 |"), (meanings(Settings)["minibatch"], "Another meaning.")):
         assert old in text
         assert rewritten(text.replace(old, new, 1)) == text
+
+
+def test_every_metric_is_explained(finished_run: Path) -> None:
+    text = (FOLDER / "run-folder.md").read_text(encoding="utf-8")
+    rows = (finished_run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    metrics = {name for row in rows for name in json.loads(row)}
+    assert len(metrics) > 15
+    assert not [name for name in sorted(metrics) if f"`{name}`" not in text]
 
 
 if __name__ == "__main__":
