@@ -11,11 +11,12 @@ from typing import Annotated, Any
 from modelgen.commandline.options import Argument, Subjects
 from solver.commands.resuming import require_alone
 from solver.errors import SolverError
+from solver.fvi.presets import Algorithm
 from solver.fvi.settings import Settings
 
 #: Subject of the settings in help -> the first of them; those that follow in `Settings` belong to it too.
 SUBJECTS = {
-    "algorithm": "algorithm",
+    "general": "seed",
     "states": "states",
     "fit": "epochs",
     "target": "limit_cost",
@@ -36,6 +37,8 @@ class Options:
     """Name of a robot built with `modelgen build`."""
     preset: Annotated[str, Argument(metavar="NAME")] = "fast"
     """`fast` (minutes on two cores) or `paper` (the authors' settings). Every setting below overrides it."""
+    algorithm: Algorithm = "rfvi"
+    """`rfvi` plays the adversaries of the preset. `cfvi` sets all their radii to zero."""
     out: Annotated[Path | None, Argument(metavar="DIR")] = None
     """Run folder. By default runs/ROBOT-ALGORITHM-PRESET-seedN."""
     overwrite: bool = False
@@ -56,12 +59,14 @@ def defaults(given: Mapping[str, Any]) -> Options:
     from solver.problem.robots import load_robot
 
     robot = load_robot(given["robot"], "cpu", given.get("generated"))
-    return Options(settings=make_settings(given.get("preset", Options.preset), robot))
+    preset, algorithm = given.get("preset", Options.preset), given.get("algorithm", Options.algorithm)
+    return Options(settings=make_settings(preset, robot, algorithm), preset=preset, algorithm=algorithm)
 
 
 def run(options: Options) -> None:
     """Train, with progress on a terminal."""
     from solver.commands.training import resume, start
+    from solver.fvi.presets import require_algorithm
     from solver.fvi.run import Run
     from solver.fvi.warnings import forewarnings
     from solver.problem.robots import load_robot
@@ -71,6 +76,7 @@ def run(options: Options) -> None:
         resume(options.resume)
     elif options.robot:
         robot, settings = load_robot(options.robot, "cpu", options.generated), options.settings
+        require_algorithm(settings, options.algorithm)
         for text in forewarnings(robot, settings):
             print(f"warning: {text}", file=sys.stderr)
         run = Run(robot.name, robot.hash, options.generated, settings, options.preset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from modelgen.loader import CompiledRobot
 from modelgen.metadata import State
 from solver.errors import SolverError
 from solver.fvi.renamed import renamed_settings, warn_of_renamed
-from solver.fvi.settings import Settings
+from solver.fvi.settings import NO_ADVERSARIES, Settings
 from solver.problem.robots import largest_rates
 
 #: Held for one value step at the target, a full input should change no rate by a larger share of its limit. The closed
@@ -115,12 +115,16 @@ def paper(robot: CompiledRobot) -> dict[str, Any]:
 
 
 PRESETS = {"fast": fast, "paper": paper}
+#: A short form on top of a preset: continuous fitted value iteration is the robust one with all radii at zero.
+Algorithm = Literal["rfvi", "cfvi"]
+ALGORITHMS: dict[str, dict[str, Any]] = {"rfvi": {}, "cfvi": NO_ADVERSARIES}
 
 
-def make_settings(preset: str, robot: CompiledRobot, **changes: Any) -> Settings:
+def make_settings(preset: str, robot: CompiledRobot, algorithm: str = "rfvi", **changes: Any) -> Settings:
     """A preset for a robot, which has kernels on the CPU, with some settings changed.
 
-    Raises SolverError for an unknown preset or setting.
+    algorithm: rfvi as the preset has it, or cfvi without adversaries. Raises SolverError for an unknown preset,
+    algorithm or setting, and for a radius beside cfvi.
     """
     if preset not in PRESETS:
         raise SolverError(f"unknown preset '{preset}'.{suggestion(preset, PRESETS)} Presets: {', '.join(PRESETS)}")
@@ -131,4 +135,16 @@ def make_settings(preset: str, robot: CompiledRobot, **changes: Any) -> Settings
         if name not in known:
             hint = suggestion(name, known)
             raise SolverError(f"unknown setting '{name}'.{hint} Settings: {', '.join(sorted(known))}")
-    return Settings(**{**PRESETS[preset](robot), **changes})
+    if algorithm not in ALGORITHMS:
+        choices = ", ".join(ALGORITHMS)
+        raise SolverError(f"unknown algorithm '{algorithm}'.{suggestion(algorithm, ALGORITHMS)} Choices are {choices}")
+    settings = Settings(**{**PRESETS[preset](robot), **ALGORITHMS[algorithm], **changes})
+    require_algorithm(settings, algorithm)
+    return settings
+
+
+def require_algorithm(settings: Settings, algorithm: str) -> None:
+    """Raise SolverError for settings with an adversary where cFVI is asked for."""
+    if algorithm == "cfvi" != settings.algorithm:
+        radii = ", ".join(name for name in NO_ADVERSARIES if getattr(settings, name) > 0.0)
+        raise SolverError(f"cfvi has no adversaries, but {radii} is above 0; leave it out, or train rfvi")

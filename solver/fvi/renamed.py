@@ -1,4 +1,4 @@
-"""Settings that have another name since version 0.1. The old names work for one version more.
+"""Settings that version 0.1 stated otherwise. The old names work for one version more.
 
 On the command line `--old-name` stands for `--present-name`, with a line on the standard error stream. From Python
 `make_settings` takes old names with a DeprecationWarning. Run folders of version 0.1 are read without a word.

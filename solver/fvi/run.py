@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from solver.fvi.renamed import renamed_settings
 from solver.fvi.settings import ADVERSARY, Settings
+from solver.fvi.stated import read_settings
 from solver.runs import folder as files
 from solver.runs.kinds import Description, kind_of
 
@@ -53,9 +53,8 @@ def load_run(folder: Path) -> Run:
 
 
 def _build(content: dict[str, Any]) -> Run:
-    settings = renamed_settings(content.pop("settings"))
-    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
-    return Run(settings=Settings(**settings), **content)
+    settings = read_settings(content.pop("settings"))
+    return Run(settings=settings, **content)
 
 
 def load_run_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import os
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from solver.errors import SolverError
 from solver.fvi.targets import Trace
@@ -18,21 +18,21 @@ from solver.game.adversaries.parameters import ParameterAdversary
 from solver.game.adversaries.state import StateAdversary
 from solver.streams import require_seed
 
-Algorithm = Literal["rfvi", "cfvi"]
 Device = Literal["cpu", "cuda"]
 Backend = Literal["auto", "llvm", "numba", "torch"]
 Modulation = Literal["wiener", "stationary"]
 CHOICES = {
-    "algorithm": get_args(Algorithm),
     "backend": get_args(Backend),
     "device": get_args(Device),
     "modulation": get_args(Modulation),
 }
 SHARES = ("start_share", "target_share", "on_policy_share")  # of the states; the rest is uniform
 
+#: All radii at zero: cFVI.
+NO_ADVERSARIES: dict[str, Any] = {kind.setting(): 0.0 for kind in ADVERSARIES}
 #: Settings of the adversaries. They have no effect where no adversary plays.
 ADVERSARY = (
-    *(kind.setting() for kind in ADVERSARIES),
+    *NO_ADVERSARIES,
     *("adversary_ramp", "modulation", "relative_values", "adversarial_share"),
 )
 
@@ -41,8 +41,6 @@ ADVERSARY = (
 class Settings:
     """One training run. Two runs with equal settings on one machine give bit-identical weights."""
 
-    algorithm: Algorithm = "rfvi"
-    """rfvi plays the four adversaries, cfvi none."""
     seed: int = 0
     """Seeds the weights, the states and the adversaries' modulation."""
     iterations: int = 60
@@ -191,6 +189,11 @@ class Settings:
             raise SolverError(
                 f"setting step_periods is {self.step_periods}; give whole control periods, for example 4 2 1"
             )
+
+    @property
+    def algorithm(self) -> str:
+        """rfvi, or cfvi where all radii are zero."""
+        return "rfvi" if any(self.radius(kind) > 0.0 for kind in ADVERSARIES) else "cfvi"
 
     def adversary_share(self, iteration: int) -> float:
         """The share of their full size that the admissible sets have in an iteration, in [0, 1]; 0 for cfvi."""

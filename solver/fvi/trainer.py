@@ -21,8 +21,8 @@ from modelgen.loader import CompiledRobot
 from solver.errors import DivergenceError, SolverError
 from solver.fvi.initial_value import make_ensemble
 from solver.fvi.play import play
-from solver.fvi.renamed import renamed_settings
 from solver.fvi.settings import Settings
+from solver.fvi.stated import present_settings
 from solver.fvi.states import StateSource
 from solver.fvi.targets import Trace, value_targets
 from solver.game.game import Game
@@ -41,7 +41,7 @@ def _stored(settings: Settings) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
-DEFAULTS = _stored(Settings())  # stand for settings that are newer than a checkpoint
+DEFAULTS = vars(Settings())  # stand for settings that are newer than a checkpoint
 
 
 class Trainer:
@@ -155,9 +155,9 @@ class Trainer:
         """SolverError unless the settings in a checkpoint are those of run.json."""
         if not isinstance(stored, dict):
             raise SolverError("the checkpoint is damaged: it holds no settings; train again")
-        stored = renamed_settings(stored)
-        for name, value in _stored(self.settings).items():
-            trained_with = stored.get(name, DEFAULTS[name])
+        before = DEFAULTS | present_settings(stored)
+        for name in _stored(self.settings):
+            value, trained_with = getattr(self.settings, name), before[name]
             if trained_with != value:
                 raise SolverError(
                     f"run.json has {name} {value}, the checkpoint {trained_with}: it was edited. "

@@ -16,6 +16,7 @@ import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.fvi.settings import Settings
+from solver.fvi.stated import read_settings
 from tests.solver.training import start
 
 TINY: dict[str, Any] = {
@@ -95,7 +96,7 @@ def slider(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def tiny() -> Callable[..., Settings]:
     """Settings of a run that takes well under a second."""
-    return lambda **changes: Settings(**{**TINY, **changes})
+    return lambda **changes: read_settings({**TINY, **changes})
 
 
 @pytest.fixture(scope="session")

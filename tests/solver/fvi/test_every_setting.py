@@ -34,7 +34,6 @@ BASE: dict[str, Any] = {
 }
 ON_POLICY: dict[str, Any] = {"on_policy_share": 0.2, "rollouts": 2}
 CHANGED: dict[str, Any] = {
-    "algorithm": "cfvi",
     "seed": 1,
     "iterations": 3,
     "states": 150,

@@ -19,7 +19,8 @@ from modelgen.loader import CompiledRobot
 from solver.commands import train
 from solver.errors import SolverError
 from solver.fvi.presets import PRESETS, make_settings
-from solver.fvi.settings import Settings
+from solver.fvi.settings import NO_ADVERSARIES, Settings
+from solver.fvi.stated import read_settings
 from solver.game.adversaries import ADVERSARIES
 
 NAMES = [f.name for f in dataclasses.fields(Settings)]
@@ -70,8 +71,29 @@ def test_unknown_names_get_a_suggestion() -> None:
         make_settings("fast", robot, learnin_rate=1.0)
 
 
-def test_cfvi_has_no_adversary_whatever_the_radii() -> None:
-    assert Settings(algorithm="cfvi", alpha_action=3.0).adversaries(0) == ()
+def test_cfvi_is_a_preset_without_adversaries() -> None:
+    robot = modelgen.load("pendulum", dtype="float32", parallel=False)
+    settings = make_settings("fast", robot, algorithm="cfvi")
+    assert settings.algorithm == "cfvi"
+    assert all(settings.adversaries(k) == () for k in range(settings.iterations))
+    usual = make_settings("fast", robot)
+    assert {name for name, value in vars(usual).items() if value != getattr(settings, name)} == NO_ADVERSARIES.keys()
+    with pytest.raises(SolverError, match="cfvi has no adversaries, but alpha_action is above 0"):
+        make_settings("fast", robot, algorithm="cfvi", alpha_action=3.0)
+    with pytest.raises(SolverError, match=r"unknown algorithm 'cfv'\. Did you mean `cfvi`"):
+        make_settings("fast", robot, algorithm="cfv")
+
+
+def test_settings_of_version_0_1_are_read() -> None:
+    stated = {"algorithm": "cfvi", "alpha_action": 3.0, "sampled": 1.0, "holds": [4, 2], "width": 8}
+    expected = Settings(**NO_ADVERSARIES, reaction_periods=1.0, step_periods=(4, 2), width=8)
+    assert read_settings(stated) == expected
+    assert read_settings(stated | {"algorithm": "rfvi"}) == dataclasses.replace(expected, **usual_radii(action=3.0))
+
+
+def usual_radii(**others: float) -> dict[str, float]:
+    """The defaults of `Settings`, some changed."""
+    return {kind.setting(): others.get(kind.name, kind.usual) for kind in ADVERSARIES}
 
 
 def test_the_adversary_grows_between_the_shares_of_its_ramp() -> None:
@@ -107,7 +129,6 @@ def test_the_adversary_grows_between_the_shares_of_its_ramp() -> None:
         ("step_periods", ()),
         ("step_periods", (2, 0)),
         ("step_periods", (1.5,)),
-        ("algorithm", "rvfi"),
         ("modulation", "none"),
         ("device", "gpu"),
         ("width", 64.0),
@@ -136,7 +157,6 @@ def test_any_value_gives_settings_or_a_solver_error(name: str, value: object) ->
     st.fixed_dictionaries(
         {},
         optional={
-            "algorithm": st.sampled_from(["rfvi", "cfvi"]),
             "seed": st.integers(0, 2**32 - 1),
             "width": st.integers(1, 512),
             "learning_rate": st.floats(1e-6, 1.0),

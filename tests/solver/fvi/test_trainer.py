@@ -25,7 +25,7 @@ from solver.errors import DivergenceError, SolverError
 from solver.fvi import trainer as trainer_module
 from solver.fvi import training
 from solver.fvi.run import RUN, load_run, load_run_checkpoint
-from solver.fvi.settings import Settings
+from solver.fvi.settings import NO_ADVERSARIES, Settings
 from solver.fvi.targets import value_targets
 from solver.fvi.trainer import Trainer, workers_of, worst_value
 from solver.fvi.training import resume
@@ -371,7 +371,7 @@ def test_robots_with_four_states_train(tiny: Callable[..., Settings], tmp_path: 
 def test_a_short_training_swings_the_pendulum_up(tmp_path: Path) -> None:
     """Hanging still for 5 s is worth about -50 and the optimum -29.9."""
     settings = Settings(
-        algorithm="cfvi",
+        **NO_ADVERSARIES,
         iterations=24,
         states=6144,
         epochs=10,

@@ -95,4 +95,4 @@ def test_strong_adversary(load: Load) -> None:
     (text,) = warned(load("pendulum"), alpha_action=2.0)
     assert "the adversaries are strong compared with the input" in text
     assert text.split("take ")[1].startswith("82 %")
-    assert warned(load("pendulum"), alpha_action=2.0, algorithm="cfvi") == []
+    assert warned(load("pendulum"), algorithm="cfvi") == []

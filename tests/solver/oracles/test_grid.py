@@ -14,7 +14,7 @@ from scipy.linalg import solve_continuous_are
 import modelgen
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.fvi.settings import Settings
+from solver.fvi.settings import NO_ADVERSARIES, Settings
 from solver.game.adversaries import make_adversaries
 from solver.game.game import Game
 from solver.oracles.grid import one_sided, solve
@@ -48,7 +48,7 @@ def test_grid_matches_the_riccati_solution(slider: str) -> None:
 
 def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path) -> None:
     settings = Settings(
-        algorithm="cfvi",
+        **NO_ADVERSARIES,
         iterations=32,
         states=4096,
         epochs=20,
