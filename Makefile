@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEMO := runs/demo
 
-.PHONY: setup demo test test-instruction-sets fuzz lint clean
+.PHONY: setup demo test test-instruction-sets wheel fuzz lint clean
 
 setup: $(INSTALLED)
 
@@ -20,7 +20,7 @@ demo: $(INSTALLED)
 	@for change in mass=1x mass=0.5x mass=1.3x mass=1.5x; do $(BIN)/solver evaluate $(DEMO) --set $$change; done
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 test-instruction-sets: $(INSTALLED)  # tests that depend on rounding, as on other processors
 	.ci/instruction-sets
@@ -37,9 +37,6 @@ lint: $(INSTALLED)
 
 wheel: $(INSTALLED)  # built, installed into an empty environment and used in an empty folder
 	PYTHON=$(abspath $(BIN))/python .ci/wheel
-
-instruction-sets: $(INSTALLED)  # tests that rounding could decide, as on processors with narrower vectors
-	PYTHON=$(BIN)/python .ci/instruction_sets
 
 clean:
 	rm -rf .venv build *.egg-info

@@ -107,6 +107,7 @@ def test_none_is_left_out() -> None:
         *CHANGED_ON_POLICY,
         *IDLE,
         "device",
+        "backend",  # tests/solver/problem/test_robots.py and test_trainer.py
     }
     base = vars(Settings(**BASE, **ON_POLICY))
     assert not [name for name, value in (CHANGED | CHANGED_ON_POLICY | IDLE).items() if value == base[name]]

@@ -91,7 +91,7 @@ def test_settings_of_version_0_1_are_read() -> None:
     assert read_settings(stated | {"algorithm": "rfvi"}) == dataclasses.replace(expected, **usual_radii(action=3.0))
 
 
-def usual_radii(**others: float) -> dict[str, float]:
+def usual_radii(**others: float) -> dict[str, Any]:
     """The defaults of `Settings`, some changed."""
     return {kind.setting(): others.get(kind.name, kind.usual) for kind in ADVERSARIES}
 
