@@ -219,7 +219,7 @@ def test_ppo_has_its_own_defaults_wherever_the_algorithm_stands() -> None:
     [
         (["baseline"], "name a robot"),
         (["baseline", "pendulm"], "Did you mean `pendulum`"),
-        (["baseline", "--resume", "nowhere"], f"holds no {BASELINE}"),
+        (["baseline", "--resume", "nowhere"], "nowhere is not a run folder"),
         (["baseline", "pendulum", "--steps", "0"], "at least 1"),
         (["baseline", "pendulum", "--randomize-share", "1"], "between 0 and 1"),
         (["baseline", "pendulum", "--learning-rate", "-1"], "between 0 and inf"),
