@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -298,3 +299,15 @@ def test_pictures_are_drawn_on_request_only() -> None:
     assert env.render() is None
     with pytest.raises(SolverError, match="choices are None and 'rgb_array'"):
         RobotEnv("pendulum", render_mode="human")
+
+
+def test_the_old_name_warns_and_registers_the_robots_of_the_working_folder(
+    slider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "generated").symlink_to(slider)
+    monkeypatch.chdir(tmp_path)
+    sys.modules.pop("solver.environment", None)
+    with pytest.warns(DeprecationWarning, match=r"called solver\.gym now"):
+        import_module("solver.environment")
+    assert "robust-value-iteration/slider-v0" in gymnasium.registry
+    gymnasium.registry.pop("robust-value-iteration/slider-v0")
