@@ -21,7 +21,7 @@ from solver.commands.reproduce import Options, carry_out
 from solver.errors import SolverError
 from solver.fvi.presets import fast
 from solver.fvi.run import RUN, load_run, load_run_checkpoint
-from solver.fvi.settings import Settings
+from solver.fvi.settings import NO_ADVERSARIES, Settings
 from solver.problem.robots import load_robot
 from solver.reproduction.experiments import Choice, make_plan
 from solver.reproduction.processes import LOG
@@ -47,11 +47,12 @@ def test_runs_have_the_settings_of_their_methods(trained: Path) -> None:
         (algorithm, share, seed) for algorithm in ("cfvi", "rfvi") for share in (0, 1) for seed in (0, 1)
     }
     usual = fast(load_robot("pendulum", "cpu", None))
-    for (_, share, _), settings in runs.items():
+    for (algorithm, share, _), settings in runs.items():
         assert {name: getattr(settings, name) for name in TINY} == TINY
         assert settings.start_share == (0.0 if share else 0.05)
-        for name in ("alpha_state", "alpha_action", "alpha_observation", "alpha_parameters", "adversary_ramp"):
-            assert getattr(settings, name) == usual[name]
+        assert settings.adversary_ramp == usual["adversary_ramp"]
+        for name in NO_ADVERSARIES:
+            assert getattr(settings, name) == (usual[name] if algorithm == "rfvi" else 0.0)
 
 
 def all_runs(parent: Path) -> list[Any]:
@@ -84,7 +85,7 @@ def test_the_number_of_threads_and_the_folder_do_not_matter(copied: Path) -> Non
 
 
 def test_the_adversary_does_not_matter_to_cfvi(copied: Path) -> None:
-    plan = make_plan("fig-value", "small", choice(overrides={"alpha_action": 0.123}))
+    plan = make_plan("fig-value", "small", choice(overrides={"modulation": "wiener"}))
     runs = run_plan(plan, copied, 1, quiet, train=False)
     assert {training.method for training in runs.folders} == {"cFVI"}
 
