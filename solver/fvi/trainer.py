@@ -38,7 +38,12 @@ from solver.value.frozen import FrozenValue
 def _stored(settings: Settings) -> dict[str, Any]:
     """The settings that results depend on, in types that `torch.load` reads with weights_only."""
     values = {name: value for name, value in vars(settings).items() if name not in ("threads", "device", "backend")}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    return {name: _listed(value) for name, value in values.items()}
+
+
+def _listed(value: Any) -> Any:
+    """A setting as JSON has it."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 DEFAULTS = vars(Settings())  # stand for settings that are newer than a checkpoint
@@ -160,7 +165,7 @@ class Trainer:
             value, trained_with = getattr(self.settings, name), before[name]
             if trained_with != value:
                 raise SolverError(
-                    f"run.json has {name} {value}, the checkpoint {trained_with}: it was edited. "
+                    f"run.json has {name} {_listed(value)}, the checkpoint {_listed(trained_with)}: it was edited. "
                     "Put the old value back, or train again with the new one."
                 )
 
