@@ -7,6 +7,7 @@ run is one module with the functions of `Training`, and one line in KINDS.
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -35,7 +36,7 @@ class Settings(Protocol):
 
 
 @dataclass(frozen=True)
-class Description:
+class Description(ABC):
     """What the description file says of a run. Each kind has its own subclass, with settings of its own."""
 
     robot: str
@@ -53,18 +54,18 @@ class Description:
                 raise TypeError(f"{entry.name} is {value!r}, not a string")
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The name of the run's folder, when the user gives none."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def length(self) -> int:
         """Iterations or actions until the training ends, in the units of the kind's counter."""
-        raise NotImplementedError
 
+    @abstractmethod
     def identity(self) -> dict[str, Any]:
         """The settings that the result depends on: two runs that agree in them give the same policy."""
-        raise NotImplementedError
 
 
 class Training(Protocol):
