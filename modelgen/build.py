@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from modelgen.artifact import folder as artifact
@@ -18,6 +18,7 @@ from modelgen.derivation.content_hash import content_hash
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.derivation.integration import integration_steps
 from modelgen.derivation.regularity import check_regular
 from modelgen.derivation.sketch import Sketch, sketch
 from modelgen.errors import Place
@@ -96,6 +97,9 @@ def build_from_equations(
         program = differentiated(implicit)
     with report.stage("values at task"):
         check_regular(program, metadata, place)
+    with report.stage("integration steps"):
+        steps = integration_steps(program, metadata, place)
+        metadata = replace(metadata, task=replace(metadata.task, integration_steps=steps))
     report.operations = program.operations()
     emitted = _emitted(program, metadata, report)
     with report.stage(f"emit {drawing.FILES}"):

@@ -65,7 +65,9 @@ class Task:
     horizon: float  # s
     weight_at_horizon: float  # the discount factor left at the horizon; rho = -ln(weight)/horizon
     control_rate: int  # Hz, how often the policy is evaluated; the input is held in between
-    simulation_rate: int  # Hz, explicit Euler steps; a multiple of control_rate
+    simulation_rate: int  # Hz, of the explicit Euler steps of the plant `euler`; a multiple of control_rate
+    integration_steps: int = 1  # Runge-Kutta steps in a control period, chosen when the artifact is built
+    free: tuple[str, ...] = ()  # states whose final value does not matter
 
 
 @dataclass(frozen=True)

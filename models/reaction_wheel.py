@@ -36,4 +36,5 @@ robot.task(
     horizon=5,
     weight_at_horizon=0.8,
     control_rate=125,
+    free=["wheel"],
 )

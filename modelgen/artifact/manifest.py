@@ -10,7 +10,7 @@ from typing import Any
 from modelgen.metadata import ActionCost, Input, Metadata, Parameter, State, Task
 
 #: Increase this number with every change of the content of artifacts; older artifacts then count as stale.
-GENERATOR_VERSION = 8
+GENERATOR_VERSION = 9
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from modelgen.commandline.assignments import assigned, number
 from modelgen.errors import ModelError
+from modelgen.linear import regulator
+from modelgen.linear.weights import weights
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Input, State
-from modelgen.report import regulator
 
 Array = NDArray[np.float64]
 
@@ -131,19 +132,6 @@ def linearize(robot: CompiledRobot, at: Mapping[str, float]) -> Linearization:
         gain = regulator.gain(A_scaled, B_scaled, Q_scaled, R_scaled)
         without = "" if gain is not None else "double precision does not suffice to solve its Riccati equation"
     return Linearization(x, u, A, B, rank, None if gain is None else gain * reach[:, None] / scale, without)
-
-
-def weights(robot: CompiledRobot) -> tuple[Array, Array]:
-    """Expand the task's cost near its target as x' Q x + u' R u: Q (n, n), R (m, m)."""
-    target, scale = np.array(robot.metadata.task.target), np.asarray(robot.state_limits)
-    steps = 1e-4 * scale
-    ends = [np.asarray(robot.state_cost(target + sign * np.diag(steps))[1]) for sign in (1, -1)]
-    curvature = (ends[0] - ends[1]) / (2 * steps[:, None]) * np.outer(scale, scale)
-    values, vectors = np.linalg.eigh((curvature + curvature.T) / 4)
-    values = np.where(values > 1e-9 * values.max(), values, 0.0)  # differences leave noise where there is no cost
-    Q = (vectors * values) @ vectors.T / np.outer(scale, scale)
-    at_rest = np.zeros((1, len(robot.input_names)))
-    return Q, np.diag(np.asarray(robot.action_cost(at_rest)[2])[0] / 2)
 
 
 def text(robot: CompiledRobot, result: Linearization) -> str:

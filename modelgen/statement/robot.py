@@ -305,6 +305,7 @@ class Robot:
         control_rate: int,
         simulation_rate: int | None = None,
         target: Mapping[str, object] | None = None,
+        free: Sequence[str] = (),
     ) -> None:
         """State the default task, last in the file.
 
@@ -312,6 +313,7 @@ class Robot:
         action_cost: LogCos, Quadratic or Tanh of a weight, or another class made from ActionCost.
         start: coordinate or rate -> (mean, standard deviation); exactly the target unless given.
         target: coordinate or rate -> value, zero unless given.
+        free: coordinates and rates that may end anywhere, by name: a rollout succeeds without them.
         horizon in s; weight_at_horizon, the discount factor left there; rates in Hz.
         """
         check = self._check()
@@ -332,6 +334,7 @@ class Robot:
             weight_at_horizon=weight_at_horizon,
             control_rate=control_rate,
             simulation_rate=simulation_rate,
+            free=free,
             place=check.place,
         )
         self._declared.task = StatedTask(cost, input_costs, numbers, check.place)

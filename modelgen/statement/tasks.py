@@ -71,6 +71,7 @@ def numeric_task(
     weight_at_horizon: object,
     control_rate: object,
     simulation_rate: object | None,
+    free: object,
     place: Place,
 ) -> Task:
     """The task's numbers, checked against the robot's state names and limits."""
@@ -109,7 +110,24 @@ def numeric_task(
         weight,
         control,
         simulation,
+        free=_free(free, names, place),
     )
+
+
+def _free(free: object, names: Sequence[str], place: Place) -> tuple[str, ...]:
+    """The names of the states that may end anywhere, in the order of the states."""
+    if isinstance(free, str) or not isinstance(free, Sequence):
+        raise ModelError(f"free is {free!r}; write a list of names, such as free=[{names[0]!r}].", place)
+    for name in free:
+        if name not in names:
+            raise ModelError(
+                f"free names `{name}`, which is no state of this robot.{suggestion(str(name), names)} "
+                f"The states are {', '.join(names)}.",
+                place,
+            )
+    if set(free) == set(names):
+        raise ModelError("free names every state, so that any motion would succeed. Leave one out.", place)
+    return tuple(name for name in names if name in free)
 
 
 def _by_state(values: object, names: Sequence[str], what: str, place: Place) -> Mapping[str, object]:

@@ -16,6 +16,7 @@ from solver.game.adversaries.adversary import Adversary
 from solver.game.adversaries.observation import ObservationAdversary
 from solver.game.adversaries.parameters import ParameterAdversary
 from solver.game.adversaries.state import StateAdversary
+from solver.problem.schemes import SCHEMES, SchemeName
 from solver.streams import require_seed
 
 Device = Literal["cpu", "cuda"]
@@ -25,6 +26,7 @@ CHOICES = {
     "backend": get_args(Backend),
     "device": get_args(Device),
     "modulation": get_args(Modulation),
+    "integrator": tuple(SCHEMES),
 }
 SHARES = ("start_share", "target_share", "on_policy_share")  # of the states; the rest is uniform
 
@@ -130,6 +132,12 @@ class Settings:
     """While an adversary plays, subtract the largest value target of an iteration from all of them (relative value
     iteration). The networks are zero at the task's target, but V is not where an adversary keeps the robot moving. A
     constant changes no player's move."""
+    basin: bool = False
+    """Take V from the Riccati equation where the regulator of the linearised robot brings the real one to the target.
+    A network fits V over the whole domain, and is not precise enough beside the target of a robot that must balance."""
+    integrator: SchemeName = "rk4"
+    """How targets and rollouts are integrated: rk4, the classical Runge-Kutta method, or euler, the authors' explicit
+    Euler with their sum of the cost, which adds energy."""
     evaluate_every: int = 5
     """Iterations between two evaluations by rollouts. The last iteration is always evaluated."""
     episodes: int = 100

@@ -15,9 +15,11 @@ import torch
 from torch import Tensor
 
 from solver.errors import SolverError
+from solver.fvi.basin import near_target
 from solver.fvi.settings import Settings
 from solver.plants.rollouts import Controller, rollouts
 from solver.problem.problem import Problem
+from solver.value.basin import Basin
 
 Play = Callable[[Tensor], Tensor]
 NOISE_SECONDS = 0.1  # correlation time of the exploration noise: white noise would average out within a swing
@@ -26,8 +28,8 @@ NOISE_SECONDS = 0.1  # correlation time of the exploration noise: white noise wo
 class StateSource:
     """Draws the states of every iteration, and keeps the buffer of visited states (V, n), which is empty for DP."""
 
-    def __init__(self, problem: Problem, settings: Settings) -> None:
-        self.problem, self.settings = problem, settings
+    def __init__(self, problem: Problem, settings: Settings, basin: Basin | None = None) -> None:
+        self.problem, self.settings, self.basin = problem, settings, basin
         self.visited = problem.state_limits.new_empty(0, len(problem.state_limits))
 
     def draw(self, act: Controller, generator: torch.Generator, play: Play | None = None) -> Tensor:
@@ -54,7 +56,9 @@ class StateSource:
         return self.problem.confine(starts + self.settings.start_spread * self.problem.state_limits * draw)
 
     def _near_target(self, size: int, generator: torch.Generator) -> Tensor:
-        """States around the target, where V is steepest."""
+        """States around the target, where V is steepest: in the metric of the basin where there is one."""
+        if self.basin is not None:
+            return near_target(self.problem, self.basin, size, generator)
         return self._scattered(self.problem.target.expand(size, -1), self.settings.target_spread, generator)
 
     def _scattered(self, x: Tensor, spread: float, generator: torch.Generator) -> Tensor:

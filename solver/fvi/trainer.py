@@ -19,6 +19,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import DivergenceError, SolverError
+from solver.fvi.basin import find_basin
 from solver.fvi.initial_value import make_ensemble
 from solver.fvi.play import play
 from solver.fvi.settings import Settings
@@ -54,10 +55,13 @@ class Trainer:
 
     def __init__(self, robot: CompiledRobot, settings: Settings) -> None:
         self.robot, self.settings = robot, settings
-        self.problem = Problem(robot, settings.device)
+        self.problem = Problem(robot, settings.device, settings.integrator)
         self.ensemble = make_ensemble(robot, settings).to(settings.device)
         self.optimisers = self._fresh_optimisers()
-        self.source = StateSource(self.problem, settings)
+        basin = find_basin(self.problem, settings.reaction_periods) if settings.basin else None
+        if basin:
+            self.ensemble.set_basin(basin)
+        self.source = StateSource(self.problem, settings, basin)
         self.iteration = 0
         self.worst_value = worst_value(self.problem, settings)
 

@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 
 from modelgen.loader import CompiledRobot
-from solver.fvi.presets import PUSH, push
 from solver.fvi.settings import Settings
 from solver.game.adversaries.adversary import Adversary, Hamiltonian
 from solver.plants.outcome import SUCCESS_ANGLE, SUCCESS_POSITION
@@ -32,7 +31,6 @@ def forewarnings(robot: CompiledRobot, settings: Settings) -> list[str]:
         _starts_outside(problem),
         _rates_too_low(problem),
         _too_few_iterations(problem, settings),
-        _chatters(problem, settings),
     ]
     found += _unstable_directions(problem, settings)
     return [text for text in found if text]
@@ -80,21 +78,6 @@ def _too_few_iterations(problem: Problem, settings: Settings) -> str:
     return (
         f"{settings.iterations} iterations carry the reward back by about {carried:.2g} s, and the task lasts "
         f"{horizon:g} s. Give --iterations {enough}, or a --trace-decay nearer to 1."
-    )
-
-
-def _chatters(problem: Problem, settings: Settings) -> str:
-    """Value steps in which the input changes a state by more than the presets allow."""
-    states = problem.robot.metadata.states
-    hold, once = max(settings.step_periods), push(problem.robot)
-    worst = int(once.argmax())
-    if settings.reaction_periods or hold * once[worst] <= PUSH:
-        return ""
-    other = "give --step-periods 1 --trace-decay 0.88" if once[worst] <= PUSH else "raise the task's control_rate"
-    return (
-        f"at the target a full input changes {states[worst].name} by {100 * hold * once[worst]:.0f} % of its limit "
-        f"within a value step ({hold} control periods): the policy may chatter there and never settle. Give "
-        f"--reaction-periods 1, or {other}."
     )
 
 

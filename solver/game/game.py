@@ -68,8 +68,8 @@ class Game:
         cost = torch.zeros_like(move.cost)
         for period in range(periods):
             weight = problem.control_step * problem.discount(period)
-            cost.add_(problem.state_cost(x) + move.cost, alpha=weight)
-            x = integrate_period(problem, x, disturbed.u, disturbed.theta, disturbed.offset)
+            x, state_cost = integrate_period(problem, x, disturbed.u, disturbed.theta, disturbed.offset)
+            cost.add_(state_cost, alpha=problem.discount(period)).add_(move.cost, alpha=weight)
             if self.limit_cost > 0.0:
                 cost.add_(problem.at_limit(x).any(1), alpha=weight * self.limit_cost)
         if disturbed.displacement is not None:

@@ -80,8 +80,8 @@ class Episodes:
         theta = self.theta if self.randomize > 0.0 else None
         cost, reward = problem.action_cost.cost(u), torch.zeros(len(self.x))
         for _ in range(self.hold):
-            reward -= (problem.state_cost(self.x) + cost) * problem.control_step
-            self.x = integrate_period(problem, self.x, u, theta)
+            self.x, state_cost = integrate_period(problem, self.x, u, theta)
+            reward -= state_cost + cost * problem.control_step
         if not bool(torch.isfinite(self.x).all()):
             raise SolverError(
                 f"the dynamics of {problem.robot.name} blew up within a control period; raise the task's "

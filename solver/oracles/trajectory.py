@@ -1,6 +1,6 @@
 """The best return any controller can have from one start: direct trajectory optimisation of the task.
 
-The problem is the evaluation's own: explicit Euler at the simulation rate, inputs held at the control rate, the
+The problem is the evaluation's own: the Runge-Kutta method, inputs held at the control rate, the
 undiscounted cost of `solver.plants.rollouts`. States at the start of every control period are variables (direct
 multiple shooting) within the state limits, the dynamics are equality constraints, and IPOPT solves it with exact first
 and second derivatives from several guesses. Every solution is a local one: the best found is a return that can be
@@ -85,13 +85,24 @@ class NonlinearProgram:
         """(x, u) -> (x one control period later, cost of the period) as one expanded casadi.Function."""
         dynamics, state_cost, action_cost = map(robot.casadi_function, ("dynamics", "state_cost", "action_cost"))
         x, u = casadi.SX.sym("x", len(self.state_limits)), casadi.SX.sym("u", len(self.input_limits))
-        later = x
-        for _ in range(self.task.simulation_rate // self.task.control_rate):
-            later = later + dynamics(later, u, theta) / self.task.simulation_rate
-        turns = casadi.floor((x + math.pi) / (2.0 * math.pi)) * casadi.DM(~self.clipped)
-        seen = x - 2.0 * math.pi * turns  # a cost need not repeat with the angle; the evaluation wraps angles
-        # As in the evaluation, the state cost is that of the nominal parameters.
-        cost = (state_cost(seen, robot.nominal_parameters)[0] + action_cost(u)[0]) / self.task.control_rate
+
+        def cost_of(at: Any) -> Any:
+            """The state cost, as in the evaluation at nominal parameters and with wrapped angles."""
+            turns = casadi.floor((at + math.pi) / (2.0 * math.pi)) * casadi.DM(~self.clipped)
+            return state_cost(at - 2.0 * math.pi * turns, robot.nominal_parameters)[0]
+
+        later, steps, state_part = x, self.task.integration_steps, 0.0
+        h = 1.0 / (steps * self.task.control_rate)
+        for _ in range(steps):  # the classical Runge-Kutta method, of the state and of its cost
+            places, slopes = [later], []
+            for share in (0.5, 0.5, 1.0):
+                slopes.append(dynamics(places[-1], u, theta))
+                places.append(later + share * h * slopes[-1])
+            slopes.append(dynamics(places[-1], u, theta))
+            weights = (h / 6.0, h / 3.0, h / 3.0, h / 6.0)
+            state_part += sum(weight * cost_of(at) for weight, at in zip(weights, places, strict=True))
+            later = later + sum(weight * slope for weight, slope in zip(weights, slopes, strict=True))
+        cost = state_part + action_cost(u)[0] / self.task.control_rate
         return casadi.Function("step", [x, u], [later, cost], ["x", "u"], ["later", "cost"])
 
     def _program(self) -> Any:

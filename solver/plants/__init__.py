@@ -16,6 +16,7 @@ from solver.problem.problem import Problem
 #: The module of every plant, with what `PlantModule` names; imported when the plant is asked for.
 PLANTS = {
     "nominal": "solver.plants.nominal",
+    "euler": "solver.plants.euler",
     "harsh": "solver.plants.harsh.plant",
     "mujoco": "solver.plants.mujoco.plant",
 }

@@ -1,4 +1,4 @@
-"""The nominal plant: the robot as its model file states it."""
+"""The nominal plant: the robot as its model file states it, under the problem's integration scheme."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: i
 class Nominal:
     """The robot at theta (p,) or (N, p), by default the nominal parameters.
 
-    Explicit Euler at the simulation rate, states confined to the domain and shown to the policy exactly.
+    States are confined to the domain and shown to the policy exactly.
     """
 
     problem: Problem
@@ -38,5 +38,7 @@ class _NominalSimulation:
     def __init__(self, plant: Nominal, x: Tensor) -> None:
         self.plant, self.x, self.seen = plant, x, x
 
-    def step(self, u: Tensor) -> None:
-        self.x = self.seen = integrate_period(self.plant.problem, self.x, u, self.plant.theta)
+    def step(self, u: Tensor) -> Tensor:
+        self.x, cost = integrate_period(self.plant.problem, self.x, u, self.plant.theta)
+        self.seen = self.x
+        return cost

@@ -19,8 +19,9 @@ class Simulation(Protocol):
     x: Tensor  # (N, n) the true state
     seen: Tensor  # (N, n) the state that the policy is shown
 
-    def step(self, u: Tensor) -> None:
-        """Simulate one control period under the policy's input u (N, m)."""
+    def step(self, u: Tensor) -> Tensor:
+        """Simulate one control period under the policy's input u (N, m); returns the integral (N,) of the state cost
+        over it."""
 
 
 class Plant(Protocol):

@@ -51,9 +51,8 @@ def rollouts(
     state_reward, action_reward = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])
     for _ in range(steps):
         u, cost = act(simulation.seen)
-        state_reward -= problem.state_cost(simulation.x) * problem.control_step
         action_reward -= cost * problem.control_step
-        simulation.step(u)
+        state_reward -= simulation.step(u)
         states.append(simulation.x)
         inputs.append(u)
     x = torch.stack(states)

@@ -1,34 +1,48 @@
-"""The integrator of the equations of motion: explicit Euler under a held input (zero-order hold).
+"""Integration of the equations of motion and of the state cost over one control period, by the problem's scheme.
 
 Targets, rollouts, plants and the Gymnasium environment all integrate here.
 """
 
 from __future__ import annotations
 
-import torch
+from collections.abc import Callable
+from typing import NamedTuple
+
 from torch import Tensor
 
 from solver.problem.problem import Problem
 
 
-def integrate_step(
-    problem: Problem, x: Tensor, u: Tensor, theta: Tensor | None = None, offset: Tensor | None = None
-) -> Tensor:
-    """The states (N, n) one integration step after x (N, n), confined to the state domain.
+class Period(NamedTuple):
+    """What one control period leads to."""
 
-    u (N, m) is the input and theta (p,) or (N, p) the parameters, nominal by default. The dynamics are evaluated at
-    x + offset, offset (N, n).
-    """
-    at = x if offset is None else x + offset
-    x = torch.add(x, problem.robot.dynamics(at, u, theta), alpha=problem.integration_step)
-    problem.confine_in_place(x)
-    return x
+    x: Tensor  # (N, n) the states at its end
+    state_cost: Tensor  # (N,) the integral of the state cost over it
 
 
 def integrate_period(
-    problem: Problem, x: Tensor, u: Tensor, theta: Tensor | None = None, offset: Tensor | None = None
-) -> Tensor:
-    """The states (N, n) one control period after x (N, n), u (N, m) held; arguments as in `integrate_step`."""
-    for _ in range(problem.substeps):
-        x = integrate_step(problem, x, u, theta, offset)
-    return x
+    problem: Problem,
+    x: Tensor,
+    u: Tensor | Callable[[Tensor], Tensor],
+    theta: Tensor | None = None,
+    offset: Tensor | None = None,
+    steps: int | None = None,
+) -> Period:
+    """One control period from x (N, n), confined to the state domain after every integration step.
+
+    u is the input (N, m), held, or a function of the state that gives it for each integration step. theta (p,) or
+    (N, p) are the parameters, nominal by default. The dynamics are evaluated at x + offset, offset (N, n). steps: more
+    integration steps than the problem's, for forces that are not smooth.
+    """
+    costs, steps = [], steps or problem.substeps
+    for _ in range(steps):
+        acting = u if isinstance(u, Tensor) else u(x)
+
+        def rates(at: Tensor, acting: Tensor = acting) -> Tensor:
+            found: Tensor = problem.robot.dynamics(at if offset is None else at + offset, acting, theta)
+            return found
+
+        x, cost = problem.scheme.step(rates, problem.state_cost, x, problem.control_step / steps)
+        problem.confine_in_place(x)
+        costs.append(cost)
+    return Period(x, problem.scheme.of_period(costs) * problem.control_step)

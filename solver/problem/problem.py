@@ -13,17 +13,21 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.problem.action_cost import ActionCost
+from solver.problem.schemes import SCHEMES, SchemeName
 
 #: Of the starts of episodes: the task's own, or uniform in the state domain.
 StartDistribution = Literal["gaussian", "uniform"]
 
 
 class Problem:
-    """A compiled robot with the limits, costs, times and distributions of its task, float32 on one device."""
+    """A compiled robot with the limits, costs, times and distributions of its task, float32 on one device.
 
-    def __init__(self, robot: CompiledRobot, device: torch.device | str = "cpu") -> None:
+    scheme: how it is integrated, one of `solver.problem.schemes`.
+    """
+
+    def __init__(self, robot: CompiledRobot, device: torch.device | str = "cpu", scheme: SchemeName = "rk4") -> None:
         task = robot.metadata.task
-        self.robot = robot
+        self.robot, self.device, self.scheme = robot, device, SCHEMES[scheme]
 
         def tensor(values: object) -> Tensor:
             return torch.as_tensor(values, dtype=torch.float32, device=device)
@@ -35,9 +39,13 @@ class Problem:
         self.theta, self.theta_bounds = tensor(robot.nominal_parameters), tensor(robot.parameter_bounds)  # (p,), (p, 2)
         self.target = tensor(task.target)  # (n,)
         self.control_step = 1.0 / task.control_rate  # s
-        self.substeps = task.simulation_rate // task.control_rate  # integration steps in a control period
+        self.substeps = self.scheme.steps(task)  # integration steps in a control period
         self.discount_rate = -math.log(task.weight_at_horizon) / task.horizon  # rho, per second
         self.action_cost = ActionCost(robot)
+
+    def integrated_by(self, scheme: SchemeName) -> Problem:
+        """The same problem under another integration scheme."""
+        return Problem(self.robot, self.device, scheme)
 
     @property
     def integration_step(self) -> float:

@@ -44,7 +44,7 @@ class FrozenValue:
     """
 
     def __init__(self, ensemble: Ensemble) -> None:
-        self.features = ensemble.features
+        self.features, self.basin = ensemble.features, ensemble.basin
         first = ensemble.factors[0]
         self.rows, self.diagonal = first.rows, first.diagonal.nonzero()[:, 0]
         self.column_sum = first.column_sum
@@ -93,7 +93,7 @@ class FrozenValue:
             outer[:, self.diagonal] *= torch.sigmoid(diagonal)
             _reverse(member, dz, space)
         dz.addmm_(space.direct, self.row_sum).mul_(-2.0 / len(self.members))
-        return value.div_(-len(self.members)), self.features.pull_back(z, dz)
+        return self.basin.overlaid(x, value.div_(-len(self.members)), self.features.pull_back(z, dz))
 
 
 def _folded(member: Factor) -> FoldedFactor:

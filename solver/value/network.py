@@ -18,6 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from solver.value.basin import Basin, wraps_of
+
 DIAGONAL_FLOOR = 1e-3
 HIDDEN_GAIN, OUTPUT_GAIN = 1.41, 1.0
 HIDDEN_BIAS, OUTPUT_BIAS = 0.1, -0.1
@@ -96,6 +98,9 @@ class Ensemble(nn.Module):
     others: Tensor
     scale: Tensor
     target: Tensor
+    wraps: Tensor
+    basin_cost: Tensor
+    basin_level: Tensor
 
     def __init__(
         self,
@@ -114,6 +119,9 @@ class Ensemble(nn.Module):
         self.register_buffer("others", torch.tensor(others, dtype=torch.long))
         self.register_buffer("scale", torch.tensor([scale[i] for i in others]))
         self.register_buffer("target", torch.tensor(target))
+        self.register_buffer("wraps", wraps_of(continuous))
+        self.register_buffer("basin_cost", torch.zeros(len(target), len(target)))
+        self.register_buffer("basin_level", torch.tensor(0.0))
         size = 2 * len(angles) + len(others)
         self.members = nn.ModuleList(Factor(size, layers, width, generator) for _ in range(members))
 
@@ -128,9 +136,20 @@ class Ensemble(nn.Module):
         at_origin = Features(self.angles, self.others, self.scale, torch.zeros_like(self.target))
         return Features(self.angles, self.others, self.scale, at_origin(self.target[None])[0])
 
+    @property
+    def basin(self) -> Basin:
+        """The states around the target where the value is a quadratic form instead."""
+        return Basin(self.target, self.wraps, self.basin_cost, float(self.basin_level))
+
+    def set_basin(self, basin: Basin) -> None:
+        """Take over another one."""
+        self.basin_cost.copy_(basin.cost)
+        self.basin_level.fill_(basin.level)
+
     def forward(self, x: Tensor) -> Tensor:
         """The ensemble's value, differentiable: (N, n) -> (N,)."""
-        features = self.features
+        features, basin = self.features, self.basin
         z = features(x)
         values = [member(z, z - features.error_at_target) for member in self.members]
-        return torch.stack(values).mean(0)
+        distance = basin.distance(x)
+        return torch.where(distance < basin.level, -distance, torch.stack(values).mean(0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from solver.plants.harsh.harshness import EFFECTS, SATURATION, Harshness, harshn
 from solver.plants.harsh.sensors import NOISE, Sensors
 from solver.plants.harsh.stiction import dry_friction
 from solver.plants.plant import Simulation
-from solver.problem.integrator import integrate_period, integrate_step
+from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
 __all__ = ["EFFECTS", "Harsh", "make"]
@@ -33,7 +34,9 @@ class Harsh:
     def __init__(self, problem: Problem, harshness: Harshness, theta: Tensor | None = None, seed: int = 0) -> None:
         self.problem, self.harshness, self.theta, self.seed = problem, harshness, theta, seed
         metadata = problem.robot.metadata
-        positions = metadata.coordinates
+        positions, task = metadata.coordinates, metadata.task
+        #: Dry friction and backlash change within a control period: integrated at the simulation rate, or finer.
+        self.steps = max(problem.substeps, task.simulation_rate // task.control_rate)
         across = [entry.name for entry in metadata.inputs if entry.coordinate is None]
         if harshness.stiction and across:
             others = " ".join(name for name in EFFECTS if name != "stiction")
@@ -78,21 +81,29 @@ class _HarshSimulation:
         self.sensors = Sensors(problem, self.level.encoder, self.level.noise, plant.seed, x) if measured else None
         self.seen = x if self.sensors is None else self.sensors.seen
 
-    def step(self, u: Tensor) -> None:
-        """Simulate one control period under the policy's input u (N, m)."""
-        u, theta = self._given(u), self.plant.theta
+    def step(self, u: Tensor) -> Tensor:
+        """Simulate one control period under the policy's input u (N, m); returns its state cost (N,)."""
+        given = self._given(u)
         if self.backlash is None and not self.level.stiction:
-            self.x = integrate_period(self.problem, self.x, u, theta)
+            self.x, cost = integrate_period(self.problem, self.x, given, self.plant.theta)
         else:
-            for _ in range(self.problem.substeps):
-                acting = u
-                if self.backlash is not None:
-                    acting = self.backlash.transmitted(u, self.problem.integration_step)
-                if self.level.stiction:
-                    level, rates = self.level.stiction, self.plant.rates
-                    acting = acting + dry_friction(self.problem, rates, level, self.x, acting, theta)
-                self.x = integrate_step(self.problem, self.x, acting, theta)
+            self.x, cost = integrate_period(
+                self.problem, self.x, partial(self._acting, given), self.plant.theta, steps=self.plant.steps
+            )
         self.seen = self.x if self.sensors is None else self.sensors.read(self.x)
+        return cost
+
+    def _acting(self, given: Tensor, x: Tensor) -> Tensor:
+        """What acts on the robot at x (N, n) for one integration step, of the drive's input (N, m)."""
+        acting = given
+        if self.backlash is not None:
+            acting = self.backlash.transmitted(given, self.problem.control_step / self.plant.steps)
+        if self.level.stiction:
+            level, rates = self.level.stiction, self.plant.rates
+            acting = acting + dry_friction(
+                self.problem, rates, level, x, acting, self.plant.theta, self.problem.control_step / self.plant.steps
+            )
+        return acting
 
     def _given(self, u: Tensor) -> Tensor:
         """The input that the drive gives: the policy's, delayed and saturated."""

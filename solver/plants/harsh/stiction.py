@@ -13,10 +13,13 @@ RESTING = 1e-4  # of a rate's limit, below which a joint counts as at rest: floa
 SWEEPS = 10  # of Gauss-Seidel, where several drives stick at once
 
 
-def dry_friction(problem: Problem, rows: list[int], level: float, x: Tensor, u: Tensor, theta: Tensor | None) -> Tensor:
+def dry_friction(
+    problem: Problem, rows: list[int], level: float, x: Tensor, u: Tensor, theta: Tensor | None, seconds: float
+) -> Tensor:
     """The friction (N, m), in units of the input, at the states x (N, n) under the inputs u (N, m).
 
     rows: the rate of each driven joint, as an index of the state. level: a multiple of the usual magnitude.
+    seconds: of the integration step.
 
     The friction is what brings each joint to rest within the integration step, limited to the breakaway input at rest,
     and to the Coulomb input in motion or once the joint has broken away. Joints that rub on one another are solved for
@@ -24,7 +27,7 @@ def dry_friction(problem: Problem, rows: list[int], level: float, x: Tensor, u: 
     """
     a, control_matrix = problem.robot.affine_dynamics(x, theta)
     rate, gain = x[:, rows], control_matrix[:, rows]  # (N, m), (N, m, m)
-    wanted = rate / problem.integration_step + a[:, rows] + torch.einsum("nij,nj->ni", gain, u)
+    wanted = rate / seconds + a[:, rows] + torch.einsum("nij,nj->ni", gain, u)
     breakaway = problem.input_limits * BREAKAWAY * level
     resting = rate.abs() < RESTING * problem.state_limits[rows]
     friction = torch.zeros_like(u)

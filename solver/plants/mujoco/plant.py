@@ -51,7 +51,9 @@ class MuJoCoPlant:
             )
         self.problem, self.theta = problem, problem.theta if theta is None else theta
         self.mujoco, self.model, self.joints, self.actuators = read(_description(robot.name), robot.metadata)
-        self.model.opt.timestep = problem.integration_step
+        task = robot.metadata.task
+        self.steps = task.simulation_rate // task.control_rate
+        self.model.opt.timestep = problem.control_step / self.steps
         self.model.opt.integrator = self.mujoco.mjtIntegrator.mjINT_RK4
         changed = (self.theta != problem.theta).reshape(-1, len(problem.theta)).any(0)
         if robot.name not in PARAMETERS and bool(changed.any()):
@@ -101,20 +103,30 @@ class _MuJoCoSimulation:
         joints = np.array(plant.joints)
         self.columns = [1 + joints, 1 + coordinates + joints]  # of the physics state: time, positions, rates
 
-    def step(self, u: Tensor) -> None:
-        """Simulate one control period under the input u (N, m), held."""
+    def step(self, u: Tensor) -> Tensor:
+        """Simulate one control period under the input u (N, m), held; returns its state cost (N,), by the trapezoidal
+        rule over the engine's steps."""
         q, v = self.columns
         state = np.zeros((len(self.x), 1 + self.x.shape[1]))
-        control = np.zeros((len(u), self.plant.problem.substeps, u.shape[1]))
+        control = np.zeros((len(u), self.plant.steps, u.shape[1]))
         state[:, np.concatenate([q, v])] = np.nan_to_num(self.x.numpy(), posinf=0.0, neginf=0.0)
         control[:, :, self.plant.actuators] = u.numpy()[:, None]
         with _no_warnings(self.plant.mujoco):
             states, _ = self.rollout.rollout(self.models, self.data, state, control)
+        cost = self._cost(states[:, :, np.concatenate([q, v])])
         x = np.ascontiguousarray(states[:, -1, np.concatenate([q, v])], np.float32)
         # MuJoCo resets a simulation that blows up, time included.
         late = np.abs(states[:, -1, 0] - self.plant.problem.control_step) > TIME_ERROR
         x[late | ~np.isfinite(self.x.numpy()).all(1)] = np.nan
         self.x = self.seen = self.plant.problem.confine(torch.from_numpy(x))
+        return cost
+
+    def _cost(self, later: Array) -> Tensor:
+        """The state cost (N,) of a control period through the states `later` (N, K, n) at the ends of its K steps."""
+        problem = self.plant.problem
+        x = torch.cat([self.x[:, None], torch.from_numpy(later).float()], 1)
+        cost = problem.state_cost(problem.confine(x.reshape(-1, x.shape[2]))).view(x.shape[:2])
+        return torch.trapezoid(cost, dx=problem.control_step / self.plant.steps, dim=1)
 
 
 @contextmanager

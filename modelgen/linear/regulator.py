@@ -59,26 +59,32 @@ def obstacle(A: Array, B: Array, Q: Array) -> Obstacle | None:
     return _persistent(A.T, beyond, "no input reaches") or _persistent(A, unseen, "the state cost does not see")
 
 
-def gain(A: Array, B: Array, Q: Array, R: Array) -> Array | None:
-    """K (m, n) of u = -K x, exactly zero for every state that the cost does not see, where `obstacle` finds none.
+def cost_to_go(A: Array, B: Array, Q: Array, R: Array) -> Array | None:
+    """P (n, n) of the least cost x' P x, exactly zero for states that the cost does not see, where `obstacle` finds
+    none.
 
-    The Riccati equation is solved for the observable part alone; the rest of its solution is zero. None where double
-    precision cannot solve it.
+    The Riccati equation is solved for the observable part alone. None where double precision cannot solve it.
     """
     seen = observable_subspace(A, Q)
     if not seen.shape[1]:
-        return np.zeros(B.T.shape)
+        return np.zeros_like(A)
     A_seen, B_seen = seen.T @ A @ seen, seen.T @ B
     try:
-        P = solve_continuous_are(A_seen, B_seen, seen.T @ Q @ seen, R)
+        P_seen = solve_continuous_are(A_seen, B_seen, seen.T @ Q @ seen, R)
     except (LinAlgError, ValueError):
         return None
-    K_seen = np.linalg.solve(R, B_seen.T @ P)
-    if not np.linalg.eigvals(A_seen - B_seen @ K_seen).real.max() < 0:
+    if not np.linalg.eigvals(A_seen - B_seen @ np.linalg.solve(R, B_seen.T @ P_seen)).real.max() < 0:
         return None
-    K: Array = K_seen @ seen.T
-    K[:, np.linalg.norm(seen, axis=1) < RANK] = 0.0
-    return K
+    P: Array = seen @ P_seen @ seen.T
+    unseen = np.linalg.norm(seen, axis=1) < RANK
+    P[unseen], P[:, unseen] = 0.0, 0.0
+    return P
+
+
+def gain(A: Array, B: Array, Q: Array, R: Array) -> Array | None:
+    """K (m, n) of u = -K x, exactly zero for every state that the cost does not see; None as in `cost_to_go`."""
+    P = cost_to_go(A, B, Q, R)
+    return None if P is None else np.linalg.solve(R, B.T @ P)
 
 
 def _persistent(A: Array, subspace: Array, reason: str) -> Obstacle | None:

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.linalg import block_diag, solve_continuous_are
 
-from modelgen.report.regulator import Obstacle, controllable_subspace, gain, observable_subspace, obstacle
+from modelgen.linear.regulator import Obstacle, controllable_subspace, gain, observable_subspace, obstacle
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,67 @@
+"""How many Runge-Kutta steps a control period needs: chosen when a robot is built, by comparison with half the step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelgen.backends.casadi import compiled
+from modelgen.errors import ModelError, Place
+from modelgen.metadata import Metadata
+from modelgen.program.functions import Program
+
+Array = NDArray[np.float64]
+
+TOLERANCE = 1e-4  # of every state's limit: the largest difference that halving the step may make in a control period
+MOST_STEPS = 64
+SAMPLES = 512
+SEED = 0
+
+
+def integration_steps(program: Program, robot: Metadata, place: Place | None) -> int:
+    """The least power of two of classical Runge-Kutta steps in a control period whose error is below TOLERANCE.
+
+    The error is the difference from twice as many steps, over SAMPLES states of the whole domain with every input at a
+    limit. Raises ModelError where MOST_STEPS are not enough; `place` is named in it.
+    """
+    random = np.random.default_rng(SEED)
+    limits, inputs = (np.array([each.limit for each in group]) for group in (robot.states, robot.inputs))
+    x = random.uniform(-1.0, 1.0, (SAMPLES, len(limits))) * limits
+    u = random.choice([-1.0, 1.0], (SAMPLES, len(inputs))) * inputs
+    dynamics, theta = program.function("dynamics"), np.array([[each.value for each in robot.parameters]]).T
+    evaluate = compiled(program.graph, dynamics, robot.name).map(SAMPLES)
+
+    def rates(at: Array) -> Array:
+        return np.asarray(evaluate(at.T, u.T, np.repeat(theta, SAMPLES, 1))).T
+
+    seconds = 1.0 / robot.task.control_rate
+    coarse, steps = _after(rates, x, seconds, 1), 1
+    while steps <= MOST_STEPS:
+        fine = _after(rates, x, seconds, 2 * steps)
+        with np.errstate(all="ignore"):
+            error = np.abs(fine - coarse) / limits
+        if error.max() <= TOLERANCE:  # false where a state is not finite
+            return steps
+        coarse, steps = fine, 2 * steps
+    states, worst = robot.states, int(np.nan_to_num(error.max(0), nan=np.inf).argmax())
+    raise ModelError(
+        f"within a control period of {seconds:.3g} s, `{states[worst].name}` moves too fast to be simulated: "
+        f"{MOST_STEPS} Runge-Kutta steps are not enough. Raise control_rate, lower the rate limits or the input limits, "
+        "or leave out a stiff term.",
+        place,
+    )
+
+
+def _after(rates: Callable[[Array], Array], x: Array, seconds: float, steps: int) -> Array:
+    """The states (N, n) after so many seconds, inputs held."""
+    h = seconds / steps
+    with np.errstate(all="ignore"):
+        for _ in range(steps):
+            k1 = rates(x)
+            k2 = rates(x + h / 2 * k1)
+            k3 = rates(x + h / 2 * k2)
+            k4 = rates(x + h * k3)
+            x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return x
