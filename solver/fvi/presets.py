@@ -14,7 +14,7 @@ from solver.fvi.settings import NO_ADVERSARIES, Settings
 from solver.fvi.time_scale import time_scale
 
 #: Value steps in a look-ahead, and time scales of the robot in one, for robots of one joint and of several.
-SIMPLE, SEVERAL = (16, 2.0), (8, 1.0)
+SIMPLE, SEVERAL = (16, 2.0), (8, 1.3)
 
 
 def fast(robot: CompiledRobot) -> dict[str, Any]:
@@ -41,10 +41,11 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     common = {
         "iterations": 48 if simple else 80,
         "trace_decay": math.exp(-period / look_ahead),
-        "trace_floor": 0.05 if simple else 0.01,
+        "trace_floor": 0.3,
         "step_periods": (hold, hold, hold, max(1, hold // 2)),
         "reaction_periods": 1.0,
         "basin": True,
+        "members": 2,
         "limit_cost": 3.0,
         "target_share": 0.1,
         "modulation": "stationary",

@@ -24,13 +24,14 @@ WITHOUT_EFFECT = ("seed", "chunk", "device", "backend", "episodes", "evaluate_ev
 
 @dataclass(frozen=True)
 class Solution:
-    """A trained run, ready to evaluate: the nominal problem and the value function of its last checkpoint."""
+    """A trained run, ready to evaluate: the nominal problem and the value function that the training kept."""
 
     run: Run
     problem: Problem
     ensemble: Ensemble
     value: FrozenValue
-    iteration: int
+    iteration: int  # of the last checkpoint
+    kept: int  # the value function is the one after so many iterations
 
     def controller(self) -> Controller:
         """The run's policy."""
@@ -59,14 +60,15 @@ def load_solution(folder: str | Path, generated: str | None = None, reaction_per
         require_reaction_periods(reaction_periods)
         run = replace(run, settings=replace(run.settings, reaction_periods=float(reaction_periods)))
     checkpoint = load_run_checkpoint(folder)
+    kept = checkpoint["best"] or checkpoint  # none before the first evaluation
     ensemble = make_ensemble(robot, run.settings)
     try:
-        ensemble.load_state_dict(checkpoint["ensemble"])
+        ensemble.load_state_dict(kept["ensemble"])
     except (RuntimeError, KeyError, TypeError) as error:
         raise SolverError(
             f"the checkpoint in {folder} does not fit the settings in its run.json: {str(error).splitlines()[0]}"
         ) from error
-    return Solution(run, Problem(robot), ensemble, FrozenValue(ensemble), checkpoint["iteration"])
+    return Solution(run, Problem(robot), ensemble, FrozenValue(ensemble), checkpoint["iteration"], kept["iteration"])
 
 
 def label(run: Run, robot: CompiledRobot) -> str:
