@@ -110,9 +110,7 @@ def _arrives(problem: Problem, basin: Basin, x: Tensor, seconds: float, reaction
     end = basin.distance(result.x[-1])
     paid = -result.returns
     return bool(
-        (end < ARRIVED * basin.level).all()
-        & (paid < (1.0 + COST_ERROR) * basin.level).all()
-        & ~result.at_limit.any()
+        (end < ARRIVED * basin.level).all() & (paid < (1.0 + COST_ERROR) * basin.level).all() & ~result.at_limit.any()
     )
 
 
@@ -123,9 +121,8 @@ def near_target(problem: Problem, basin: Basin, size: int, generator: torch.Gene
     limits, cost = problem.state_limits.double(), basin.cost.double()
     values, vectors = torch.linalg.eigh(cost * limits * limits[:, None])
     exponent = torch.rand(size, 1, generator=generator, device=device)
-    level = basin.level * 0.1 * 3000.0 ** exponent
+    level = basin.level * 0.1 * 3000.0**exponent
     away = torch.randn(size, len(limits), generator=generator, device=device)
     away = away / torch.linalg.vector_norm(away, dim=1, keepdim=True)
     axes = (values.clamp_min(0.0) / level.double() + 1.0).rsqrt()  # half axes, as shares of the limits
     return problem.confine(problem.target + ((away * axes).float() @ vectors.T.float()) * problem.state_limits)
-

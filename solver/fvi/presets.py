@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import Any, Literal
 
 from modelgen.errors import suggestion
@@ -13,15 +12,15 @@ from solver.fvi.renamed import renamed_settings, warn_of_renamed
 from solver.fvi.settings import NO_ADVERSARIES, Settings
 from solver.fvi.time_scale import time_scale
 
-#: Value steps in a look-ahead, and time scales of the robot in one, for robots of one joint and of several.
-SIMPLE, SEVERAL = (16, 2.0), (8, 1.3)
+#: lambda per value step, and value steps in a time scale of the robot, for robots of one joint and of several.
+SIMPLE, SEVERAL = (0.94, 8), (0.91, 8)
 
 
 def fast(robot: CompiledRobot) -> dict[str, Any]:
     """Settings for minutes of training on two cores, from the size of a robot and its time scale.
 
-    - Times are physical: the look-ahead is a multiple of the robot's time scale, a value step a share of the
-      look-ahead, so that two control rates lead to one training.
+    - Times are physical: a value step is a share of the robot's time scale, whatever the control rate. The first steps
+      are long, to carry the reward back fast, and the last ones short.
     - The input acts for one control period (`reaction_periods`), as it will on the robot.
     - Around the target V is the Riccati equation's, and a share of the states lies there in its metric.
     - With more than one joint a share of the states comes from rollouts of the policy. Without it, training finds a
@@ -34,15 +33,15 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     """
     metadata = robot.metadata
     simple = len(metadata.states) <= 2
-    steps, scales = SIMPLE if simple else SEVERAL
-    period, look_ahead = 1.0 / metadata.task.control_rate, scales * time_scale(robot)
-    hold = max(1, round(look_ahead / (steps * period)))
+    decay, steps = SIMPLE if simple else SEVERAL
+    period, seconds = 1.0 / metadata.task.control_rate, time_scale(robot) / steps
+    hold = max(1, round(seconds / period))
     weakest = min(entry.limit for entry in metadata.inputs)
     common = {
-        "iterations": 48 if simple else 80,
-        "trace_decay": math.exp(-period / look_ahead),
+        "iterations": 40,
+        "trace_decay": decay,
         "trace_floor": 0.3,
-        "step_periods": (hold, hold, hold, max(1, hold // 2)),
+        "step_periods": (4 * hold, 2 * hold, hold, max(1, hold // 2)),
         "reaction_periods": 1.0,
         "basin": True,
         "members": 2,

@@ -71,7 +71,8 @@ def _rates_too_low(problem: Problem) -> str:
 def _too_few_iterations(problem: Problem, settings: Settings) -> str:
     """Too few iterations: each carries the reward back by about one look-ahead."""
     horizon = problem.robot.metadata.task.horizon
-    carried = settings.iterations * problem.control_step / (1.0 - settings.trace_decay)
+    steps = settings.iterations * sum(settings.step_periods) / len(settings.step_periods)
+    carried = steps * problem.control_step / (1.0 - settings.trace_decay)
     if carried >= PASSES * horizon:
         return ""
     enough = int(np.ceil(PASSES * horizon / carried * settings.iterations))
