@@ -8,8 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from modelgen.linear.regulator import obstacle
 from modelgen.loader import CompiledRobot
-from solver.fvi.linearization import linearized
+from solver.fvi.basin import REST
+from solver.fvi.linearization import in_double_precision, in_units_of_limits, linearized, scaled_weights
 from solver.fvi.settings import Settings
 from solver.game.adversaries.adversary import Adversary, Hamiltonian
 from solver.plants.outcome import SUCCESS_ANGLE, SUCCESS_POSITION
@@ -31,6 +33,8 @@ def forewarnings(robot: CompiledRobot, settings: Settings) -> list[str]:
         _starts_outside(problem),
         _rates_too_low(problem),
         _too_few_iterations(problem, settings),
+        _not_at_rest(problem),
+        _beyond_a_regulator(problem),
     ]
     found += _unstable_directions(problem, settings)
     return [text for text in found if text]
@@ -79,6 +83,40 @@ def _too_few_iterations(problem: Problem, settings: Settings) -> str:
     return (
         f"{settings.iterations} iterations carry the reward back by about {carried:.2g} s, and the task lasts "
         f"{horizon:g} s. Give --iterations {enough}, or a --trace-decay nearer to 1."
+    )
+
+
+def _not_at_rest(problem: Problem) -> str:
+    """A target that the robot leaves when no input acts."""
+    drift, states = linearized(problem.robot)[0], problem.robot.metadata.states
+    share = np.abs(drift) / np.array([state.limit for state in states])
+    worst = int(share.argmax())
+    if share[worst] <= REST:
+        return ""
+    unit = states[worst].unit
+    return (
+        f"the robot is not at rest at its target: without an input, {states[worst].name} changes there by "
+        f"{drift[worst]:.3g} {unit} per second. V is zero at the target, as if staying there cost nothing. Move the "
+        "target to an equilibrium, or add the input that holds it as a constant force in the model file, as "
+        "models/planar_quadrotor.py does with its trim."
+    )
+
+
+def _beyond_a_regulator(problem: Problem) -> str:
+    """A motion at the target that does not decay, and that no input reaches or that costs nothing."""
+    robot = in_double_precision(problem.robot)
+    _, A, B = linearized(robot)
+    found = obstacle(*in_units_of_limits(robot, A, B), scaled_weights(robot)[0])
+    if found is None or problem.robot.state_names[found.state] in problem.robot.metadata.task.free:
+        return ""
+    name = problem.robot.state_names[found.state]
+    hint = {
+        "no input reaches": "check that an input acts on it near the target",
+        "the state cost does not see": f"add {name} to the state cost",
+    }[found.reason]
+    return (
+        f"near the target {found.reason} a motion of {name} that does not decay by itself (eigenvalue "
+        f"{found.eigenvalue:.3g}), so that the policy may not settle there: {hint}, or list it in robot.task(free=[...])."
     )
 
 
