@@ -13,7 +13,7 @@ from typing import Annotated
 from modelgen.commandline.options import Argument
 from solver.commands import FAILED
 from solver.errors import SolverError
-from solver.reproduction.experiments import BudgetName, Choice, Experiment, FviAlgorithm, Plan, make_plan
+from solver.reproduction.experiments import BudgetName, Choice, Experiment, Plan, make_plan
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Options:
     """Seeds in place of the budget's."""
     methods: Annotated[list[str], Argument(metavar="NAME")] = field(default_factory=list)
     """Some of the rows or curves, by name, such as rFVI "SAC-U UDR". By default all."""
-    algorithms: list[FviAlgorithm] = field(default_factory=list)
-    """Some of the gallery's algorithms. By default both."""
+    algorithms: Annotated[list[str], Argument(metavar="NAME")] = field(default_factory=list)
+    """Some of the gallery's algorithms, rfvi and cfvi. By default both."""
     baseline_steps: int | None = None
     """Actions to train each baseline for. By default the algorithm's own."""
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)

@@ -20,7 +20,6 @@ from solver.studies.parameter_box import ParameterRange
 
 Experiment = Literal["table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation", "gallery"]
 BudgetName = Literal["small", "full"]
-FviAlgorithm = Literal["cfvi", "rfvi"]
 PRESET = "fast"
 PURE_DP = {"on_policy_share": 0.0}
 BARE_RTDP = {"on_policy_share": 1.0, "start_share": 0.0}
