@@ -24,6 +24,7 @@ class Run(Description):
 
     settings: Settings
     preset: str
+    warm_from: str = ""  # the folder of the run whose value function it begins with
 
     @property
     def name(self) -> str:

@@ -9,13 +9,13 @@ import torch
 from numpy.typing import NDArray
 
 from modelgen.loader import CompiledRobot
+from solver.fvi.linearization import linearized
 from solver.fvi.settings import Settings
 from solver.game.adversaries.adversary import Adversary, Hamiltonian
 from solver.plants.outcome import SUCCESS_ANGLE, SUCCESS_POSITION
 from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
 
-Array = NDArray[np.float64]
 STARTS, SEED = 2000, 0
 #: Thresholds: shares of the starts and of the input's authority, and passes of the horizon.
 CLIPPED, OVERPOWERED, PASSES = 0.05, 0.5, 1.0
@@ -71,7 +71,8 @@ def _rates_too_low(problem: Problem) -> str:
 def _too_few_iterations(problem: Problem, settings: Settings) -> str:
     """Too few iterations: each carries the reward back by about one look-ahead."""
     horizon = problem.robot.metadata.task.horizon
-    carried = settings.iterations * problem.control_step / (1.0 - settings.trace_decay)
+    steps = settings.iterations * sum(settings.step_periods) / len(settings.step_periods)
+    carried = steps * problem.control_step / (1.0 - settings.trace_decay)
     if carried >= PASSES * horizon:
         return ""
     enough = int(np.ceil(PASSES * horizon / carried * settings.iterations))
@@ -88,7 +89,7 @@ def _unstable_directions(problem: Problem, settings: Settings) -> list[str]:
     With the left eigenvector w of eigenvalue s, z = w.x obeys zdot = s z + w.(B u + xi). The input can bring z back
     from |z| < |w.B| u_max/s, and from no further.
     """
-    a, b = _linearised(problem)
+    _, a, b = linearized(problem.robot)
     names = problem.robot.state_names
     coordinates = len(problem.robot.metadata.coordinates)
     values, vectors = np.linalg.eig(a.T)
@@ -133,10 +134,3 @@ def _push(problem: Problem, adversary: Adversary, w: NDArray[np.complex128]) -> 
         centre = admissible.extreme_point(torch.zeros_like(z))
         pushes.append(float((z * (centre - admissible.extreme_point(z))).sum()))
     return math.hypot(*pushes)
-
-
-def _linearised(problem: Problem) -> tuple[Array, Array]:
-    """A (n, n) and B (n, m) at the target with no input."""
-    found = problem.robot.jacobians(problem.target[None])
-    _, b, da_dx, _, _, _ = (torch.as_tensor(entry).double().numpy() for entry in found)
-    return da_dx[0], b[0]

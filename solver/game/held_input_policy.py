@@ -27,7 +27,7 @@ from solver.value.protocol import ValueFunction
 
 BISECTIONS = 24  # of the C source: halve the range of an input to the digits of float32
 NEWTON_STEPS = 8
-CONTRACTIONS = 50  # iterations for several inputs
+CONTRACTIONS = 25  # iterations for several inputs
 SMALL = 1e-9  # keeps divisions by an argument or a pivot finite
 SHORTEST = 0.02  # of the input limit, length of a chord: differences over a shorter one are rounding noise
 

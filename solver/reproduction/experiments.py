@@ -229,7 +229,7 @@ def _training(method: Method, seed: int, robot: CompiledRobot, choice: Choice) -
         usual["preset"] = PRESET
         changes["threads"] = choice.threads
         if method.share:  # at a share of zero it is cFVI
-            radii = PRESETS[PRESET](robot)
+            radii = PRESETS[PRESET]["rfvi"](robot)
             names = [kind.setting() for kind in ADVERSARIES]
             changes |= {name: method.share * radii[name] for name in names if name in radii}
     overrides = choice.overrides.get(method.kind.command, {})
