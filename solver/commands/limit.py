@@ -20,8 +20,8 @@ class Options:
     search finds a local optimum, so there are several."""
 
     subject: Annotated[str, Argument(positional=True, metavar="ROBOT_OR_RUN")]
-    """Name of a built robot, or a run folder. The motion of a run's policy is compared with the optimum and is one of
-    the first guesses."""
+    """Name of a built robot, a run folder, or a policy of `solver policies`. The motion of a run's policy is compared
+    with the optimum and is one of the first guesses."""
     starts: int = 5
     """Starts at most: the mean alone where the start distribution is narrow, otherwise quantiles of it."""
     guesses: int = 12

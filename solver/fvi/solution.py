@@ -15,6 +15,7 @@ from solver.game.held_input_policy import require_reaction_periods
 from solver.plants.rollouts import Controller, controller
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
+from solver.runs.shipped import run_folder
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
 
@@ -47,12 +48,14 @@ class Solution:
 
 
 def load_solution(folder: str | Path, generated: str | None = None, reaction_periods: float | None = None) -> Solution:
-    """Read a run folder. `generated` names the folder of artifacts when it has moved.
+    """Read a run folder, or a policy that ships with the package, by its name.
+
+    generated: the folder of artifacts when it has moved.
 
     reaction_periods: as in `Settings`, where the policy is to take another value than in training.
     Raises SolverError for a folder that holds no run, a damaged checkpoint, or another artifact.
     """
-    folder = Path(folder)
+    folder = run_folder(folder)
     run = load_run(folder)
     robot = load_robot(run.robot, "cpu", generated or run.generated)
     require_same_artifact(folder, run.artifact_hash, robot)

@@ -11,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 import modelgen
+from modelgen.artifact.folder import known
+from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.oracles.starts import design
 from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory, idle, random_motions, straight
@@ -21,6 +23,7 @@ from solver.problem.parameters import changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.kinds import kind_in, load_controller
+from solver.runs.shipped import names, run_folder
 
 Array = NDArray[np.float64]
 
@@ -132,12 +135,13 @@ def find_limit(
     """
     act: Controller | None = None
     label = None
-    if kind_in(subject) is not None:
+    if kind_in(run_folder(subject)) is not None:
         problem, act, label = load_controller(subject, generated)
         folder: str | Path | None = problem.robot.folder.parent
     elif Path(subject).is_dir() and "/" in subject:
         raise SolverError(f"{subject} is not a run folder; give one that `solver train` wrote, or the name of a robot")
     else:
+        _require_no_misspelt_policy(subject, generated)
         problem, folder = Problem(load_robot(subject, "cpu", generated)), generated
     theta = changed_parameters(problem, changes)
     chosen = design(problem.robot.metadata, starts)
@@ -162,8 +166,16 @@ def find_limit(
         )
         for k, (start, motion) in enumerate(zip(chosen, search.motions(), strict=True))
     ]
-    names = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
-    return Limit(problem.robot.name, problem.robot.state_names, names, tuple(found), label)
+    parameters = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
+    return Limit(problem.robot.name, problem.robot.state_names, parameters, tuple(found), label)
+
+
+def _require_no_misspelt_policy(subject: str, generated: str | None) -> None:
+    """Raise SolverError for a word that is nearer to the name of a shipped policy than to that of a robot."""
+    robots, policies = known(generated), names()
+    near = "" if subject in robots else suggestion(subject, [*robots, *policies])
+    if any(f"`{policy}`" in near for policy in policies):
+        raise SolverError(f"{subject} is neither a run folder, nor a robot, nor a policy of `solver policies`.{near}")
 
 
 class _Search:
@@ -215,6 +227,14 @@ class _Search:
             motion = self.best[others[0]]
             assert motion is not None
             self._try(k, Guess(f"the motion from start {others[0]}", motion.x, motion.u))
+
+
+def returns_from(problem: Problem, act: Controller, starts: Array) -> list[float]:
+    """The returns of a controller from starts (N, n), on the nominal robot."""
+    found: list[float] = rollouts(
+        problem, act, problem.confine(torch.tensor(starts, dtype=torch.float32))
+    ).returns.tolist()
+    return found
 
 
 def _idle(problem: Problem) -> Controller:
