@@ -42,10 +42,10 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
         "iterations": 60,
         "trace_decay": decay,
         "trace_floor": 0.3,
-        "step_periods": (4 * hold, 2 * hold, hold, hold, hold, max(1, hold // 2)),
+        "step_periods": (2 * hold, hold, hold, hold, hold, max(1, hold // 2)),
         "reaction_periods": 1.0,
         "basin": True,
-        "members": 2,
+        "members": 2 if simple else 3,
         "limit_cost": 3.0,
         "target_share": 0.1,
         "modulation": "stationary",
@@ -55,7 +55,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
         radii = {"alpha_state": 0.04, "alpha_action": round(0.185 * weakest, 9), "alpha_parameters": 0.025}
         return {**common, **radii, "adversary_ramp": (0.5, 0.75), "states": 10240}
     radii = {"alpha_state": 0.002, "alpha_action": round(0.03 * weakest, 9), "alpha_parameters": 0.03}
-    sizes = {"states": 15360, "on_policy_share": 0.3, "learning_rate": 2e-3, "rate_scale": 4.0}
+    sizes = {"states": 15360, "on_policy_share": 0.5, "learning_rate": 2e-3, "rate_scale": 4.0}
     return {**common, **radii, **sizes, "adversary_ramp": (0.5, 0.75)}
 
 
