@@ -1,9 +1,9 @@
 """Which of the value functions of a training is kept: the best by rollouts that the final evaluation does not use.
 
 The last V is not always the best: the targets of later iterations may lose what earlier ones found. Of two value
-functions the one with more successes is better, and of two with as many, the one with the larger return. cFVI's return
-is the mean on the nominal robot. rFVI's is the mean of the worst quarter, each rollout on a robot with parameters of its
-own, and successes are counted on those robots.
+functions the one with more successes is better, and of two with as many, the one with the larger return. cFVI's
+return is the mean on the nominal robot. rFVI's is the mean of the worst quarter, each rollout on a robot with
+parameters of its own, and successes are counted on those robots.
 """
 
 from __future__ import annotations

@@ -116,7 +116,8 @@ def _beyond_a_regulator(problem: Problem) -> str:
     }[found.reason]
     return (
         f"near the target {found.reason} a motion of {name} that does not decay by itself (eigenvalue "
-        f"{found.eigenvalue:.3g}), so that the policy may not settle there: {hint}, or list it in robot.task(free=[...])."
+        f"{found.eigenvalue:.3g}), so that the policy may not settle there: {hint}, or list it in "
+        "robot.task(free=[...])."
     )
 
 
