@@ -49,7 +49,7 @@ def ship(folder: Path) -> str:
     name = f"{run.robot}-{run.settings.algorithm}"
     target = shipped.FOLDER / name
     target.mkdir(parents=True, exist_ok=True)
-    save_run(target, dataclasses.replace(run, generated=None))
+    save_run(target, dataclasses.replace(run, generated=None, warm_from=Path(run.warm_from).name))
     save_checkpoint(target, content)
     return name
 

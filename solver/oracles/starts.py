@@ -54,4 +54,5 @@ def _normal(count: int, dimensions: int) -> Array:
     rng, strata = np.random.default_rng(0), (np.arange(count) + 0.5) / count
     designs = [np.column_stack([rng.permutation(strata) for _ in range(dimensions)]) for _ in range(DESIGNS)]
     found: Array = norm.ppf(min(designs, key=qmc.discrepancy))
-    return found / found.std(axis=0)
+    found /= found.std(axis=0)
+    return found

@@ -169,7 +169,7 @@ def random_motions(program: NonlinearProgram, start: Array, count: int, seed: in
     for i in range(count):
         seconds = rng.uniform(0.12, 0.4) * program.task.horizon
         swing = rng.uniform(-0.6, 0.6, q) * program.state_limits[:q]
-        turns = wraps * rng.integers(0, 2, q) * np.sign(start[:q])
+        turns: Array = wraps * rng.integers(0, 2, q).astype(float) * np.sign(start[:q])
         cycles = rng.uniform(0.5, 3.0)
         found.append(_motion(program, start, f"random motion {i + 1}", seconds, swing, cycles, turns))
     return found

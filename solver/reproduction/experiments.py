@@ -22,7 +22,7 @@ Experiment = Literal["table1", "fig-value", "fig-learning", "fig-robustness", "f
 BudgetName = Literal["small", "full"]
 PRESET = "fast"
 PURE_DP = {"on_policy_share": 0.0}
-BARE_RTDP = {"on_policy_share": 1.0, "start_share": 0.0}
+BARE_RTDP = {"on_policy_share": 1.0, "start_share": 0.0, "target_share": 0.0}
 RTDP = {**BARE_RTDP, "on_policy_spread": 0.25}
 NO_RAMP = {"adversary_ramp": (0.0, 0.0)}
 

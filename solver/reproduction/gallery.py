@@ -117,11 +117,21 @@ class Gallery:
             gap = limit["limit"] - float(np.mean(returns_from(problem, act, chosen)))
             percent = percent_of_gain(gap, limit["limit"], limit["idle_return"])
         return Row(
-            *(training.robot, training.settings.algorithm, training.seed),
-            *(found[name] for name in ("success_rate", "limit_rate", "return_mean", "return_spread")),
-            *(gap, percent, training_seconds(folder) / 60.0),
+            training.robot,
+            training.settings.algorithm,
+            training.seed,
+            found["success_rate"],
+            found["limit_rate"],
+            found["return_mean"],
+            found["return_spread"],
+            gap,
+            percent,
+            training_seconds(folder) / 60.0,
             getattr(training.kind.training.read(folder).settings, "threads", 1),
-            *(machine(), commit(), problem.robot.hash, checkpoint),
+            machine(),
+            commit(),
+            problem.robot.hash,
+            checkpoint,
         )
 
     def _limit(self, robot: str, artifact: str) -> dict[str, Any]:

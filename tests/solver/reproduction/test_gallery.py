@@ -11,6 +11,7 @@ import pytest
 from modelgen.artifact.folder import SHIPPED, known
 from solver.cli import main
 from solver.commands.reproduce import Options, carry_out
+from solver.errors import SolverError
 from solver.fvi.presets import make_settings
 from solver.fvi.run import load_run
 from solver.plants.outcome import summary
@@ -111,7 +112,7 @@ def test_a_limit_is_computed_once_and_may_be_missing(tmp_path: Path, monkeypatch
 
     def none_found(robot: str, *_: object) -> None:
         calls.append(robot)
-        raise gallery.SolverError("no motion")
+        raise SolverError("no motion")
 
     monkeypatch.setattr(gallery, "find_limit", none_found)
     plan = make_plan("gallery", "small", small())

@@ -17,6 +17,7 @@ from solver.errors import SolverError
 from solver.fvi import shipping
 from solver.fvi.run import RUN, load_run
 from solver.oracles import limit
+from solver.oracles.trajectory import Trajectory
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import load_controller
@@ -120,7 +121,7 @@ def test_ship_measures_the_run(
     empty: Path, finished_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     start = np.array([np.pi, 0.0])
-    best = limit.Trajectory(np.zeros((2, 2)), np.zeros((1, 1)), -30.0, "a guess")
+    best = Trajectory(np.zeros((2, 2)), np.zeros((1, 1)), -30.0, "a guess")
     found = limit.StartLimit(start, best, 1, 1, True, idle_return=-50.0, run_return=-33.0)
     monkeypatch.setattr(limit, "find_limit", lambda *_, **__: limit.Limit("pendulum", ("a", "b"), {}, (found,), "run"))
     assert main(["policies", "--ship", str(finished_run)]) == 0
