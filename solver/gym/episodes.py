@@ -85,7 +85,7 @@ class Episodes:
         if not bool(torch.isfinite(self.x).all()):
             raise SolverError(
                 f"the dynamics of {problem.robot.name} blew up within a control period; raise the task's "
-                "simulation_rate"
+                "control_rate"
             )
         self.taken += 1
         return reward.double().numpy(), self.taken >= self.length

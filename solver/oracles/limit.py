@@ -77,12 +77,12 @@ def find_limit(subject: str, changes: list[str], guesses: int, seed: int, genera
     if not motions:
         raise SolverError(
             f"none of {len(found)} searches found a motion of {problem.robot.name} within its limits. Widen the state "
-            "limits in the model file, raise its simulation_rate, or look further with --guesses."
+            "limits in the model file, raise its control_rate, or look further with --guesses."
         )
     best = max(motions, key=lambda motion: motion.reward)
-    last = problem.confine(torch.tensor(best.x[-1:], dtype=torch.float32))
+    motion = problem.confine(torch.tensor(best.x, dtype=torch.float32))
     names = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
-    at_target = bool(succeeded(problem, last)[0])
+    at_target = bool(succeeded(problem, motion[:, None])[0])
     return Limit(problem.robot.name, names, best, len(motions), len(found), at_target, label, run_return)
 
 
