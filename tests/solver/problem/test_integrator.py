@@ -63,8 +63,8 @@ def test_a_period_is_the_exact_flow_and_the_exact_integral_of_the_cost(load: Loa
     assert float((np.abs(found.x.numpy() - end) / problem.state_limits.numpy()).max()) < 2e-5
     np.testing.assert_allclose(found.state_cost, cost, rtol=1e-4, atol=1e-5)
     authors = integrate_period(problem.integrated_by("euler"), x, u)
-    assert float((np.abs(authors.x.numpy() - end) / problem.state_limits.numpy()).max()) > 2e-4
-    np.testing.assert_allclose(authors.state_cost, load64(name).state_cost(x.double().numpy())[0] * 0.008, rtol=1e-5)
+    assert float((np.abs(authors.x.numpy() - end) / problem.state_limits.numpy()).max()) > 5e-5
+    np.testing.assert_allclose(authors.state_cost, load64(name).state_cost(x.double().numpy())[0] * 0.008, rtol=1e-4)
 
 
 def test_both_are_of_fourth_order(load64: Load) -> None:
@@ -88,13 +88,111 @@ def test_both_are_of_fourth_order(load64: Load) -> None:
         np.testing.assert_allclose(np.log2(errors[:-1] / errors[1:]), order, atol=0.25)
 
 
-def energy(theta: NDArray[Any], x: NDArray[Any]) -> Any:
-    """Of two links that hinge in a row, the angles from upright: kinetic plus potential, from a textbook."""
-    p = theta
-    first, second = x[:, 0], x[:, 0] + x[:, 1]
-    one, two = x[:, 2], x[:, 2] + x[:, 3]
-    kinetic = 0.5 * (p["m1"] * p["c1"] ** 2 + p["I1"] + p["m2"] * p["l1"] ** 2) * one**2
-    kinetic = kinetic + 0.5 * (p["m2"] * p["c2"] ** 2 + p["I2"]) * two**2
-    kinetic = kinetic + p["m2"] * p["l1"] * p["c2"] * one * two * np.cos(first - second)
-    height = p["m1"] * p["c1"] * np.cos(first) + p["m2"] * (p["l1"] * np.cos(first) + p["c2"] * np.cos(second))
-    return kinetic + 9.81 * height
+def energy(x: Array) -> Array:
+    """(N,) of the double pendulum at x (N, 4): two uniform rods of 1 and 0.6 kg, 0.5 and 0.4 m; 0 for both upright."""
+    first, second, one, two = x[:, 0], x[:, 0] + x[:, 1], x[:, 2], x[:, 2] + x[:, 3]
+    turning = 0.5 * (0.5**2 / 3 * one**2 + 0.6 * 0.5**2 * one**2 + 0.6 * 0.4**2 / 3 * two**2)
+    coupling = 0.6 * 0.5 * 0.2 * one * two * np.cos(first - second)
+    depth = (0.25 + 0.6 * 0.5) * (1.0 - np.cos(first)) + 0.6 * 0.2 * (1.0 - np.cos(second))
+    total: Array = turning + coupling - 9.81 * depth
+    return total
+
+
+def test_a_double_pendulum_without_friction_keeps_its_energy_and_explicit_euler_adds(load: Load) -> None:
+    """5 s of free swings from rest, over the seam of either angle. The largest swing of the energy is 16.5 J."""
+    problem = Problem(load("double_pendulum"))
+    assert problem.robot.parameter_names[-2:] == ("shoulder_damping", "elbow_damping")
+    theta = problem.theta * torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0, 0.0])
+    start = torch.tensor([[2.0, 0.5, 0.0, 0.0], [-2.4, 1.0, 0.0, 0.0]])
+    drift = {}
+    for scheme in ("rk4", "euler"):
+        at, x, seams = problem.integrated_by(scheme), start, 0
+        for _ in range(625):
+            later = integrate_period(at, x, torch.zeros(2, 2), theta).x
+            seams += int(((later - x)[:, :2].abs() > 3.0).sum())
+            x = later
+            assert not problem.at_limit(x).any()
+        assert seams > 0
+        drift[scheme] = energy(x.double().numpy()) - energy(start.double().numpy())
+    assert np.abs(drift["rk4"]).max() < 5e-3
+    assert drift["euler"].min() > 0.1
+
+
+def test_the_euler_scheme_is_the_authors_loop_on_the_pendulum(load: Load) -> None:
+    """Their four steps by the textbook equation, with another mass and length, wrapping, and the rate clipped at 8; the
+    cost of the period is that of its first state."""
+    problem = Problem(load("pendulum"), scheme="euler")
+    starts, torques, theta = [[3.1, 7.9], [0.4, -1.0], [-3.13, -7.99]], [2.5, -1.0, -2.5], [0.8, 1.2]
+    expected, costs = [], []
+    for (angle, rate), torque in zip(starts, torques, strict=True):
+        mass, length = theta
+        costs.append(0.008 * ((math.pi * math.sin(angle / 2)) ** 2 + 0.1 * rate**2))
+        for _ in range(4):
+            acceleration = 1.5 * 9.81 / length * math.sin(angle) + 3.0 * torque / (mass * length**2)
+            angle, rate = angle + 0.002 * rate, rate + 0.002 * acceleration
+            angle, rate = wrapped(angle), min(8.0, max(-8.0, rate))
+        expected.append([angle, rate])
+    found = integrate_period(problem, torch.tensor(starts), torch.tensor(torques)[:, None], torch.tensor(theta))
+    np.testing.assert_allclose(found.x, expected, atol=2e-5)
+    np.testing.assert_allclose(found.state_cost, costs, rtol=1e-5)
+    assert expected[0][0] < 0.0  # one start does cross the seam
+
+
+def test_a_period_across_the_seam_and_into_a_limit(load: Load, load64: Load) -> None:
+    """The cart-pole's pole turns past pi, where its cost as written would climb a wall; the pendulum meets 8 rad/s."""
+    problem, x = Problem(load("cartpole")), torch.tensor([[0.1, math.pi - 0.02, 0.3, 19.0], [0.0, 3.1, 0.0, 15.0]])
+    found = integrate_period(problem, x, torch.zeros(2, 1))
+    turned = x - torch.tensor([0.0, 2.0 * math.pi, 0.0, 0.0])
+    assert bool((found.x[:, 1] < 0.0).all())
+    same = integrate_period(problem, turned, torch.zeros(2, 1))
+    torch.testing.assert_close(found.x, same.x, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(found.state_cost, same.state_cost, rtol=1e-4, atol=0.0)
+    pendulum = Problem(load("pendulum"))
+    found = integrate_period(pendulum, torch.tensor([[1.5, 7.95]]), torch.zeros(1, 1))
+    assert float(found.x[0, 1]) == 8.0
+    torch.testing.assert_close(found.x[0, 0], torch.tensor(1.5 + 0.008 * 7.95 + 14.7 * 0.008**2 / 2), rtol=0, atol=1e-4)
+
+
+def test_parameters_of_their_own_and_the_offset_are_those_of_the_dynamics(load: Load, load64: Load) -> None:
+    """The dynamics are read at x + offset; the cost is the nominal one at x."""
+    problem = Problem(load("double_pendulum"))
+    x, u = inner(problem, 8)
+    theta = problem.theta * torch.linspace(0.9, 1.1, 8)[:, None]
+    for offset in (0.0, 0.1):
+        before = x.clone()
+        found = integrate_period(problem, x, u, theta, torch.full_like(x, offset) if offset else None)
+        end, cost = exact(load64("double_pendulum"), x, u, problem.control_step, theta, offset)
+        np.testing.assert_allclose(found.x, end, atol=2e-4)
+        np.testing.assert_allclose(found.state_cost, cost, rtol=1e-4)
+        assert torch.equal(x, before)
+
+
+def test_an_input_that_follows_the_state_is_held_for_a_step(load: Load) -> None:
+    """As friction does: each of the steps asks for it once, at the state where it begins."""
+    problem, seen = Problem(load("pendulum")), []
+
+    def brake(x: Tensor) -> Tensor:
+        seen.append(x.clone())
+        return -0.2 * x[:, 1:]
+
+    x = torch.tensor([[1.0, 2.0]])
+    found = integrate_period(problem, x, brake, steps=4)
+    at, cost = x, 0.0
+    quarter = SimpleNamespace(**{**vars(problem), "control_step": 0.002, "substeps": 1})
+    for name in ("state_cost", "confine_in_place"):
+        setattr(quarter, name, getattr(problem, name))
+    for k in range(4):
+        assert torch.equal(seen[k], at)
+        at, part = integrate_period(quarter, at, -0.2 * at[:, 1:])  # type: ignore[arg-type]
+        cost += float(part[0])
+    assert len(seen) == 4
+    assert torch.equal(found.x, at)
+    assert float(found.state_cost[0]) == pytest.approx(cost, rel=1e-6)
+
+
+def test_what_is_not_finite_stays_so(load: Load) -> None:
+    for scheme in ("rk4", "euler"):
+        x = torch.tensor([[math.nan, 0.0], [0.1, 0.0]])
+        found = integrate_period(Problem(load("pendulum"), scheme=scheme), x, torch.zeros(2, 1))
+        assert torch.isfinite(found.x).all(1).tolist() == [False, True]
+        assert torch.isfinite(found.state_cost).tolist() == [False, True]
