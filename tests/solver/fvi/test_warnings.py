@@ -85,7 +85,7 @@ def test_weak_input_against_a_simulation(load: Load) -> None:
     for share, returns in ((0.9, True), (1.1, False)):
         angles, x = [], torch.tensor([[share * reach, 0.0]])
         for _ in range(400):
-            x = integrate_period(problem, x, torch.tensor([[-0.2]]), None)
+            x = integrate_period(problem, x, torch.tensor([[-0.2]]), None).x
             angles.append(float(x[0, 0]))
         came_back = next(angle for angle in angles if abs(angle) > 0.3) < 0.0
         assert came_back is returns

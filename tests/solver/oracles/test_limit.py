@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import signal
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from threading import Timer
 import numpy as np
 import pytest
 import torch
+from scipy.linalg import expm
 
 import modelgen
 from modelgen.cli import main as modelgen_main
@@ -22,19 +24,27 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.oracles.trajectory import Guess, NonlinearProgram, idle, random_motions, straight
 from solver.plants.rollouts import rollouts
+from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
 Capture = pytest.CaptureFixture[str]
 
 
 def riccati(start: np.ndarray, mass: float, damping: float) -> tuple[float, np.ndarray]:
-    """Return and inputs of the optimum: two Euler steps of 2 ms under a held input, 750 periods, no final cost."""
-    euler = np.eye(2) + 0.002 * np.array([[0.0, 1.0], [0.0, -damping / mass]])
-    a, b = euler @ euler, (euler + np.eye(2)) @ np.array([[0.0], [0.002 / mass]])
+    """Return and inputs of the optimum: inputs held for 4 ms, 750 periods, no final cost.
+
+    Flow and cost of a period are exact, from the exponential of one matrix (Van Loan, 1978).
+    """
+    flow = np.array([[0.0, 1.0, 0.0], [0.0, -damping / mass, 1.0 / mass], [0.0, 0.0, 0.0]])  # of (s, s_rate, u)
+    weights = np.diag([2.0, 0.3, 0.3])
+    block = expm(0.004 * np.block([[-flow.T, weights], [np.zeros((3, 3)), flow]]))
+    over = block[3:, 3:]
+    cost, a, b = over.T @ block[:3, 3:], over[:2, :2], over[:2, 2:]
+    q, s, r = cost[:2, :2], cost[:2, 2:], cost[2:, 2:]
     p, gains = np.zeros((2, 2)), []
     for _ in range(750):
-        gains.append(np.linalg.solve(0.004 * 0.3 + b.T @ p @ b, b.T @ p @ a))
-        p = 0.004 * np.diag([2.0, 0.3]) + a.T @ p @ (a - b @ gains[-1])
+        gains.append(np.linalg.solve(r + b.T @ p @ b, b.T @ p @ a + s.T))
+        p = q + a.T @ p @ a - (a.T @ p @ b + s) @ gains[-1]
     x, inputs = start, []
     for gain in reversed(gains):
         inputs.append(-gain @ x)
@@ -88,6 +98,29 @@ def test_a_motion_of_the_pendulum_replayed_by_the_evaluation(load: Callable[[str
         for sign in (-1.0, 1.0):
             change = sign * 0.1 * np.sin(cycles * time)
             assert replay(np.clip(found.u + change, -limit, limit)) < found.reward
+
+
+@pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "planar_arm3", "planar_quadrotor"])
+def test_a_step_is_the_evaluation_s_control_period(load: Callable[[str], CompiledRobot], name: str) -> None:
+    """State and cost, over the seam of angles and at other parameters, inside the limits of the rates."""
+    problem = Problem(load(name))
+    generator = torch.Generator().manual_seed(1)
+    theta = problem.theta * (1.0 + 0.1 * torch.rand(len(problem.theta), generator=generator))
+    program = NonlinearProgram(modelgen.load(name, backend="casadi"), theta.double().numpy(), seconds=0.1)
+    x = problem.sample_domain(30, generator) * torch.where(problem.clipped, 0.6, 1.0)
+    x[::2, problem.continuous] = math.pi - 0.01
+    u = (torch.rand(30, len(problem.input_limits), generator=generator) - 0.5) * problem.input_limits
+    found = integrate_period(problem, x, u, theta)
+    cost = found.state_cost + problem.action_cost.cost(u) * problem.control_step
+    assert not problem.at_limit(found.x).any()
+    for k in range(30):
+        later, its_cost = program.step(x[k].double().numpy(), u[k].double().numpy())
+        error = np.asarray(later).ravel() - found.x[k].double().numpy()
+        turns = np.round(error / (2.0 * np.pi)) * ~problem.clipped.numpy()
+        np.testing.assert_allclose((error - 2.0 * np.pi * turns) / problem.state_limits.numpy(), 0.0, atol=2e-5)
+        assert float(its_cost) == pytest.approx(float(cost[k]), rel=2e-4, abs=1e-6)
+    if problem.continuous:
+        assert bool((found.x[:, problem.continuous[0]] < x[:, problem.continuous[0]] - 6.0).any())  # crossed the seam
 
 
 def test_costs_are_those_of_wrapped_angles() -> None:
