@@ -1,7 +1,7 @@
-"""Acrobot of the AI Olympics with RealAIGym: the contest's double pendulum, design C.1 without friction, driven in the elbow.
+"""Acrobot of the AI Olympics with RealAIGym: the contest's double pendulum, driven in the elbow.
 
-Numbers: github.com/dfki-ric-underactuated-lab/double_pendulum, model_1.0 of design C.1. There the inertias are about each
-link's own joint, the first angle is counted from hanging, and the input is held for 2 ms.
+Numbers: model_1.0 of design C.1 in github.com/dfki-ric-underactuated-lab/double_pendulum, without friction. There the
+inertias are about each link's own joint, the first angle is counted from hanging, and the input is held for 2 ms.
 """
 
 from sympy import cos, pi, sin

@@ -14,7 +14,7 @@ from solver.fvi.basin import REST
 from solver.fvi.linearization import in_double_precision, in_units_of_limits, linearized, scaled_weights
 from solver.fvi.settings import Settings
 from solver.game.adversaries.adversary import Adversary, Hamiltonian
-from solver.plants.outcome import SUCCESS_ANGLE, SUCCESS_POSITION
+from solver.plants.outcome import tolerances
 from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
 
@@ -141,8 +141,7 @@ def _unstable_directions(problem: Problem, settings: Settings) -> list[str]:
         reach = authority / (value.real * np.abs(w[:coordinates]).max())
         joint = int(np.abs(w[:coordinates]).argmax())
         state = problem.robot.metadata.states[joint]
-        least = SUCCESS_ANGLE if state.continuous else SUCCESS_POSITION * state.limit
-        if reach < least:
+        if reach < float(tolerances(problem)[0][joint]):
             found.append(
                 f"the input is too weak to hold the target: {names[joint]} cannot be brought back from more than "
                 f"{reach:.2g} {state.unit} (unstable at {value.real:.2g} per second). Raise the input limit, or check "

@@ -84,8 +84,7 @@ class Episodes:
             reward -= state_cost + cost * problem.control_step
         if not bool(torch.isfinite(self.x).all()):
             raise SolverError(
-                f"the dynamics of {problem.robot.name} blew up within a control period; raise the task's "
-                "simulation_rate"
+                f"the dynamics of {problem.robot.name} blew up within a control period; raise the task's control_rate"
             )
         self.taken += 1
         return reward.double().numpy(), self.taken >= self.length

@@ -160,7 +160,7 @@ def find_limit(
             motion,
             search.solved[k],
             search.tried[k],
-            bool(succeeded(problem, problem.confine(torch.tensor(motion.x[-1:], dtype=torch.float32)))[0]),
+            bool(succeeded(problem, problem.confine(torch.tensor(motion.x, dtype=torch.float32))[:, None])[0]),
             resting[k],
             None if own is None else float(own.returns[k]),
         )

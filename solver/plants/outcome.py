@@ -10,9 +10,9 @@ from torch import Tensor
 
 from solver.problem.problem import Problem
 
-SUCCESS_ANGLE = math.radians(5.0)
-SUCCESS_RATE = 0.5  # rad/s
-SUCCESS_POSITION = 0.05  # of the limit, for robots without a continuous joint
+SETTLED = 0.5  # s at the end of a rollout for which it must stay at the target
+ANGLE, RATE = math.radians(5.0), 0.5  # rad and rad/s within which a joint is at its target and at rest,
+SHARE = 0.05  # or this share of the limit, where that is more
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,34 @@ class Rollouts:
 
 
 def succeeded(problem: Problem, x: Tensor) -> Tensor:
-    """Whether a rollout that ends at x (N, n) is a success, (N,) bool.
+    """Which rollouts through the states x (K, N, n), one state a control period, are successes, (N,) bool.
 
-    Every continuous joint must end within 5 degrees of its target and below 0.5 rad/s. A robot without continuous
-    joints succeeds when every state is within 5 % of its limit from the target.
+    During the last SETTLED seconds, or all of a shorter rollout, every coordinate is within its tolerance of the
+    target, and so is its rate; no state is at its limit. States that the task names as free may have any value.
     """
-    error = (x - problem.target).abs()
-    if not problem.continuous:
-        return (error <= SUCCESS_POSITION * problem.state_limits).all(1)
-    rates = (problem.rates(x) - problem.rates(problem.target[None])).abs()
-    angles = torch.minimum(error, 2.0 * math.pi - error)[:, problem.continuous]
-    return (angles < SUCCESS_ANGLE).all(1) & (rates < SUCCESS_RATE).all(1)
+    x = x[-1 - round(SETTLED / problem.control_step) :]
+    states, count = problem.robot.metadata.states, len(problem.robot.metadata.coordinates)
+    position, rate = tolerances(problem)
+    error = (x - problem.target)[..., :count].abs()
+    turned = torch.where(problem.clipped[:count], error, torch.minimum(error, 2.0 * math.pi - error))
+    speed = (problem.rates(x.reshape(-1, len(states))) - problem.rates(problem.target[None])).view_as(error).abs()
+    near = torch.cat([turned <= position, speed <= rate], -1)
+    judged = [i for i, state in enumerate(states) if state.name not in problem.robot.metadata.task.free]
+    inside = ~problem.at_limit(x).any(-1)
+    return (near[..., judged].all(-1) & inside).all(0)
+
+
+def tolerances(problem: Problem) -> tuple[Tensor, Tensor]:
+    """How far each coordinate may be from its target in a success, and its rate from the target's, (q,) each.
+
+    ANGLE and RATE where the coordinate is an angle, or SHARE of the limit where that is more. A joint that wraps has no
+    limit, and its angle must be within ANGLE.
+    """
+    states = problem.robot.metadata.states[: len(problem.robot.metadata.coordinates)]
+    angles = torch.tensor([state.unit == "rad" for state in states], device=problem.target.device)
+    limits = torch.where(problem.clipped, problem.state_limits, 0.0)[: len(states)]
+    position = torch.maximum(SHARE * limits, ANGLE * angles)
+    return position, torch.maximum(SHARE * problem.largest_rates, RATE * angles)
 
 
 def summary(result: Rollouts) -> dict[str, float]:

@@ -57,7 +57,7 @@ def rollouts(
         inputs.append(u)
     x = torch.stack(states)
     at_limit = problem.at_limit(x[1:]).any(0)
-    return Rollouts(x, torch.stack(inputs), state_reward, action_reward, succeeded(problem, states[-1]), at_limit)
+    return Rollouts(x, torch.stack(inputs), state_reward, action_reward, succeeded(problem, x), at_limit)
 
 
 def require_episodes(episodes: int) -> None:

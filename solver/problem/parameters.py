@@ -16,7 +16,7 @@ def left_all_bounds(problem: Problem, theta: Tensor) -> SolverError:
     """The error for rollouts at the parameters theta (p,) whose states are not finite."""
     values = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
     return SolverError(
-        f"rollouts at {values} left all bounds; change the parameters by less, or raise the task's simulation_rate"
+        f"rollouts at {values} left all bounds; change the parameters by less, or raise the task's control_rate"
     )
 
 

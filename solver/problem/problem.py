@@ -6,6 +6,7 @@ Shapes: n states, m inputs, p parameters, N samples; SI units.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Literal
 
 import torch
@@ -13,10 +14,13 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.problem.action_cost import ActionCost
+from solver.problem.robots import largest_rates
 from solver.problem.schemes import SCHEMES, SchemeName
 
 #: Of the starts of episodes: the task's own, or uniform in the state domain.
 StartDistribution = Literal["gaussian", "uniform"]
+
+SAMPLES, REPEATS = 64, 1e-5  # states, and the share of the cost that a turn may change by rounding
 
 
 class Problem:
@@ -53,14 +57,36 @@ class Problem:
         return self.control_step / self.substeps
 
     def state_cost(self, x: Tensor) -> Tensor:
-        """q_c (N,) at x (N, n), at the nominal parameters."""
+        """q_c (N,) at x (N, n), at the nominal parameters; that of the wrapped angles where a joint has turned on."""
+        if self.unwrapped_costs:
+            x = x.clone()
+            self._wrap_in_place(x, self.unwrapped_costs)
         cost: Tensor = self.robot.state_cost(x)[0]
         return cost
 
+    @cached_property
+    def unwrapped_costs(self) -> list[int]:
+        """The continuous joints whose state cost, as written, does not repeat after a turn: a square of the angle."""
+        if not self.continuous:
+            return []
+        x = self.sample_domain(SAMPLES, torch.Generator(device=self.device).manual_seed(0))
+        cost, found = self.robot.state_cost(x)[0], []
+        for i in self.continuous:
+            turned = x.clone()
+            turned[:, i] += 2.0 * math.pi
+            if float((self.robot.state_cost(turned)[0] - cost).abs().max()) > REPEATS * float(cost.max()):
+                found.append(i)
+        return found
+
     def rates(self, x: Tensor) -> Tensor:
-        """dq/dt (N, c) of the continuous joints at x (N, n), which no input changes; at the nominal parameters."""
+        """dq/dt (N, q) at x (N, n), which no input changes; at the nominal parameters."""
         drift: Tensor = self.robot.affine_dynamics(x)[0]
-        return drift[:, self.continuous]
+        return drift[:, : len(self.robot.metadata.coordinates)]
+
+    @cached_property
+    def largest_rates(self) -> Tensor:
+        """(q,) the largest |dq/dt| that the limits of the velocities allow."""
+        return torch.as_tensor(largest_rates(self.robot), dtype=torch.float32, device=self.device)
 
     def discount(self, periods: float) -> float:
         """exp(-rho t) after so many control periods."""
@@ -75,7 +101,10 @@ class Problem:
     def confine_in_place(self, x: Tensor) -> None:
         """The same without a copy, for the integrator's loop: overwrites x (N, n)."""
         torch.clamp(x, -self.bound, self.bound, out=x)
-        for i in self.continuous:
+        self._wrap_in_place(x, self.continuous)
+
+    def _wrap_in_place(self, x: Tensor, joints: list[int]) -> None:
+        for i in joints:
             x[:, i].add_(math.pi).remainder_(2.0 * math.pi).sub_(math.pi)
 
     def at_limit(self, x: Tensor) -> Tensor:

@@ -74,5 +74,5 @@ def test_the_modulation_starts_anew_with_every_look_ahead(load: Load) -> None:
     before = played[trace.steps - 1].clone()
     u, _, w = ClosedFormPolicy(game.problem).respond(before, Bowl()(before)[1])
     torch.testing.assert_close(
-        played[trace.steps], integrate_period(game.problem, before, u - force * torch.sign(w), None)
+        played[trace.steps], integrate_period(game.problem, before, u - force * torch.sign(w), None).x
     )

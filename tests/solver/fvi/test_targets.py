@@ -70,9 +70,8 @@ def naive_targets(x: Tensor, value: FrozenValue, game: Game, trace: Trace, rho: 
             move = game.move(y, value(y)[1], ClosedFormPolicy(game.problem), modulation)
             undergone = move.disturbed
             for _ in range(trace.step_periods):
-                q = game.problem.robot.state_cost(y)[0] + move.cost
-                reward -= math.exp(-rho * time) * dt * q.double().numpy()
-                y = integrate_period(game.problem, y, undergone.u, undergone.theta, undergone.offset)
+                y, cost = integrate_period(game.problem, y, undergone.u, undergone.theta, undergone.offset)
+                reward -= math.exp(-rho * time) * (cost + dt * move.cost).double().numpy()
                 time += dt
             if undergone.displacement is not None:
                 y = game.problem.confine(y + undergone.displacement)

@@ -175,7 +175,7 @@ def test_zero_radii_leave_the_nominal_game(load: Load, name: str) -> None:
     assert not move.choices
     assert move.disturbed.u is move.u
     x_next, _ = game.advance(x, move, 1)
-    torch.testing.assert_close(x_next, integrate_period(game.problem, x, move.u, game.problem.theta))
+    torch.testing.assert_close(x_next, integrate_period(game.problem, x, move.u, game.problem.theta).x)
 
 
 @pytest.mark.parametrize("only", ["state", "action", "observation", "parameters"])
@@ -218,15 +218,26 @@ def test_advance_discounts_every_period_and_displaces_the_state_once(load: Load)
     rho = -math.log(0.65) / 5.0
     y, expected = x, torch.zeros(len(x))
     for k in range(3):
-        q = game.problem.robot.state_cost(y)[0]
-        expected += 0.008 * math.exp(-rho * 0.008 * k) * (q + move.cost)
-        y = integrate_period(
+        y, state_cost = integrate_period(
             game.problem, y, move.u + move.choices["action"], move.choices["parameters"], move.choices["observation"]
         )
+        expected += math.exp(-rho * 0.008 * k) * (state_cost + 0.008 * move.cost)
     x_next, cost = game.advance(x, move, 3)
     torch.testing.assert_close(cost, expected)
     torch.testing.assert_close(x_next, game.problem.confine(y + move.choices["state"]))
     assert game.problem.discount(625) == pytest.approx(0.65)
+
+
+def test_advance_under_the_authors_scheme_sums_the_cost_of_first_states(load: Load) -> None:
+    game = Game(Problem(load("double_pendulum"), scheme="euler"), ADVERSARIES)
+    x, _, move = played(game)
+    y, expected = x, torch.zeros(len(x))
+    for k in range(3):
+        expected += 0.008 * game.problem.discount(k) * (load("double_pendulum").state_cost(y)[0] + move.cost)
+        y = integrate_period(
+            game.problem, y, move.u + move.choices["action"], move.choices["parameters"], move.choices["observation"]
+        ).x
+    torch.testing.assert_close(game.advance(x, move, 3)[1], expected)
 
 
 def test_nan_states_stay_nan(load: Load) -> None:

@@ -146,8 +146,8 @@ def test_one_step_targets_are_of_its_move(load: Load) -> None:
     value, x = FrozenValue(ensemble), game.problem.sample_domain(40, torch.Generator().manual_seed(6))
     u, cost = controller(game.problem, value, 2.0)(x)
     h = game.problem.control_step
-    after = integrate_period(game.problem, x.clone(), u, None)
-    expected = -h * (game.problem.state_cost(x) + cost) + game.problem.discount(1) * value(after)[0]
+    after, state_cost = integrate_period(game.problem, x.clone(), u, None)
+    expected = -state_cost - h * cost + game.problem.discount(1) * value(after)[0]
     targets = {s: chunk_targets(x.clone(), value, game, Trace(0.0, 0.1, 1, s), "wiener", 0) for s in (0.0, 2.0)}
     torch.testing.assert_close(targets[2.0], expected)
     assert not torch.allclose(targets[0.0], expected, rtol=1e-3)

@@ -145,14 +145,20 @@ def test_held_actions_are_worth_their_periods() -> None:
 
 
 def test_reward_and_features_by_hand() -> None:
-    """One control period of the pendulum: r = -(pi^2 sin^2(angle/2) + 0.1 rate^2 + g(u)) / 125."""
+    """One control period of the pendulum: minus the integral of pi^2 sin^2(angle/2) + 0.1 rate^2, along the motion to
+    second order and by Simpson's rule, and of g(u)."""
     env = RobotEnv("pendulum")
     env.reset(seed=0)
     env.episodes.x[:] = torch.tensor([[2.0, -3.0]])
     reward = env.step(np.array([0.5]))[1]
     beta = 4.0 * 2.5**2 * 0.5 / np.pi
     action_cost = -2.0 * beta * 2.501 / np.pi * np.log(np.cos(np.pi * 1.25 / (2.0 * 2.501)))
-    assert reward == pytest.approx(-((np.pi * np.sin(1.0)) ** 2 + 0.9 + action_cost) / 125.0, rel=1e-5)
+    acceleration = 1.5 * 9.81 * np.sin(2.0) + 3.0 * 1.25
+    time = np.array([0.0, 0.004, 0.008])
+    rate, angle = -3.0 + acceleration * time, 2.0 - 3.0 * time + acceleration * time**2 / 2
+    cost = (np.pi * np.sin(angle / 2)) ** 2 + 0.1 * rate**2
+    assert reward == pytest.approx(-0.008 * (cost @ [1, 4, 1] / 6 + action_cost), rel=1e-4)
+    assert reward != pytest.approx(-0.008 * (cost[0] + action_cost), rel=1e-2)  # explicit Euler's
     seen = features(env.problem, torch.tensor([[2.0, -3.0]]))
     np.testing.assert_allclose(seen, [[np.cos(2.0), np.sin(2.0), -3.0 / 8.0]], rtol=1e-6)
 
@@ -270,7 +276,7 @@ def test_dynamics_that_blow_up_are_no_observation(monkeypatch: pytest.MonkeyPatc
     env = RobotEnv("pendulum")
     env.reset(seed=0)
     monkeypatch.setattr(env.problem.robot, "dynamics", lambda x, *_: x * float("nan"))
-    with pytest.raises(SolverError, match="simulation_rate"):
+    with pytest.raises(SolverError, match="control_rate"):
         env.step(np.zeros(1))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import signal
 from collections.abc import Callable
@@ -134,6 +135,29 @@ def test_states_keep_within_their_limits_after_every_integration_step(load: Call
     first = torch.tensor(found.x[:1], dtype=torch.float32), torch.tensor(found.u[:1], dtype=torch.float32)
     ends = integrate_period(Problem(load("furuta")), *first).x
     assert ends[0, 0].item() == pytest.approx(found.x[1, 0], abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "planar_arm3", "planar_quadrotor"])
+def test_a_step_is_the_evaluation_s_control_period(load: Callable[[str], CompiledRobot], name: str) -> None:
+    """State and cost, over the seam of angles and at other parameters, inside the limits of the rates."""
+    problem = Problem(load(name))
+    generator = torch.Generator().manual_seed(1)
+    theta = problem.theta * (1.0 + 0.1 * torch.rand(len(problem.theta), generator=generator))
+    program = NonlinearProgram(modelgen.load(name, backend="casadi"), theta.double().numpy(), seconds=0.1)
+    x = problem.sample_domain(30, generator) * torch.where(problem.clipped, 0.6, 1.0)
+    x[::2, problem.continuous] = math.pi - 0.01
+    u = (torch.rand(30, len(problem.input_limits), generator=generator) - 0.5) * problem.input_limits
+    found = integrate_period(problem, x, u, theta)
+    cost = found.state_cost + problem.action_cost.cost(u) * problem.control_step
+    assert not problem.at_limit(found.x).any()
+    for k in range(30):
+        later, its_cost = program.step(x[k].double().numpy(), u[k].double().numpy())
+        error = np.asarray(later).ravel() - found.x[k].double().numpy()
+        turns = np.round(error / (2.0 * np.pi)) * ~problem.clipped.numpy()
+        np.testing.assert_allclose((error - 2.0 * np.pi * turns) / problem.state_limits.numpy(), 0.0, atol=2e-5)
+        assert float(its_cost) == pytest.approx(float(cost[k]), rel=2e-4, abs=1e-6)
+    if problem.continuous:
+        assert bool((found.x[:, problem.continuous[0]] < x[:, problem.continuous[0]] - 6.0).any())  # crossed the seam
 
 
 def test_costs_are_those_of_wrapped_angles() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -15,6 +16,7 @@ from solver.errors import SolverError
 from solver.plants import PlantName, make_plant
 from solver.plants.harsh.harshness import EFFECTS, Harshness, harshness
 from solver.plants.harsh.plant import Harsh
+from solver.plants.nominal import Nominal
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.problem import Problem
 from tests.solver.plants.rollouts_by_hand import feedback, moved
@@ -26,7 +28,7 @@ THETA = torch.tensor([[0.7], [1.0], [1.4]])  # of the nominal parameters, one ro
 SMOOTH = ["delay", "saturation"]  # effects that do not amplify rounding
 
 
-@pytest.mark.parametrize("plant", ["nominal", "harsh", "mujoco"])
+@pytest.mark.parametrize("plant", ["nominal", "euler", "harsh", "mujoco"])
 def test_every_rollout_may_have_parameters_of_its_own(problem: Callable[[str], Problem], plant: PlantName) -> None:
     """Under a gentle law, which amplifies a disturbance about tenfold; at full inputs it would be a thousandfold."""
     if plant == "mujoco":
@@ -58,6 +60,37 @@ def test_parameters_of_their_own_through_friction_and_play(problem: Callable[[st
             alone = moved(make_plant("harsh", g, g.theta * THETA[k], [effect]), x[k : k + 1], [u[k : k + 1]])[-1]
             torch.testing.assert_close(together[k], alone[0], rtol=1e-5, atol=1e-6)
         assert float((together[0] - together[2]).abs().max()) > 1e-3
+
+
+@pytest.mark.parametrize("name", ["pendulum", "furuta"])
+def test_the_euler_plant_is_the_authors_loop_and_their_sum_of_the_cost(
+    problem: Callable[[str], Problem], load64: Load, name: str
+) -> None:
+    """At their 500 Hz, written out in float64: the cost of a period is that of its first state."""
+    g, robot = problem(name), load64(name)
+    x, law, theta = sample_starts(g, 4, 0), feedback(g, 0.2), 1.1 * g.theta
+    found = rollouts(g, law, x, make_plant("euler", g, theta), seconds=0.4)
+    y, reward, limits = x.double().numpy(), np.zeros(4), np.asarray(robot.state_limits)
+    for u in found.u.double().numpy():
+        reward -= 0.008 * robot.state_cost(y)[0]
+        for _ in range(4):
+            y = y + 0.002 * robot.dynamics(y, u, theta.double().numpy())
+            for i, limit in enumerate(limits):
+                y[:, i] = (y[:, i] + np.pi) % (2 * np.pi) - np.pi if i in g.continuous else y[:, i].clip(-limit, limit)
+    np.testing.assert_allclose(found.state_reward, reward, rtol=1e-4)
+    np.testing.assert_allclose(found.x[-1], y, atol=5e-4)
+    assert not torch.allclose(found.x[-1], rollouts(g, law, x, Nominal(g, theta), seconds=0.4).x[-1], atol=1e-3)
+
+
+def test_the_nominal_plant_follows_the_problem_s_scheme(problem: Callable[[str], Problem]) -> None:
+    g = problem("pendulum")
+    x = sample_starts(g, 3, 0)
+    authors = g.integrated_by("euler")
+    for plant in (Nominal(authors), make_plant("nominal", authors), make_plant("euler", authors)):
+        found = rollouts(g, feedback(g), x, plant, seconds=0.2)
+        expected = rollouts(g, feedback(g), x, make_plant("euler", g), seconds=0.2)
+        assert torch.equal(found.x, expected.x)
+        assert torch.equal(found.returns, expected.returns)
 
 
 def test_the_reward_is_that_of_the_true_state(problem: Callable[[str], Problem]) -> None:

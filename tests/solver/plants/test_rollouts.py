@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
 from torch import Tensor
 
 import modelgen
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Metadata, Task
 from solver.cli import main
 from solver.errors import SolverError
 from solver.plants.nominal import Nominal
@@ -24,6 +29,21 @@ from solver.problem.parameters import changed_parameters
 from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
+
+
+def with_task(robot: CompiledRobot, task: Task) -> Any:
+    """The robot under another task."""
+    return Changed(robot, dataclasses.replace(robot.metadata, task=task))
+
+
+class Changed:
+    """A robot with other metadata."""
+
+    def __init__(self, robot: CompiledRobot, metadata: Metadata) -> None:
+        self._robot, self.metadata = robot, metadata
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._robot, name)
 
 
 def linear(problem: Problem) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
@@ -36,55 +56,143 @@ def linear(problem: Problem) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
     return act
 
 
-def simulate(angle: float, rate: float, mass: float) -> tuple[float, float, float, float]:
-    """The pendulum's 5 s from its textbook equation: state reward, action reward, last angle, last rate."""
-    state_reward = action_reward = 0.0
+def simulate(starts: NDArray[np.float64], mass: float) -> tuple[NDArray[np.float64], ...]:
+    """The pendulum's 5 s from its textbook equation and its cost, by an adaptive method of eighth order.
+
+    State reward (N,), action reward (N,), last angle (N,), last rate (N,). No rate reaches its limit from these starts.
+    """
+    angle, rate = starts.T
+    state_reward, action_reward = np.zeros(len(starts)), np.zeros(len(starts))
     a, beta = 2.501, 4.0 * 2.5**2 * 0.5 / math.pi
     for _ in range(625):
-        u = min(2.4, max(-2.4, 3.0 * math.sin(angle) - rate))
-        state_reward -= 0.008 * ((math.pi * math.sin(angle / 2)) ** 2 + 0.1 * rate**2)
-        action_reward += 0.008 * 2.0 * beta * a / math.pi * math.log(math.cos(math.pi * u / (2.0 * a)))
-        for _ in range(4):
-            acceleration = 1.5 * 9.81 * math.sin(angle) + 3.0 * u / mass
-            angle, rate = angle + 0.002 * rate, max(-8.0, min(8.0, rate + 0.002 * acceleration))
-            angle = (angle + math.pi) % (2.0 * math.pi) - math.pi
-    return state_reward, action_reward, angle, rate
+        u = np.clip(3.0 * np.sin(angle) - rate, -2.4, 2.4)
+        action_reward += 0.008 * 2.0 * beta * a / math.pi * np.log(np.cos(math.pi * u / (2.0 * a)))
+
+        def flow(_: float, y: NDArray[np.float64], u: NDArray[np.float64] = u) -> NDArray[np.float64]:
+            th, w, _ = y.reshape(3, -1)
+            cost = (math.pi * np.sin(th / 2)) ** 2 + 0.1 * w**2
+            return np.concatenate([w, 1.5 * 9.81 * np.sin(th) + 3.0 * u / mass, cost])
+
+        begun = np.concatenate([angle, rate, 0.0 * angle])
+        found = solve_ivp(flow, (0.0, 0.008), begun, method="DOP853", rtol=1e-9, atol=1e-9)
+        angle, rate, cost = found.y[:, -1].reshape(3, -1)
+        assert abs(rate).max() < 8.0
+        state_reward -= cost
+    return state_reward, action_reward, (angle + math.pi) % (2.0 * math.pi) - math.pi, rate
 
 
 @pytest.mark.parametrize("mass", [1.0, 1.4])
 def test_returns_equal_an_independent_simulation(load: Load, mass: float) -> None:
     problem = Problem(load("pendulum"))
-    starts = [[2.9, 0.0], [0.1, 0.0], [-1.0, 2.0], [-3.0, -4.0]]
-    result = rollouts(problem, linear(problem), torch.tensor(starts), Nominal(problem, torch.tensor([mass, 1.0])))
-    expected = np.array([simulate(angle, rate, mass) for angle, rate in starts])
-    np.testing.assert_allclose(result.state_reward, expected[:, 0], rtol=2e-3)
-    np.testing.assert_allclose(result.action_reward, expected[:, 1], rtol=2e-3)
-    np.testing.assert_allclose(result.returns, expected[:, 0] + expected[:, 1], rtol=2e-3)
-    np.testing.assert_allclose(result.x[-1], expected[:, 2:], atol=2e-2)
+    starts = torch.tensor([[2.9, 0.0], [0.1, 0.0], [-1.0, 2.0], [-3.0, -4.0]])
+    result = rollouts(problem, linear(problem), starts, Nominal(problem, torch.tensor([mass, 1.0])))
+    expected = np.stack(simulate(starts.double().numpy(), mass), 1)
+    np.testing.assert_allclose(result.state_reward, expected[:, 0], rtol=2e-5)
+    np.testing.assert_allclose(result.action_reward, expected[:, 1], rtol=2e-5)
+    np.testing.assert_allclose(result.returns, expected[:, 0] + expected[:, 1], rtol=2e-5)
+    np.testing.assert_allclose(result.x[-1], expected[:, 2:], atol=1e-4)
     assert result.x.shape == (626, 4, 2)
     assert result.u.shape == (625, 4, 1)
 
 
-def test_success_needs_five_degrees_and_half_a_radian_per_second(load: Load) -> None:
+DEGREE = math.radians(1.0)
+
+
+def ends(problem: Problem, *ended: list[float]) -> Tensor:
+    """(64, N, n): rollouts at rest at the target, the last state of each as given."""
+    x = problem.target.repeat(64, len(ended), 1)
+    x[-1] = torch.tensor(ended)
+    return x
+
+
+def test_success_of_a_joint_that_wraps_needs_five_degrees_and_half_a_radian_per_second(load: Load) -> None:
+    problem = Problem(load("pendulum"))  # 5 % of a half turn are 9 degrees, and of 8 rad/s 0.4 rad/s
+    near = [[4.9 * DEGREE, 0.49], [-4.9 * DEGREE, -0.49]]
+    far = [[5.1 * DEGREE, 0.0], [0.0, 0.51], [0.0, -0.51], [math.pi, 0.0]]
+    assert succeeded(problem, ends(problem, *near, *far)).tolist() == [True] * 2 + [False] * 4
+
+
+@pytest.mark.parametrize(
+    ("name", "tolerances"),
+    [
+        ("furuta", [0.1, 5 * DEGREE, 1.5, 2.0]),  # limits 2 rad, none, 30 and 40 rad/s
+        ("cartpole", [0.025, 5 * DEGREE, 0.25, 1.0]),  # 0.5 m, none, 5 m/s, 20 rad/s
+        ("ball_on_beam", [0.025, 5 * DEGREE, 0.1, 0.5]),  # 0.5 m, 0.8 rad, 2 m/s, 5 rad/s
+    ],
+)
+def test_success_counts_every_coordinate_and_its_rate(load: Load, name: str, tolerances: list[float]) -> None:
+    """Five degrees or half a radian per second for angles, or 5 % of the limit where that is more."""
+    problem = Problem(load(name))
+    for share, success in ((0.98, True), (-0.98, True), (1.02, False), (-1.02, False)):
+        x = ends(problem, *(share * torch.diag(torch.tensor(tolerances)) + problem.target).tolist())
+        assert succeeded(problem, x).tolist() == [success] * 4
+
+
+def test_success_counts_the_last_half_second(load: Load) -> None:
+    """At 125 Hz: the state that ends the period before, and those of 62 periods (0.496 s)."""
     problem = Problem(load("pendulum"))
-    degree = math.radians(1.0)
-    x = torch.tensor([[4.9 * degree, 0.49], [-4.9 * degree, -0.49], [5.1 * degree, 0.0], [0.0, 0.51], [math.pi, 0.0]])
-    assert succeeded(problem, x).tolist() == [True, True, False, False, False]
+    for before_the_end, success in ((0, False), (30, False), (62, False), (63, True), (100, True)):
+        x = problem.target.repeat(126, 1, 1)
+        x[125 - before_the_end, 0, 0] = 0.2
+        assert succeeded(problem, x).tolist() == [success], before_the_end
+    passes = torch.stack([torch.linspace(-1.0, 0.0, 126), torch.full((126,), 0.1)], 1)[:, None]
+    assert not succeeded(problem, passes)  # ends at the target, but has just arrived
+    assert succeeded(problem, problem.target.repeat(3, 1, 1)).tolist() == [True]  # a shorter rollout counts whole
+    assert succeeded(problem, x[1:3]).tolist() == [True]
 
 
-def test_success_counts_every_continuous_joint_and_its_own_rate(load: Load) -> None:
-    problem = Problem(load("double_pendulum"))
-    x = torch.zeros(5, 4)
-    for i in range(4):
-        x[i + 1, i] = 0.6
-    assert succeeded(problem, x).tolist() == [True, False, False, False, False]
-    furuta = Problem(load("furuta"))  # the arm and its rate may be anywhere
-    x = torch.tensor([[1.5, 0.01, 9.0, 0.1], [0.0, 0.2, 0.0, 0.0], [0.0, 0.0, 0.0, 0.6]])
-    assert succeeded(furuta, x).tolist() == [True, False, False]
+def test_a_state_at_its_limit_is_no_success(load: Load) -> None:
+    """A cart whose end stop is within reach of its target; the seam of an angle is no limit."""
+    robot = load("cartpole")
+    target = (0.49, math.pi - 0.01, 0.0, 0.0)
+    task = dataclasses.replace(robot.metadata.task, target=target)
+    problem = Problem(with_task(robot, task))
+    x = ends(problem, [0.499, math.pi - 0.01, 0.0, 0.0], [0.5, math.pi - 0.01, 0.0, 0.0], [0.49, -math.pi, 0.0, 0.0])
+    assert succeeded(problem, x).tolist() == [True, False, True]
+
+
+def test_free_states_may_end_anywhere_but_not_at_their_limit(load: Load) -> None:
+    robot = load("cartpole")
+    base = robot.metadata.task
+    x = torch.tensor([[0.3, 0.0, 0.0, 0.0], [0.3, 0.0, 1.0, 0.0], [0.0, 0.2, 0.0, 0.0], [0.5, 0.0, 0.0, 0.0]])[None]
+    found = {
+        free: succeeded(Problem(with_task(robot, dataclasses.replace(base, free=free))), x).tolist()
+        for free in ((), ("cart",), ("cart", "cart_rate"), ("pole",))
+    }
+    assert found == {
+        (): [False, False, False, False],
+        ("cart",): [True, False, False, False],
+        ("cart", "cart_rate"): [True, True, False, False],
+        ("pole",): [False, False, True, False],
+    }
+
+
+def test_the_wheel_of_the_reaction_wheel_may_stop_anywhere(load: Load) -> None:
+    problem = Problem(load("reaction_wheel"))
+    x = ends(problem, [0.05, 2.9, 0.1, 19.0], [0.05, 2.9, 0.1, 21.0], [0.1, 0.0, 0.0, 0.0])  # 5 % of 400 rad/s are 20
+    assert succeeded(problem, x).tolist() == [True, False, False]
 
 
 def test_nan_is_no_success(load: Load) -> None:
-    assert succeeded(Problem(load("pendulum")), torch.full((2, 2), math.nan)).tolist() == [False, False]
+    problem = Problem(load("pendulum"))
+    assert succeeded(problem, torch.full((5, 2, 2), math.nan)).tolist() == [False, False]
+    assert succeeded(problem, ends(problem, [math.nan, 0.0], [0.0, math.nan])).tolist() == [False, False]
+
+
+def test_rollouts_judge_their_own_end(load: Load) -> None:
+    """Balanced by feedback from near the top; pushed away in the last 0.1 s; let hang."""
+    problem = Problem(load("pendulum"))
+    periods = iter(range(250))
+
+    def act(x: Tensor) -> tuple[Tensor, Tensor]:
+        u = torch.clamp(-20.0 * x[:, :1] - 5.0 * x[:, 1:], -2.4, 2.4)
+        if next(periods) >= 238:
+            u[1] = 2.4
+        u[2] = 0.0
+        return u, torch.zeros(len(x))
+
+    x = torch.tensor([[0.1, 0.0], [0.1, 0.0], [math.pi, 0.0]])
+    assert rollouts(problem, act, x, seconds=2.0).success.tolist() == [True, False, False]
 
 
 def test_starts_follow_the_task(load: Load) -> None:

@@ -47,12 +47,34 @@ def test_starts_have_the_task_s_distribution_within_the_domain(load: Load) -> No
     np.testing.assert_allclose(error.mean(0), 0.0, atol=0.05 * max(task.start_deviation))
 
 
-def test_rates_are_those_of_the_joints_that_wrap(load: Load) -> None:
-    x = torch.tensor([[0.1, 0.2, 3.0, -4.0]])
-    np.testing.assert_allclose(Problem(load("furuta")).rates(x), [[-4.0]])
+def test_rates_are_those_of_the_coordinates(load: Load) -> None:
+    problem = Problem(load("furuta"))
+    np.testing.assert_allclose(problem.rates(torch.tensor([[0.1, 0.2, 3.0, -4.0]])), [[3.0, -4.0]])
+    np.testing.assert_allclose(problem.largest_rates, [30.0, 40.0])
+
+
+def test_the_state_cost_is_that_of_wrapped_angles(load: Load) -> None:
+    """A stage of the integrator may pass the seam. The cart-pole's barrier on the pole does not repeat after a turn."""
+    past = math.pi + 0.2
+    for name, unwrapped in (("cartpole", [1]), ("pendulum", []), ("double_pendulum", []), ("planar_arm2", [])):
+        problem = Problem(load(name))
+        assert problem.unwrapped_costs == unwrapped
+        for i in problem.continuous:
+            x = problem.sample_domain(20, torch.Generator().manual_seed(i))
+            x[:, i] = past - 2.0 * math.pi
+            expected = problem.state_cost(x)
+            x[:, i] = past
+            before = x.clone()
+            torch.testing.assert_close(problem.state_cost(x), expected, rtol=1e-4, atol=1e-4)
+            assert torch.equal(x, before)
+    x = torch.tensor([[0.0, past, 0.0, 0.0]])
+    cost = load("cartpole").state_cost(x)[0]  # as written: on its way up the wall at 1.1 pi
+    assert float(cost) > 1.05 * float(Problem(load("cartpole")).state_cost(x))
 
 
 def test_times_follow_from_the_task(load: Load) -> None:
-    problem = Problem(load("pendulum"))
-    assert (problem.control_step, problem.integration_step) == pytest.approx((0.008, 0.002))
+    problem = Problem(load("furuta"))
+    assert (problem.control_step, problem.integration_step) == pytest.approx((0.008, 0.004))  # 2 steps of Runge-Kutta
+    authors = problem.integrated_by("euler")
+    assert (authors.control_step, authors.integration_step) == pytest.approx((0.008, 0.002))  # at 500 Hz
     assert problem.discount(625) == pytest.approx(0.65)  # the weight at the horizon of 5 s

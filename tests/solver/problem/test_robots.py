@@ -86,7 +86,7 @@ def test_it_is_the_pendulum_in_other_words(geared: CompiledRobot, load: Callable
 
 
 def test_success_is_judged_by_the_rate(geared: CompiledRobot) -> None:
-    x = torch.tensor([[0.0, 0.24], [0.0, 0.26], [torch.nan, 0.0]])
+    x = torch.tensor([[0.0, 0.24], [0.0, 0.26], [torch.nan, 0.0]])[None]
     assert succeeded(Problem(geared), x).tolist() == [True, False, False]
 
 

@@ -70,7 +70,7 @@ def test_the_joint_and_the_changed_parameters_are_what_is_drawn(
     assert "mass=1.3x" in title
     assert torch.equal(nominal.x[0], heavy.x[0])
     problem = load_solution(run_copy).problem
-    expected = integrate_period(problem, heavy.x[0].clone(), heavy.u[0], torch.tensor([1.3, 1.0]))
+    expected = integrate_period(problem, heavy.x[0].clone(), heavy.u[0], torch.tensor([1.3, 1.0])).x
     torch.testing.assert_close(heavy.x[1], expected)
     assert not torch.equal(heavy.x[1], nominal.x[1])
     labels = [axes.get_xlabel() for axes in value_and_policy(load_solution(run_copy), 0, heavy, title).axes]

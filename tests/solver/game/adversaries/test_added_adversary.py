@@ -79,8 +79,8 @@ def test_its_move_is_the_worst_of_its_set(load: Load, load64: Load, name: str) -
         assert hamiltonian(move.choices["gain"][i]) == pytest.approx(worst, rel=1e-4, abs=1e-6)
     end, _ = game.advance(x, move, 1)
     scaled = move.u * (1.0 + move.choices["gain"])
-    torch.testing.assert_close(end, integrate_period(problem, x, scaled))
-    assert not torch.allclose(end, integrate_period(problem, x, move.u))
+    torch.testing.assert_close(end, integrate_period(problem, x, scaled).x)
+    assert not torch.allclose(end, integrate_period(problem, x, move.u).x)
 
 
 @pytest.mark.usefixtures("with_gain")
