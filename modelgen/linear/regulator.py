@@ -84,7 +84,10 @@ def cost_to_go(A: Array, B: Array, Q: Array, R: Array) -> Array | None:
 def gain(A: Array, B: Array, Q: Array, R: Array) -> Array | None:
     """K (m, n) of u = -K x, exactly zero for every state that the cost does not see; None as in `cost_to_go`."""
     P = cost_to_go(A, B, Q, R)
-    return None if P is None else np.linalg.solve(R, B.T @ P)
+    if P is None:
+        return None
+    K: Array = np.linalg.solve(R, B.T @ P)
+    return K
 
 
 def _persistent(A: Array, subspace: Array, reason: str) -> Obstacle | None:

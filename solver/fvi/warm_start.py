@@ -8,6 +8,7 @@ from typing import Any
 from solver.errors import SolverError
 from solver.fvi.run import load_run, load_run_checkpoint
 from solver.fvi.settings import Settings
+from solver.runs.shipped import run_folder
 from solver.value.network import Ensemble
 
 #: Settings of the network, which are those of the run that it comes from.
@@ -19,7 +20,7 @@ LEARNING_RATE = 0.5  # share of the usual one at the first iteration
 
 def warm_settings(folder: Path, usual: Settings) -> dict[str, Any]:
     """What differs from the usual settings of a training that begins from the run in `folder`."""
-    before = load_run(folder).settings
+    before = load_run(run_folder(folder)).settings
     return {name: getattr(before, name) for name in NETWORK} | {
         "iterations": max(1, round(SHARE * usual.iterations)),
         "adversary_ramp": RAMP,
@@ -29,7 +30,8 @@ def warm_settings(folder: Path, usual: Settings) -> dict[str, Any]:
 
 
 def take_over(ensemble: Ensemble, robot: str, folder: Path) -> None:
-    """Copy the weights that the run in `folder` kept. SolverError where they do not fit."""
+    """Copy the weights that a run kept, or a shipped policy by its name. SolverError where they do not fit."""
+    folder = run_folder(folder)
     if load_run(folder).robot != robot:
         raise SolverError(f"{folder} is a run of {load_run(folder).robot}, and this training is of {robot}")
     checkpoint = load_run_checkpoint(folder)

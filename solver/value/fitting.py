@@ -42,7 +42,7 @@ class Samples:
 
     def minibatches(self, size: int) -> Iterator[Samples]:
         """The samples in groups of `size`, without a copy."""
-        parts = (each.split(size) for each in (self.z, self.factor, self.target))
+        parts = (torch.split(each, size) for each in (self.z, self.factor, self.target))
         return (Samples(*part) for part in zip(*parts, strict=True))
 
 
@@ -51,6 +51,9 @@ class LossGradient:
 
     def __init__(self, member: Factor, size: int) -> None:
         self.weights, self.biases = list(member.weights), list(member.biases)
+        for parameter in member.parameters():
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
         self.diagonal = member.diagonal.nonzero()[:, 0]
         self.column_sum, self.column_spread = member.column_sum, member.column_sum.T.contiguous()
         self.hidden = [w.new_empty(size, w.shape[1]) for w in self.weights[:-1]]

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from modelgen import ActionCost, artifact, load
+from modelgen import ActionCost, load
+from modelgen.artifact import folder as artifact
 from modelgen.build import build_artifact
 from modelgen.linear.weights import weights
 from tests.modelgen.support.action_costs import LIMITS, REFERENCES, WEIGHTS, name, pair

@@ -35,7 +35,7 @@ def test_gradient_equals_autograd(power: float) -> None:
     member = ensemble.factors[0]
     loss_gradient = LossGradient(member, 23)
     for index in (torch.arange(23), torch.arange(5, 12), torch.arange(23)):
-        loss = loss_gradient(data.rows(index), power)
+        loss = loss_gradient(data.shuffled(index), power)
         written = [p.grad.clone() for p in member.parameters() if p.grad is not None]
         expected_loss = ((ensemble(x[index]) - data.target[index]).abs() ** power).mean()
         expected = torch.autograd.grad(expected_loss, list(member.parameters()))
