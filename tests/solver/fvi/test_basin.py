@@ -139,13 +139,7 @@ def test_a_shell_lies_on_the_boundary_on_all_sides(rod: Problem, basin: Basin) -
     e = x @ torch.linalg.cholesky(basin.cost)
     quadrant = (e[:, 0] > 0).int() + 2 * (e[:, 1] > 0).int()
     assert int(torch.bincount(quadrant, minlength=4).min()) > 60
-
-
-def test_two_calls_give_one_basin(rod: Problem, basin: Basin) -> None:
-    again = find_basin(rod, 1.0)
-    assert again is not None
-    assert again.level == basin.level
-    assert torch.equal(again.cost, basin.cost)
+    assert torch.equal(shell(rod, basin, 400), x)
 
 
 def test_a_linear_robot_keeps_it_up_to_its_limits(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 
 import modelgen
 from modelgen.cli import main as modelgen_main
@@ -70,6 +71,23 @@ def test_a_double_integrator_moves_as_its_regulator_does(rails: dict[int, Compil
     """m s'' = -k1 s - k2 s' with k1 = sqrt(q/r): both eigenvalues have the size sqrt(k1/m)."""
     expected = math.sqrt(1.3 / math.sqrt(2.0 / 0.3))
     assert time_scale(rails[125]) == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("motions", "seconds"),
+    [
+        (([[0.0, 1.0], [9.0, 0.0]], [[0.0, 1.0], [-49.0, -0.2]]), 1.0 / 7.0),  # falls at 3/s, swings at 7/s
+        (([[0.0, 1.0], [9.0, 0.0]], [[0.0, 1.0], [-5.0, -50.1]]), 1.0 / 3.0),  # decays at 0.1/s and 50/s
+        (([[0.0, 1.0], [9.0, 0.0]], [[0.0, 1.0], [-49.0, -12.0]]), 1.0 / 3.0),  # swings at 7/s, and is soon at rest
+    ],
+)
+def test_the_fastest_motion_that_swings_or_grows_sets_the_pace(
+    motions: tuple[list[list[float]], ...], seconds: float, load: Load
+) -> None:
+    robot = copy.copy(load("furuta"))
+    found = (np.zeros((1, 4)), np.zeros((1, 4, 1)), block_diag(*motions)[None])
+    robot.jacobians = lambda *_: found  # type: ignore[method-assign]
+    assert time_scale(robot) == pytest.approx(seconds, rel=1e-9)
 
 
 def test_a_robot_that_nothing_moves_is_slow(rails: dict[int, CompiledRobot]) -> None:
