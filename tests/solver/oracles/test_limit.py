@@ -107,7 +107,7 @@ def test_a_step_is_the_evaluation_s_control_period(load: Callable[[str], Compile
     generator = torch.Generator().manual_seed(1)
     theta = problem.theta * (1.0 + 0.1 * torch.rand(len(problem.theta), generator=generator))
     program = NonlinearProgram(modelgen.load(name, backend="casadi"), theta.double().numpy(), seconds=0.1)
-    x = problem.sample_domain(30, generator) * torch.where(problem.clipped, 0.6, 1.0)
+    x = problem.sample_domain(30, generator) * torch.where(problem.clipped, 0.4, 1.0)
     x[::2, problem.continuous] = math.pi - 0.01
     u = (torch.rand(30, len(problem.input_limits), generator=generator) - 0.5) * problem.input_limits
     found = integrate_period(problem, x, u, theta)
