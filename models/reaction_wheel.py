@@ -6,7 +6,7 @@ from modelgen import LogCos, Robot
 
 robot = Robot("reaction_wheel", "A pendulum moved only by the wheel that a motor at its tip spins")
 
-pendulum = robot.revolute("pendulum", continuous=True, rate_limit=12, meaning="angle of the pendulum, 0 upright")
+pendulum = robot.revolute("pendulum", continuous=True, rate_limit=20, meaning="angle of the pendulum, 0 upright")
 wheel = robot.revolute("wheel", continuous=True, rate_limit=400, meaning="angle of the wheel to the pendulum")
 
 pendulum_mass = robot.parameter("pendulum_mass", 0.02, "kg", tolerance=0.3, meaning="mass of the pendulum")
@@ -31,7 +31,7 @@ robot.draw(circle=(tip, length / 4, pendulum + wheel))
 # The cost does not depend on the wheel's angle, and only a little on its rate.
 robot.task(
     state_cost=(pi * sin(pendulum / 2)) ** 2 + 0.05 * pendulum.rate**2 + 1e-5 * wheel.rate**2,
-    action_cost=LogCos(1000),
+    action_cost=LogCos(100),
     start=dict(pendulum=(pi, 0.03)),
     horizon=5,
     weight_at_horizon=0.8,

@@ -71,6 +71,11 @@ PROGRAM = Program(
             "Write a policy as C99 source for the robot's controller.",
             "solver export runs/demo --c firmware",
         ),
+        "policies": Command(
+            "solver.commands.policies",
+            "List the trained policies that ship with the package.",
+            "solver policies",
+        ),
         "reproduce": Command(
             "solver.commands.reproduce",
             "Make a table or figure of the paper, with all trainings.",

@@ -19,6 +19,7 @@ class Purpose(IntEnum):
     STATES = 1
     ADVERSARY = 2
     MINIBATCHES = 3
+    SELECTION = 4
 
 
 def stream(seed: int, iteration: int, purpose: Purpose) -> int:

@@ -49,8 +49,8 @@ def integration_steps(program: Program, robot: Metadata, place: Place | None) ->
         coarse, steps = fine, 2 * steps
     raise ModelError(
         f"within a control period of {seconds:.3g} s, `{robot.states[worst].name}` moves too fast to be simulated: "
-        f"{MOST_STEPS} Runge-Kutta steps are not enough. Raise control_rate, lower the rate limits or the input limits, "
-        "or leave out a stiff term.",
+        f"{MOST_STEPS} Runge-Kutta steps are not enough. Raise control_rate, lower the rate limits or the input "
+        "limits, or leave out a stiff term.",
         place,
     )
 

@@ -17,7 +17,7 @@ class Options:
     """All runs are drawn from the same start, on the nominal plant."""
 
     runs: Annotated[list[Path], Argument(positional=True)]
-    """Run folders, all of one robot."""
+    """Run folders or policies of `solver policies`, all of one robot."""
     changes: Annotated[list[str], Argument("set", "NAME=VALUE")] = field(default_factory=list)
     """Changed parameters of the plant, as in `solver evaluate`."""
     start: int = 0

@@ -17,7 +17,7 @@ class Options:
     """The policy is never told what is changed in the plant."""
 
     run: Annotated[Path, Argument(positional=True)]
-    """Run folder of a training or a baseline."""
+    """Run folder of a training or a baseline, or a policy of `solver policies`."""
     episodes: int = 100
     """Rollouts from the task's start distribution."""
     changes: Annotated[list[str], Argument("set", "NAME=VALUE")] = field(default_factory=list)

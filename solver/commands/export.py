@@ -14,7 +14,7 @@ class Options:
     """The files stand beside those of `modelgen export NAME --c DIR`, which they call."""
 
     run: Annotated[Path, Argument(positional=True)]
-    """Run folder of a training."""
+    """Run folder of a training, or a policy of `solver policies`."""
     c: Annotated[Path, Argument(metavar="DIR")]
     """Folder for the C files."""
     reaction_periods: float | None = None

@@ -5,21 +5,28 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from modelgen.commandline.options import Argument
 from solver.errors import SolverError
 
+if TYPE_CHECKING:
+    from solver.oracles.limit import Limit
+
 
 @dataclass(frozen=True)
 class Options:
-    """Motions start at the mean of the task's starts. Each search finds a local optimum, so there are several."""
+    """Motions begin at a few starts that stand for the task's start distribution, and the limit is their mean. Each
+    search finds a local optimum, so there are several."""
 
     subject: Annotated[str, Argument(positional=True, metavar="ROBOT_OR_RUN")]
-    """Name of a built robot, or a run folder. The motion of a run's policy is compared with the optimum and is one of
-    the first guesses."""
+    """Name of a built robot, a run folder, or a policy of `solver policies`. The motion of a run's policy is compared
+    with the optimum and is one of the first guesses."""
+    starts: int = 5
+    """Starts at most: the mean alone where the start distribution is narrow, otherwise quantiles of it."""
     guesses: int = 12
-    """Random motions to begin from, besides an idle robot, the straight line to the target and the run's own motion."""
+    """Random motions to begin from, shared among the starts. Every search also begins from an idle robot, the straight
+    line to the target, the run's own motion and the best motion from a neighbouring start."""
     seed: int = 0
     """Seed of the random motions."""
     changes: Annotated[list[str], Argument("set", "NAME=VALUE")] = field(default_factory=list)
@@ -38,22 +45,64 @@ def run(options: Options) -> None:
         raise SolverError(f"--guesses is {options.guesses}; give 0 or more")
     if options.seed < 0:
         raise SolverError(f"--seed is {options.seed}; give 0 or more")
-    found = find_limit(options.subject, options.changes, options.guesses, options.seed, options.generated)
-    if not found.at_target:
-        print(
-            "warning: the best motion found does not end at the target: it is out of reach within the horizon, or not "
-            "worth its cost. Lengthen the horizon, raise the input limit, or look further with --guesses.",
-            file=sys.stderr,
-        )
-    if found.gap is not None and found.gap < 0.0:
-        print("warning: no search found a motion as good as the run's own; give more --guesses.", file=sys.stderr)
+    found = find_limit(
+        options.subject, options.changes, options.guesses, options.seed, options.generated, options.starts
+    )
+    _warn(found)
     about = {"subject": options.subject, "robot": found.robot, "parameters": found.parameters}
     if options.json:
         print(json.dumps(about | found.results(), indent=2))
         return
     changed = f" {' '.join(options.changes)}," if options.changes else ""
-    searches = f"from {found.best.guess}; {found.solved} of {found.guesses} searches"
-    line = f"{found.robot},{changed} limit {found.best.reward:.2f} ({searches})"
+    print(f"{found.robot},{changed} {_line(found)}")
+    if len(found.starts) > 1:
+        print(_table(found))
+
+
+def _warn(found: Limit) -> None:
+    count = len(found.starts)
+    away = sum(not each.at_target for each in found.starts)
+    if away:
+        which = "" if count == 1 else f" from {away} of {count} starts"
+        print(
+            f"warning: the best motion found{which} does not end at the target: it is out of reach within the horizon, "
+            "or not worth its cost. Lengthen the horizon, raise the input limit, or look further with --guesses.",
+            file=sys.stderr,
+        )
+    better = sum(each.gap is not None and each.gap < 0.0 for each in found.starts)
+    if better:
+        which = "" if count == 1 else f" from {better} of {count} starts"
+        print(
+            f"warning: no search{which} found a motion as good as the run's own; give more --guesses.", file=sys.stderr
+        )
+
+
+def _line(found: Limit) -> str:
+    """The means over the starts."""
+    worst, count = found.starts[found.worst], len(found.starts)
+    solved, guesses = sum(each.solved for each in found.starts), sum(each.guesses for each in found.starts)
+    about = f"from {worst.best.guess}" if count == 1 else f"mean of {count} starts"
+    line = f"limit {found.reward:.2f} ({about}; {solved} of {guesses} searches)   idle {found.idle_return:.2f}"
     if found.run_return is not None and found.gap is not None:
         line += f"   {found.label}: return {found.run_return:.2f}, gap {found.gap:.2f}"
-    print(line)
+        line += _percent(found.gap_percent)
+    return line
+
+
+def _table(found: Limit) -> str:
+    """A line for each start, the worst one marked."""
+    lines = []
+    for k, each in enumerate(found.starts):
+        pairs = zip(found.state_names, each.start.tolist(), strict=True)
+        where = ", ".join(f"{name} {value:.3g}" for name, value in pairs)
+        line = f"  start {k} ({where}): limit {each.best.reward:.2f} (from {each.best.guess})"
+        line += f", idle {each.idle_return:.2f}"
+        if each.run_return is not None and each.gap is not None:
+            line += f", return {each.run_return:.2f}, gap {each.gap:.2f}{_percent(each.gap_percent)}"
+        line += "" if each.at_target else ", not at the target"
+        lines.append(line + (", worst" if k == found.worst else ""))
+    return "\n".join(lines)
+
+
+def _percent(gap: float | None) -> str:
+    return "" if gap is None else f" ({gap:.1f} %)"

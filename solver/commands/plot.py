@@ -11,10 +11,10 @@ from modelgen.commandline.options import Argument
 
 @dataclass(frozen=True)
 class Options:
-    """The figures go to the folder `figures` of the run."""
+    """The figures go to the folder `figures` of the run; of a shipped policy to runs/NAME/figures."""
 
     run: Annotated[Path, Argument(positional=True)]
-    """Run folder of a training."""
+    """Run folder of a training, or a policy of `solver policies`."""
     joint: Annotated[str | None, Argument(metavar="COORDINATE")] = None
     """Coordinate on the horizontal axis of the maps. By default the first one that turns without end."""
     changes: Annotated[list[str], Argument("set", "NAME=VALUE")] = field(default_factory=list)

@@ -22,7 +22,8 @@ class Options:
     Called again after Ctrl-C, it continues the unfinished runs."""
 
     experiment: Annotated[Experiment, Argument(positional=True)]
-    """The table or figure: table1, fig-learning, fig-value, fig-robustness or fig-ablation."""
+    """The table or figure: table1, fig-learning, fig-value, fig-robustness or fig-ablation. `gallery` is not the
+    paper's: it trains every robot with the settings that `solver train` takes by itself."""
     budget: BudgetName = "small"
     """`small`: pendulum, one seed, our algorithms. `full`: three robots, five seeds, baselines, all admissible sets."""
     robots: Annotated[list[str], Argument(metavar="NAME")] = field(default_factory=list)
@@ -31,6 +32,8 @@ class Options:
     """Seeds in place of the budget's."""
     methods: Annotated[list[str], Argument(metavar="NAME")] = field(default_factory=list)
     """Some of the rows or curves, by name, such as rFVI "SAC-U UDR". By default all."""
+    algorithms: Annotated[list[str], Argument(metavar="NAME")] = field(default_factory=list)
+    """Some of the gallery's algorithms, rfvi and cfvi. By default both."""
     baseline_steps: int | None = None
     """Actions to train each baseline for. By default the algorithm's own."""
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -47,7 +50,7 @@ class Options:
     def command(self) -> str:
         """The words that say what is computed; not where files lie."""
         words = ["solver", "reproduce", self.experiment, "--budget", self.budget]
-        for flag in ("robots", "seeds", "methods"):
+        for flag in ("robots", "seeds", "methods", "algorithms"):
             if getattr(self, flag):
                 words += [f"--{flag}", *map(str, getattr(self, flag))]
         words += [] if self.baseline_steps is None else ["--baseline-steps", str(self.baseline_steps)]
@@ -57,10 +60,12 @@ class Options:
 
 def run(options: Options) -> int:
     """Train, report, print the paths. The exit code is 1 where a training failed."""
+    if options.algorithms and (options.methods or options.experiment != "gallery"):
+        raise SolverError("--algorithms is for the gallery, without --methods; elsewhere choose by --methods")
     choice = Choice(
         robots=tuple(options.robots),
         seeds=tuple(options.seeds),
-        methods=tuple(options.methods),
+        methods=tuple(options.methods or options.algorithms),
         baseline_steps=options.baseline_steps,
         generated=options.generated,
         threads=max(1, (os.cpu_count() or 1) // max(1, options.jobs)),
@@ -70,6 +75,7 @@ def run(options: Options) -> int:
 
 def carry_out(options: Options, choice: Choice) -> int:
     """`run`, with a choice that Python code made."""
+    from solver.reproduction.gallery import Gallery
     from solver.reproduction.page import Origin
     from solver.reproduction.report import write_report
     from solver.reproduction.runs import run_plan
@@ -78,10 +84,18 @@ def carry_out(options: Options, choice: Choice) -> int:
         raise SolverError(f"fig-value shows one seed; give one instead of --seeds {' '.join(map(str, options.seeds))}")
     plan = make_plan(options.experiment, options.budget, choice)
     _require_extras(plan)
-    runs = run_plan(plan, options.runs, options.jobs, _announce, train=not options.report_only)
     origin = Origin(options.command(), options.jobs, choice.threads)
+    if plan.experiment == "gallery":
+        gallery = Gallery(plan, options.out, origin, _announce)
+        runs = run_plan(
+            plan, options.runs, options.jobs, _announce, train=not options.report_only, finished=gallery.add
+        )
+        paths = gallery.write()
+    else:
+        runs = run_plan(plan, options.runs, options.jobs, _announce, train=not options.report_only)
+        paths = write_report(plan, runs, options.out, origin, _announce)
     print(f"{runs.trained} trained, {len(set(runs.folders.values())) - runs.trained} reused")
-    print(*write_report(plan, runs, options.out, origin, _announce), sep="\n")
+    print(*paths, sep="\n")
     for failure in runs.failures:
         t = failure.training
         print(f"error: {t.method}, {t.robot}, seed {t.seed} failed ({failure.code}): {failure.log}", file=sys.stderr)

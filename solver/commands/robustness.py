@@ -31,7 +31,8 @@ class Options:
     and a JSON file with all of them."""
 
     runs: Annotated[list[Path], Argument(positional=True, metavar="RUN")]
-    """Run folders of one robot. Runs that differ only by their seeds form one group."""
+    """Run folders, or policies of `solver policies`, of one robot. Runs that differ only by their seeds form one
+    group."""
     parameter: Annotated[list[str], Argument(metavar="NAME")]
     """The parameter to change, or two of them for a grid."""
     start: Annotated[list[float], Argument("from")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,6 +43,9 @@ class Options:
     """Run folder. By default runs/ROBOT-ALGORITHM-PRESET-seedN."""
     overwrite: bool = False
     """Replace a run that is already in the folder."""
+    warm_from: Annotated[Path | None, Argument(name="from", metavar="DIR")] = None
+    """Begin from the value function of this run, for example after a parameter or a limit was changed in the model
+    file. It takes a quarter of the iterations."""
     resume: Annotated[Path | None, Argument(metavar="DIR")] = None
     """Continue the run in this folder, with its own settings. No other option may stand beside it."""
     generated: Annotated[str | None, Argument(metavar="DIR")] = None
@@ -56,11 +59,15 @@ def defaults(given: Mapping[str, Any]) -> Options:
     if "robot" not in given:
         return Options()
     from solver.fvi.presets import make_settings
+    from solver.fvi.warm_start import warm_settings
     from solver.problem.robots import load_robot
 
     robot = load_robot(given["robot"], "cpu", given.get("generated"))
     preset, algorithm = given.get("preset", Options.preset), given.get("algorithm", Options.algorithm)
-    return Options(settings=make_settings(preset, robot, algorithm), preset=preset, algorithm=algorithm)
+    settings = make_settings(preset, robot, algorithm)
+    if given.get("warm_from"):
+        settings = replace(settings, **warm_settings(Path(given["warm_from"]), settings))
+    return Options(settings=settings, preset=preset, algorithm=algorithm)
 
 
 def run(options: Options) -> None:
@@ -79,7 +86,8 @@ def run(options: Options) -> None:
         require_algorithm(settings, options.algorithm)
         for text in forewarnings(robot, settings):
             print(f"warning: {text}", file=sys.stderr)
-        run = Run(robot.name, robot.hash, options.generated, settings, options.preset)
+        before = str(options.warm_from) if options.warm_from else ""
+        run = Run(robot.name, robot.hash, options.generated, settings, options.preset, before)
         start(kind_that_trains(settings.algorithm), run, options.out, options.overwrite)
     else:
         raise SolverError("name a robot to train, for example `solver train pendulum`, or a run with --resume DIR")

@@ -9,6 +9,7 @@ from solver.commands.progress import progress
 from solver.commands.resuming import hint
 from solver.runs.kinds import Description, Kind, kind_of
 from solver.runs.metrics import Report
+from solver.runs.shipped import require_no_shipped
 
 
 def start(kind: Kind, run: Description, out: Path | None, overwrite: bool) -> None:
@@ -19,6 +20,7 @@ def start(kind: Kind, run: Description, out: Path | None, overwrite: bool) -> No
 
 def resume(folder: Path) -> None:
     """Continue a run of any kind."""
+    require_no_shipped(folder)
     kind = kind_of(folder)
     run, done = kind.training.read(folder), kind.done(folder)
     _train(kind, run, folder, done, lambda report: kind.training.resume(folder, report))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 from modelgen.errors import suggestion
@@ -13,15 +13,15 @@ from solver.fvi.renamed import renamed_settings, warn_of_renamed
 from solver.fvi.settings import NO_ADVERSARIES, Settings
 from solver.fvi.time_scale import time_scale
 
-#: Value steps in a look-ahead, and time scales of the robot in one, for robots of one joint and of several.
-SIMPLE, SEVERAL = (16, 2.0), (8, 1.0)
+#: lambda per value step, and value steps in a time scale of the robot, for robots of one joint and of several.
+SIMPLE, SEVERAL = (0.94, 8), (0.91, 8)
 
 
 def fast(robot: CompiledRobot) -> dict[str, Any]:
     """Settings for minutes of training on two cores, from the size of a robot and its time scale.
 
-    - Times are physical: the look-ahead is a multiple of the robot's time scale, a value step a share of the
-      look-ahead, so that two control rates lead to one training.
+    - Times are physical: a value step is a share of the robot's time scale, whatever the control rate. The first steps
+      are long, to carry the reward back fast, and the last ones short.
     - The input acts for one control period (`reaction_periods`), as it will on the robot.
     - Around the target V is the Riccati equation's, and a share of the states lies there in its metric.
     - With more than one joint a share of the states comes from rollouts of the policy. Without it, training finds a
@@ -34,17 +34,18 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     """
     metadata = robot.metadata
     simple = len(metadata.states) <= 2
-    steps, scales = SIMPLE if simple else SEVERAL
-    period, look_ahead = 1.0 / metadata.task.control_rate, scales * time_scale(robot)
-    hold = max(1, round(look_ahead / (steps * period)))
+    decay, steps = SIMPLE if simple else SEVERAL
+    period, seconds = 1.0 / metadata.task.control_rate, time_scale(robot) / steps
+    hold = max(1, round(seconds / period))
     weakest = min(entry.limit for entry in metadata.inputs)
     common = {
-        "iterations": 48 if simple else 80,
-        "trace_decay": math.exp(-period / look_ahead),
-        "trace_floor": 0.05 if simple else 0.01,
-        "step_periods": (hold, hold, hold, max(1, hold // 2)),
+        "iterations": 60,
+        "trace_decay": decay,
+        "trace_floor": 0.3,
+        "step_periods": (2 * hold, hold, hold, hold, hold, max(1, hold // 2)),
         "reaction_periods": 1.0,
         "basin": True,
+        "members": 2 if simple else 3,
         "limit_cost": 3.0,
         "target_share": 0.1,
         "modulation": "stationary",
@@ -52,10 +53,10 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     }
     if simple:
         radii = {"alpha_state": 0.04, "alpha_action": round(0.185 * weakest, 9), "alpha_parameters": 0.025}
-        return {**common, **radii, "adversary_ramp": (0.3, 0.6), "states": 10240}
+        return {**common, **radii, "adversary_ramp": (0.5, 0.75), "states": 10240}
     radii = {"alpha_state": 0.002, "alpha_action": round(0.03 * weakest, 9), "alpha_parameters": 0.03}
-    sizes = {"states": 15360, "on_policy_share": 0.3, "learning_rate": 2e-3, "rate_scale": 4.0}
-    return {**common, **radii, **sizes, "adversary_ramp": (0.4, 0.7)}
+    sizes = {"states": 15360, "on_policy_share": 0.5, "learning_rate": 2e-3, "rate_scale": 4.0}
+    return {**common, **radii, **sizes, "adversary_ramp": (0.5, 0.75)}
 
 
 def paper(robot: CompiledRobot) -> dict[str, Any]:
@@ -83,10 +84,25 @@ def paper(robot: CompiledRobot) -> dict[str, Any]:
     return {**common, **own, "learning_rate": rate, "final_learning_rate": rate}
 
 
-PRESETS = {"fast": fast, "paper": paper}
-#: A short form on top of a preset: continuous fitted value iteration is the robust one with all radii at zero.
+def fast_nominal(robot: CompiledRobot) -> dict[str, Any]:
+    """`fast` without adversaries: it ends where these would begin to grow, with the short steps."""
+    settings = fast(robot)
+    steps: tuple[int, ...] = settings["step_periods"]
+    return {**settings, **NO_ADVERSARIES, "iterations": 40, "step_periods": (*steps[:3], steps[-1])}
+
+
+def paper_nominal(robot: CompiledRobot) -> dict[str, Any]:
+    """`paper` without adversaries."""
+    return {**paper(robot), **NO_ADVERSARIES}
+
+
+#: Continuous fitted value iteration, cfvi, is the robust one with all radii at zero.
 Algorithm = Literal["rfvi", "cfvi"]
-ALGORITHMS: dict[str, dict[str, Any]] = {"rfvi": {}, "cfvi": NO_ADVERSARIES}
+PRESETS: dict[str, dict[str, Callable[[CompiledRobot], dict[str, Any]]]] = {
+    "fast": {"rfvi": fast, "cfvi": fast_nominal},
+    "paper": {"rfvi": paper, "cfvi": paper_nominal},
+}
+ALGORITHMS = ("rfvi", "cfvi")
 
 
 def make_settings(preset: str, robot: CompiledRobot, algorithm: str = "rfvi", **changes: Any) -> Settings:
@@ -107,7 +123,7 @@ def make_settings(preset: str, robot: CompiledRobot, algorithm: str = "rfvi", **
     if algorithm not in ALGORITHMS:
         choices = ", ".join(ALGORITHMS)
         raise SolverError(f"unknown algorithm '{algorithm}'.{suggestion(algorithm, ALGORITHMS)} Choices are {choices}")
-    settings = Settings(**{**PRESETS[preset](robot), **ALGORITHMS[algorithm], **changes})
+    settings = Settings(**{**PRESETS[preset][algorithm](robot), **changes})
     require_algorithm(settings, algorithm)
     return settings
 

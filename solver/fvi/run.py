@@ -14,7 +14,7 @@ from solver.runs import folder as files
 from solver.runs.kinds import Description, kind_of
 
 RUN = "run.json"
-PARTS = ("iteration", "ensemble", "optimisers", "artifact_hash", "settings")  # of a checkpoint
+PARTS = ("iteration", "ensemble", "optimisers", "artifact_hash", "settings", "best")  # of a checkpoint
 KEYS = ("iteration", "value_error")  # of every row of metrics.jsonl; the first counts
 
 
@@ -24,6 +24,7 @@ class Run(Description):
 
     settings: Settings
     preset: str
+    warm_from: str = ""  # the folder of the run whose value function it begins with
 
     @property
     def name(self) -> str:

@@ -95,7 +95,7 @@ class Settings:
     """Cost per second while the simulation holds a state at its limit, as a multiple of the state cost with all states
     at their limits. With 0 a limit is a wall that costs nothing, and a policy may learn to lean on it."""
     trace_decay: float = 0.97
-    """lambda of the n-step target, per control period: the larger, the further a target looks ahead."""
+    """lambda of the n-step target, per value step: the larger, the further a target looks ahead."""
     trace_floor: float = 1e-2
     """The look-ahead of a target ends where the weight of its last return falls to this."""
     step_periods: tuple[int, ...] = (4, 4, 4, 2)

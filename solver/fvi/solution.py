@@ -15,6 +15,7 @@ from solver.game.held_input_policy import require_reaction_periods
 from solver.plants.rollouts import Controller, controller
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
+from solver.runs.shipped import run_folder
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
 
@@ -24,13 +25,14 @@ WITHOUT_EFFECT = ("seed", "chunk", "device", "backend", "episodes", "evaluate_ev
 
 @dataclass(frozen=True)
 class Solution:
-    """A trained run, ready to evaluate: the nominal problem and the value function of its last checkpoint."""
+    """A trained run, ready to evaluate: the nominal problem and the value function that the training kept."""
 
     run: Run
     problem: Problem
     ensemble: Ensemble
     value: FrozenValue
-    iteration: int
+    iteration: int  # of the last checkpoint
+    kept: int  # the value function is the one after so many iterations
 
     def controller(self) -> Controller:
         """The run's policy."""
@@ -46,12 +48,14 @@ class Solution:
 
 
 def load_solution(folder: str | Path, generated: str | None = None, reaction_periods: float | None = None) -> Solution:
-    """Read a run folder. `generated` names the folder of artifacts when it has moved.
+    """Read a run folder, or a policy that ships with the package, by its name.
+
+    generated: the folder of artifacts when it has moved.
 
     reaction_periods: as in `Settings`, where the policy is to take another value than in training.
     Raises SolverError for a folder that holds no run, a damaged checkpoint, or another artifact.
     """
-    folder = Path(folder)
+    folder = run_folder(folder)
     run = load_run(folder)
     robot = load_robot(run.robot, "cpu", generated or run.generated)
     require_same_artifact(folder, run.artifact_hash, robot)
@@ -59,14 +63,15 @@ def load_solution(folder: str | Path, generated: str | None = None, reaction_per
         require_reaction_periods(reaction_periods)
         run = replace(run, settings=replace(run.settings, reaction_periods=float(reaction_periods)))
     checkpoint = load_run_checkpoint(folder)
+    kept = checkpoint["best"] or checkpoint  # none before the first evaluation
     ensemble = make_ensemble(robot, run.settings)
     try:
-        ensemble.load_state_dict(checkpoint["ensemble"])
+        ensemble.load_state_dict(kept["ensemble"])
     except (RuntimeError, KeyError, TypeError) as error:
         raise SolverError(
             f"the checkpoint in {folder} does not fit the settings in its run.json: {str(error).splitlines()[0]}"
         ) from error
-    return Solution(run, Problem(robot), ensemble, FrozenValue(ensemble), checkpoint["iteration"])
+    return Solution(run, Problem(robot), ensemble, FrozenValue(ensemble), checkpoint["iteration"], kept["iteration"])
 
 
 def label(run: Run, robot: CompiledRobot) -> str:

@@ -22,6 +22,7 @@ from solver.problem.problem import Problem
 from solver.value.basin import Basin
 
 Play = Callable[[Tensor], Tensor]
+PARTS = 4  # of the horizon: a rollout for the buffer lasts one
 NOISE_SECONDS = 0.1  # correlation time of the exploration noise: white noise would average out within a swing
 
 
@@ -70,16 +71,32 @@ class StateSource:
         return self.problem.confine(x + spread * scale * self.problem.state_limits * draw)
 
     def _explore(self, act: Controller, generator: torch.Generator, play: Play | None) -> None:
-        """Append the states of new rollouts from the starts to the buffer, and remove the oldest."""
+        """Append the states of new rollouts to the buffer, and remove the oldest.
+
+        Each lasts a part of the horizon. One part of them begins at the task's starts, the others where earlier ones
+        passed: many short rollouts take less time than few long ones.
+        """
         s, size = self.settings, self.visited.shape[1]
         starts = self.problem.sample_starts(s.rollouts, generator)
         played = round(s.adversarial_share * s.rollouts) if play else 0
-        noisy = disturbed(act, self.problem, s.exploration_noise, generator)
-        parts = [rollouts(self.problem, noisy, starts[played:]).x]
+        parts = []
+        if played < s.rollouts:
+            noisy = disturbed(act, self.problem, s.exploration_noise, generator)
+            begin = self._continued(starts[played:], generator)
+            seconds = self.problem.robot.metadata.task.horizon * (s.rollouts - played) / len(begin)
+            parts.append(rollouts(self.problem, noisy, begin, seconds=seconds).x)
         if play and played:
             parts.append(play(starts[:played]))
         states = torch.cat([self.visited, *(part.reshape(-1, size) for part in parts)])
         self.visited = states[-s.buffer :].clone()  # a checkpoint would save all that a view shows a part of
+
+    def _continued(self, starts: Tensor, generator: torch.Generator) -> Tensor:
+        """The starts (K, n) and, once there are visited states, (PARTS - 1) K of these."""
+        if not len(self.visited):
+            return starts
+        size = ((PARTS - 1) * len(starts),)
+        index = torch.randint(len(self.visited), size, generator=generator, device=generator.device)
+        return torch.cat([starts, self.visited[index]])
 
     def restore(self, visited: Tensor) -> None:
         """Restore the buffer of a checkpoint. SolverError for one of another robot."""

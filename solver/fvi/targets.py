@@ -28,7 +28,7 @@ from solver.value.protocol import ValueFunction
 class Trace:
     """How a target looks ahead: how far, in which steps, and with which policy."""
 
-    decay: float  # lambda, per control period
+    decay: float  # lambda, per value step
     floor: float  # of the last weight, which sets the number of steps
     step_periods: int  # control periods of a value step, in which both players hold their moves
     reaction_periods: float = 0.0  # control periods that an input acts before the next one can; 0: the closed form
@@ -38,20 +38,15 @@ class Trace:
         return make_policy(problem, value, self.reaction_periods, self.step_periods)
 
     @property
-    def step_decay(self) -> float:
-        """lambda per value step."""
-        return self.decay**self.step_periods
-
-    @property
     def steps(self) -> int:
         """N, the least for which the next weight, lambda^N, is at most `floor`."""
-        return max(1, math.ceil(math.log(self.floor) / math.log(self.step_decay))) if self.decay > 0.0 else 1
+        return max(1, math.ceil(math.log(self.floor) / math.log(self.decay))) if self.decay > 0.0 else 1
 
     def weights(self) -> Iterator[float]:
         """The weights of the returns R_1 ... R_N. Their sum is one."""
         for n in range(self.steps - 1):
-            yield (1.0 - self.step_decay) * self.step_decay**n
-        yield self.step_decay ** (self.steps - 1)
+            yield (1.0 - self.decay) * self.decay**n
+        yield self.decay ** (self.steps - 1)
 
 
 @torch.no_grad()

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,7 @@ from solver.errors import DivergenceError, SolverError
 from solver.fvi.basin import find_basin
 from solver.fvi.initial_value import make_ensemble
 from solver.fvi.play import play
+from solver.fvi.selection import Score, Selection
 from solver.fvi.settings import Settings
 from solver.fvi.stated import present_settings
 from solver.fvi.states import StateSource
@@ -50,6 +52,15 @@ def _listed(value: Any) -> Any:
 DEFAULTS = vars(Settings())  # stand for settings that are newer than a checkpoint
 
 
+@dataclass(frozen=True)
+class Kept:
+    """The best value function so far."""
+
+    iteration: int  # after how many
+    score: Score
+    ensemble: dict[str, Tensor]  # weights
+
+
 class Trainer:
     """The state of a run between two iterations."""
 
@@ -63,6 +74,8 @@ class Trainer:
             self.ensemble.set_basin(basin)
         self.source = StateSource(self.problem, settings, basin)
         self.iteration = 0
+        self.selection = Selection(self.problem, settings)
+        self.best: Kept | None = None
         self.worst_value = worst_value(self.problem, settings)
 
     def _fresh_optimisers(self) -> list[torch.optim.Adam]:
@@ -122,10 +135,16 @@ class Trainer:
         return x, target.sub_(best), best
 
     def evaluate(self) -> dict[str, float]:
-        """Metrics of rollouts of the present policy on the nominal robot from the task's starts."""
+        """Metrics of rollouts of the present policy on the nominal robot from the task's starts; keeps the present
+        value function if it is the best so far."""
         x = sample_starts(self.problem, self.settings.episodes, EVALUATION_SEED)
         act = controller(self.problem, FrozenValue(self.ensemble), self.settings.reaction_periods)
-        return summary(rollouts(self.problem, act, x))
+        score = self.selection.score(act)
+        if self.best is None or score > self.best.score:
+            weights = {name: value.clone() for name, value in self.ensemble.state_dict().items()}
+            self.best = Kept(self.iteration, score, weights)
+        found = {"selection_success": score.successes, "selection_return": score.value, "kept": self.best.iteration}
+        return summary(rollouts(self.problem, act, x)) | found
 
     def checkpoint(self) -> dict[str, Any]:
         """What another process needs to continue; `torch.load` reads every entry with weights_only."""
@@ -136,6 +155,7 @@ class Trainer:
             "visited": self.source.visited,
             "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
             "settings": _stored(self.settings),
+            "best": vars(self.best) | {"score": list(vars(self.best.score).values())} if self.best else {},
         }
 
     def restore(self, checkpoint: dict[str, Any]) -> None:
@@ -153,6 +173,8 @@ class Trainer:
             for optimiser, state in zip(self.optimisers, checkpoint["optimisers"], strict=True):
                 optimiser.load_state_dict(state)
             self.source.restore(checkpoint["visited"])
+            if checkpoint["best"]:
+                self.best = Kept(**checkpoint["best"] | {"score": Score(*checkpoint["best"]["score"])})
         except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
             raise SolverError(
                 "the checkpoint does not fit the settings in run.json, which was edited; put the old settings back "

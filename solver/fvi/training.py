@@ -12,6 +12,7 @@ from solver.fvi.presets import make_settings
 from solver.fvi.run import KEYS, Run, load_run, load_run_checkpoint, save_run
 from solver.fvi.solution import load_solution
 from solver.fvi.trainer import Trainer, workers_of
+from solver.fvi.warm_start import take_over
 from solver.plants.rollouts import Controller
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
@@ -29,6 +30,8 @@ def start(run: Run, folder: Path, report: Report, overwrite: bool = False) -> No
     """Train a new run in `folder`. Raises SolverError when the folder holds a run that must not be replaced."""
     require_free(folder, "train", overwrite)
     trainer = _trainer(run, folder)
+    if run.warm_from:
+        take_over(trainer.ensemble, run.robot, Path(run.warm_from))
     remove_run(folder)  # only now that the new run can start
     save_run(folder, run)
     save_checkpoint(folder, trainer.checkpoint())

@@ -8,14 +8,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from modelgen.linear.regulator import obstacle
 from modelgen.loader import CompiledRobot
+from solver.fvi.basin import REST
+from solver.fvi.linearization import in_double_precision, in_units_of_limits, linearized, scaled_weights
 from solver.fvi.settings import Settings
 from solver.game.adversaries.adversary import Adversary, Hamiltonian
 from solver.plants.outcome import tolerances
 from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
 
-Array = NDArray[np.float64]
 STARTS, SEED = 2000, 0
 #: Thresholds: shares of the starts and of the input's authority, and passes of the horizon.
 CLIPPED, OVERPOWERED, PASSES = 0.05, 0.5, 1.0
@@ -31,6 +33,8 @@ def forewarnings(robot: CompiledRobot, settings: Settings) -> list[str]:
         _starts_outside(problem),
         _rates_too_low(problem),
         _too_few_iterations(problem, settings),
+        _not_at_rest(problem),
+        _beyond_a_regulator(problem),
     ]
     found += _unstable_directions(problem, settings)
     return [text for text in found if text]
@@ -71,13 +75,49 @@ def _rates_too_low(problem: Problem) -> str:
 def _too_few_iterations(problem: Problem, settings: Settings) -> str:
     """Too few iterations: each carries the reward back by about one look-ahead."""
     horizon = problem.robot.metadata.task.horizon
-    carried = settings.iterations * problem.control_step / (1.0 - settings.trace_decay)
+    steps = settings.iterations * sum(settings.step_periods) / len(settings.step_periods)
+    carried = steps * problem.control_step / (1.0 - settings.trace_decay)
     if carried >= PASSES * horizon:
         return ""
     enough = int(np.ceil(PASSES * horizon / carried * settings.iterations))
     return (
         f"{settings.iterations} iterations carry the reward back by about {carried:.2g} s, and the task lasts "
         f"{horizon:g} s. Give --iterations {enough}, or a --trace-decay nearer to 1."
+    )
+
+
+def _not_at_rest(problem: Problem) -> str:
+    """A target that the robot leaves when no input acts."""
+    drift, states = linearized(problem.robot)[0], problem.robot.metadata.states
+    share = np.abs(drift) / np.array([state.limit for state in states])
+    worst = int(share.argmax())
+    if share[worst] <= REST:
+        return ""
+    unit = states[worst].unit
+    return (
+        f"the robot is not at rest at its target: without an input, {states[worst].name} changes there by "
+        f"{drift[worst]:.3g} {unit} per second. V is zero at the target, as if staying there cost nothing. Move the "
+        "target to an equilibrium, or add the input that holds it as a constant force in the model file, as "
+        "models/planar_quadrotor.py does with its trim."
+    )
+
+
+def _beyond_a_regulator(problem: Problem) -> str:
+    """A motion at the target that does not decay, and that no input reaches or that costs nothing."""
+    robot = in_double_precision(problem.robot)
+    _, A, B = linearized(robot)
+    found = obstacle(*in_units_of_limits(robot, A, B), scaled_weights(robot)[0])
+    if found is None or problem.robot.state_names[found.state] in problem.robot.metadata.task.free:
+        return ""
+    name = problem.robot.state_names[found.state]
+    hint = {
+        "no input reaches": "check that an input acts on it near the target",
+        "the state cost does not see": f"add {name} to the state cost",
+    }[found.reason]
+    return (
+        f"near the target {found.reason} a motion of {name} that does not decay by itself (eigenvalue "
+        f"{found.eigenvalue:.3g}), so that the policy may not settle there: {hint}, or list it in "
+        "robot.task(free=[...])."
     )
 
 
@@ -88,7 +128,7 @@ def _unstable_directions(problem: Problem, settings: Settings) -> list[str]:
     With the left eigenvector w of eigenvalue s, z = w.x obeys zdot = s z + w.(B u + xi). The input can bring z back
     from |z| < |w.B| u_max/s, and from no further.
     """
-    a, b = _linearised(problem)
+    _, a, b = linearized(problem.robot)
     names = problem.robot.state_names
     coordinates = len(problem.robot.metadata.coordinates)
     values, vectors = np.linalg.eig(a.T)
@@ -132,10 +172,3 @@ def _push(problem: Problem, adversary: Adversary, w: NDArray[np.complex128]) -> 
         centre = admissible.extreme_point(torch.zeros_like(z))
         pushes.append(float((z * (centre - admissible.extreme_point(z))).sum()))
     return math.hypot(*pushes)
-
-
-def _linearised(problem: Problem) -> tuple[Array, Array]:
-    """A (n, n) and B (n, m) at the target with no input."""
-    found = problem.robot.jacobians(problem.target[None])
-    _, b, da_dx, _, _, _ = (torch.as_tensor(entry).double().numpy() for entry in found)
-    return da_dx[0], b[0]

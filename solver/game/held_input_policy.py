@@ -25,8 +25,9 @@ from solver.problem.action_cost import ActionCost
 from solver.problem.problem import Problem
 from solver.value.protocol import ValueFunction
 
-BISECTIONS = 24  # halve the range of an input to the digits of float32
-CONTRACTIONS = 50  # iterations for several inputs
+BISECTIONS = 24  # of the C source: halve the range of an input to the digits of float32
+NEWTON_STEPS = 8
+CONTRACTIONS = 25  # iterations for several inputs
 SMALL = 1e-9  # keeps divisions by an argument or a pivot finite
 SHORTEST = 0.02  # of the input limit, length of a chord: differences over a shorter one are rounding noise
 
@@ -40,9 +41,10 @@ class HeldInputPolicy(ClosedFormPolicy):
 
     def _argument(self, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
         """w(u) (N, m) of the policy u = grad g~(w(u)), from w(0) (N, m)."""
-        cost, limits = self.problem.action_cost, self.problem.input_limits
-        p = self._slope(cost.policy(w), x, control_matrix, w)
-        return _bisected(cost, limits, w, p[:, 0]) if len(limits) == 1 else _contracted(cost, w, p)
+        cost = self.problem.action_cost
+        closed = cost.policy(w)
+        p = self._slope(closed, x, control_matrix, w)
+        return _one_input(cost, closed, w, p[:, 0]) if w.shape[1] == 1 else _contracted(cost, w, p)
 
     def _slope(self, closed: Tensor, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
         """P (N, m, m) = -dw/du, symmetric and positive semidefinite as it is for a concave V."""
@@ -95,14 +97,19 @@ def _semidefinite(p: Tensor) -> Tensor:
     return factor @ factor.mT
 
 
-def _bisected(cost: ActionCost, limit: Tensor, w: Tensor, p: Tensor) -> Tensor:
-    """For one input: w - p u (N, 1) with u = grad g~(w - p u), found by bisection between the limits."""
-    low, high = (torch.ones_like(w) * end for end in (-limit, limit))
-    for _ in range(BISECTIONS):
-        u = 0.5 * (low + high)
-        more = cost.policy(w - p * u) > u
-        low, high = torch.where(more, u, low), torch.where(more, high, u)
-    return w - p * (0.5 * (low + high))
+def _one_input(cost: ActionCost, closed: Tensor, w: Tensor, p: Tensor) -> Tensor:
+    """For one input: w - p u (N, 1) with u = grad g~(w - p u), from the closed form grad g~(w) (N, 1).
+
+    By Newton's method on g'(u) + p u = w. For u > 0 the left side is convex (g' of every action cost is), and both the
+    closed form and w/(p + g''(0)) lie beyond its root, so that the steps from the smaller of them stay beyond it.
+    """
+    curvature = cost.slopes(torch.zeros_like(w[:1]))[1]
+    size, most = w.abs(), closed.abs()
+    u = torch.minimum(most, size / (p + curvature))
+    for _ in range(NEWTON_STEPS):
+        first, second = cost.slopes(u)
+        u = torch.clamp(u - (first + p * u - size) / (second + p), min=0.0).minimum(most)
+    return w - p * torch.copysign(u, w)
 
 
 def _contracted(cost: ActionCost, w: Tensor, p: Tensor) -> Tensor:

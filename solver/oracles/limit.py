@@ -1,4 +1,4 @@
-"""The limit of a task from its mean start, and how far a trained policy stays behind it."""
+"""The limit of a task over its starts, and how far a trained policy stays behind it."""
 
 from __future__ import annotations
 
@@ -8,30 +8,36 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 import modelgen
+from modelgen.artifact.folder import known
+from modelgen.errors import suggestion
 from solver.errors import SolverError
+from solver.oracles.starts import design
 from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory, idle, random_motions, straight
 from solver.plants.nominal import Nominal
-from solver.plants.outcome import succeeded
+from solver.plants.outcome import Rollouts, succeeded
 from solver.plants.rollouts import Controller, rollouts
 from solver.problem.parameters import changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.kinds import kind_in, load_controller
+from solver.runs.shipped import names, run_folder
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Limit:
-    """The best motion that the searches found, and the return of a run from the same start."""
+class StartLimit:
+    """The best motion that the searches found from one start, and what others make of it."""
 
-    robot: str
-    parameters: dict[str, float]
+    start: Array  # (n,)
     best: Trajectory
     solved: int  # guesses that led to a local optimum
     guesses: int
     at_target: bool  # by the evaluation's own measure of success
-    label: str | None = None
+    idle_return: float  # of the robot without input
     run_return: float | None = None
 
     @property
@@ -39,61 +45,212 @@ class Limit:
         """The return that the run loses to the limit. Negative when no search found a motion as good as the run's."""
         return None if self.run_return is None else self.best.reward - self.run_return
 
+    @property
+    def gap_percent(self) -> float | None:
+        """The gap in % of what the limit gains over the idle robot; None where it gains nothing."""
+        return percent_of_gain(self.gap, self.best.reward, self.idle_return)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The limits from all starts, and their means."""
+
+    robot: str
+    state_names: tuple[str, ...]
+    parameters: dict[str, float]
+    starts: tuple[StartLimit, ...]
+    label: str | None = None  # of the run
+
+    @property
+    def reward(self) -> float:
+        """The mean of the best returns."""
+        return float(np.mean([each.best.reward for each in self.starts]))
+
+    @property
+    def idle_return(self) -> float:
+        """The mean return of the robot without input."""
+        return float(np.mean([each.idle_return for each in self.starts]))
+
+    @property
+    def run_return(self) -> float | None:
+        """The mean return of the run, where one is compared."""
+        found = [each.run_return for each in self.starts if each.run_return is not None]
+        return float(np.mean(found)) if found else None
+
+    @property
+    def gap(self) -> float | None:
+        """The mean return that the run loses to the limit."""
+        return None if self.run_return is None else self.reward - self.run_return
+
+    @property
+    def gap_percent(self) -> float | None:
+        """The gap in % of what the limit gains over the idle robot; None where it gains nothing."""
+        return percent_of_gain(self.gap, self.reward, self.idle_return)
+
+    @property
+    def at_target(self) -> bool:
+        """Whether the best motions from all starts end at the target."""
+        return all(each.at_target for each in self.starts)
+
+    @property
+    def worst(self) -> int:
+        """The number of the start with the largest gap or, without a run, with the lowest limit."""
+        return int(np.argmax([-each.best.reward if each.gap is None else each.gap for each in self.starts]))
+
     def results(self) -> dict[str, Any]:
-        """The content of `solver limit --json`: everything but the motion."""
-        about = {"limit": self.best.reward, "guess": self.best.guess, "solved": self.solved, "guesses": self.guesses}
+        """The content of `solver limit --json`: everything but the motions."""
+        about: dict[str, Any] = {"limit": self.reward, "idle_return": self.idle_return}
+        about["guess"] = self.starts[self.worst].best.guess
+        about |= {name: sum(getattr(each, name) for each in self.starts) for name in ("solved", "guesses")}
         about["at_target"] = self.at_target
         if self.run_return is not None:
             about |= {"label": self.label, "run_return": self.run_return, "gap": self.gap}
+            about["gap_percent"] = self.gap_percent
+        about["worst_start"] = self.worst
+        about["starts"] = [self._result(each) for each in self.starts]
+        return about
+
+    def _result(self, each: StartLimit) -> dict[str, Any]:
+        about: dict[str, Any] = {"start": dict(zip(self.state_names, each.start.tolist(), strict=True))}
+        about |= {"limit": each.best.reward, "idle_return": each.idle_return, "guess": each.best.guess}
+        about |= {"solved": each.solved, "guesses": each.guesses, "at_target": each.at_target}
+        if each.run_return is not None:
+            about |= {"run_return": each.run_return, "gap": each.gap, "gap_percent": each.gap_percent}
         return about
 
 
-def find_limit(subject: str, changes: list[str], guesses: int, seed: int, generated: str | None = None) -> Limit:
+def percent_of_gain(gap: float | None, limit: float, idle_return: float) -> float | None:
+    """A gap in % of limit - idle return; None where there is no gap, and where the limit gains nothing."""
+    return None if gap is None or limit <= idle_return else 100.0 * gap / (limit - idle_return)
+
+
+def find_limit(
+    subject: str, changes: list[str], guesses: int, seed: int, generated: str | None = None, starts: int = 5
+) -> Limit:
     """Find the limit for a robot's name or a run folder; changes: as `solver evaluate --set` takes them.
 
-    Raises SolverError for an unknown run, a start beyond the state limits, and when no guess leads to a motion within
-    the limits.
+    guesses: random motions to begin from, shared among the starts. starts: at most so many, as in
+    `solver.oracles.starts.design`. Raises SolverError for an unknown run, a start beyond the state limits, and when no
+    guess leads to a motion within the limits.
     """
     act: Controller | None = None
     label = None
-    if kind_in(subject) is not None:
+    if kind_in(run_folder(subject)) is not None:
         problem, act, label = load_controller(subject, generated)
         folder: str | Path | None = problem.robot.folder.parent
     elif Path(subject).is_dir() and "/" in subject:
         raise SolverError(f"{subject} is not a run folder; give one that `solver train` wrote, or the name of a robot")
     else:
+        _require_no_misspelt_policy(subject, generated)
         problem, folder = Problem(load_robot(subject, "cpu", generated)), generated
     theta = changed_parameters(problem, changes)
+    chosen = design(problem.robot.metadata, starts)
     program = NonlinearProgram(
         modelgen.load(problem.robot.name, backend="casadi", directory=folder),
         theta.double().numpy() if changes else None,
     )
-    found = [idle(program), straight(program), *random_motions(program, guesses, seed)]
-    run_return = None
-    if act is not None:
-        own, run_return = _own_motion(program, problem, act, theta)
-        found.insert(0, own)
-    motions = [motion for motion in map(program.solve, found) if motion is not None]
-    if not motions:
-        raise SolverError(
-            f"none of {len(found)} searches found a motion of {problem.robot.name} within its limits. Widen the state "
-            "limits in the model file, raise its control_rate, or look further with --guesses."
+    begin = problem.confine(torch.tensor(chosen, dtype=torch.float32))
+    resting = rollouts(problem, _idle(problem), begin, Nominal(problem, theta)).returns.tolist()
+    own = None if act is None else rollouts(problem, act, begin, Nominal(problem, theta))
+    search = _Search(program, chosen, guesses, seed)
+    search.run([] if own is None else [_own_motion(problem, own, k, start) for k, start in enumerate(chosen)])
+    found = [
+        StartLimit(
+            start,
+            motion,
+            search.solved[k],
+            search.tried[k],
+            bool(succeeded(problem, problem.confine(torch.tensor(motion.x, dtype=torch.float32))[:, None])[0]),
+            resting[k],
+            None if own is None else float(own.returns[k]),
         )
-    best = max(motions, key=lambda motion: motion.reward)
-    motion = problem.confine(torch.tensor(best.x, dtype=torch.float32))
-    names = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
-    at_target = bool(succeeded(problem, motion[:, None])[0])
-    return Limit(problem.robot.name, names, best, len(motions), len(found), at_target, label, run_return)
+        for k, (start, motion) in enumerate(zip(chosen, search.motions(), strict=True))
+    ]
+    parameters = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
+    return Limit(problem.robot.name, problem.robot.state_names, parameters, tuple(found), label)
 
 
-def _own_motion(
-    program: NonlinearProgram, problem: Problem, act: Controller, theta: torch.Tensor
-) -> tuple[Guess, float]:
-    """A policy's rollout from the mean start as a guess, with its angles unwrapped, and its return."""
-    start = torch.tensor(program.start[None], dtype=torch.float32)
-    result = rollouts(problem, act, problem.confine(start), Nominal(problem, theta))
-    x = result.x[:, 0].double().numpy()
+def _require_no_misspelt_policy(subject: str, generated: str | None) -> None:
+    """Raise SolverError for a word that is nearer to the name of a shipped policy than to that of a robot."""
+    robots, policies = known(generated), names()
+    near = "" if subject in robots else suggestion(subject, [*robots, *policies])
+    if any(f"`{policy}`" in near for policy in policies):
+        raise SolverError(f"{subject} is neither a run folder, nor a robot, nor a policy of `solver policies`.{near}")
+
+
+class _Search:
+    """The searches from all starts. A good motion from one start is a good guess for its neighbours."""
+
+    def __init__(self, program: NonlinearProgram, starts: Array, guesses: int, seed: int) -> None:
+        self.program, self.starts, self.seed = program, starts, seed
+        self.shares = [len(part) for part in np.array_split(np.arange(guesses), len(starts))]
+        self.best: list[Trajectory | None] = [None] * len(starts)
+        self.solved, self.tried = [0] * len(starts), [0] * len(starts)
+
+    def run(self, own: list[Guess]) -> None:
+        """own: the motions of a run, one a start, or none."""
+        asked: list[set[int]] = [set() for _ in self.starts]  # whose motion a start has tried
+        for k, start in enumerate(self.starts):
+            seed = self.seed if k == 0 else (self.seed, k)
+            tried = [*own[k : k + 1], idle(self.program, start), straight(self.program, start)]
+            for guess in (*tried, *random_motions(self.program, start, self.shares[k], seed)):
+                self._try(k, guess)
+            self._ask_nearest(k, asked[k])
+        for k in range(len(self.starts)):  # again, for what was found after
+            self._ask_nearest(k, asked[k])
+
+    def motions(self) -> list[Trajectory]:
+        """The best motion from every start. Raises SolverError for a start without one."""
+        for k, best in enumerate(self.best):
+            if best is None:
+                raise SolverError(
+                    f"none of {self.tried[k]} searches from start {k} found a motion of "
+                    f"{self.program.metadata.name} within its limits. Widen the state limits in the model file, raise "
+                    "its control_rate, or look further with --guesses."
+                )
+        return [best for best in self.best if best is not None]
+
+    def _try(self, k: int, guess: Guess) -> None:
+        motion = self.program.solve(self.starts[k], guess)
+        self.tried[k] += 1
+        if motion is not None:
+            self.solved[k] += 1
+            best = self.best[k]
+            self.best[k] = motion if best is None or motion.reward > best.reward else best
+
+    def _ask_nearest(self, k: int, asked: set[int]) -> None:
+        """Begin from the motion of the nearest start that has one, once from each."""
+        distance = np.linalg.norm((self.starts - self.starts[k]) / self.program.state_limits, axis=1)
+        others = [j for j in np.argsort(distance, kind="stable").tolist() if j != k and self.best[j] is not None]
+        if others and others[0] not in asked:
+            asked.add(others[0])
+            motion = self.best[others[0]]
+            assert motion is not None
+            self._try(k, Guess(f"the motion from start {others[0]}", motion.x, motion.u))
+
+
+def returns_from(problem: Problem, act: Controller, starts: Array) -> list[float]:
+    """The returns of a controller from starts (N, n), on the nominal robot."""
+    found: list[float] = rollouts(
+        problem, act, problem.confine(torch.tensor(starts, dtype=torch.float32))
+    ).returns.tolist()
+    return found
+
+
+def _idle(problem: Problem) -> Controller:
+    """The controller without input."""
+
+    def act(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        u = torch.zeros(len(x), len(problem.input_limits))
+        return u, problem.action_cost.cost(u)
+
+    return act
+
+
+def _own_motion(problem: Problem, result: Rollouts, k: int, start: Array) -> Guess:
+    """A policy's rollout from the k-th start as a guess, with its angles unwrapped."""
+    x = result.x[:, k].double().numpy()
     for i in problem.continuous:
         x[:, i] = np.unwrap(x[:, i])
-        x[:, i] += 2.0 * np.pi * np.round((program.start[i] - x[0, i]) / (2.0 * np.pi))
-    return Guess("the run's own motion", x, result.u[:, 0].double().numpy()), float(result.returns[0])
+        x[:, i] += 2.0 * np.pi * np.round((start[i] - x[0, i]) / (2.0 * np.pi))
+    return Guess("the run's own motion", x, result.u[:, k].double().numpy())

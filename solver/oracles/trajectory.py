@@ -3,8 +3,9 @@
 The problem is the evaluation's own: the Runge-Kutta method, inputs held at the control rate, the
 undiscounted cost of `solver.plants.rollouts`. States at the start of every control period are variables (direct
 multiple shooting) within the state limits, the dynamics are equality constraints, and IPOPT solves it with exact first
-and second derivatives from several guesses. Every solution is a local one: the best found is a return that can be
-reached, and an upper bound for controllers only as far as no guess led to a better manoeuvre.
+and second derivatives from several guesses. States after every integration step keep within the limits too, the last
+one included: nowhere would the simulation hold a state. Every solution is a local one: the best found is a return that
+can be reached, and an upper bound for controllers only as far as no guess led to a better manoeuvre.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelgen.loader import CompiledRobot
-from solver.errors import SolverError
+from solver.oracles.starts import require_within
 
 Array = NDArray[np.float64]
 OPTIONS: dict[str, Any] = {
@@ -57,10 +58,9 @@ class Guess:
 
 
 class NonlinearProgram:
-    """The nonlinear program of a robot's task.
+    """The nonlinear program of a robot's task, built once for all starts.
 
-    robot: of the casadi backend. theta (p,) replaces the nominal parameters, seconds the task's horizon. SolverError
-    when the mean start lies beyond a state limit.
+    robot: of the casadi backend. theta (p,) replaces the nominal parameters, seconds the task's horizon.
     """
 
     def __init__(self, robot: CompiledRobot, theta: Array | None = None, seconds: float | None = None) -> None:
@@ -69,20 +69,15 @@ class NonlinearProgram:
         self.state_limits = np.asarray(robot.state_limits, float)
         self.input_limits = np.asarray(robot.input_limits, float)
         self.clipped = np.array([not state.continuous for state in self.metadata.states])
-        self.start = np.array(self.task.start_mean)
-        beyond = self.clipped & (abs(self.start) > self.state_limits)
-        if beyond.any():
-            state = self.metadata.states[int(beyond.argmax())]
-            raise SolverError(
-                f"the mean start has {state.name} beyond its limit of {state.limit:g} {state.unit}: no motion can "
-                "begin there. Widen the limit in the model file or move the start."
-            )
         self.coordinates = len(self.metadata.coordinates)
         self.step = self._step(robot, robot.nominal_parameters if theta is None else theta)
         self._solver = self._program()
 
     def _step(self, robot: CompiledRobot, theta: Array) -> Any:
-        """(x, u) -> (x one control period later, cost of the period) as one expanded casadi.Function."""
+        """(x, u) -> (x one control period later, cost of the period, clipped states after the steps before the last).
+
+        One expanded casadi.Function; the third output has a column for each of these steps.
+        """
         dynamics, state_cost, action_cost = map(robot.casadi_function, ("dynamics", "state_cost", "action_cost"))
         x, u = casadi.SX.sym("x", len(self.state_limits)), casadi.SX.sym("u", len(self.input_limits))
 
@@ -91,9 +86,9 @@ class NonlinearProgram:
             turns = casadi.floor((at + math.pi) / (2.0 * math.pi)) * casadi.DM(~self.clipped)
             return state_cost(at - 2.0 * math.pi * turns, robot.nominal_parameters)[0]
 
-        later, steps, state_part = x, self.task.integration_steps, 0.0
+        later, steps, state_part, between = x, self.task.integration_steps, 0.0, []
         h = 1.0 / (steps * self.task.control_rate)
-        for _ in range(steps):  # the classical Runge-Kutta method, of the state and of its cost
+        for k in range(steps):  # the classical Runge-Kutta method, of the state and of its cost
             places, slopes = [later], []
             for share in (0.5, 0.5, 1.0):
                 slopes.append(dynamics(places[-1], u, theta))
@@ -102,8 +97,11 @@ class NonlinearProgram:
             weights = (h / 6.0, h / 3.0, h / 3.0, h / 6.0)
             state_part += sum(weight * cost_of(at) for weight, at in zip(weights, places, strict=True))
             later = later + sum(weight * slope for weight, slope in zip(weights, slopes, strict=True))
+            if k < steps - 1:
+                between.append(later[np.flatnonzero(self.clipped).tolist()])
         cost = state_part + action_cost(u)[0] / self.task.control_rate
-        return casadi.Function("step", [x, u], [later, cost], ["x", "u"], ["later", "cost"])
+        inner = casadi.horzcat(*between) if between else casadi.SX(int(self.clipped.sum()), 0)
+        return casadi.Function("step", [x, u], [later, cost, inner], ["x", "u"], ["later", "cost", "between"])
 
     def _program(self) -> Any:
         """IPOPT on the columns (x_k/limit, u_k/limit), one a period, and the last state."""
@@ -112,27 +110,35 @@ class NonlinearProgram:
         columns = casadi.reshape(w[: (n + m) * k], n + m, k)
         x, u = columns[:n, :], columns[n:, :]
         scale = casadi.DM(self.state_limits)
-        later, cost = self.step.map(k)(casadi.diag(scale) @ x, casadi.diag(casadi.DM(self.input_limits)) @ u)
+        later, cost, between = self.step.map(k)(casadi.diag(scale) @ x, casadi.diag(casadi.DM(self.input_limits)) @ u)
         following = casadi.horzcat(x[:, 1:], w[(n + m) * k :])
         gaps = casadi.diag(1.0 / scale) @ later - following
         pull, centre = casadi.MX.sym("pull"), casadi.MX.sym("centre", w.numel())
         objective = casadi.sum2(cost) + pull * casadi.sumsqr(w - centre)
-        program: Any = {"x": w, "p": casadi.vertcat(pull, centre), "f": objective, "g": casadi.vec(gaps)}
+        inside = casadi.diag(1.0 / casadi.DM(self.state_limits[self.clipped])) @ between  # of magnitude at most 1
+        constraints = casadi.vertcat(casadi.vec(gaps), casadi.vec(inside))
+        program: Any = {"x": w, "p": casadi.vertcat(pull, centre), "f": objective, "g": constraints}
         return casadi.nlpsol("limit", "ipopt", program, OPTIONS)
 
-    def solve(self, guess: Guess) -> Trajectory | None:
-        """The local optimum that IPOPT finds from a guess; None when it finds none."""
+    def solve(self, start: Array, guess: Guess) -> Trajectory | None:
+        """The local optimum from a start (n,) that IPOPT finds from a guess; None when it finds none.
+
+        Raises SolverError when the start lies beyond a state limit.
+        """
+        require_within(self.metadata, start, "the start")
         scaled = np.hstack([guess.x[:-1] / self.state_limits, guess.u / self.input_limits])
         first = np.concatenate([scaled.ravel(), guess.x[-1] / self.state_limits])
         bound = np.where(self.clipped, 1.0, np.inf)
         upper = np.concatenate([np.tile(np.append(bound, np.ones(len(self.input_limits))), self.periods), bound])
         lower = -upper
         n = len(self.state_limits)
-        lower[:n] = upper[:n] = first[:n] = self.start / self.state_limits
+        lower[:n] = upper[:n] = first[:n] = start / self.state_limits
+        inside = self.periods * (self.task.integration_steps - 1) * int(self.clipped.sum())
+        reach = np.append(np.zeros(n * self.periods), np.ones(inside))
         w = first
         for pull in PULLS:
             given = np.append(pull, w)
-            result = self._solver(x0=w, p=given, lbx=lower, ubx=upper, lbg=0.0, ubg=0.0)
+            result = self._solver(x0=w, p=given, lbx=lower, ubx=upper, lbg=-reach, ubg=reach)
             if self._solver.stats()["return_status"] in INTERRUPTED:
                 raise KeyboardInterrupt
             w = np.asarray(result["x"]).ravel()
@@ -143,18 +149,18 @@ class NonlinearProgram:
         return Trajectory(x, columns[:, n:] * self.input_limits, -float(result["f"]), guess.name)
 
 
-def idle(program: NonlinearProgram) -> Guess:
+def idle(program: NonlinearProgram, start: Array) -> Guess:
     """The robot stays at its start, with no input."""
     k, m = program.periods, len(program.input_limits)
-    return Guess("an idle robot", np.tile(program.start, (k + 1, 1)), np.zeros((k, m)))
+    return Guess("an idle robot", np.tile(start, (k + 1, 1)), np.zeros((k, m)))
 
 
-def straight(program: NonlinearProgram) -> Guess:
+def straight(program: NonlinearProgram, start: Array) -> Guess:
     """At the target after a third of the horizon, by the shortest way."""
-    return _motion(program, "the straight way", program.task.horizon / 3.0, np.zeros(program.coordinates), 0.0)
+    return _motion(program, start, "the straight way", program.task.horizon / 3.0, np.zeros(program.coordinates), 0.0)
 
 
-def random_motions(program: NonlinearProgram, count: int, seed: int) -> list[Guess]:
+def random_motions(program: NonlinearProgram, start: Array, count: int, seed: int | tuple[int, ...]) -> list[Guess]:
     """Swings that grow and fade on the way to the target, by either way round: random in size, rate and duration."""
     rng = np.random.default_rng(seed)
     q = program.coordinates
@@ -163,20 +169,26 @@ def random_motions(program: NonlinearProgram, count: int, seed: int) -> list[Gue
     for i in range(count):
         seconds = rng.uniform(0.12, 0.4) * program.task.horizon
         swing = rng.uniform(-0.6, 0.6, q) * program.state_limits[:q]
-        turns = wraps * rng.integers(0, 2, q) * np.sign(program.start[:q])
+        turns: Array = wraps * rng.integers(0, 2, q).astype(float) * np.sign(start[:q])
         cycles = rng.uniform(0.5, 3.0)
-        found.append(_motion(program, f"random motion {i + 1}", seconds, swing, cycles, turns))
+        found.append(_motion(program, start, f"random motion {i + 1}", seconds, swing, cycles, turns))
     return found
 
 
 def _motion(
-    program: NonlinearProgram, name: str, seconds: float, swing: Array, cycles: float, turns: Array | float = 0.0
+    program: NonlinearProgram,
+    start: Array,
+    name: str,
+    seconds: float,
+    swing: Array,
+    cycles: float,
+    turns: Array | float = 0.0,
 ) -> Guess:
     """From the start to the target in so many seconds, plus `cycles` of a sine of amplitude `swing` (q,); no input."""
     q, period = program.coordinates, 1.0 / program.task.control_rate
     share = np.minimum(np.arange(program.periods + 1) * period / seconds, 1.0)[:, None]
     goal = np.array(program.task.target)[:q] + 2.0 * np.pi * turns
-    position = program.start[:q] + share**2 * (3.0 - 2.0 * share) * (goal - program.start[:q])
+    position = start[:q] + share**2 * (3.0 - 2.0 * share) * (goal - start[:q])
     position = position + swing * np.sin(np.pi * share) * np.sin(2.0 * np.pi * cycles * share)
     x = np.hstack([position, np.gradient(position, period, axis=0)])
     bound = np.where(program.clipped, program.state_limits, np.inf)

@@ -24,7 +24,7 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     """NAME_policy.h, NAME_policy.c and NAME_policy_driver.c of a run, by file name."""
     robot = solution.problem.robot
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
-    fields = {**_names(robot, label), **_held_input(robot, seconds), **_network(solution)}
+    fields = {**_names(robot, label), **_held_input(robot, seconds), **_network(solution), **_basin(solution)}
     held = "one_input.c" if len(robot.metadata.inputs) == 1 else "several_inputs.c"
     act = ("held_input.c", held) if seconds else ("closed_form.c",)
     fields["act"] = "\n".join(_filled(template, fields) for template in act)
@@ -87,6 +87,17 @@ def _network(solution: Solution) -> dict[str, object]:
         "at_target": _listed(features.error_at_target.tolist()),
         "floor": repr(DIAGONAL_FLOOR),
         "network": ",\n".join(f"    {{{row}}}" for row in rows),
+    }
+
+
+def _basin(solution: Solution) -> dict[str, object]:
+    """The states around the target where V is a quadratic form; level 0 where there are none."""
+    basin = solution.value.basin
+    return {
+        "basin_level": repr(basin.level),
+        "target": _listed(basin.target.tolist()),
+        "turns": ", ".join(str(int(wraps)) for wraps in basin.continuous.tolist()),
+        "basin_cost": ",\n".join(f"    {{{_listed(row)}}}" for row in basin.cost.tolist()),
     }
 
 

@@ -31,6 +31,11 @@ class ActionCost:
         g: Tensor = self._robot.action_cost(_rows(u))[0]
         return g.view(u.shape[:-1])
 
+    def slopes(self, u: Tensor) -> tuple[Tensor, Tensor]:
+        """u (..., m) within the limits -> dg/du and the diagonal of its Hessian, both (..., m)."""
+        _, first, second = self._robot.action_cost(_rows(u))
+        return first.view(u.shape), second.view(u.shape)
+
 
 def _rows(values: Tensor) -> Tensor:
     """The same numbers as kernels take them: (N, m), contiguous."""

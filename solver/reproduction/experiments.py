@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Literal, get_args
 
+from modelgen.artifact import folder as artifacts
 from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
@@ -17,11 +18,11 @@ from solver.problem.robots import load_robot
 from solver.runs.kinds import Description, Kind, kind_that_trains
 from solver.studies.parameter_box import ParameterRange
 
-Experiment = Literal["table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation"]
+Experiment = Literal["table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation", "gallery"]
 BudgetName = Literal["small", "full"]
 PRESET = "fast"
 PURE_DP = {"on_policy_share": 0.0}
-BARE_RTDP = {"on_policy_share": 1.0, "start_share": 0.0}
+BARE_RTDP = {"on_policy_share": 1.0, "start_share": 0.0, "target_share": 0.0}
 RTDP = {**BARE_RTDP, "on_policy_spread": 0.25}
 NO_RAMP = {"adversary_ramp": (0.0, 0.0)}
 
@@ -76,6 +77,7 @@ MASSES = {
 }
 
 USUAL = (Method("cFVI", {"algorithm": "cfvi"}), Method("rFVI", {"algorithm": "rfvi"}))
+GALLERY = (Method("cfvi", {"algorithm": "cfvi"}), Method("rfvi", {"algorithm": "rfvi"}))
 RTDPS = (Method("RTDP cFVI", {"algorithm": "cfvi", **RTDP}), Method("RTDP rFVI", {"algorithm": "rfvi", **RTDP}))
 
 
@@ -110,6 +112,8 @@ def methods(experiment: Experiment, budget: Budget) -> tuple[Method, ...]:
         return USUAL
     if experiment == "fig-learning":
         return USUAL + RTDPS
+    if experiment == "gallery":
+        return GALLERY
     if experiment == "fig-robustness":
         return USUAL + (_baselines(("uniform",)) if budget.baselines else ())
     if experiment == "fig-ablation":
@@ -185,7 +189,7 @@ def make_plan(experiment: Experiment, budget_name: BudgetName, choice: Choice) -
         if word not in known:
             raise SolverError(f"'{word}' is none of {', '.join(known)}.{suggestion(word, known)}")
     budget = choice.budget or BUDGETS[budget_name]
-    robots, seeds = choice.robots or budget.robots, choice.seeds or budget.seeds
+    robots, seeds = choice.robots or _robots(experiment, budget, choice.generated), choice.seeds or budget.seeds
     if experiment == "fig-value":
         seeds = seeds[:1]
     for flag, given in (("--robots", robots), ("--seeds", seeds), ("--methods", choice.methods)):
@@ -210,6 +214,11 @@ def make_plan(experiment: Experiment, budget_name: BudgetName, choice: Choice) -
     return Plan(experiment, budget_name, budget, robots, seeds, chosen, trainings, choice.generated)
 
 
+def _robots(experiment: Experiment, budget: Budget, generated: str | None) -> tuple[str, ...]:
+    """The budget's robots; for the gallery all that ship with the package, or those of the folder `generated`."""
+    return tuple(artifacts.known(generated or artifacts.SHIPPED)) if experiment == "gallery" else budget.robots
+
+
 def _training(method: Method, seed: int, robot: CompiledRobot, choice: Choice) -> Training:
     """One run of a method."""
     usual = {"algorithm": method.changes["algorithm"]}
@@ -220,7 +229,7 @@ def _training(method: Method, seed: int, robot: CompiledRobot, choice: Choice) -
         usual["preset"] = PRESET
         changes["threads"] = choice.threads
         if method.share:  # at a share of zero it is cFVI
-            radii = PRESETS[PRESET](robot)
+            radii = PRESETS[PRESET]["rfvi"](robot)
             names = [kind.setting() for kind in ADVERSARIES]
             changes |= {name: method.share * radii[name] for name in names if name in radii}
     overrides = choice.overrides.get(method.kind.command, {})

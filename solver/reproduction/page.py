@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from solver.reproduction import paper_results
 from solver.reproduction.experiments import PRESET, Plan
 from solver.reproduction.runs import Runs
 from solver.runs.folder import write_text
+from solver.runs.origin import machine
 
 
 @dataclass(frozen=True)
@@ -103,16 +102,3 @@ def head(page: Page, runs: Runs, origin: Origin) -> None:
                 for (method, robot, why), seeds in missing.items()
             )
         )
-
-
-def machine() -> str:
-    """Cores, memory and processor."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    name = platform.processor() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        pass
-    cores = os.cpu_count() or 1
-    return f"{cores} {'core' if cores == 1 else 'cores'}, {memory:.0f} GiB of memory, {name}"

@@ -31,8 +31,11 @@ def run_all(
     program: Sequence[str],
     lock: int,
     announce: Announce,
+    finished: Callable[[Training, Path], None] = lambda *_: None,
 ) -> dict[Path, int]:
     """Train everything in `todo`, by folder, and return the exit codes. Ctrl-C ends all of it.
+
+    finished: called with each run as soon as it is trained, while the others go on.
 
     lock: a file descriptor that the children inherit, so that a lock on it lasts as long as they do.
     """
@@ -59,6 +62,8 @@ def run_all(
                 said = "finished" if codes[folder] == 0 else f"FAILED, see {folder / LOG}:"
                 minutes = (time.perf_counter() - began) / 60.0
                 announce(f"{len(codes)} of {len(todo)} {said} {folder}, {minutes:.1f} min so far")
+                if codes[folder] == 0:
+                    finished(todo[folder], folder)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             children.end()
@@ -113,6 +118,7 @@ def _arguments(training: Training, folder: Path, generated: str | None) -> list[
     words += [] if generated is None else ["--generated", generated]
     common = {entry.name for entry in dataclasses.fields(Description)}
     own = {entry.name: getattr(run, entry.name) for entry in dataclasses.fields(run) if entry.name not in common}
+    own = {name: value for name, value in own.items() if value != ""}  # such as warm_from, of no run of a plan
     settings = vars(run.settings).items()
     changed = {name: value for name, value in settings if value != getattr(training.usual, name)}
     changed.pop("algorithm", None)

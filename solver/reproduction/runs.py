@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,11 +47,18 @@ class Runs:
 
 
 def run_plan(
-    plan: Plan, parent: Path, jobs: int, announce: Announce, train: bool = True, command: Sequence[str] = ()
+    plan: Plan,
+    parent: Path,
+    jobs: int,
+    announce: Announce,
+    train: bool = True,
+    command: Sequence[str] = (),
+    finished: Callable[[Training, Path], None] = lambda *_: None,
 ) -> Runs:
     """Finish every run of the plan, at most `jobs` at a time. The others go on when one of them fails.
 
     train: False takes the finished runs and starts nothing. command: what to call instead of `solver`, for tests.
+    finished: called with every finished run, the reused ones first and the others as soon as they are trained.
     Raises SolverError, before it starts anything, when a folder holds another run or another call is at work there.
     """
     if jobs < 1:
@@ -59,16 +66,19 @@ def run_plan(
     folders: dict[Training, Path] = {}
     todo: dict[Path, Training] = {}
     with _locked(parent) as lock:
-        finished = _finished(parent)
+        reused = _finished(parent)
         for training in plan.trainings:
             key = _key(training.run)
-            folder = finished.get(key) or _folder(parent, training, key)
+            folder = reused.get(key) or _folder(parent, training, key)
             folders[training] = folder
-            if key not in finished and folder not in todo:
+            if key not in reused and folder not in todo:
                 _require_own(folder, key)
                 todo[folder] = training
+        for training, folder in folders.items():
+            if folder not in todo:
+                finished(training, folder)
         started = dict(todo) if train else {}
-        codes = run_all(started, plan.generated, jobs, tuple(command) or SOLVER, lock, announce)
+        codes = run_all(started, plan.generated, jobs, tuple(command) or SOLVER, lock, announce, finished)
     missing = {folder for folder in todo if codes.get(folder, FAILED) != 0}
     failures = tuple(Failure(started[folder], code, folder / LOG) for folder, code in codes.items() if code != 0)
     found = {training: folder for training, folder in folders.items() if folder not in missing}

@@ -19,6 +19,7 @@ from solver.errors import SolverError
 from solver.plants.rollouts import Controller
 from solver.problem.problem import Problem
 from solver.runs import folder as files
+from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
 from solver.runs.metrics import Report
 
@@ -142,10 +143,11 @@ def kind_of(folder: str | Path, command: str | None = None) -> Kind:
         names = " or ".join(each.description for each in wanted)
         parent = Path(folder).parent
         runs = [str(path.parent) for each in wanted for path in parent.glob(f"*/{each.description}")]
+        runs += shipped.names()
         commands = " or ".join(f"`solver {each.command}`" for each in wanted)
         raise SolverError(
             f"{folder} is not a run folder: it has no {names}.{suggestion(str(folder), runs)} Name a folder that "
-            f"{commands} wrote."
+            f"{commands} wrote, or one of `solver policies`."
         )
     if kind not in wanted:
         raise SolverError(
@@ -181,6 +183,7 @@ def load_controller(
 ) -> tuple[Problem, Controller, str]:
     """Load a run's policy for rollouts: the nominal problem, the controller, and a label.
 
+    folder: of the run, or the name of a policy that ships with the package.
     generated: the folder of artifacts when it has moved. reaction_periods: control periods that an input acts before
     the next one can, by default as in training. The label names everything that was chosen but the seed, and where the
     training stopped before its end: runs that differ by their seeds only have the same label.
@@ -188,5 +191,5 @@ def load_controller(
     Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, and reaction_periods for a
     run without a value function.
     """
-    folder = Path(folder)
+    folder = shipped.run_folder(folder)
     return kind_of(folder).training.load_controller(folder, generated, reaction_periods)

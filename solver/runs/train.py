@@ -8,6 +8,7 @@ from typing import Any
 from solver.problem.robots import load_robot
 from solver.runs.kinds import kind_of, kind_that_trains
 from solver.runs.metrics import Report
+from solver.runs.shipped import require_no_shipped
 
 
 def train(
@@ -41,4 +42,5 @@ def resume(folder: str | Path, report: Report = lambda _: None) -> None:
 
     Raises SolverError when the folder holds no run, or one that is damaged or of another artifact.
     """
+    require_no_shipped(folder)
     kind_of(folder).training.resume(Path(folder), report)

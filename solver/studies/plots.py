@@ -24,6 +24,7 @@ from solver.problem.parameters import changed_parameters
 from solver.problem.problem import Problem
 from solver.runs.folder import FIGURES
 from solver.runs.metrics import read_metrics
+from solver.runs.shipped import is_shipped, run_folder
 from solver.streams import EVALUATION_SEED
 
 GRID = 161
@@ -31,7 +32,11 @@ DRAWN = 10  # rollouts
 
 
 def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str | None) -> list[Path]:
-    """Write the figures to folder/figures and return their paths."""
+    """Write the figures to folder/figures and return their paths.
+
+    folder: of the run, or the name of a shipped policy, whose figures go to runs/NAME/figures. A run without metrics
+    has no learning curve.
+    """
     solution = load_solution(folder, generated)
     problem = solution.problem
     theta = changed_parameters(problem, changes)
@@ -42,9 +47,11 @@ def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str
     figures = {
         "value_and_policy": value_and_policy(solution, coordinate(problem, joint), result, title),
         "rollouts": over_time(problem, result, title),
-        "learning_curve": learning_curve(read_metrics(folder, KEYS), trained),
     }
-    target = folder / FIGURES
+    metrics = read_metrics(run_folder(folder), KEYS)
+    if metrics:
+        figures["learning_curve"] = learning_curve(metrics, trained)
+    target = (Path("runs") / folder if is_shipped(folder) else folder) / FIGURES
     for name, figure in figures.items():
         with replacing(target / f"{name}.png", SolverError) as unfinished:
             figure.savefig(unfinished, dpi=140)

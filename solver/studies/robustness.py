@@ -22,6 +22,7 @@ from solver.problem.parameters import left_all_bounds
 from solver.problem.problem import Problem
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import load_controller
+from solver.runs.shipped import run_folder
 from solver.studies.parameter_box import Axis, Box, ParameterRange, make_box
 from solver.studies.statistics import Group, Samples, summarise
 
@@ -63,13 +64,14 @@ def measure(
     generated: str | None = None,
     announce: Callable[[str], None] = lambda _: None,
 ) -> Robustness:
-    """Roll out every run over the box of the ranges.
+    """Roll out every run over the box of the ranges; folders: of runs, or names of shipped policies.
 
     Raises SolverError for runs of different robots or artifacts, and for a run that is given twice.
     """
     if not folders:
         raise SolverError("name at least one run folder")
-    paths = [folder.resolve() for folder in folders]
+    places = list(map(run_folder, folders))
+    paths = [place.resolve() for place in places]
     twice = [str(path) for path in paths if paths.count(path) > 1]
     if twice:
         raise SolverError(f"{twice[0]} is named twice, and its rollouts would count as those of two seeds")
@@ -80,7 +82,7 @@ def measure(
         raise SolverError(f"the runs are of different robots, {', '.join(names)}; give those of one at a time")
     if len({problem.robot.hash for problem, _, _ in loaded}) > 1:
         raise SolverError(f"the runs are of different artifacts of {names[0]}; give those of one model at a time")
-    contents = [hashlib.sha256((folder / CHECKPOINT).read_bytes()).digest() for folder in folders]
+    contents = [hashlib.sha256((place / CHECKPOINT).read_bytes()).digest() for place in places]
     for number, content in enumerate(contents):
         if content in contents[:number]:
             first = folders[contents.index(content)]

@@ -1,8 +1,8 @@
 """The states around the target where V is the solution of the Riccati equation.
 
-V = -e^T P e with e = x - target, where e^T P e < level. A network fits V over the whole domain, and its error beside the
-target is small against V at the start, yet large against V itself there, which decides whether a robot balances.
-`solver.fvi.basin` finds P and the level.
+V = -e^T P e with e = x - target, where e^T P e < level. A network fits V over the whole domain. Its error beside the
+target is small against V at the start, but large against V beside the target, where V decides whether a robot balances.
+`solver.fvi.basin` finds P and the level. docs/concepts/basin.md explains both.
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+TURN = 2.0 * math.pi
+
 
 @dataclass(frozen=True)
 class Basin:
-    """A sublevel set of a quadratic form. level 0: empty."""
+    """A sublevel set of a quadratic form. level 0: the basin is empty."""
 
     target: Tensor  # (n,)
-    wraps: Tensor  # (n,) 2 pi for continuous angles, infinity for the others
+    continuous: Tensor  # (n,) bool, which states are angles that wrap
     cost: Tensor  # (n, n) P
     level: float
 
     def error(self, x: Tensor) -> Tensor:
-        """x - target (N, n), the short way round."""
+        """x - target (N, n), continuous angles the short way round."""
         away = x - self.target
-        return away - torch.nan_to_num(self.wraps * torch.round(away / self.wraps), nan=0.0)
+        return torch.where(self.continuous, away - TURN * torch.round(away / TURN), away)
 
     def distance(self, x: Tensor) -> Tensor:
         """e^T P e (N,)."""
@@ -34,7 +36,7 @@ class Basin:
         return ((e @ self.cost) * e).sum(1)
 
     def overlaid(self, x: Tensor, value: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        """V (N,) and dV/dx (N, n) at x, those of the quadratic form inside and the ones given outside."""
+        """V (N,) and dV/dx (N, n) at x (N, n): inside of the basin those of the quadratic form, else the ones given."""
         if self.level == 0.0:
             return value, gradient
         e = self.error(x)
@@ -42,8 +44,3 @@ class Basin:
         distance = (slope * e).sum(1)
         inside = distance < self.level
         return torch.where(inside, -distance, value), torch.where(inside[:, None], -2.0 * slope, gradient)
-
-
-def wraps_of(continuous: list[bool]) -> Tensor:
-    """`Basin.wraps` (n,)."""
-    return torch.tensor([2.0 * math.pi if wraps else math.inf for wraps in continuous])

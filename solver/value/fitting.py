@@ -8,6 +8,7 @@ tested against autograd on it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
@@ -35,9 +36,14 @@ class Samples:
     factor: Tensor  # (N, K) the error z - z(target), spread over the rows of L
     target: Tensor  # (N,)
 
-    def rows(self, index: Tensor) -> Samples:
-        """The samples at index (B,)."""
-        return Samples(self.z[index], self.factor[index], self.target[index])
+    def shuffled(self, order: Tensor) -> Samples:
+        """The samples in another order (N,)."""
+        return Samples(*(each.index_select(0, order) for each in (self.z, self.factor, self.target)))
+
+    def minibatches(self, size: int) -> Iterator[Samples]:
+        """The samples in groups of `size`, without a copy."""
+        parts = (each.split(size) for each in (self.z, self.factor, self.target))
+        return (Samples(*part) for part in zip(*parts, strict=True))
 
 
 class LossGradient:
@@ -45,8 +51,6 @@ class LossGradient:
 
     def __init__(self, member: Factor, size: int) -> None:
         self.weights, self.biases = list(member.weights), list(member.biases)
-        for parameter in member.parameters():
-            parameter.grad = torch.zeros_like(parameter)
         self.diagonal = member.diagonal.nonzero()[:, 0]
         self.column_sum, self.column_spread = member.column_sum, member.column_sum.T.contiguous()
         self.hidden = [w.new_empty(size, w.shape[1]) for w in self.weights[:-1]]
@@ -106,10 +110,16 @@ class LossGradient:
 
 
 def make_optimiser(member: Factor, learning_rate: float, weight_decay: float, amsgrad: bool) -> torch.optim.Adam:
-    """Adam on the parameters of one member."""
-    return torch.optim.Adam(
-        member.parameters(), lr=learning_rate, weight_decay=weight_decay, amsgrad=amsgrad, fused=True
-    )
+    """Adam on the parameters of one member, which become views of one vector: a step is one operation on it."""
+    parameters = list(member.parameters())
+    flat = torch.nn.Parameter(torch.cat([each.detach().flatten() for each in parameters]))
+    flat.grad = torch.zeros_like(flat)
+    begin = 0
+    for each in parameters:
+        end = begin + each.numel()
+        each.data, each.grad = flat.data[begin:end].view(each.shape), flat.grad[begin:end].view(each.shape)
+        begin = end
+    return torch.optim.Adam([flat], lr=learning_rate, weight_decay=weight_decay, amsgrad=amsgrad, fused=True)
 
 
 def fit_member(
@@ -121,8 +131,8 @@ def fit_member(
     for _ in range(fit.epochs):
         order = torch.randperm(len(samples.target), generator=generator, device=generator.device)
         last_epoch = []
-        for index in torch.split(order, fit.minibatch):
-            last_epoch.append(loss_gradient(samples.rows(index), fit.power) * len(index))
+        for batch in samples.shuffled(order).minibatches(fit.minibatch):
+            last_epoch.append(loss_gradient(batch, fit.power) * len(batch.target))
             optimiser.step()
     return float(torch.stack(last_epoch).sum() / len(samples.target))
 

@@ -2,7 +2,8 @@
 
 e(x) = z(x) - z(target), where z replaces every continuous angle by its sine and cosine and scales the other states;
 L(z) is lower triangular with a positive diagonal, the output of a tanh network. V <= 0, with equality only at the
-target, for any number of continuous joints. The value is the mean over the members.
+target, for any number of continuous joints. The value is the mean over the members. In the basin, around the target,
+a quadratic form that `solver.fvi.basin` found takes their place.
 
 `Ensemble.forward` is the specification of this formula. Three faster forms of it are tested against it:
 `solver.value.frozen` (V and dV/dx without autograd), `solver.value.fitting` (the gradient of the loss) and the C source
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from solver.value.basin import Basin, wraps_of
+from solver.value.basin import Basin
 
 DIAGONAL_FLOOR = 1e-3
 HIDDEN_GAIN, OUTPUT_GAIN = 1.41, 1.0
@@ -98,7 +99,7 @@ class Ensemble(nn.Module):
     others: Tensor
     scale: Tensor
     target: Tensor
-    wraps: Tensor
+    continuous: Tensor
     basin_cost: Tensor
     basin_level: Tensor
 
@@ -119,7 +120,7 @@ class Ensemble(nn.Module):
         self.register_buffer("others", torch.tensor(others, dtype=torch.long))
         self.register_buffer("scale", torch.tensor([scale[i] for i in others]))
         self.register_buffer("target", torch.tensor(target))
-        self.register_buffer("wraps", wraps_of(continuous))
+        self.register_buffer("continuous", torch.tensor(continuous), persistent=False)
         self.register_buffer("basin_cost", torch.zeros(len(target), len(target)))
         self.register_buffer("basin_level", torch.tensor(0.0))
         size = 2 * len(angles) + len(others)
@@ -138,11 +139,11 @@ class Ensemble(nn.Module):
 
     @property
     def basin(self) -> Basin:
-        """The states around the target where the value is a quadratic form instead."""
-        return Basin(self.target, self.wraps, self.basin_cost, float(self.basin_level))
+        """A copy of the basin, where the value is a quadratic form instead of the network's; at first it is empty."""
+        return Basin(self.target, self.continuous, self.basin_cost.clone(), float(self.basin_level))
 
     def set_basin(self, basin: Basin) -> None:
-        """Take over another one."""
+        """Replace the basin. It belongs to the state_dict."""
         self.basin_cost.copy_(basin.cost)
         self.basin_level.fill_(basin.level)
 
@@ -150,6 +151,8 @@ class Ensemble(nn.Module):
         """The ensemble's value, differentiable: (N, n) -> (N,)."""
         features, basin = self.features, self.basin
         z = features(x)
-        values = [member(z, z - features.error_at_target) for member in self.members]
+        value = torch.stack([member(z, z - features.error_at_target) for member in self.members]).mean(0)
+        if basin.level == 0.0:
+            return value
         distance = basin.distance(x)
-        return torch.where(distance < basin.level, -distance, torch.stack(values).mean(0))
+        return torch.where(distance < basin.level, -distance, value)

@@ -18,6 +18,32 @@ static const float network[MEMBERS][WEIGHTS] = {
 $network
 };
 
+/* Where e^T P e < level, e = x - target, V is -e^T P e. Angles that turn are taken the short way round. */
+static const real level = $basin_level, target[STATES] = {$target};
+static const int turns[STATES] = {$turns};
+static const real cost[STATES][STATES] = {
+$basin_cost
+};
+
+/* Whether x lies where V is the quadratic form; if so, V and dV/dx there. */
+static int in_basin(const real *x, real *value, real *gradient) {
+    const real turn = (real)6.283185307179586;
+    real error[STATES], slopes[STATES], distance = 0;
+    for (int i = 0; i < STATES; i++) {
+        error[i] = x[i] - target[i];
+        if (turns[i]) error[i] -= turn * rint(error[i] / turn);
+    }
+    for (int i = 0; i < STATES; i++) {
+        slopes[i] = 0;
+        for (int j = 0; j < STATES; j++) slopes[i] += cost[j][i] * error[j];
+        distance += slopes[i] * error[i];
+    }
+    if (!(level > 0 && distance < level)) return 0;
+    *value = -distance;
+    for (int i = 0; i < STATES; i++) gradient[i] = -2 * slopes[i];
+    return 1;
+}
+
 /* Adds V of one member to the value, and its derivatives by the features to dz. */
 static void member(const float *weights, const real *z, const real *error, real *value, real *dz) {
     real out[LAYERS + 1][WIDEST], y[FEATURES] = {0}, back[2][WIDEST];
@@ -66,6 +92,7 @@ static void member(const float *weights, const real *z, const real *error, real 
 
 real ${name}_value(const real *x, real *gradient) {
     real z[FEATURES], error[FEATURES], dz[FEATURES] = {0}, value = 0;
+    if (in_basin(x, &value, gradient)) return value;
     for (int i = 0; i < ANGLES; i++) {
         z[i] = sin(x[angle[i]]);
         z[ANGLES + i] = cos(x[angle[i]]);

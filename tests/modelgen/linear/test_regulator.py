@@ -7,9 +7,16 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.linalg import block_diag, solve_continuous_are
+from scipy.linalg import block_diag, expm, solve_continuous_are
 
-from modelgen.linear.regulator import Obstacle, controllable_subspace, gain, observable_subspace, obstacle
+from modelgen.linear.regulator import (
+    Obstacle,
+    controllable_subspace,
+    cost_to_go,
+    gain,
+    observable_subspace,
+    obstacle,
+)
 
 Array = NDArray[np.float64]
 
@@ -87,6 +94,45 @@ class TestClosedForms:
     def test_no_state_cost_and_nothing_to_steady(self) -> None:
         found = regulated(-np.eye(2), np.ones((2, 1)), np.zeros((2, 2)), np.eye(1))
         np.testing.assert_array_equal(found, np.zeros((1, 2)))
+
+
+class TestCostToGo:
+    def test_double_integrator(self) -> None:
+        """With cost x1^2 + u^2: P = [[sqrt 2, 1], [1, sqrt 2]]."""
+        A, B = DOUBLE_INTEGRATOR
+        found = cost_to_go(A, B, np.diag([1.0, 0.0]), np.eye(1))
+        assert found is not None
+        np.testing.assert_allclose(found, [[math.sqrt(2.0), 1.0], [1.0, math.sqrt(2.0)]], rtol=1e-12)
+
+    def test_it_is_what_the_regulator_pays(self) -> None:
+        """The integral of x' Q x + u' R u along the closed loop, by the matrix exponential."""
+        random = np.random.default_rng(4)
+        A, B = random.normal(size=(4, 4)), random.normal(size=(4, 2))
+        root = random.normal(size=(4, 4))
+        Q, R = root @ root.T, np.diag([0.5, 2.0])
+        P, K = cost_to_go(A, B, Q, R), regulated(A, B, Q, R)
+        assert P is not None
+        np.testing.assert_allclose(P, P.T, atol=1e-10 * float(np.abs(P).max()))
+        step, paid, x = 1e-3, 0.0, np.array([1.0, -2.0, 0.5, 0.3])
+        start, advance = x, expm((A - B @ K) * step)
+        rate = Q + K.T @ R @ K
+        for _ in range(40_000):
+            later = advance @ x
+            paid += 0.5 * step * float(x @ rate @ x + later @ rate @ later)
+            x = later
+        assert float(x @ P @ x) < 1e-6 * paid
+        assert paid == pytest.approx(float(start @ P @ start), rel=1e-4)
+
+    def test_what_the_cost_does_not_see_has_exactly_no_part(self) -> None:
+        found = cost_to_go(np.diag([1.0, -0.5]), np.ones((2, 1)), np.diag([1.0, 0.0]), np.eye(1))
+        assert found is not None
+        assert found[0, 0] == pytest.approx(1.0 + math.sqrt(2.0), rel=1e-12)
+        assert not found[1].any()
+        assert not found[:, 1].any()
+
+    def test_without_a_state_cost_it_is_zero(self) -> None:
+        found = cost_to_go(-np.eye(2), np.ones((2, 1)), np.zeros((2, 2)), np.eye(1))
+        np.testing.assert_array_equal(found, np.zeros((2, 2)))
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.linalg import solve_continuous_are
 
-from modelgen import ActionCost, ModelError, load
+from modelgen import ModelError, load
 from modelgen.artifact import folder as artifact
-from modelgen.build import build_artifact
 from modelgen.cli import main
 from modelgen.loader import CompiledRobot
-from modelgen.report.linearization import equilibrium, linearize, stated, weights
-from tests.modelgen.support.action_costs import LIMITS, REFERENCES, WEIGHTS, name, pair
+from modelgen.report.linearization import equilibrium, linearize, stated
 
 
 @pytest.fixture(scope="module")
@@ -78,14 +75,6 @@ class TestGain:
         assert found.gain is not None
         np.testing.assert_allclose(found.gain, np.linalg.solve(R, found.B.T @ P), rtol=1e-6)
         assert np.linalg.eigvals(found.A - found.B @ found.gain).real.max() < 0
-
-    @pytest.mark.parametrize("kind", REFERENCES)
-    def test_weights_are_half_the_curvature_of_the_action_cost(self, kind: type[ActionCost], tmp_path: Path) -> None:
-        build_artifact(pair(kind), tmp_path)
-        found = weights(load(f"pair_{name(kind)}", directory=tmp_path))[1]
-        step = 1e-4
-        second = [2 * REFERENCES[kind](step, *each) / step**2 for each in zip(LIMITS, WEIGHTS, strict=True)]
-        np.testing.assert_allclose(found, np.diag(second) / 2, rtol=1e-6, atol=1e-12)
 
     def test_cost_that_does_not_see_a_coordinate(self, robot: Callable[[str], CompiledRobot]) -> None:
         found = linearize(robot("reaction_wheel"), {})

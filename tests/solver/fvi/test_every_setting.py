@@ -66,6 +66,7 @@ CHANGED: dict[str, Any] = {
     "adversary_ramp": (0.5, 1.0),
     "modulation": "stationary",
     "relative_values": True,
+    "integrator": "euler",
     "chunk": 60,
 }
 CHANGED_ON_POLICY: dict[str, Any] = {
@@ -106,6 +107,7 @@ def test_none_is_left_out() -> None:
         *CHANGED,
         *CHANGED_ON_POLICY,
         *IDLE,
+        "basin",
         "device",
         "backend",  # tests/solver/problem/test_robots.py and test_trainer.py
     }
@@ -122,6 +124,11 @@ def test_so_do_those_of_the_own_rollouts(learned: Callable[..., torch.Tensor]) -
     before = learned(**ON_POLICY)
     for name, value in CHANGED_ON_POLICY.items():
         assert not torch.equal(learned(**{**ON_POLICY, name: value}), before), name
+
+
+def test_so_does_the_basin(learned: Callable[..., torch.Tensor]) -> None:
+    """Of inputs that are held: under the closed form the Furuta pendulum chatters, and has none."""
+    assert not torch.equal(learned(basin=True, reaction_periods=1.0), learned(reaction_periods=1.0))
 
 
 @pytest.mark.parametrize("name", IDLE)

@@ -20,84 +20,121 @@ import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.derivation.model_file import SHIPPED
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Metadata
 from solver.cli import main
 from solver.errors import SolverError
+from solver.oracles.limit import find_limit
+from solver.oracles.starts import design
 from solver.oracles.trajectory import Guess, NonlinearProgram, idle, random_motions, straight
-from solver.plants.rollouts import rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
 Capture = pytest.CaptureFixture[str]
 
 
-def riccati(start: np.ndarray, mass: float, damping: float) -> tuple[float, np.ndarray]:
-    """Return and inputs of the optimum: inputs held for 4 ms, 750 periods, no final cost.
+def riccati(start: np.ndarray, mass: float, damping: float) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return, inputs and cost matrix of the optimum of 750 periods without final cost.
 
-    Flow and cost of a period are exact, from the exponential of one matrix (Van Loan, 1978).
+    Dynamics and cost of a period under a held input are exact, by the matrix exponential (Van Loan 1978).
     """
-    flow = np.array([[0.0, 1.0, 0.0], [0.0, -damping / mass, 1.0 / mass], [0.0, 0.0, 0.0]])  # of (s, s_rate, u)
-    weights = np.diag([2.0, 0.3, 0.3])
-    block = expm(0.004 * np.block([[-flow.T, weights], [np.zeros((3, 3)), flow]]))
-    over = block[3:, 3:]
-    cost, a, b = over.T @ block[:3, 3:], over[:2, :2], over[:2, 2:]
-    q, s, r = cost[:2, :2], cost[:2, 2:], cost[2:, 2:]
+    period, flow = 0.004, np.zeros((3, 3))
+    flow[:2] = [[0.0, 1.0, 0.0], [0.0, -damping / mass, 1.0 / mass]]
+    block = np.block([[-flow.T, np.diag([2.0, 0.3, 0.0])], [np.zeros((3, 3)), flow]])
+    whole = expm(block * period)
+    cost = whole[3:, 3:].T @ whole[:3, 3:]
+    a, b = whole[3:5, 3:5], whole[3:5, 5:]
+    cost[2, 2] += period * 0.3
     p, gains = np.zeros((2, 2)), []
     for _ in range(750):
-        gains.append(np.linalg.solve(r + b.T @ p @ b, b.T @ p @ a + s.T))
-        p = q + a.T @ p @ a - (a.T @ p @ b + s) @ gains[-1]
+        step = cost + np.hstack([a, b]).T @ p @ np.hstack([a, b])
+        gains.append(step[2:, :2] / step[2, 2])
+        p = step[:2, :2] - step[:2, 2:] @ gains[-1]
     x, inputs = start, []
     for gain in reversed(gains):
         inputs.append(-gain @ x)
         x = a @ x + b @ inputs[-1]
-    return float(-start @ p @ start), np.array(inputs)
+    return float(-start @ p @ start), np.array(inputs), p
 
 
 @pytest.mark.parametrize("mass", [1.3, 0.8])
 def test_linear_quadratic_task_matches_the_riccati_recursion(slider: str, mass: float) -> None:
+    """From two starts by one program."""
     theta = None if mass == 1.3 else np.array([mass, 0.4])
     program = NonlinearProgram(modelgen.load("slider", backend="casadi", directory=slider), theta)
-    exact, inputs = riccati(program.start, mass, 0.4)
-    for guess in (idle(program), straight(program), *random_motions(program, 1, 0)):
-        found = program.solve(guess)
-        assert found is not None
-        assert found.reward == pytest.approx(exact, rel=1e-6)
-        assert found.u == pytest.approx(inputs, abs=1e-4)
+    for start in (np.array([0.5, 0.0]), np.array([-0.3, 0.2])):
+        exact, inputs, _ = riccati(start, mass, 0.4)
+        for guess in (idle(program, start), straight(program, start), *random_motions(program, start, 1, 0)):
+            found = program.solve(start, guess)
+            assert found is not None
+            assert found.reward == pytest.approx(exact, rel=1e-6)
+            assert found.u == pytest.approx(inputs, abs=1e-4)
 
 
-def moved(start: tuple[float, ...]) -> CompiledRobot:
-    """The pendulum with another mean start."""
-    robot = modelgen.load("pendulum", backend="casadi")
-    robot.metadata = dataclasses.replace(
-        robot.metadata, task=dataclasses.replace(robot.metadata.task, start_mean=start)
-    )
-    return robot
+def test_the_mean_over_the_starts_is_that_of_the_gaussian(slider: str) -> None:
+    """E[x' P x] = mean' P mean + deviation^2 P_11: quantiles of variance 1 give it exactly."""
+    found = find_limit("slider", [], 0, 0, slider, starts=3)
+    exact, _, p = riccati(np.array([0.5, 0.0]), 1.3, 0.4)
+    assert len(found.starts) == 3
+    assert found.reward == pytest.approx(exact - 0.1**2 * p[0, 0], rel=1e-5)
+    assert found.worst == int(np.argmax([each.start[0] for each in found.starts]))
+    held = [each.start for each in found.starts]  # no force: it stays, and pays 2 s^2 for 3 s
+    assert found.idle_return == pytest.approx(-6.0 * np.mean([x[0] ** 2 for x in held]), rel=1e-4)
+
+
+def replay(problem: Problem, start: np.ndarray, inputs: np.ndarray) -> float:
+    """The return of the inputs (K, m) by the solver's own integrator."""
+    x, total = torch.tensor(start[None], dtype=torch.float32), 0.0
+    for row in torch.tensor(inputs, dtype=torch.float32)[:, None]:
+        x, state_cost = integrate_period(problem, problem.confine(x), row)
+        total -= float(state_cost[0]) + float(problem.action_cost.cost(row)[0]) * problem.control_step
+    return total
 
 
 def test_a_motion_of_the_pendulum_replayed_by_the_evaluation(load: Callable[[str], CompiledRobot]) -> None:
     """The evaluation gives the optimal inputs the same return, and smooth changes of them a lower one."""
-    program = NonlinearProgram(moved((0.4, 0.0)), seconds=1.0)
-    found = program.solve(straight(program))
+    program = NonlinearProgram(modelgen.load("pendulum", backend="casadi"), seconds=1.0)
+    start = np.array([0.4, 0.0])
+    found = program.solve(start, straight(program, start))
     assert found is not None
     problem = Problem(load("pendulum"))
     limit = float(problem.input_limits[0])
-
-    def replay(inputs: np.ndarray) -> float:
-        steps = iter(torch.tensor(inputs, dtype=torch.float32)[:, None])
-
-        def act(_: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            u = next(steps)
-            return u, problem.action_cost.cost(u)
-
-        start = torch.tensor(program.start[None], dtype=torch.float32)
-        return float(rollouts(problem, act, start, seconds=1.0).returns[0])
-
-    assert replay(found.u) == pytest.approx(found.reward, abs=1e-3)
-    assert replay(np.zeros_like(found.u)) < found.reward - 0.5  # the rod falls
+    assert replay(problem, start, found.u) == pytest.approx(found.reward, abs=1e-3)
+    assert replay(problem, start, np.zeros_like(found.u)) < found.reward - 0.5  # the rod falls
     time = np.linspace(0.0, np.pi, len(found.u))[:, None]
     for cycles in range(1, 5):
         for sign in (-1.0, 1.0):
             change = sign * 0.1 * np.sin(cycles * time)
-            assert replay(np.clip(found.u + change, -limit, limit)) < found.reward
+            assert replay(problem, start, np.clip(found.u + change, -limit, limit)) < found.reward
+
+
+@pytest.mark.parametrize(("name", "seconds"), [("planar_quadrotor", 2.0), ("furuta", 0.4), ("ball_on_beam", 2.0)])
+def test_inputs_give_the_same_return_in_the_evaluation(
+    name: str, seconds: float, load: Callable[[str], CompiledRobot]
+) -> None:
+    robot = modelgen.load(name, backend="casadi")
+    program, problem = NonlinearProgram(robot, seconds=seconds), Problem(load(name))
+    for start in design(robot.metadata, 2):
+        found = program.solve(start, straight(program, start)) or program.solve(start, idle(program, start))
+        assert found is not None
+        assert found.reward < -0.05  # a robot that begins away from its target pays
+        assert replay(problem, start, found.u) == pytest.approx(found.reward, rel=0.005)
+
+
+def test_states_keep_within_their_limits_after_every_integration_step(load: Callable[[str], CompiledRobot]) -> None:
+    """The arm of the Furuta pendulum runs towards its limit and is braked before it, between the periods too."""
+    robot = modelgen.load("furuta", backend="casadi")
+    assert robot.metadata.task.integration_steps == 2
+    program, start = NonlinearProgram(robot, seconds=0.3), np.array([1.7, np.pi, 12.0, 0.0])
+    found = program.solve(start, idle(program, start))
+    assert found is not None
+    inner = [np.asarray(program.step(x, u)[2]).ravel() for x, u in zip(found.x, found.u, strict=False)]
+    limits = program.state_limits[program.clipped]
+    assert (np.abs(found.x[:, program.clipped]) <= limits).all()
+    assert (np.abs(inner) <= limits * (1.0 + 1e-6)).all()
+    assert np.abs(found.x[:, 0]).max() > 0.999 * limits[0]  # the limit is in the way
+    first = torch.tensor(found.x[:1], dtype=torch.float32), torch.tensor(found.u[:1], dtype=torch.float32)
+    ends = integrate_period(Problem(load("furuta")), *first).x
+    assert ends[0, 0].item() == pytest.approx(found.x[1, 0], abs=1e-4)
 
 
 @pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "planar_arm3", "planar_quadrotor"])
@@ -112,9 +149,10 @@ def test_a_step_is_the_evaluation_s_control_period(load: Callable[[str], Compile
     u = (torch.rand(30, len(problem.input_limits), generator=generator) - 0.5) * problem.input_limits
     found = integrate_period(problem, x, u, theta)
     cost = found.state_cost + problem.action_cost.cost(u) * problem.control_step
-    assert not problem.at_limit(found.x).any()
-    for k in range(30):
-        later, its_cost = program.step(x[k].double().numpy(), u[k].double().numpy())
+    inside = ~problem.at_limit(found.x).any(1)  # the evaluation stops states at their limits
+    assert int(inside.sum()) > 20
+    for k in inside.nonzero()[:, 0].tolist():
+        later, its_cost, *_ = program.step(x[k].double().numpy(), u[k].double().numpy())
         error = np.asarray(later).ravel() - found.x[k].double().numpy()
         turns = np.round(error / (2.0 * np.pi)) * ~problem.clipped.numpy()
         np.testing.assert_allclose((error - 2.0 * np.pi * turns) / problem.state_limits.numpy(), 0.0, atol=2e-5)
@@ -126,8 +164,8 @@ def test_a_step_is_the_evaluation_s_control_period(load: Callable[[str], Compile
 def test_costs_are_those_of_wrapped_angles() -> None:
     """The cart-pole's cost has a barrier on the pole's angle, which would punish the second way up."""
     program = NonlinearProgram(modelgen.load("cartpole", backend="casadi"))
-    later, cost = program.step([0.1, -0.4, 0.3, 1.0], [2.0])
-    turned, same = program.step([0.1, -0.4 + 2.0 * np.pi, 0.3, 1.0], [2.0])
+    later, cost, _ = program.step([0.1, -0.4, 0.3, 1.0], [2.0])
+    turned, same, _ = program.step([0.1, -0.4 + 2.0 * np.pi, 0.3, 1.0], [2.0])
     assert float(same) == pytest.approx(float(cost), rel=1e-9)
     assert np.asarray(turned - later).ravel() == pytest.approx([0.0, 2.0 * np.pi, 0.0, 0.0], abs=1e-9)
 
@@ -147,11 +185,12 @@ def test_the_state_cost_is_that_of_the_nominal_parameters(tmp_path: Path) -> Non
 
 def test_ctrl_c_is_no_worse_limit(slider: str) -> None:
     program = NonlinearProgram(modelgen.load("slider", backend="casadi", directory=slider))
-    guess = idle(program)
+    start = np.array([0.5, 0.0])
+    guess = idle(program, start)
 
     def solve_on_and_on() -> None:
         while True:
-            program.solve(guess)
+            program.solve(start, guess)
 
     Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
@@ -160,16 +199,42 @@ def test_ctrl_c_is_no_worse_limit(slider: str) -> None:
 
 def test_a_start_that_leaves_the_limits_has_no_solution() -> None:
     """Horizontal and falling at the largest rate: the motor is too weak to keep the rate within its limit."""
-    program = NonlinearProgram(moved((np.pi / 2, 8.0)), seconds=0.2)
-    assert program.solve(idle(program)) is None
+    program = NonlinearProgram(modelgen.load("pendulum", backend="casadi"), seconds=0.2)
+    start = np.array([np.pi / 2, 8.0])
+    assert program.solve(start, idle(program, start)) is None
+    beyond = np.array([np.pi, 8.5])
+    with pytest.raises(SolverError, match="the start has angle_rate beyond its limit of 8 rad/s"):
+        program.solve(beyond, idle(program, beyond))
+
+
+def with_starts(robot: str, mean: tuple[float, ...], deviation: tuple[float, ...]) -> Metadata:
+    metadata = modelgen.load(robot, backend="casadi").metadata
+    task = dataclasses.replace(metadata.task, start_mean=mean, start_deviation=deviation)
+    return dataclasses.replace(metadata, task=task)
+
+
+def test_starts_stand_for_the_distribution() -> None:
+    """Narrow: the mean. Wide: the means and deviations of the Gaussian, always the same, within the limits."""
+    assert design(with_starts("pendulum", (np.pi, 0.0), (0.03, 0.001)), 5).tolist() == [[np.pi, 0.0]]
+    metadata = modelgen.load("planar_quadrotor", backend="casadi").metadata
+    starts = design(metadata, 7)
+    assert np.array_equal(starts, design(metadata, 7))
+    assert starts.mean(0) == pytest.approx(metadata.task.start_mean, abs=1e-12)
+    assert starts.std(0) == pytest.approx(metadata.task.start_deviation, abs=1e-12)
+    assert np.abs(np.corrcoef(starts[:, :3].T) - np.eye(3)).max() < 0.6
+    assert design(metadata, 1).tolist() == [list(metadata.task.start_mean)]
+    wide = design(with_starts("pendulum", (0.0, 7.0), (3.0, 3.0)), 5)
+    assert np.abs(wide[:, 1]).max() == pytest.approx(0.99 * 8.0)  # clipped
+    assert np.abs(wide[:, 0]).max() > np.pi  # wraps
     with pytest.raises(SolverError, match="the mean start has angle_rate beyond its limit of 8 rad/s"):
-        NonlinearProgram(moved((np.pi, 8.5)))
+        design(with_starts("pendulum", (np.pi, 8.5), (0.0, 0.0)), 5)
 
 
 def test_guesses_stay_within_the_limits_and_repeat() -> None:
     program = NonlinearProgram(modelgen.load("cartpole", backend="casadi"), seconds=2.0)
-    guesses = random_motions(program, 6, seed=3)
-    again = random_motions(program, 6, seed=3)
+    start = np.array([0.0, np.pi, 0.0, 0.0])
+    guesses = random_motions(program, start, 6, seed=3)
+    again = random_motions(program, start, 6, seed=3)
     ends = set()
     for guess, same in zip(guesses, again, strict=True):
         assert isinstance(guess, Guess)
@@ -187,18 +252,29 @@ def test_limit_of_a_run(finished_run: Path, capsys: Capture) -> None:
     assert content["label"].startswith("pendulum rfvi fast")
     assert content["gap"] == pytest.approx(content["limit"] - content["run_return"])
     assert content["gap"] > 0.0
+    gain = content["limit"] - content["idle_return"]
+    assert content["gap_percent"] == pytest.approx(100.0 * content["gap"] / gain)
     assert content["guesses"] == 3
     assert -32.0 < content["limit"] < -29.5
     assert content["at_target"] is True
+    (only,) = content["starts"]
+    assert only["start"] == pytest.approx({"angle": np.pi, "angle_rate": 0.01})
+    assert only["limit"] == content["limit"]
 
 
 def test_limit_of_a_robot_that_does_not_arrive(slider: str, capsys: Capture) -> None:
-    words = ["limit", "slider", "--generated", slider, "--guesses", "1", "--set", "mass=2"]
-    assert main(words) == 0
+    words = ["limit", "slider", "--generated", slider, "--guesses", "1", "--set", "mass=2", "--starts"]
+    assert main([*words, "1"]) == 0
     out, err = capsys.readouterr()
-    exact, _ = riccati(np.array([0.5, 0.0]), 2.0, 0.4)
+    exact = riccati(np.array([0.5, 0.0]), 2.0, 0.4)[0]
     assert out.startswith(f"slider, mass=2, limit {exact:.2f} (from ")
     assert err.startswith("warning: the best motion found does not end at the target")
+    assert main([*words, "2"]) == 0
+    out, err = capsys.readouterr()
+    assert "(mean of 2 starts;" in out
+    assert out.count("not at the target") == 1
+    assert out.count(", worst") == 1
+    assert err.startswith("warning: the best motion found from 1 of 2 starts does not end")
 
 
 @pytest.mark.parametrize(
@@ -206,6 +282,7 @@ def test_limit_of_a_robot_that_does_not_arrive(slider: str, capsys: Capture) -> 
     [
         (["pendulm"], "Did you mean `pendulum`"),
         (["pendulum", "--guesses", "-1"], "--guesses is -1"),
+        (["pendulum", "--starts", "0"], "--starts is 0"),
         (["pendulum", "--seed", "-1"], "--seed is -1"),
         (["pendulum", "--set", "mas=2"], "Did you mean `mass`"),
     ],

@@ -16,8 +16,11 @@ import solver
 from modelgen.build import export
 from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
+from solver.fvi.run import load_run_checkpoint
 from solver.fvi.settings import Settings
 from solver.fvi.solution import load_solution
+from solver.runs.folder import save_checkpoint
+from solver.value.basin import Basin
 from tests.solver.training import start
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
@@ -68,6 +71,52 @@ def test_it_is_torchs(name: str, sampled: float, tiny: Callable[..., Settings], 
     if sampled:
         closed = solver.load_policy(run, reaction_periods=0)(x)
         assert np.abs(closed - u).max() > 20 * np.abs(found_u - u).max()
+
+
+def with_basin(run: Path) -> Basin:
+    """Write a basin into the checkpoint of a run, with a cost that no Riccati equation gave."""
+    solution = load_solution(run)
+    problem, n = solution.problem, len(solution.problem.target)
+    root = torch.randn(n, n, generator=torch.Generator().manual_seed(5)) + 2.0 * torch.eye(n)
+    unit = root @ root.T / problem.state_limits / problem.state_limits[:, None]
+    basin = Basin(problem.target, ~problem.clipped, unit, 0.3 * n)
+    solution.ensemble.set_basin(basin)
+    checkpoint = load_run_checkpoint(run)
+    save_checkpoint({**checkpoint, "ensemble": solution.ensemble.state_dict()}, run)
+    return basin
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["pendulum", "double_pendulum", "ball_on_beam"])
+def test_its_basin_is_torchs(name: str, tiny: Callable[..., Settings], tmp_path: Path) -> None:
+    """States deep inside, on both sides of the edge, and whole turns away; closed form and held inputs."""
+    run = tmp_path / "run"
+    start(name, "fast", tiny(iterations=1, algorithm="cfvi"), run)
+    basin = with_basin(run)
+    limits, generator = load_solution(run).problem.input_limits.numpy(), torch.Generator().manual_seed(1)
+    away = torch.randn(240, len(basin.target), generator=generator) @ torch.linalg.inv(
+        torch.linalg.cholesky(basin.cost)
+    )
+    depth = torch.tensor([0.01, 0.5, 0.998, 1.002, 1.5, 3.0]).repeat_interleave(40)[:, None]
+    e = away * (basin.level * depth / ((away @ basin.cost) * away).sum(1, keepdim=True)).sqrt()
+    e = torch.remainder(e + torch.pi, 2 * torch.pi).sub(torch.pi).where(basin.continuous, e)
+    distance = ((e @ basin.cost) * e).sum(1).double().numpy()  # independent of the code's own wrapping
+    x = basin.target + e
+    x[::3] += 2.0 * torch.pi * basin.continuous
+    inside = distance < basin.level
+    assert 100 < inside.sum() < 230
+    for periods in (0.0, 1.0):
+        found = called(compiled(run, name, tmp_path, "--sampled", str(periods)), x.numpy())
+        u = solver.load_policy(run, reaction_periods=periods)(x.numpy())
+        value, gradient = solver.load_value(run)(x.numpy())
+        found_u, found_value, found_gradient = np.split(found, [u.shape[1], u.shape[1] + 1], axis=1)
+        np.testing.assert_allclose(found_value[:, 0], value, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(found_gradient, gradient, rtol=1e-3, atol=1e-4 * np.abs(gradient).max())
+        np.testing.assert_allclose(found_value[inside, 0], -distance[inside], rtol=1e-4)
+        assert np.abs(found_value[~inside, 0] + distance[~inside]).min() > 1e-3
+        off = (np.abs(found_u - u) / limits).max(1)
+        assert np.quantile(off, 0.97) < 1e-3  # V jumps at the edge, and a chord may end there
+        assert (np.abs(u) / limits).max() > 0.3
 
 
 @needs_compiler

@@ -77,7 +77,10 @@ def test_both_are_of_fourth_order(load64: Load) -> None:
         at, means = x, []
         for _ in range(steps):
             at, mean = scheme.step(
-                lambda y: torch.as_tensor(robot.dynamics(y, u.double())), lambda y: robot.state_cost(y)[0], at, 0.08 / steps
+                lambda y: torch.as_tensor(robot.dynamics(y, u.double())),
+                lambda y: robot.state_cost(y)[0],
+                at,
+                0.08 / steps,
             )
             means.append(mean)
         own = 0.08 * float(torch.stack(means).mean())
@@ -138,7 +141,7 @@ def test_the_euler_scheme_is_the_authors_loop_on_the_pendulum(load: Load) -> Non
     assert expected[0][0] < 0.0  # one start does cross the seam
 
 
-def test_a_period_across_the_seam_and_into_a_limit(load: Load, load64: Load) -> None:
+def test_a_period_across_the_seam_and_into_a_limit(load: Load) -> None:
     """The cart-pole's pole turns past pi, where its cost as written would climb a wall; the pendulum meets 8 rad/s."""
     problem, x = Problem(load("cartpole")), torch.tensor([[0.1, math.pi - 0.02, 0.3, 19.0], [0.0, 3.1, 0.0, 15.0]])
     found = integrate_period(problem, x, torch.zeros(2, 1))

@@ -175,7 +175,7 @@ def action_cost(u):
     t6 = t5s * t5s
     t7 = t2s * t2s / t6
     t8 = 1.0 / (1.0 + t7)
-    t9 = 0.4093375819150447 * t8
+    t9 = 0.04093375819150448 * t8
     t10 = 1.0 / t6
     t11 = t7 * t10
     t12 = t9 * t10
@@ -193,12 +193,12 @@ def action_cost(u):
     t24 = t5s * t23
     t25 = t24 + t24
     t26 = t10 * (t21 + t21) + t11 * t25
-    t27 = 0.4093375819150447 * (t26 * (t8 * t8))
+    t27 = 0.04093375819150448 * (t26 * (t8 * t8))
     t28 = t25 * (t10 * t10)
     t29 = t5s * (t9 * (t10 * t26 + t7 * t28) - t11 * t27) - t13 * t23
     t30 = t12 * t20 + t2s * (t9 * t28 - t10 * t27)
     t31 = t17 * (t16 * (15.55243887915739 * (t5c * (t29 + t29) + t15 * (t5s * t22)))) + 15.55243887915739 * (t2c * (t30 + t30) - t19 * (15.55243887915739 * t2s))
-    g = _rows(u, (), 0.4093375819150447 * torch.log1p(t7))
+    g = _rows(u, (), 0.04093375819150448 * torch.log1p(t7))
     dg_du = _rows(u, (1,), 15.55243887915739 * (t15 * t5c) * t16 * t17 + 15.55243887915739 * (t19 * t2c))
     d2g_du2 = _rows(u, (1,), t31)
     return g, dg_du, d2g_du2,
@@ -206,13 +206,13 @@ def action_cost(u):
 
 def optimal_input(w):
     w_torque = w[..., 0]
-    u_optimal = _rows(w, (1,), torch.maximum(torch.full_like(w[:, 0], -0.1), torch.minimum(torch.full_like(w[:, 0], 0.1), 0.06429859700912573 * torch.atan(w_torque * 0.07853981633974481))))
+    u_optimal = _rows(w, (1,), torch.maximum(torch.full_like(w[:, 0], -0.1), torch.minimum(torch.full_like(w[:, 0], 0.1), 0.06429859700912573 * torch.atan(w_torque * 0.7853981633974482))))
     return u_optimal,
 
 
 def optimal_input_cost(w):
     w_torque = w[..., 0]
-    g_optimal = _rows(w, (), 0.4093375819150447 * torch.log1p(0.006168502750680847 * (w_torque * w_torque)))
+    g_optimal = _rows(w, (), 0.04093375819150448 * torch.log1p(0.6168502750680847 * (w_torque * w_torque)))
     return g_optimal,
 
 

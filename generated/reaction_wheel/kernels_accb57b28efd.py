@@ -291,9 +291,9 @@ def action_cost(u, g, dg_du, d2g_du2):
     t5s, t5c = math.sin(t4), math.cos(t4)
     t6 = t5s * t5s
     t7 = t2s * t2s / t6
-    g[0] = 0.4093375819150447 * math.log1p(t7)
+    g[0] = 0.04093375819150448 * math.log1p(t7)
     t8 = 1.0 / (1.0 + t7)
-    t9 = 0.4093375819150447 * t8
+    t9 = 0.04093375819150448 * t8
     t10 = 1.0 / t6
     t11 = t7 * t10
     t12 = t9 * t10
@@ -312,7 +312,7 @@ def action_cost(u, g, dg_du, d2g_du2):
     t24 = t5s * t23
     t25 = t24 + t24
     t26 = t10 * (t21 + t21) + t11 * t25
-    t27 = 0.4093375819150447 * (t26 * (t8 * t8))
+    t27 = 0.04093375819150448 * (t26 * (t8 * t8))
     t28 = t25 * (t10 * t10)
     t29 = t5s * (t9 * (t10 * t26 + t7 * t28) - t11 * t27) - t13 * t23
     t30 = t12 * t20 + t2s * (t9 * t28 - t10 * t27)
@@ -322,9 +322,9 @@ def action_cost(u, g, dg_du, d2g_du2):
 
 def optimal_input(w, u_optimal):
     w_torque = w[0]
-    u_optimal[0] = maximum(-0.1, minimum(0.1, 0.06429859700912573 * math.atan(w_torque * 0.07853981633974481)))
+    u_optimal[0] = maximum(-0.1, minimum(0.1, 0.06429859700912573 * math.atan(w_torque * 0.7853981633974482)))
 
 
 def optimal_input_cost(w, g_optimal):
     w_torque = w[0]
-    g_optimal[0] = 0.4093375819150447 * math.log1p(0.006168502750680847 * (w_torque * w_torque))
+    g_optimal[0] = 0.04093375819150448 * math.log1p(0.6168502750680847 * (w_torque * w_torque))

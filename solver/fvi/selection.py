@@ -1,0 +1,53 @@
+"""Which of the value functions of a training is kept: the best by rollouts that the final evaluation does not use.
+
+The last V is not always the best: the targets of later iterations may lose what earlier ones found. Of two value
+functions the one with more successes is better, and of two with as many, the one with the larger return. cFVI's
+return is the mean on the nominal robot. rFVI's is the mean of the worst quarter, each rollout on a robot with
+parameters of its own, and successes are counted on those robots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from solver.fvi.settings import Settings
+from solver.plants.nominal import Nominal
+from solver.plants.rollouts import Controller, rollouts
+from solver.problem.problem import Problem
+from solver.streams import Purpose, stream
+
+ROLLOUTS = 64
+SPREAD = 0.15  # of every parameter: the half width of the box that rFVI's robots are drawn from
+WORST = 0.25  # share of the rollouts whose mean counts
+
+
+@dataclass(frozen=True, order=True)
+class Score:
+    """How good a value function is; scores compare as they are listed."""
+
+    successes: float  # share of the rollouts
+    value: float  # mean return of those that count
+
+
+class Selection:
+    """The starts and robots on which the value functions of one training are compared."""
+
+    def __init__(self, problem: Problem, settings: Settings) -> None:
+        self.problem, self.robust = problem, settings.algorithm == "rfvi"
+        generator = torch.Generator(device=settings.device).manual_seed(stream(settings.seed, 0, Purpose.SELECTION))
+        self.starts = problem.sample_starts(ROLLOUTS, generator)
+        self.theta: Tensor | None = None
+        if self.robust:
+            share = 2.0 * torch.rand(ROLLOUTS, len(problem.theta), generator=generator, device=settings.device) - 1.0
+            spread = problem.theta + SPREAD * share * problem.theta.abs()
+            self.theta = spread.clamp(problem.theta_bounds[:, 0], problem.theta_bounds[:, 1])
+
+    def score(self, act: Controller) -> Score:
+        """The score of a policy."""
+        result = rollouts(self.problem, act, self.starts, Nominal(self.problem, self.theta))
+        count = round(WORST * ROLLOUTS) if self.robust else ROLLOUTS
+        worst = torch.nan_to_num(result.returns, nan=-torch.inf).sort().values[:count]
+        return Score(float(result.success.float().mean()), float(worst.mean()))

@@ -1,0 +1,50 @@
+"""Training that begins from the value function of another run: after a parameter, a cost or a limit was changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from solver.errors import SolverError
+from solver.fvi.run import load_run, load_run_checkpoint
+from solver.fvi.settings import Settings
+from solver.value.network import Ensemble
+
+#: Settings of the network, which are those of the run that it comes from.
+NETWORK = ("members", "layers", "width", "position_scale", "rate_scale")
+SHARE = 0.25  # of the iterations of a training from nothing
+RAMP = (0.0, 0.5)  # of the adversaries: V knows the task already
+LEARNING_RATE = 0.5  # share of the usual one at the first iteration
+
+
+def warm_settings(folder: Path, usual: Settings) -> dict[str, Any]:
+    """What differs from the usual settings of a training that begins from the run in `folder`."""
+    before = load_run(folder).settings
+    return {name: getattr(before, name) for name in NETWORK} | {
+        "iterations": max(1, round(SHARE * usual.iterations)),
+        "adversary_ramp": RAMP,
+        "learning_rate": LEARNING_RATE * usual.learning_rate,
+        "step_periods": usual.step_periods[-2:],
+    }
+
+
+def take_over(ensemble: Ensemble, robot: str, folder: Path) -> None:
+    """Copy the weights that the run in `folder` kept. SolverError where they do not fit."""
+    if load_run(folder).robot != robot:
+        raise SolverError(f"{folder} is a run of {load_run(folder).robot}, and this training is of {robot}")
+    checkpoint = load_run_checkpoint(folder)
+    kept = (checkpoint["best"] or checkpoint)["ensemble"]
+    weights = {name: value for name, value in kept.items() if name.startswith("members.")}
+    try:
+        missing = ensemble.load_state_dict(weights, strict=False).unexpected_keys
+    except RuntimeError as error:
+        raise SolverError(_misfit(folder)) from error
+    if missing or len(weights) != len(list(ensemble.parameters())):
+        raise SolverError(_misfit(folder))
+
+
+def _misfit(folder: Path) -> str:
+    return (
+        f"the network of {folder} does not fit this training: the robot has other states now, or --members, --layers "
+        "or --width differ. Leave these out, or train without --from."
+    )

@@ -1,0 +1,178 @@
+"""The gallery: every robot trained with the settings that `solver train` takes by itself, a row for each run.
+
+gallery.md holds the table, gallery.json beside it the rows and the limits. A row is written as soon as its run is
+trained. Later calls keep the rows of runs that have not changed, and those of other robots.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from solver.errors import SolverError
+from solver.oracles.limit import find_limit, percent_of_gain, returns_from
+from solver.plants.outcome import summary
+from solver.plants.rollouts import rollouts, sample_starts
+from solver.reproduction.experiments import Plan, Training
+from solver.reproduction.page import Origin, Page
+from solver.reproduction.report import NONE, training_seconds
+from solver.runs.folder import CHECKPOINT
+from solver.runs.kinds import load_controller
+from solver.runs.origin import commit, machine
+from solver.streams import EVALUATION_SEED
+
+GUESSES, SEED = 12, 0  # of the searches for the limits, as in `solver limit`
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one run came to, and how it was made."""
+
+    robot: str
+    algorithm: str
+    seed: int
+    success_rate: float
+    limit_rate: float
+    return_mean: float
+    return_spread: float
+    gap: float | None  # of the run's return from the limit's own starts; None where no limit was found
+    gap_percent: float | None
+    minutes: float  # of training, without evaluations
+    threads: int
+    machine: str
+    commit: str
+    artifact: str
+    checkpoint: str  # sha256
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What a table has one row of."""
+        return self.robot, self.algorithm, self.seed
+
+
+class Gallery:
+    """The page and its JSON file, written anew with every run.
+
+    Raises SolverError for a JSON file of another content.
+    """
+
+    def __init__(self, plan: Plan, out: Path, origin: Origin, announce: Callable[[str], None]) -> None:
+        self.plan, self.out, self.origin, self.announce = plan, out, origin, announce
+        self.rows, self.limits = _read(out / "gallery.json")
+
+    def add(self, training: Training, folder: Path) -> None:
+        """Measure a finished run, unless its row is there already, and write the page."""
+        checkpoint = hashlib.sha256((folder / CHECKPOINT).read_bytes()).hexdigest()
+        key = (training.robot, training.settings.algorithm, training.seed)
+        before = self.rows.get(key)
+        if before is None or before.checkpoint != checkpoint:
+            self.announce(f"evaluating {', '.join(map(str, key))}")
+            self.rows[key] = self._row(training, folder, checkpoint)
+            self.write()
+
+    def write(self) -> list[Path]:
+        """The page and the JSON file; returns their paths."""
+        page = Page(self.plan, self.out)
+        page.name = "gallery"
+        rows = [self.rows[key] for key in sorted(self.rows)]
+        page.say("# Every robot with the default settings")
+        page.say(
+            f"Made by `{self.origin.command}`. Every run is `solver train ROBOT --algorithm ALGORITHM --seed SEED`, "
+            f"without any other setting. Returns are of {self.plan.budget.episodes} rollouts on the nominal robot, "
+            "with 1.96 standard deviations over the rollouts. `held` is the share of rollouts in which the simulation "
+            "held a state at its limit. `limit` is the best mean return that `solver limit ROBOT` finds, `idle` that "
+            "of the robot without input. The gap is what the run loses to the limit from the limit's own starts, and "
+            "in % of limit - idle. Machine and commit are those of the evaluation."
+        )
+        header = ["robot", "algorithm", "seed", "success", "held", "return", "limit", "idle", "gap", "gap, %"]
+        header += ["minutes", "threads", "machine", "commit"]
+        page.table(header, [self._cells(row) for row in rows])
+        missing = [t for t in self.plan.trainings if (t.robot, t.settings.algorithm, t.seed) not in self.rows]
+        if missing:
+            page.say(
+                *(f"- **Missing:** {t.robot}, {t.method}, seed {t.seed}: not trained to the end." for t in missing)
+            )
+        for robot, limit in sorted(self.limits.items()):
+            if "error" in limit:
+                page.say(f"- {robot} has no limit: {limit['error']}")
+        content = {"limits": self.limits, "rows": [dataclasses.asdict(row) for row in rows]}
+        page.keep(json.dumps(content, indent=1, allow_nan=False) + "\n", ".json")
+        return page.write()
+
+    def _row(self, training: Training, folder: Path, checkpoint: str) -> Row:
+        problem, act, _ = load_controller(folder, self.plan.generated)
+        starts = sample_starts(problem, self.plan.budget.episodes, EVALUATION_SEED)
+        found = summary(rollouts(problem, act, starts))
+        limit = self._limit(training.robot, problem.robot.hash)
+        gap = percent = None
+        if "error" not in limit:
+            chosen = np.array([list(each["start"].values()) for each in limit["starts"]])
+            gap = limit["limit"] - float(np.mean(returns_from(problem, act, chosen)))
+            percent = percent_of_gain(gap, limit["limit"], limit["idle_return"])
+        return Row(
+            training.robot,
+            training.settings.algorithm,
+            training.seed,
+            found["success_rate"],
+            found["limit_rate"],
+            found["return_mean"],
+            found["return_spread"],
+            gap,
+            percent,
+            training_seconds(folder) / 60.0,
+            getattr(training.kind.training.read(folder).settings, "threads", 1),
+            machine(),
+            commit(),
+            problem.robot.hash,
+            checkpoint,
+        )
+
+    def _limit(self, robot: str, artifact: str) -> dict[str, Any]:
+        """The limit of a robot, computed once for an artifact; `error` where there is none."""
+        stored = self.limits.get(robot)
+        if stored is None or stored["artifact"] != artifact:
+            self.announce(f"looking for the limit of {robot}")
+            try:
+                results = find_limit(robot, [], GUESSES, SEED, self.plan.generated).results()
+            except SolverError as error:
+                results = {"error": str(error)}
+            stored = {"artifact": artifact} | results
+            self.limits[robot] = stored
+        return stored
+
+    def _cells(self, row: Row) -> list[str]:
+        limit = self.limits.get(row.robot, {})
+        ends = [f"{limit[name]:.2f}" if name in limit else NONE for name in ("limit", "idle_return")]
+        return [
+            *(row.robot, row.algorithm, str(row.seed)),
+            *(f"{100 * row.success_rate:.0f} %", f"{100 * row.limit_rate:.0f} %"),
+            f"{row.return_mean:.2f} ± {row.return_spread:.2f}",
+            *ends,
+            NONE if row.gap is None else f"{row.gap:.2f}",
+            NONE if row.gap_percent is None else f"{row.gap_percent:.1f}",
+            *(f"{row.minutes:.1f}", str(row.threads), row.machine, row.commit),
+        ]
+
+
+def _read(path: Path) -> tuple[dict[tuple[str, str, int], Row], dict[str, dict[str, Any]]]:
+    """The rows, by key, and the limits of an earlier call."""
+    if not path.is_file():
+        return {}, {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        rows = [Row(**entry) for entry in content["rows"]]
+        limits = dict(content["limits"])
+        if not all("artifact" in limit for limit in limits.values()):
+            raise ValueError("a limit without its artifact")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise SolverError(
+            f"{path} is damaged or from another version ({error}); move it away, or write to another folder with --out"
+        ) from error
+    return {row.key: row for row in rows}, limits

@@ -1,0 +1,93 @@
+"""The value function that a training keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from modelgen.loader import CompiledRobot
+from solver.fvi.run import load_run_checkpoint
+from solver.fvi.selection import ROLLOUTS, SPREAD, Score, Selection
+from solver.fvi.settings import Settings
+from solver.fvi.solution import load_solution
+from solver.fvi.trainer import Trainer, workers_of
+from solver.plants.nominal import Nominal
+from solver.plants.rollouts import rollouts, sample_starts
+from solver.problem.problem import Problem
+from solver.runs.metrics import read_metrics
+from solver.streams import EVALUATION_SEED
+
+
+def damping(gain: float) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    """u = -gain * rate of a pendulum."""
+    return lambda x: (-gain * x[:, 1:], torch.zeros(len(x)))
+
+
+def test_more_successes_come_first_and_the_return_decides_between_equals() -> None:
+    assert Score(1.0, -40.0) > Score(0.9, -20.0)
+    assert Score(0.9, -20.0) > Score(0.9, -21.0)
+
+
+def test_cfvi_is_judged_by_its_mean_return_on_the_nominal_robot(
+    load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings]
+) -> None:
+    problem = Problem(load("pendulum"))
+    selection = Selection(problem, tiny(algorithm="cfvi"))
+    result = rollouts(problem, damping(0.1), selection.starts)
+    assert selection.score(damping(0.1)).value == pytest.approx(float(result.returns.mean()), rel=1e-6)
+
+
+def test_rfvi_is_judged_by_the_worst_quarter_over_other_robots(
+    load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings]
+) -> None:
+    problem = Problem(load("pendulum"))
+    selection = Selection(problem, tiny())
+    assert selection.theta is not None
+    change = (selection.theta / problem.theta - 1.0).abs()
+    assert 0.5 * SPREAD < float(change.max()) <= SPREAD * (1 + 1e-5)
+    pairs = zip(selection.starts.split(1), selection.theta, strict=True)
+    returns = [float(rollouts(problem, damping(0.1), x, Nominal(problem, theta)).returns) for x, theta in pairs]
+    worst = sorted(returns)[: ROLLOUTS // 4]
+    assert selection.score(damping(0.1)).value == pytest.approx(sum(worst) / len(worst), rel=1e-5)
+
+
+def test_its_starts_are_not_those_of_the_evaluation(
+    load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings]
+) -> None:
+    problem = Problem(load("pendulum"))
+    seen = sample_starts(problem, 100, EVALUATION_SEED)
+    starts = Selection(problem, tiny()).starts
+    assert not (starts[:, None] == seen[None]).all(2).any()
+
+
+def test_the_best_is_kept_and_loaded(train_tiny: Callable[..., None], tmp_path: Path) -> None:
+    train_tiny(tmp_path, evaluate_every=1)
+    rows = read_metrics(tmp_path)
+    scores = [Score(row["selection_success"], row["selection_return"]) for row in rows]
+    best = max(range(len(scores)), key=lambda i: (scores[i], -i))
+    assert rows[-1]["kept"] == best + 1
+    solution = load_solution(tmp_path)
+    assert solution.kept == best + 1
+    kept = load_run_checkpoint(tmp_path)["best"]["ensemble"]
+    for name, value in solution.ensemble.state_dict().items():
+        assert torch.equal(value, kept[name])
+
+
+def test_a_worse_one_does_not_replace_it(
+    load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tiny(iterations=3)
+    trainer, scores = Trainer(load("pendulum"), settings), iter([Score(0.5, -3.0), Score(0.5, -4.0), Score(0.4, -1.0)])
+    monkeypatch.setattr(trainer.selection, "score", lambda _: next(scores))
+    with workers_of(settings) as workers:
+        for _ in range(3):
+            trainer.step(workers)
+            trainer.evaluate()
+    assert trainer.best is not None
+    assert trainer.best.iteration == 1
+    first = trainer.best.ensemble["members.0.weights.0"]
+    assert not torch.equal(first, trainer.ensemble.state_dict()["members.0.weights.0"])

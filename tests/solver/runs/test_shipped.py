@@ -1,0 +1,176 @@
+"""Policies that ship with the package: found by name, weights only, with their figures."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import solver
+from solver.cli import main
+from solver.errors import SolverError
+from solver.fvi import shipping
+from solver.fvi.run import RUN, load_run
+from solver.oracles import limit
+from solver.oracles.trajectory import Trajectory
+from solver.runs import shipped
+from solver.runs.folder import CHECKPOINT
+from solver.runs.kinds import load_controller
+
+Capture = pytest.CaptureFixture[str]
+NAME = "pendulum-rfvi"
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of shipped policies without any, and another one to work in."""
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "shipped")
+    return tmp_path / "shipped"
+
+
+FIGURES = shipped.Figures(
+    "pendulum", "rfvi", 0, -33.0, 0.5, 1.0, -30.0, -50.0, 3.0, 15.0, commit="abc1234", date="2026-01-02"
+)
+
+
+@pytest.fixture
+def one(empty: Path, finished_run: Path) -> Path:
+    """The tiny run as a shipped policy."""
+    assert shipping.ship(finished_run) == NAME
+    shipped.save_figures(NAME, FIGURES)
+    return empty / NAME
+
+
+def test_a_name_stands_for_the_same_policy(one: Path, finished_run: Path) -> None:
+    """In half the bytes or less, without optimisers and visited states."""
+    x = np.random.default_rng(0).uniform(-1.0, 1.0, (50, 2)).astype(np.float32)
+    assert np.array_equal(solver.load_policy(NAME)(x), solver.load_policy(finished_run)(x))
+    for got, expected in zip(solver.load_value(NAME)(x), solver.load_value(finished_run)(x), strict=True):
+        assert np.array_equal(got, expected)
+    content = torch.load(one / CHECKPOINT, weights_only=True)
+    assert "visited" not in content
+    assert content["optimisers"] == []
+    assert (one / CHECKPOINT).stat().st_size < 0.5 * (finished_run / CHECKPOINT).stat().st_size
+    assert load_controller(NAME)[2] == load_controller(finished_run)[2]  # the label
+    assert load_run(one) == load_run(finished_run)
+
+
+def test_commands_take_a_name(one: Path, capsys: Capture) -> None:
+    for words in (
+        ["evaluate", NAME, "--episodes", "2"],
+        ["plot", NAME],
+        ["export", NAME, "--c", "c"],
+        ["animate", NAME],
+        ["robustness", NAME, "--parameter", "mass", "--from", "0.9", "--to", "1.1", "--points", "2", "--episodes", "2"],
+    ):
+        assert main(words) == 0, words
+    assert sorted(path.name for path in Path("runs", NAME, "figures").iterdir()) == [
+        "rollouts.png",
+        "value_and_policy.png",
+    ]
+    assert Path("pendulum.gif").is_file()
+    assert sorted(path.name for path in one.iterdir()) == [CHECKPOINT, "figures.json", RUN]  # nothing was added
+    assert capsys.readouterr().out
+
+
+def test_the_limit_takes_a_name(one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to the search: the motion of the policy is its first guess."""
+    guesses = []
+
+    def stop(_: object, own: list[object]) -> None:
+        guesses.extend(own)
+        raise KeyError
+
+    monkeypatch.setattr(limit._Search, "run", stop)
+    with pytest.raises(KeyError):
+        limit.find_limit(NAME, [], 0, 0)
+    assert len(guesses) == 1
+    with pytest.raises(SolverError, match=f"Did you mean `{NAME}`"):
+        limit.find_limit("pendulum-rfv", [], 0, 0)
+    assert one.is_dir()
+
+
+def test_the_table_and_its_json(one: Path, capsys: Capture) -> None:
+    assert main(["policies"]) == 0
+    header, row = capsys.readouterr().out.splitlines()
+    assert header.split() == ["policy", "return", "success", "limit", "gap", "seed", "commit", "date"]
+    assert re.split(" {2,}", row) == [
+        *(NAME, "-33.00 +- 0.50", "100 %", "-30.00", "3.00 (15.0 %)", "0", "abc1234", "2026-01-02")
+    ]
+    assert main(["policies", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[NAME]["gap_percent"] == 15.0
+    (one / "figures.json").write_text(json.dumps({**vars(FIGURES), "limit": "far"}))
+    assert main(["policies"]) == 2
+    assert "figures.json is damaged" in capsys.readouterr().err
+
+
+def test_none_ship(empty: Path, capsys: Capture) -> None:
+    assert main(["policies"]) == 0
+    assert "no policies ship with this version" in capsys.readouterr().out
+    assert not empty.exists()
+
+
+def test_ship_measures_the_run(
+    empty: Path, finished_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    start = np.array([np.pi, 0.0])
+    best = Trajectory(np.zeros((2, 2)), np.zeros((1, 1)), -30.0, "a guess")
+    found = limit.StartLimit(start, best, 1, 1, True, idle_return=-50.0, run_return=-33.0)
+    monkeypatch.setattr(limit, "find_limit", lambda *_, **__: limit.Limit("pendulum", ("a", "b"), {}, (found,), "run"))
+    assert main(["policies", "--ship", str(finished_run)]) == 0
+    assert NAME in capsys.readouterr().out
+    figures = shipped.read_figures(NAME)
+    assert (figures.limit, figures.gap, figures.gap_percent) == (-30.0, 3.0, pytest.approx(15.0))
+    assert main(["evaluate", str(finished_run), "--json"]) == 0
+    evaluated = json.loads(capsys.readouterr().out)
+    assert figures.return_mean == evaluated["return_mean"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", figures.date)
+    assert load_run(empty / NAME).generated is None
+
+
+def test_an_unknown_name_suggests_the_nearest(one: Path, capsys: Capture) -> None:
+    assert main(["evaluate", "pendulum-rfv"]) == 2
+    assert f"Did you mean `{NAME}`?" in capsys.readouterr().err
+    assert main(["train", "--resume", NAME]) == 2
+    assert "its training cannot be continued" in capsys.readouterr().err
+    assert one.is_dir()
+
+
+def test_a_folder_of_the_user_comes_first(one: Path, finished_run: Path) -> None:
+    shutil.copytree(finished_run, NAME)
+    assert shipped.run_folder(NAME) == Path(NAME)
+    assert shipped.run_folder(f"elsewhere/{NAME}") == Path(f"elsewhere/{NAME}")
+    shutil.rmtree(NAME)
+    assert shipped.run_folder(NAME) == one
+
+
+def test_what_cannot_be_shipped(empty: Path, run_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipping, "LARGEST", 1000)
+    with pytest.raises(SolverError, match="and a shipped policy at most 1000"):
+        shipping.ship(run_copy)
+    content = json.loads((run_copy / RUN).read_text())
+    content["settings"]["iterations"] += 1
+    (run_copy / RUN).write_text(json.dumps(content))
+    with pytest.raises(SolverError, match="stands at 5 of 6 iterations"):
+        shipping.ship(run_copy)
+    content["artifact_hash"] = "0" * 64
+    (run_copy / RUN).write_text(json.dumps(content))
+    with pytest.raises(SolverError, match="was trained on artifact"):
+        shipping.ship(run_copy)
+    assert not empty.exists()
+
+
+def test_those_of_this_version_load() -> None:
+    """On the shipped artifacts, under the names of their robots and algorithms, and small."""
+    for name in shipped.names():
+        run, figures = load_run(shipped.FOLDER / name), shipped.read_figures(name)
+        assert name == f"{run.robot}-{run.settings.algorithm}" == f"{figures.robot}-{figures.algorithm}"
+        assert (shipped.FOLDER / name / CHECKPOINT).stat().st_size <= shipping.LARGEST
+        load_controller(shipped.FOLDER / name)
