@@ -156,8 +156,9 @@ def _show_text(manifest: Manifest) -> str:
     lines += [
         "",
         f"task: action cost {task.action_cost.name} ({weights}), horizon {task.horizon:g} s with weight "
-        f"{task.weight_at_horizon:g} left, control {task.control_rate} Hz, simulation {task.simulation_rate} "
-        "Hz",
+        f"{task.weight_at_horizon:g} left, control {task.control_rate} Hz, {task.integration_steps} Runge-Kutta "
+        f"step(s) a period, simulation {task.simulation_rate} Hz"
+        + (f", may end anywhere: {', '.join(task.free)}" if task.free else ""),
         "operations: " + ", ".join(f"{name} {count}" for name, count in manifest.operations.items()),
         f"model {manifest.model_hash[:12]}, artifact {manifest.hash[:12]}, files {', '.join(manifest.files)}",
     ]

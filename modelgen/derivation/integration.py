@@ -37,17 +37,18 @@ def integration_steps(program: Program, robot: Metadata, place: Place | None) ->
         return np.asarray(evaluate(at.T, u.T, np.repeat(theta, SAMPLES, 1))).T
 
     seconds = 1.0 / robot.task.control_rate
-    coarse, steps = _after(rates, x, seconds, 1), 1
+    coarse, steps, worst = _after(rates, x, seconds, 1), 1, 0
     while steps <= MOST_STEPS:
         fine = _after(rates, x, seconds, 2 * steps)
         with np.errstate(all="ignore"):
             error = np.abs(fine - coarse) / limits
         if error.max() <= TOLERANCE:  # false where a state is not finite
             return steps
+        if np.isfinite(error).all():  # of equations that blow up, the last comparison that means something
+            worst = int(error.max(0).argmax())
         coarse, steps = fine, 2 * steps
-    states, worst = robot.states, int(np.nan_to_num(error.max(0), nan=np.inf).argmax())
     raise ModelError(
-        f"within a control period of {seconds:.3g} s, `{states[worst].name}` moves too fast to be simulated: "
+        f"within a control period of {seconds:.3g} s, `{robot.states[worst].name}` moves too fast to be simulated: "
         f"{MOST_STEPS} Runge-Kutta steps are not enough. Raise control_rate, lower the rate limits or the input "
         "limits, or leave out a stiff term.",
         place,

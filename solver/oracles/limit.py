@@ -206,7 +206,7 @@ class _Search:
                 raise SolverError(
                     f"none of {self.tried[k]} searches from start {k} found a motion of "
                     f"{self.program.metadata.name} within its limits. Widen the state limits in the model file, raise "
-                    "its simulation_rate, or look further with --guesses."
+                    "its control_rate, or look further with --guesses."
                 )
         return [best for best in self.best if best is not None]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import modelgen
 from modelgen.artifact import folder as artifact
 from modelgen.build import build_artifact
 from modelgen.derivation.model_file import SHIPPED, load
@@ -61,8 +62,14 @@ def test_report(tmp_path: Path) -> None:
     report = build_artifact(load(str(SHIPPED / "pendulum.py")), tmp_path)
     written = json.loads((tmp_path / "pendulum" / artifact.REPORT).read_text())
     assert written["seconds"] == report.seconds
-    assert {"equations of motion", "program", "derivatives", "emit llvm"} <= report.seconds.keys()
+    assert {"equations of motion", "program", "derivatives", "integration steps", "emit llvm"} <= report.seconds.keys()
     assert set(report.source_bytes) == {"llvm", "casadi", "torch", "drawing"}
     assert report.operations["dynamics"] > 0
     manifest = (tmp_path / "pendulum" / artifact.MANIFEST).read_text()
     assert "seconds" not in manifest
+
+
+def test_what_is_free_and_the_integration_steps_come_back_from_the_manifest() -> None:
+    task = modelgen.load("reaction_wheel").metadata.task
+    assert (task.free, task.integration_steps) == (("wheel",), 1)
+    assert modelgen.load("furuta").metadata.task.integration_steps == 2

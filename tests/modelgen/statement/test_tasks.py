@@ -21,6 +21,12 @@ class TestTask:
     def test_defaults(self) -> None:
         task = metadata(self.changed()).task
         assert (task.target, task.start_mean, task.start_deviation) == ((0, 0), (0, 0), (0, 0))
+        assert task.free == ()
+
+    @pytest.mark.parametrize("free", [["s"], ("s",), ["s", "s"]])
+    def test_states_that_may_end_anywhere(self, free: Any) -> None:
+        assert metadata(self.changed(free=free)).task.free == ("s",)
+        assert metadata(self.changed(free=["s_rate"])).task.free == ("s_rate",)
 
     def test_a_state_that_is_not_named_starts_at_its_target(self) -> None:
         task = metadata(self.changed(target={"s": 0.5}, start={"s_rate": (0.1, 0.2)})).task
@@ -50,6 +56,13 @@ class TestTask:
             ({"control_rate": -1}, ("control_rate is -1",)),
             ({"control_rate": 12.5}, ("control_rate is 12.5", "whole number")),
             ({"simulation_rate": 300}, ("simulation_rate=250", "multiple")),
+            ({"free": "s"}, ("free is 's'", "free=['s']")),
+            ({"free": 3}, ("free is 3", "a list of names")),
+            ({"free": {"s": 1}}, ("a list of names",)),
+            ({"free": ["s_rte"]}, ("free names `s_rte`", "Did you mean `s_rate`", "s, s_rate")),
+            ({"free": [3]}, ("free names `3`", "no state")),
+            ({"free": [["s"]]}, ("no state",)),
+            ({"free": ["s_rate", "s"]}, ("free names every state", "Leave one out")),
             ({"action_cost": 0.5}, ("action_cost is 0.5", "LogCos(weight)")),
             ({"action_cost": LogCos([1, 2])}, ("2 weights", "1 inputs", "LogCos([...])")),
             ({"action_cost": Quadratic(0)}, ("weight of Quadratic is 0",)),

@@ -162,7 +162,7 @@ def evaluated(run: Path, capsys: pytest.CaptureFixture[str], *words: str, episod
 
 def test_runs_are_evaluated_with_it(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     closed, sampled = evaluated(finished_run, capsys), evaluated(finished_run, capsys, "--sampled", "1")
-    assert set(sampled["label"].split()) - set(closed["label"].split()) == {"reaction_periods=1.0"}
+    assert set(closed["label"].split()) - set(sampled["label"].split()) == {"reaction_periods=0.0"}  # fast has 1
     assert sampled["return_mean"] != closed["return_mean"]
     assert evaluated(finished_run, capsys, "--sampled", "0") == closed
 

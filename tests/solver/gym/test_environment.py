@@ -158,7 +158,7 @@ def test_reward_and_features_by_hand() -> None:
     rate, angle = -3.0 + acceleration * time, 2.0 - 3.0 * time + acceleration * time**2 / 2
     cost = (np.pi * np.sin(angle / 2)) ** 2 + 0.1 * rate**2
     assert reward == pytest.approx(-0.008 * (cost @ [1, 4, 1] / 6 + action_cost), rel=1e-4)
-    assert reward != pytest.approx(-0.008 * (cost[0] + action_cost), rel=1e-2)  # explicit Euler's
+    assert reward != pytest.approx(-0.008 * (cost[0] + action_cost), rel=5e-3)  # explicit Euler's
     seen = features(env.problem, torch.tensor([[2.0, -3.0]]))
     np.testing.assert_allclose(seen, [[np.cos(2.0), np.sin(2.0), -3.0 / 8.0]], rtol=1e-6)
 

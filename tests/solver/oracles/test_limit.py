@@ -144,14 +144,15 @@ def test_a_step_is_the_evaluation_s_control_period(load: Callable[[str], Compile
     generator = torch.Generator().manual_seed(1)
     theta = problem.theta * (1.0 + 0.1 * torch.rand(len(problem.theta), generator=generator))
     program = NonlinearProgram(modelgen.load(name, backend="casadi"), theta.double().numpy(), seconds=0.1)
-    x = problem.sample_domain(30, generator) * torch.where(problem.clipped, 0.6, 1.0)
+    x = problem.sample_domain(30, generator) * torch.where(problem.clipped, 0.4, 1.0)
     x[::2, problem.continuous] = math.pi - 0.01
     u = (torch.rand(30, len(problem.input_limits), generator=generator) - 0.5) * problem.input_limits
     found = integrate_period(problem, x, u, theta)
     cost = found.state_cost + problem.action_cost.cost(u) * problem.control_step
-    assert not problem.at_limit(found.x).any()
-    for k in range(30):
-        later, its_cost = program.step(x[k].double().numpy(), u[k].double().numpy())
+    inside = ~problem.at_limit(found.x).any(1)  # the evaluation stops states at their limits
+    assert int(inside.sum()) > 20
+    for k in inside.nonzero()[:, 0].tolist():
+        later, its_cost, *_ = program.step(x[k].double().numpy(), u[k].double().numpy())
         error = np.asarray(later).ravel() - found.x[k].double().numpy()
         turns = np.round(error / (2.0 * np.pi)) * ~problem.clipped.numpy()
         np.testing.assert_allclose((error - 2.0 * np.pi * turns) / problem.state_limits.numpy(), 0.0, atol=2e-5)

@@ -1,0 +1,95 @@
+"""The number of integration steps: of robots whose error is known in closed form, and of shipped ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+
+import modelgen
+from modelgen import ModelError
+from modelgen.artifact.folder import MANIFEST
+from modelgen.build import build_artifact
+from modelgen.derivation.integration import MOST_STEPS, TOLERANCE
+from tests.modelgen.support.declared import TASK, cart
+
+Array = NDArray[np.float64]
+PERIOD = 1.0 / TASK["control_rate"]
+
+
+def steps_of(damping: float, folder: Path, **task: Any) -> int:
+    """Of a cart of 1 kg with this friction in N s/m, 3 N and 2 m/s at most; as its manifest states them."""
+    robot, s, mass, force = cart()
+    robot.point_mass(mass, (s, 0))
+    robot.apply(s, force)
+    robot.damp(s, damping)
+    robot.task(**{**TASK, "state_cost": s**2, **task})
+    build_artifact(robot, folder)
+    return int(json.loads((folder / "cart" / MANIFEST).read_text())["metadata"]["task"]["integration_steps"])
+
+
+def factor(damping: float, steps: int, period: float) -> float:
+    """What is left of a rate beyond its equilibrium after so many steps: powers of the stability polynomial."""
+    z = -damping * period / steps
+    return float((1 + z + z**2 / 2 + z**3 / 6 + z**4 / 24) ** steps)
+
+
+@pytest.mark.parametrize("damping", [1.0, 60.0, 300.0, 900.0, 2000.0])
+def test_a_stiffer_robot_gets_more_steps(damping: float, tmp_path: Path) -> None:
+    """The rate is furthest from its equilibrium at 2 m/s with 3 N against it, and its limit is 2 m/s."""
+    largest = (2.0 + 3.0 / damping) / 2.0
+    counts = [2**k for k in range(9)]
+    errors = [largest * abs(factor(damping, n, PERIOD) - factor(damping, 2 * n, PERIOD)) for n in counts]
+    expected = next(n for n, error in zip(counts, errors, strict=True) if error <= TOLERANCE)
+    assert all(not 0.9 < error / TOLERANCE < 1.2 for error in errors)  # the samples come near the corner
+    assert steps_of(damping, tmp_path) == expected
+    assert (damping == 1.0) == (expected == 1)
+
+
+def test_steps_are_of_a_control_period(tmp_path: Path) -> None:
+    assert steps_of(2000.0, tmp_path) > steps_of(2000.0, tmp_path, control_rate=1000) > 1
+
+
+@pytest.mark.parametrize("damping", [3e4, 1e6, 1e9])
+def test_a_robot_that_no_step_resolves_is_refused(damping: float, tmp_path: Path) -> None:
+    with pytest.raises(ModelError) as caught:
+        steps_of(damping, tmp_path)
+    message = str(caught.value)
+    assert "declared.py:" in message
+    for words in ("`s_rate` moves too fast", "0.008 s", f"{MOST_STEPS} Runge-Kutta steps", "Raise control_rate"):
+        assert words in message
+    assert not (tmp_path / "cart").exists()
+
+
+@pytest.mark.parametrize(("name", "steps"), [("pendulum", 1), ("furuta", 2), ("planar_arm3", 2)])
+def test_the_steps_of_shipped_robots_are_enough_and_fewer_are_not(name: str, steps: int) -> None:
+    """Against an adaptive method of eighth order at other states than the build's."""
+    robot = modelgen.load(name, backend="llvm", parallel=False)
+    task, random = robot.metadata.task, np.random.default_rng(7)
+    assert task.integration_steps == steps
+    limits = np.asarray(robot.state_limits)
+    x = random.uniform(-1.0, 1.0, (2000, len(limits))) * limits
+    u = random.choice([-1.0, 1.0], (2000, len(robot.input_limits))) * np.asarray(robot.input_limits)
+    period = 1.0 / task.control_rate
+
+    def flow(_: float, y: Array) -> Array:
+        return np.asarray(robot.dynamics(y.reshape(x.shape), u)).ravel()
+
+    exact = solve_ivp(flow, (0.0, period), x.ravel(), method="DOP853", rtol=1e-9, atol=1e-9).y[:, -1].reshape(x.shape)
+
+    def error(count: int) -> float:
+        y, h = x, period / count
+        for _ in range(count):
+            k = [robot.dynamics(y, u)]
+            for share in (0.5, 0.5, 1.0):
+                k.append(robot.dynamics(y + share * h * k[-1], u))
+            y = y + h / 6.0 * (k[0] + 2.0 * k[1] + 2.0 * k[2] + k[3])
+        return float((np.abs(y - exact) / limits).max())
+
+    assert error(steps) < 2.0 * TOLERANCE
+    assert steps == 1 or error(steps // 2) > TOLERANCE
