@@ -82,7 +82,7 @@ def with_basin(run: Path) -> Basin:
     basin = Basin(problem.target, ~problem.clipped, unit, 0.3 * n)
     solution.ensemble.set_basin(basin)
     checkpoint = load_run_checkpoint(run)
-    save_checkpoint(run, {**checkpoint, "ensemble": solution.ensemble.state_dict()})
+    save_checkpoint(run, {**checkpoint, "ensemble": solution.ensemble.state_dict(), "best": {}})
     return basin
 
 
