@@ -21,7 +21,7 @@ upper_centre = robot.parameter("upper_centre", 0.2, "m", tolerance=0.25, meaning
 upper_inertia = robot.parameter("upper_inertia", 0.010948790, "kg m^2", tolerance=0.25, meaning="about that centre")
 lower_mass = robot.parameter("lower_mass", 0.6255677234174437, "kg", tolerance=0.25, meaning="mass of the lower link")
 lower_centre = robot.parameter("lower_centre", 0.25569305436052964, "m", tolerance=0.25, meaning="elbow to its centre")
-lower_inertia = robot.parameter("lower_inertia", 0.009971290, "kg m^2", tolerance=0.25, meaning="about that centre")
+lower_inertia = robot.parameter("lower_inertia", 0.009970895, "kg m^2", tolerance=0.25, meaning="about that centre")
 
 torque = robot.input("torque", 6, "N m", meaning="of the motor in the elbow")
 

@@ -46,7 +46,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
         "reaction_periods": 1.0,
         "basin": True,
         "members": 2 if simple else 3,
-        "limit_cost": 3.0,
+        "limit_cost": 1.0,
         "target_share": 0.1,
         "modulation": "stationary",
         "alpha_observation": 0.001,

@@ -37,7 +37,7 @@ class Run(Description):
         return self.settings.iterations
 
     def identity(self) -> dict[str, Any]:
-        """Where it began, and all settings but the backend, the number of threads and, for cFVI, those of the adversary."""
+        """Where it began, and all settings but backend, threads and, for cFVI, those of the adversary."""
         idle = {"threads", "backend", *(ADVERSARY if self.settings.algorithm == "cfvi" else ())}
         settings = {name: value for name, value in vars(self.settings).items() if name not in idle}
         return settings | {"warm_from": self.warm_from}

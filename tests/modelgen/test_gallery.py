@@ -31,6 +31,8 @@ GALLERY = (
     "planar_arm3",
     "planar_quadrotor",
     "reaction_wheel",
+    "realaigym_acrobot",
+    "realaigym_pendubot",
 )
 g = 9.81
 
@@ -79,6 +81,29 @@ def test_acrobot(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     phi1 = -(m1 * lc1 + m2 * l1) * g * np.sin(q1) - m2 * lc2 * g * np.sin(q1 + q2)
     phi2 = -m2 * lc2 * g * np.sin(q1 + q2)
     close(found, solved([[d11], [d12, d22]], [-h1 - phi1, torque - h2 - phi2]))
+
+
+@pytest.mark.parametrize(("name", "driven"), [("realaigym_acrobot", 1), ("realaigym_pendubot", 0)])
+def test_realaigym(sampled: Callable[[str], tuple[np.ndarray, ...]], name: str, driven: int) -> None:
+    """The contest's matrices: inertias about the joints, the first angle from hanging, gravity in both rows."""
+    (q1, q2, v1, v2), (torque,), (m1, l1, r1, c1, m2, r2, c2), found = sampled(name)
+    q1, I1, I2 = q1 - np.pi, c1 + m1 * r1**2, c2 + m2 * r2**2
+    m11 = I1 + I2 + m2 * l1**2 + 2 * m2 * l1 * r2 * np.cos(q2)
+    m12 = I2 + m2 * l1 * r2 * np.cos(q2)
+    coriolis = m2 * l1 * r2 * np.sin(q2)
+    right1 = 2 * coriolis * v2 * v1 + coriolis * v2**2 - g * (m1 * r1 + m2 * l1) * np.sin(q1)
+    right1 = right1 - m2 * g * r2 * np.sin(q1 + q2)
+    right2 = -coriolis * v1**2 - m2 * g * r2 * np.sin(q1 + q2)
+    inputs = [torque * (driven == 0), torque * (driven == 1)]
+    close(found, solved([[m11], [m12, I2 + 0.0 * q2]], [right1 + inputs[0], right2 + inputs[1]]))
+
+
+def test_the_contest_s_inertias_are_those_of_its_file() -> None:
+    """model_1.0 of design C.1 has 0.031887199591513114 and 0.05086984812807257 kg m^2 about the joints."""
+    for name in ("realaigym_acrobot", "realaigym_pendubot"):
+        m1, _, r1, c1, m2, r2, c2 = load(name, backend="casadi", directory=artifact.SHIPPED).nominal_parameters
+        assert c1 + m1 * r1**2 == pytest.approx(0.031887199591513114, rel=1e-7)
+        assert c2 + m2 * r2**2 == pytest.approx(0.05086984812807257, rel=1e-7)
 
 
 def test_ball_on_beam(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:

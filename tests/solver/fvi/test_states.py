@@ -12,7 +12,7 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.fvi.settings import Settings
-from solver.fvi.states import StateSource, disturbed
+from solver.fvi.states import PARTS, StateSource, disturbed
 from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
@@ -83,8 +83,9 @@ def test_the_oldest_states_leave_the_buffer_first(load: Load) -> None:
     first = own.visited.clone()
     assert len(first) == 4 * 626  # a rollout of 5 s at 125 Hz, its start included
     drawn = own.draw(idle, generator)
+    more = 4 * PARTS * (1 + round(625 / PARTS))  # four begin at the starts, the others where the first ones passed
     assert len(own.visited) == 3000
-    assert torch.equal(own.visited[: 3000 - len(first)], first[2 * len(first) - 3000 :])
+    assert torch.equal(own.visited[: 3000 - more], first[len(first) + more - 3000 :])
     assert {tuple(row) for row in drawn.tolist()} <= {tuple(row) for row in own.visited.tolist()}
 
 
@@ -119,4 +120,22 @@ def test_the_game_feeds_its_share_of_the_rollouts(load: Load) -> None:
     assert len(own.visited) == 3 * 626 + 10
     assert (own.visited == 7.0).all(1).sum() == 10
     own.draw(idle, torch.Generator().manual_seed(1))
-    assert len(own.visited) == 3 * 626 + 10 + 4 * 626
+    assert len(own.visited) == 3 * 626 + 10 + 4 * PARTS * (1 + round(625 / PARTS))
+
+
+def test_later_rollouts_begin_at_the_starts_or_where_earlier_ones_passed(load: Load) -> None:
+    own, begun = source(load, start_share=0.0, on_policy_share=1.0), []
+
+    def watching(x: Tensor) -> tuple[Tensor, Tensor]:
+        begun.append(x.clone())
+        return idle(x)
+
+    own.draw(watching, torch.Generator().manual_seed(0))
+    before, periods = own.visited.clone(), len(begun)
+    own.draw(watching, torch.Generator().manual_seed(1))
+    first = begun[periods]
+    assert first.shape == (4 * PARTS, 2)
+    assert (first[:4, 0].abs() > 2.8).all()
+    passed = {tuple(row) for row in before.tolist()}
+    assert all(tuple(row) in passed for row in first[4:].tolist())
+    assert len(begun) - periods == round(625 / PARTS)

@@ -108,10 +108,8 @@ def test_a_robot_without_a_regulator_moves_as_its_input_pushes_it(rails: dict[in
 
 def test_presets_of_all_control_rates_look_ahead_by_the_same_seconds(rails: dict[int, CompiledRobot]) -> None:
     made = {rate: make_settings("fast", robot) for rate, robot in rails.items()}
-    ahead = [-1.0 / rate / math.log(settings.trace_decay) for rate, settings in made.items()]
-    expected = 2.0 * math.sqrt(1.3 / math.sqrt(2.0 / 0.3))  # a robot of one joint: two time scales
-    assert ahead == pytest.approx([expected] * len(RATES), rel=1e-4)
+    expected = math.sqrt(1.3 / math.sqrt(2.0 / 0.3)) / 8.0  # s, an eighth of the time scale
     for rate, settings in made.items():
-        assert abs(settings.step_periods[0] / rate - expected / 16.0) <= 0.5 / rate + 1e-9
-    same = [{**vars(s), "trace_decay": 0.0, "step_periods": ()} for s in made.values()]
+        assert abs(settings.step_periods[1] / rate - expected) <= 0.5 / rate + 1e-9
+    same = [{**vars(s), "step_periods": ()} for s in made.values()]
     assert all(each == same[0] for each in same)

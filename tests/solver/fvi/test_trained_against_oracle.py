@@ -15,6 +15,9 @@ from solver.problem.robots import load_robot
 from solver.streams import EVALUATION_SEED
 from solver.value.frozen import FrozenValue
 
+#: The grid solves the game without a cost at the limits and with the closed form.
+GAME = {"relative_values": True, "limit_cost": 0.0, "reaction_periods": 0.0, "basin": False}
+
 
 @pytest.mark.parametrize("algorithm", ["cfvi", "rfvi"])
 def test_trained_value_and_policy_against_the_grid(algorithm: str) -> None:
@@ -24,7 +27,7 @@ def test_trained_value_and_policy_against_the_grid(algorithm: str) -> None:
     one is relative to it.
     """
     robot, iterations = load_robot("pendulum", "cpu", None), 24
-    settings = make_settings("fast", robot, algorithm=algorithm, iterations=iterations, relative_values=True)
+    settings = make_settings("fast", robot, algorithm=algorithm, iterations=iterations, **GAME)
     trainer = Trainer(robot, settings)
     with workers_of(settings) as workers:
         for _ in range(iterations):

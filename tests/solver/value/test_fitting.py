@@ -123,7 +123,8 @@ def test_steps_are_adams_with_an_l2_penalty(amsgrad: bool) -> None:
     optimiser = make_optimiser(member, 0.1, 0.5, amsgrad)  # type: ignore[arg-type]
     weight, mean, square, largest = member.weight.item(), 0.0, 0.0, 0.0
     for k, slope in enumerate([3.0, -0.2, 0.1, 0.3], 1):
-        member.weight.grad = torch.full_like(member.weight, slope)
+        assert member.weight.grad is not None
+        member.weight.grad.fill_(slope)
         optimiser.step()
         gradient = slope + 0.5 * weight
         mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2
