@@ -219,7 +219,7 @@ def test_help_has_every_setting_below_its_subject_with_its_whole_doc_string(caps
 @pytest.mark.parametrize(
     ("words", "default"),
     [
-        (["train", "pendulum"], 48),
+        (["train", "pendulum"], 60),
         (["train", "cartpole", "--preset", "paper"], 250),
         (["baseline", "pendulum", "--algorithm", "ppo"], 1000000),
     ],
