@@ -86,8 +86,7 @@ def gain(A: Array, B: Array, Q: Array, R: Array) -> Array | None:
     P = cost_to_go(A, B, Q, R)
     if P is None:
         return None
-    K: Array = np.linalg.solve(R, B.T @ P)
-    return K
+    return np.asarray(np.linalg.solve(R, B.T @ P), np.float64)
 
 
 def _persistent(A: Array, subspace: Array, reason: str) -> Obstacle | None:

@@ -134,7 +134,8 @@ class Settings:
     constant changes no player's move."""
     basin: bool = False
     """Take V from the Riccati equation where the regulator of the linearised robot brings the real one to the target.
-    A network fits V over the whole domain, and is not precise enough beside the target of a robot that must balance."""
+    A network fits V over the whole domain, and is not precise enough beside the target of a robot that must balance.
+    Not with relative_values, under which V at the target is not that of the Riccati equation."""
     integrator: SchemeName = "rk4"
     """How targets and rollouts are integrated: rk4, the classical Runge-Kutta method, or euler, the authors' explicit
     Euler with their sum of the cost, which adds energy."""

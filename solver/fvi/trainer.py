@@ -69,7 +69,8 @@ class Trainer:
         self.problem = Problem(robot, settings.device, settings.integrator)
         self.ensemble = make_ensemble(robot, settings).to(settings.device)
         self.optimisers = self._fresh_optimisers()
-        basin = find_basin(self.problem, settings.reaction_periods) if settings.basin else None
+        wanted = settings.basin and not settings.relative_values
+        basin = find_basin(self.problem, settings.reaction_periods) if wanted else None
         if basin:
             self.ensemble.set_basin(basin)
         self.source = StateSource(self.problem, settings, basin)
@@ -209,7 +210,7 @@ class Trainer:
             raise DivergenceError(
                 f"iteration {self.iteration}: {int((~torch.isfinite(target)).sum())} of {len(target)} value targets "
                 "are not finite. The dynamics blow up within a time step, or the value function did; raise the "
-                "task's simulation_rate or lower --learning-rate. The last good checkpoint is kept."
+                "task's control_rate or lower --learning-rate. The last good checkpoint is kept."
             )
         mean = float(target.mean())
         if mean < 3.0 * self.worst_value:
