@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -15,8 +17,10 @@ from solver.problem.robots import load_robot
 from solver.streams import EVALUATION_SEED
 from solver.value.frozen import FrozenValue
 
-#: The grid solves the game without a cost at the limits and with the closed form.
-GAME = {"relative_values": True, "limit_cost": 0.0, "reaction_periods": 0.0, "basin": False}
+#: The grid solves the game of continuous time, without a cost at the limits. The targets look far ahead, for few
+#: iterations.
+GAME: dict[str, Any] = {"relative_values": True, "limit_cost": 0.0, "reaction_periods": 0.0, "basin": False}
+GAME |= {"step_periods": (4, 4, 4, 2), "trace_floor": 0.05, "target_share": 0.0, "adversary_ramp": (0.3, 0.6)}
 
 
 @pytest.mark.parametrize("algorithm", ["cfvi", "rfvi"])
