@@ -21,7 +21,8 @@ MODELGEN = {
     "commands": {"numpy", "sympy"},
     "derivation": {"numpy", "sympy"},
     "engines": {"numpy", "sympy"},
-    "report": {"matplotlib", "numpy", "scipy", "sympy"},
+    "linear": {"numpy", "scipy"},
+    "report": {"matplotlib", "numpy", "sympy"},
     "statement": {"mpmath", "sympy"},
     "urdf": {"lxml", "numpy", "scipy", "yourdfpy"},
     "verification": {"mpmath", "numpy", "sympy", "torch"},
@@ -33,6 +34,7 @@ SOLVER = {
     "mujoco",
     "numpy",
     "rich",
+    "scipy",
     "stable_baselines3",
     "torch",
 }

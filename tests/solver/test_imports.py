@@ -10,12 +10,16 @@ SOLVER = Path(__file__).parents[2] / "solver"
 #: Modules of modelgen that need no SymPy, and that an artifact alone satisfies.
 ALLOWED = {
     "modelgen",
+    "modelgen.artifact",
     "modelgen.artifact.folder",
     "modelgen.commandline.options",
     "modelgen.commandline.program",
     "modelgen.engines.mjcf",
     "modelgen.errors",
     "modelgen.files",
+    "modelgen.linear",
+    "modelgen.linear.regulator",
+    "modelgen.linear.weights",
     "modelgen.loader",
     "modelgen.metadata",
 }
