@@ -31,9 +31,7 @@ class Options:
     seeds: list[int] = field(default_factory=list)
     """Seeds in place of the budget's."""
     methods: Annotated[list[str], Argument(metavar="NAME")] = field(default_factory=list)
-    """Some of the rows or curves, by name, such as rFVI "SAC-U UDR". By default all."""
-    algorithms: Annotated[list[str], Argument(metavar="NAME")] = field(default_factory=list)
-    """Some of the gallery's algorithms, rfvi and cfvi. By default both."""
+    """Some of the rows or curves, by name, such as rFVI "SAC-U UDR"; of the gallery rfvi or cfvi. By default all."""
     baseline_steps: int | None = None
     """Actions to train each baseline for. By default the algorithm's own."""
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -50,7 +48,7 @@ class Options:
     def command(self) -> str:
         """The words that say what is computed; not where files lie."""
         words = ["solver", "reproduce", self.experiment, "--budget", self.budget]
-        for flag in ("robots", "seeds", "methods", "algorithms"):
+        for flag in ("robots", "seeds", "methods"):
             if getattr(self, flag):
                 words += [f"--{flag}", *map(str, getattr(self, flag))]
         words += [] if self.baseline_steps is None else ["--baseline-steps", str(self.baseline_steps)]
@@ -60,12 +58,10 @@ class Options:
 
 def run(options: Options) -> int:
     """Train, report, print the paths. The exit code is 1 where a training failed."""
-    if options.algorithms and (options.methods or options.experiment != "gallery"):
-        raise SolverError("--algorithms is for the gallery, without --methods; elsewhere choose by --methods")
     choice = Choice(
         robots=tuple(options.robots),
         seeds=tuple(options.seeds),
-        methods=tuple(options.methods or options.algorithms),
+        methods=tuple(options.methods),
         baseline_steps=options.baseline_steps,
         generated=options.generated,
         threads=max(1, (os.cpu_count() or 1) // max(1, options.jobs)),

@@ -13,8 +13,7 @@ from solver.fvi.renamed import renamed_settings, warn_of_renamed
 from solver.fvi.settings import NO_ADVERSARIES, Settings
 from solver.fvi.time_scale import time_scale
 
-#: lambda per value step, and value steps in a time scale of the robot, for robots of one joint and of several.
-SIMPLE, SEVERAL = (0.94, 8), (0.91, 8)
+STEPS = 8  # value steps in a time scale of the robot
 
 
 def fast(robot: CompiledRobot) -> dict[str, Any]:
@@ -30,33 +29,32 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     - The radii of the adversaries grow from zero after the nominal task is solved. With adversaries from the first
       iteration the robot does not learn to swing up.
 
-    docs/results/choices.md compares these choices.
+    docs/results/default-trainings.md says what was measured, docs/results/choices.md what chose the radii and shares.
     """
     metadata = robot.metadata
     simple = len(metadata.states) <= 2
-    decay, steps = SIMPLE if simple else SEVERAL
-    period, seconds = 1.0 / metadata.task.control_rate, time_scale(robot) / steps
-    hold = max(1, round(seconds / period))
+    hold = max(1, round(time_scale(robot) / STEPS * metadata.task.control_rate))
     weakest = min(entry.limit for entry in metadata.inputs)
     common = {
         "iterations": 60,
-        "trace_decay": decay,
+        "trace_decay": 0.94 if simple else 0.91,
         "trace_floor": 0.3,
         "step_periods": (2 * hold, hold, hold, hold, hold, max(1, hold // 2)),
         "reaction_periods": 1.0,
         "basin": True,
         "members": 2 if simple else 3,
         "limit_cost": 1.0,
+        "adversary_ramp": (0.5, 0.75),
         "target_share": 0.1,
         "modulation": "stationary",
         "alpha_observation": 0.001,
     }
     if simple:
         radii = {"alpha_state": 0.04, "alpha_action": round(0.185 * weakest, 9), "alpha_parameters": 0.025}
-        return {**common, **radii, "adversary_ramp": (0.5, 0.75), "states": 10240}
+        return {**common, **radii, "states": 10240}
     radii = {"alpha_state": 0.002, "alpha_action": round(0.03 * weakest, 9), "alpha_parameters": 0.03}
     sizes = {"states": 15360, "on_policy_share": 0.5, "learning_rate": 2e-3, "rate_scale": 4.0}
-    return {**common, **radii, **sizes, "adversary_ramp": (0.5, 0.75)}
+    return {**common, **radii, **sizes}
 
 
 def paper(robot: CompiledRobot) -> dict[str, Any]:

@@ -32,7 +32,6 @@ class Solution:
     ensemble: Ensemble
     value: FrozenValue
     iteration: int  # of the last checkpoint
-    kept: int  # the value function is the one after so many iterations
 
     def controller(self) -> Controller:
         """The run's policy."""
@@ -71,7 +70,7 @@ def load_solution(folder: str | Path, generated: str | None = None, reaction_per
         raise SolverError(
             f"the checkpoint in {folder} does not fit the settings in its run.json: {str(error).splitlines()[0]}"
         ) from error
-    return Solution(run, Problem(robot), ensemble, FrozenValue(ensemble), checkpoint["iteration"], kept["iteration"])
+    return Solution(run, Problem(robot), ensemble, FrozenValue(ensemble), checkpoint["iteration"])
 
 
 def label(run: Run, robot: CompiledRobot) -> str:

@@ -29,8 +29,9 @@ NOISE_SECONDS = 0.1  # correlation time of the exploration noise: white noise wo
 class StateSource:
     """Draws the states of every iteration, and keeps the buffer of visited states (V, n), which is empty for DP."""
 
-    def __init__(self, problem: Problem, settings: Settings, basin: Basin | None = None) -> None:
-        self.problem, self.settings, self.basin = problem, settings, basin
+    def __init__(self, problem: Problem, settings: Settings) -> None:
+        self.problem, self.settings = problem, settings
+        self.basin: Basin | None = None
         self.visited = problem.state_limits.new_empty(0, len(problem.state_limits))
 
     def draw(self, act: Controller, generator: torch.Generator, play: Play | None = None) -> Tensor:
@@ -83,7 +84,8 @@ class StateSource:
         if played < s.rollouts:
             noisy = disturbed(act, self.problem, s.exploration_noise, generator)
             begin = self._continued(starts[played:], generator)
-            seconds = self.problem.robot.metadata.task.horizon * (s.rollouts - played) / len(begin)
+            part = self.problem.robot.metadata.task.horizon * (s.rollouts - played) / len(begin)
+            seconds = max(part, self.problem.control_step)
             parts.append(rollouts(self.problem, noisy, begin, seconds=seconds).x)
         if play and played:
             parts.append(play(starts[:played]))

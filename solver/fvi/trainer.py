@@ -34,6 +34,7 @@ from solver.plants.rollouts import controller, rollouts, sample_starts
 from solver.problem.problem import Problem
 from solver.serial import serial_torch
 from solver.streams import EVALUATION_SEED, Purpose, stream
+from solver.value.basin import Basin
 from solver.value.fitting import Fit, fit_ensemble, make_optimiser
 from solver.value.frozen import FrozenValue
 
@@ -64,20 +65,30 @@ class Kept:
 class Trainer:
     """The state of a run between two iterations."""
 
-    def __init__(self, robot: CompiledRobot, settings: Settings) -> None:
+    def __init__(self, robot: CompiledRobot, settings: Settings, checkpoint: dict[str, Any] | None = None) -> None:
+        """A new run, or one that continues from a checkpoint (`load_run_checkpoint`).
+
+        SolverError when the checkpoint was made with other settings; threads, device and backend may differ.
+        """
         self.robot, self.settings = robot, settings
         self.problem = Problem(robot, settings.device, settings.integrator)
         self.ensemble = make_ensemble(robot, settings).to(settings.device)
         self.optimisers = self._fresh_optimisers()
-        wanted = settings.basin and not settings.relative_values
-        basin = find_basin(self.problem, settings.reaction_periods) if wanted else None
-        if basin:
-            self.ensemble.set_basin(basin)
-        self.source = StateSource(self.problem, settings, basin)
+        self.source = StateSource(self.problem, settings)
         self.iteration = 0
         self.selection = Selection(self.problem, settings)
         self.best: Kept | None = None
         self.worst_value = worst_value(self.problem, settings)
+        if checkpoint:
+            self._restore(checkpoint)
+        elif settings.basin and not settings.relative_values:
+            self._found(find_basin(self.problem, settings.reaction_periods))
+
+    def _found(self, basin: Basin | None) -> None:
+        """Overlay the basin on V, and draw states in its metric."""
+        if basin:
+            self.ensemble.set_basin(basin)
+        self.source.basin = basin
 
     def _fresh_optimisers(self) -> list[torch.optim.Adam]:
         s = self.settings
@@ -159,11 +170,8 @@ class Trainer:
             "best": vars(self.best) | {"score": list(vars(self.best.score).values())} if self.best else {},
         }
 
-    def restore(self, checkpoint: dict[str, Any]) -> None:
-        """The inverse of `checkpoint`.
-
-        SolverError when it was made with other settings; threads, device and backend may differ.
-        """
+    def _restore(self, checkpoint: dict[str, Any]) -> None:
+        """The inverse of `checkpoint`."""
         if checkpoint["artifact_hash"] != self.robot.hash:
             raise SolverError(
                 "the checkpoint is of another artifact than run.json: one of them was copied from elsewhere"
@@ -171,6 +179,7 @@ class Trainer:
         self._require_settings(checkpoint["settings"])
         try:
             self.ensemble.load_state_dict(checkpoint["ensemble"])
+            self.source.basin = self.ensemble.basin if self.ensemble.basin.level else None
             for optimiser, state in zip(self.optimisers, checkpoint["optimisers"], strict=True):
                 optimiser.load_state_dict(state)
             self.source.restore(checkpoint["visited"])

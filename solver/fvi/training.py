@@ -41,9 +41,7 @@ def start(run: Run, folder: Path, report: Report, overwrite: bool = False) -> No
 def resume(folder: Path, report: Report) -> None:
     """Continue from the folder's checkpoint, with the run's own settings."""
     run = read(folder)
-    trainer = _trainer(run, folder)
-    trainer.restore(load_run_checkpoint(folder, run.settings.device))
-    _train(trainer, folder, report)
+    _train(_trainer(run, folder, load_run_checkpoint(folder, run.settings.device)), folder, report)
 
 
 def read(folder: Path) -> Run:
@@ -59,10 +57,10 @@ def load_controller(
     return solution.problem, solution.controller(), solution.label
 
 
-def _trainer(run: Run, folder: Path) -> Trainer:
+def _trainer(run: Run, folder: Path, checkpoint: dict[str, Any] | None = None) -> Trainer:
     robot = load_robot(run.robot, run.settings.device, run.generated, run.settings.backend)
     require_same_artifact(folder, run.artifact_hash, robot)
-    return Trainer(robot, run.settings)
+    return Trainer(robot, run.settings, checkpoint)
 
 
 def _train(trainer: Trainer, folder: Path, report: Report) -> None:

@@ -38,10 +38,10 @@ def take_over(ensemble: Ensemble, robot: str, folder: Path) -> None:
     kept = (checkpoint["best"] or checkpoint)["ensemble"]
     weights = {name: value for name, value in kept.items() if name.startswith("members.")}
     try:
-        missing = ensemble.load_state_dict(weights, strict=False).unexpected_keys
+        unexpected = ensemble.load_state_dict(weights, strict=False).unexpected_keys
     except RuntimeError as error:
         raise SolverError(_misfit(folder)) from error
-    if missing or len(weights) != len(list(ensemble.parameters())):
+    if unexpected or len(weights) != len(list(ensemble.parameters())):
         raise SolverError(_misfit(folder))
 
 

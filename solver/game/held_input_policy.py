@@ -26,8 +26,8 @@ from solver.problem.problem import Problem
 from solver.value.protocol import ValueFunction
 
 BISECTIONS = 24  # of the C source: halve the range of an input to the digits of float32
-NEWTON_STEPS = 8
-CONTRACTIONS = 25  # iterations for several inputs
+NEWTON_STEPS = 10
+CONTRACTIONS = 50  # iterations for several inputs
 SMALL = 1e-9  # keeps divisions by an argument or a pivot finite
 SHORTEST = 0.02  # of the input limit, length of a chord: differences over a shorter one are rounding noise
 
@@ -100,15 +100,17 @@ def _semidefinite(p: Tensor) -> Tensor:
 def _one_input(cost: ActionCost, closed: Tensor, w: Tensor, p: Tensor) -> Tensor:
     """For one input: w - p u (N, 1) with u = grad g~(w - p u), from the closed form grad g~(w) (N, 1).
 
-    By Newton's method on g'(u) + p u = w. For u > 0 the left side is convex (g' of every action cost is), and both the
-    closed form and w/(p + g''(0)) lie beyond its root, so that the steps from the smaller of them stay beyond it.
+    The left side of g'(u) + p u = w rises with u, from below w at 0 to above it at the closed form. Newton's method
+    finds the root, or bisection where a step leaves what is left of this range, as it may where g' is not convex.
     """
-    curvature = cost.slopes(torch.zeros_like(w[:1]))[1]
-    size, most = w.abs(), closed.abs()
-    u = torch.minimum(most, size / (p + curvature))
+    size, high = w.abs(), closed.abs()
+    low, u = torch.zeros_like(high), high
     for _ in range(NEWTON_STEPS):
         first, second = cost.slopes(u)
-        u = torch.clamp(u - (first + p * u - size) / (second + p), min=0.0).minimum(most)
+        excess = first + p * u - size
+        low, high = torch.where(excess > 0.0, low, u), torch.where(excess > 0.0, u, high)
+        step = u - excess / (second + p)
+        u = torch.where((step >= low) & (step <= high), step, 0.5 * (low + high))
     return w - p * torch.copysign(u, w)
 
 

@@ -51,11 +51,6 @@ class Problem:
         """The same problem under another integration scheme."""
         return Problem(self.robot, self.device, scheme)
 
-    @property
-    def integration_step(self) -> float:
-        """Seconds that the integrator advances at once."""
-        return self.control_step / self.substeps
-
     def state_cost(self, x: Tensor) -> Tensor:
         """q_c (N,) at x (N, n), at the nominal parameters; that of the wrapped angles where a joint has turned on."""
         if self.unwrapped_costs:

@@ -1,8 +1,11 @@
-"""Start trainings from tests, with settings in place of choices."""
+"""Start trainings from tests, with settings in place of choices, and look into their checkpoints."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+
+from torch import Tensor
 
 from solver.baselines.run import BaselineRun
 from solver.baselines.settings import BaselineSettings
@@ -36,3 +39,15 @@ def baseline(robot: str, settings: BaselineSettings, folder: Path, report: Repor
     from solver.baselines import training as baselines  # needs Stable-Baselines3
 
     baselines.start(BaselineRun(robot, load_robot(robot, "cpu", None).hash, None, settings), folder, report)
+
+
+def tensors(content: object) -> Iterator[Tensor]:
+    """Every tensor in a checkpoint, in order."""
+    if isinstance(content, Tensor):
+        yield content
+    elif isinstance(content, dict):
+        for value in content.values():
+            yield from tensors(value)
+    elif isinstance(content, list):
+        for value in content:
+            yield from tensors(value)

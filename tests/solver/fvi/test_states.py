@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 
@@ -87,6 +88,20 @@ def test_the_oldest_states_leave_the_buffer_first(load: Load) -> None:
     assert len(own.visited) == 3000
     assert torch.equal(own.visited[: 3000 - more], first[len(first) + more - 3000 :])
     assert {tuple(row) for row in drawn.tolist()} <= {tuple(row) for row in own.visited.tolist()}
+
+
+def test_a_horizon_of_two_periods_is_played_in_whole_periods(load: Load) -> None:
+    """A quarter of it would be none."""
+    own = source(load, start_share=0.0, on_policy_share=1.0)
+    metadata = own.problem.robot.metadata
+    short = dataclasses.replace(
+        metadata, task=dataclasses.replace(metadata.task, horizon=2.0 / metadata.task.control_rate)
+    )
+    own.problem.robot.metadata = short
+    for seed in (0, 1):
+        own.draw(idle, torch.Generator().manual_seed(seed))
+    own.problem.robot.metadata = metadata
+    assert len(own.visited) == 4 * 3 + 4 * PARTS * 2
 
 
 def test_exploration_noise_has_its_deviation_and_correlation(load: Load) -> None:

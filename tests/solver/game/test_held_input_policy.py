@@ -23,7 +23,7 @@ from solver.fvi.targets import Trace, chunk_targets
 from solver.game.adversaries.parameters import ParameterAdversary
 from solver.game.closed_form_policy import ClosedFormPolicy
 from solver.game.game import Game
-from solver.game.held_input_policy import _contracted, _semidefinite
+from solver.game.held_input_policy import _contracted, _one_input, _semidefinite
 from solver.game.modulation import Modulation
 from solver.plants.rollouts import Controller, controller, rollouts
 from solver.problem.integrator import integrate_period
@@ -220,3 +220,43 @@ def test_several_inputs_satisfy_the_equation_of_the_chords(load: Load) -> None:
     u = game.problem.action_cost.policy(_contracted(game.problem.action_cost, w, p))
     again = game.problem.action_cost.policy(w - torch.einsum("bij,bj->bi", p, u))
     assert float(((u - again) / game.problem.input_limits).abs().quantile(0.95)) < 1e-3
+
+
+class Concave:
+    """g' = asinh(u/0.1), concave for u > 0: Newton's steps from the right overshoot."""
+
+    def policy(self, w: Tensor) -> Tensor:
+        """grad g~, with inputs up to 2."""
+        return torch.clamp(0.1 * torch.sinh(w), -2.0, 2.0)
+
+    def slopes(self, u: Tensor) -> tuple[Tensor, Tensor]:
+        """g' and g''."""
+        return torch.asinh(u / 0.1), 1.0 / torch.sqrt(u * u + 0.01)
+
+
+class Flat:
+    """g' = u^3, without curvature at rest."""
+
+    def policy(self, w: Tensor) -> Tensor:
+        """grad g~, with inputs up to 2."""
+        return torch.copysign(w.abs() ** (1.0 / 3.0), w).clamp(-2.0, 2.0)
+
+    def slopes(self, u: Tensor) -> tuple[Tensor, Tensor]:
+        """g' and g''."""
+        return u**3, 3.0 * u * u
+
+
+@pytest.mark.parametrize(("cost", "tolerance"), [(Concave(), 1e-3), (Flat(), 1e-2)])
+def test_the_root_of_one_input_whatever_the_curvature_of_its_cost(cost: Any, tolerance: float) -> None:
+    """Beside bisection, for costs that no gallery robot has; at w = 0 and p = 0 too."""
+    generator = torch.Generator().manual_seed(9)
+    w = torch.cat([torch.zeros(2, 1), 6.0 * torch.randn(500, 1, generator=generator)])
+    p = torch.cat([torch.zeros(300, 1), 10.0 ** (4.0 * torch.rand(202, 1, generator=generator) - 2.0)])
+    closed = cost.policy(w)
+    u = cost.policy(_one_input(cost, closed, w, p))
+    low, high = torch.zeros_like(w), closed.abs()
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        above = cost.slopes(middle)[0] + p * middle > w.abs()
+        low, high = torch.where(above, low, middle), torch.where(above, middle, high)
+    assert float((u - torch.copysign(high, w)).abs().max()) < tolerance * 2.0

@@ -74,7 +74,7 @@ def test_the_state_cost_is_that_of_wrapped_angles(load: Load) -> None:
 
 def test_times_follow_from_the_task(load: Load) -> None:
     problem = Problem(load("furuta"))
-    assert (problem.control_step, problem.integration_step) == pytest.approx((0.008, 0.004))  # 2 steps of Runge-Kutta
+    assert (problem.control_step, problem.substeps) == (pytest.approx(0.008), 2)
     authors = problem.integrated_by("euler")
-    assert (authors.control_step, authors.integration_step) == pytest.approx((0.008, 0.002))  # at 500 Hz
+    assert (authors.control_step, authors.substeps) == (pytest.approx(0.008), 4)  # at 500 Hz
     assert problem.discount(625) == pytest.approx(0.65)  # the weight at the horizon of 5 s

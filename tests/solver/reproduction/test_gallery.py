@@ -125,9 +125,7 @@ def test_a_limit_is_computed_once_and_may_be_missing(tmp_path: Path, monkeypatch
 
 
 def test_mistakes(tmp_path: Path, capsys: Capture) -> None:
-    assert main(["reproduce", "table1", "--algorithms", "rfvi"]) == 2
-    assert "--algorithms is for the gallery" in capsys.readouterr().err
     (tmp_path / "gallery.json").write_text("{}")
-    words = ["reproduce", "gallery", "--robots", "pendulum", "--algorithms", "rfvi", "--report-only"]
+    words = ["reproduce", "gallery", "--robots", "pendulum", "--methods", "rfvi", "--report-only"]
     assert main([*words, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 2
     assert "gallery.json is damaged or from another version" in capsys.readouterr().err
