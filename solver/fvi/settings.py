@@ -91,6 +91,9 @@ class Settings:
     """Keep Adam's moments from one iteration to the next. The authors reset them."""
     loss_power: float = 1.0
     """p of the loss mean |V - V_tar|^p."""
+    loss_scale: float = 0.0
+    """The fit weighs a state by c/(c + |V_tar|), with c this share of the mean |V| at the task's starts: the smaller,
+    the more precise V is where little is left to pay. 0 weighs all states alike, as the authors do."""
     limit_cost: float = 0.0
     """Cost per second while the simulation holds a state at its limit, as a multiple of the state cost with all states
     at their limits. With 0 a limit is a wall that costs nothing, and a policy may learn to lean on it."""
@@ -160,7 +163,7 @@ class Settings:
             _require_type(setting.name, str(setting.type), getattr(self, setting.name))
         counts = "iterations states rollouts buffer epochs minibatch loss_power members layers width evaluate_every"
         counts += " episodes threads chunk"
-        amounts = "start_spread target_spread on_policy_spread exploration_noise weight_decay limit_cost"
+        amounts = "start_spread target_spread on_policy_spread exploration_noise weight_decay loss_scale limit_cost"
         amounts += " reaction_periods"
         amounts += " position_scale rate_scale"
         least = dict.fromkeys(counts.split(), 1) | dict.fromkeys(amounts.split(), 0)

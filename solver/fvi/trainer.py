@@ -50,6 +50,10 @@ def _listed(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+STARTS = 256  # at which the scale of V is taken
+LEAST_SCALE = 1e-5  # of this scale, as a share of the costliest behaviour
+
+
 DEFAULTS = vars(Settings())  # stand for settings that are newer than a checkpoint
 
 
@@ -105,7 +109,7 @@ class Trainer:
         rate = self._learning_rate()
         for optimiser in self.optimisers:
             optimiser.param_groups[0]["lr"] = rate
-        fit = Fit(s.epochs, s.minibatch, s.loss_power)
+        fit = Fit(s.epochs, s.minibatch, s.loss_power, self._loss_scale())
         seed = stream(s.seed, k, Purpose.MINIBATCHES)
         loss = fit_ensemble(self.ensemble, self.optimisers, x, target, fit, seed, workers)
         fitted = float(FrozenValue(self.ensemble)(x)[0].mean())
@@ -204,6 +208,14 @@ class Trainer:
                     f"run.json has {name} {_listed(value)}, the checkpoint {_listed(trained_with)}: it was edited. "
                     "Put the old value back, or train again with the new one."
                 )
+
+    def _loss_scale(self) -> float:
+        """c of the fit's weights: a share of the mean |V^k| at the starts."""
+        share = self.settings.loss_scale
+        if share == 0.0:
+            return math.inf
+        starts = sample_starts(self.problem, STARTS, EVALUATION_SEED)
+        return max(share * float(FrozenValue(self.ensemble)(starts)[0].abs().mean()), LEAST_SCALE * -self.worst_value)
 
     def _learning_rate(self) -> float:
         """The learning rate, on half a cosine from the first to the last iteration."""

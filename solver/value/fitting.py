@@ -1,4 +1,8 @@
-"""Fitting the value function to its targets: mean |V - V_tar|^p per ensemble member (paper, eq. 13).
+"""Fitting the value function to its targets: mean w |V - V_tar|^p per ensemble member (paper, eq. 13, where w = 1).
+
+The weight w = c/(c + |V_tar|) makes the loss that of the relative error where |V_tar| is above the scale c. Without it,
+states from which the robot cannot avoid a large cost take most of the network's precision, and a robot that balances
+needs it beside the target.
 
 The members are independent, so threads fit them side by side. `LossGradient` computes the gradient of one minibatch by
 matrix products into reused buffers, in half the time of autograd, whose many small operations would also keep the
@@ -8,6 +12,7 @@ tested against autograd on it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -26,6 +31,7 @@ class Fit:
     epochs: int
     minibatch: int
     power: float  # p of the loss
+    scale: float = math.inf  # c of the weights
 
 
 @dataclass(frozen=True)
@@ -35,14 +41,15 @@ class Samples:
     z: Tensor  # (N, n_z) features
     factor: Tensor  # (N, K) the error z - z(target), spread over the rows of L
     target: Tensor  # (N,)
+    weight: Tensor  # (N,) w
 
     def shuffled(self, order: Tensor) -> Samples:
         """The samples in another order (N,)."""
-        return Samples(*(each.index_select(0, order) for each in (self.z, self.factor, self.target)))
+        return Samples(*(each.index_select(0, order) for each in (self.z, self.factor, self.target, self.weight)))
 
     def minibatches(self, size: int) -> Iterator[Samples]:
         """The samples in groups of `size`, without a copy."""
-        parts = (torch.split(each, size) for each in (self.z, self.factor, self.target))
+        parts = (torch.split(each, size) for each in (self.z, self.factor, self.target, self.weight))
         return (Samples(*part) for part in zip(*parts, strict=True))
 
 
@@ -62,7 +69,7 @@ class LossGradient:
 
     @torch.no_grad()
     def __call__(self, batch: Samples, power: float) -> Tensor:
-        """Mean |V - V_tar|^power over the batch, a scalar Tensor."""
+        """Mean |V - V_tar|^power over the batch, a scalar Tensor; the gradient is that of the weighted mean."""
         size = len(batch.target)
         hidden = [h[:size] for h in self.hidden]
         entries = self._forward(batch.z, hidden, self.entries[:size])
@@ -71,7 +78,7 @@ class LossGradient:
         y = (entries * batch.factor) @ self.column_sum
         residual = (y * y).sum(1).neg_().sub_(batch.target)
         distance = residual.abs()
-        slope = torch.sign(residual).div_(size)
+        slope = torch.sign(residual).mul_(batch.weight).div_(size)
         if power != 1.0:
             slope.mul_(distance.pow(power - 1.0)).mul_(power)
             distance = distance.pow(power)
@@ -152,7 +159,8 @@ def fit_ensemble(
     """Fit every member to the targets (N,) at states x (N, n), members side by side; returns their mean loss."""
     features = ensemble.features
     z = features(x)
-    samples = Samples(z, (z - features.error_at_target)[:, ensemble.factors[0].rows], target)
+    weight = 1.0 / (1.0 + target.abs() / fit.scale)
+    samples = Samples(z, (z - features.error_at_target)[:, ensemble.factors[0].rows], target, weight)
 
     def work(i: int) -> float:
         generator = torch.Generator(device=x.device).manual_seed(seed + i)

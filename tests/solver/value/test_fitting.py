@@ -24,7 +24,8 @@ def samples(ensemble: Ensemble, size: int = 23) -> tuple[Tensor, Samples]:
     target = -3.0 * torch.rand(size, generator=generator).to(ensemble.target)
     features = ensemble.features
     z = features(x)
-    return x, Samples(z, (z - features.error_at_target)[:, ensemble.factors[0].rows], target)
+    weight = 0.1 + torch.rand(size, generator=generator).to(ensemble.target)
+    return x, Samples(z, (z - features.error_at_target)[:, ensemble.factors[0].rows], target, weight)
 
 
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0])
@@ -37,8 +38,9 @@ def test_gradient_equals_autograd(power: float) -> None:
     for index in (torch.arange(23), torch.arange(5, 12), torch.arange(23)):
         loss = loss_gradient(data.shuffled(index), power)
         written = [p.grad.clone() for p in member.parameters() if p.grad is not None]
-        expected_loss = ((ensemble(x[index]) - data.target[index]).abs() ** power).mean()
-        expected = torch.autograd.grad(expected_loss, list(member.parameters()))
+        distance = (ensemble(x[index]) - data.target[index]).abs() ** power
+        expected_loss = distance.mean()
+        expected = torch.autograd.grad((data.weight[index] * distance).mean(), list(member.parameters()))
         assert float(loss) == pytest.approx(float(expected_loss.detach()), rel=1e-12)
         assert len(written) == len(expected) == 8
         for mine, reference in zip(written, expected, strict=True):
@@ -75,6 +77,22 @@ def test_fit_reaches_a_quadratic_target(power: float) -> None:
         fit_ensemble(ensemble, optimisers, x, target, Fit(30, 50, power), 0, workers)
     after = float((ensemble(x) - target).abs().mean().detach())
     assert after < 0.05 * before
+
+
+def test_a_scale_buys_precision_where_little_is_left_to_pay() -> None:
+    """Of two groups at the same states, with targets 100 times apart, L1 fits the weighted median."""
+    ensemble, errors = make(), []
+    x, _ = samples(ensemble, 40)
+    small, large = torch.full((40,), -0.5), torch.full((60,), -50.0)
+    start = {name: value.clone() for name, value in ensemble.state_dict().items()}
+    for scale in (math.inf, 1.0):
+        ensemble.load_state_dict(start)
+        optimisers = [make_optimiser(m, 1e-2, 0.0, False) for m in ensemble.factors]
+        with ThreadPoolExecutor(1) as workers:
+            states, target = torch.cat([x, x, x[:20]]), torch.cat([small, large])
+            fit_ensemble(ensemble, optimisers, states, target, Fit(200, 100, 1.0, scale), 0, workers)
+        errors.append(float((ensemble(x[:20]) + 0.5).abs().median().detach()))
+    assert errors[1] < 0.5 < 5.0 < errors[0]
 
 
 def test_weight_decay_shrinks_the_weights() -> None:
