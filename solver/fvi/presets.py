@@ -11,9 +11,10 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.fvi.renamed import renamed_settings, warn_of_renamed
 from solver.fvi.settings import NO_ADVERSARIES, Settings
-from solver.fvi.time_scale import time_scale
+from solver.fvi.time_scale import crossing_time, time_scale
 
 STEPS = 8  # value steps in a time scale of the robot
+CROSSING = 5  # and at least so many, in which a full input takes a state across its limit
 
 
 def fast(robot: CompiledRobot) -> dict[str, Any]:
@@ -21,6 +22,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
 
     - Times are physical: a value step is a share of the robot's time scale, whatever the control rate. The first steps
       are long, to carry the reward back fast, and the last ones short.
+    - The fit is one of the relative error: states that are lost anyway would take the precision that balancing needs.
     - The input acts for one control period (`reaction_periods`), as it will on the robot.
     - Around the target V is the Riccati equation's, and a share of the states lies there in its metric.
     - With more than one joint a share of the states comes from rollouts of the policy. Without it, training finds a
@@ -33,7 +35,8 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     """
     metadata = robot.metadata
     simple = len(metadata.states) <= 2
-    hold = max(1, round(time_scale(robot) / STEPS * metadata.task.control_rate))
+    seconds = min(time_scale(robot) / STEPS, crossing_time(robot) / CROSSING)
+    hold = max(1, round(seconds * metadata.task.control_rate))
     weakest = min(entry.limit for entry in metadata.inputs)
     common = {
         "iterations": 60,
@@ -43,6 +46,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
         "reaction_periods": 1.0,
         "basin": True,
         "members": 2 if simple else 3,
+        "loss_scale": 0.2,
         "limit_cost": 1.0,
         "adversary_ramp": (0.5, 0.75),
         "target_share": 0.1,

@@ -1,6 +1,6 @@
-"""The time scale of a robot, in seconds, from its linearisation at the target: the unit of the presets' look-ahead.
+"""The time scales of a robot, in seconds, from its linearisation at the target: the units of the presets' look-ahead.
 
-It is a property of the robot alone. Its control rate does not enter.
+They are properties of the robot alone. Its control rate does not enter.
 """
 
 from __future__ import annotations
@@ -40,6 +40,15 @@ def time_scale(robot: CompiledRobot) -> float:
         return float(1.0 / np.median(fast)) if len(fast) else SLOWEST
     across = np.abs(B).sum(1)
     return float(min(SLOWEST, 1.0 / np.sqrt(max(across.max(), SLOWEST**-2))))
+
+
+def crossing_time(robot: CompiledRobot) -> float:
+    """Seconds in which full inputs take a state from the target to its limit, if they go on as they begin: the least of
+    all states; infinite where no input moves a state."""
+    _, A, B = linearized(robot)
+    _, B = in_units_of_limits(robot, A, B)
+    fastest = float(np.abs(B).sum(1).max())
+    return 1.0 / fastest if fastest > 0.0 else np.inf
 
 
 def _regulated(robot: CompiledRobot, A: Array, B: Array) -> Array | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -49,6 +50,7 @@ CHANGED: dict[str, Any] = {
     "amsgrad": True,
     "keep_optimiser": False,
     "loss_power": 1.0,
+    "loss_scale": 0.5,
     "limit_cost": 2.0,
     "reaction_periods": 1.0,
     "trace_decay": 0.5,
@@ -82,8 +84,9 @@ IDLE: dict[str, Any] = {"evaluate_every": 2, "episodes": 7, "threads": 2}
 
 @pytest.fixture(scope="module")
 def learned(load: Callable[[str], CompiledRobot]) -> Callable[..., torch.Tensor]:
-    """learned(setting=value): V at a few states of the Furuta pendulum after two small iterations."""
-    robot = load("furuta")
+    """learned(setting=value): V at a few states of the Furuta pendulum after two iterations, its rollouts short."""
+    robot = copy.copy(load("furuta"))
+    robot.metadata = dataclasses.replace(robot.metadata, task=dataclasses.replace(robot.metadata.task, horizon=2.0))
     x = torch.rand(20, 4, generator=torch.Generator().manual_seed(0)) - 0.5
 
     def of(**changes: Any) -> torch.Tensor:

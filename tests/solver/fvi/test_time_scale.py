@@ -14,7 +14,7 @@ import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.fvi.presets import make_settings
-from solver.fvi.time_scale import SLOWEST, time_scale
+from solver.fvi.time_scale import SLOWEST, crossing_time, time_scale
 
 Load = Callable[[str], CompiledRobot]
 GRAVITY = 9.81
@@ -106,9 +106,17 @@ def test_a_robot_without_a_regulator_moves_as_its_input_pushes_it(rails: dict[in
     assert time_scale(cut) == pytest.approx(1.0 / math.sqrt(10.0 / 1.3 / 3.0), rel=1e-6)
 
 
+def test_the_crossing_time_is_that_of_the_state_that_an_input_moves_fastest(load: Load) -> None:
+    """A beam of 0.02 kg m^2 with a ball's spin, 1 N m and a rate limit of 5 rad/s; two thrusts that turn one body."""
+    assert crossing_time(load("ball_on_beam")) == pytest.approx(5.0 * 0.020002, rel=1e-4)
+    assert crossing_time(load("planar_quadrotor")) == pytest.approx(15.0 * 3.83e-3 / (2.0 * 2.3 * 0.25), rel=1e-4)
+
+
 def test_presets_of_all_control_rates_look_ahead_by_the_same_seconds(rails: dict[int, CompiledRobot]) -> None:
     made = {rate: make_settings("fast", robot) for rate, robot in rails.items()}
-    expected = math.sqrt(1.3 / math.sqrt(2.0 / 0.3)) / 8.0  # s, an eighth of the time scale
+    crossing = 3.0 / (10.0 / 1.3)  # s, in which the force brings the mass to its rate limit
+    expected = crossing / 5.0  # less than an eighth of the time scale
+    assert expected < time_scale(rails[125]) / 8.0
     for rate, settings in made.items():
         assert abs(settings.step_periods[1] / rate - expected) <= 0.5 / rate + 1e-9
     same = [{**vars(s), "step_periods": ()} for s in made.values()]
