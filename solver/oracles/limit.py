@@ -229,14 +229,6 @@ class _Search:
             self._try(k, Guess(f"the motion from start {others[0]}", motion.x, motion.u))
 
 
-def returns_from(problem: Problem, act: Controller, starts: Array) -> list[float]:
-    """The returns of a controller from starts (N, n), on the nominal robot."""
-    found: list[float] = rollouts(
-        problem, act, problem.confine(torch.tensor(starts, dtype=torch.float32))
-    ).returns.tolist()
-    return found
-
-
 def _idle(problem: Problem) -> Controller:
     """The controller without input."""
 

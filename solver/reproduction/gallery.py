@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from solver.errors import SolverError
-from solver.oracles.limit import find_limit, percent_of_gain, returns_from
+from solver.oracles.limit import find_limit, percent_of_gain
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.reproduction.experiments import Plan, Training
@@ -42,8 +42,7 @@ class Row:
     limit_rate: float
     return_mean: float
     return_spread: float
-    gap: float | None  # of the run's return from the limit's own starts; None where no limit was found
-    gap_percent: float | None
+    chosen_return: float | None  # mean from the limit's own starts; None where no limit was found
     minutes: float  # of training, without evaluations
     threads: int
     machine: str
@@ -87,9 +86,10 @@ class Gallery:
             f"Made by `{self.origin.command}`. Every run is `solver train ROBOT --algorithm ALGORITHM --seed SEED`, "
             f"without any other setting. Returns are of {self.plan.budget.episodes} rollouts on the nominal robot, "
             "with 1.96 standard deviations over the rollouts. `held` is the share of rollouts in which the simulation "
-            "held a state at its limit. `limit` is the best mean return that `solver limit ROBOT` finds, `idle` that "
-            "of the robot without input. The gap is what the run loses to the limit from the limit's own starts, and "
-            "in % of limit - idle. Machine and commit are those of the evaluation."
+            "held a state at its limit. `limit` is the mean over some starts of the best return that is known, of the "
+            "searches of `solver limit`, which begin from every run's own motions too, and of the runs. `idle` is that "
+            "of the robot without input. The gap is what the run loses to the limit from the same starts, and in % of "
+            "limit - idle. Machine and commit are those of the evaluation."
         )
         header = ["robot", "algorithm", "seed", "success", "held", "return", "limit", "idle", "gap", "gap, %"]
         header += ["minutes", "threads", "machine", "commit"]
@@ -110,12 +110,7 @@ class Gallery:
         problem, act, _ = load_controller(folder, self.plan.generated)
         starts = sample_starts(problem, self.plan.budget.episodes, EVALUATION_SEED)
         found = summary(rollouts(problem, act, starts))
-        limit = self._limit(training.robot, problem.robot.hash)
-        gap = percent = None
-        if "error" not in limit:
-            chosen = np.array([list(each["start"].values()) for each in limit["starts"]])
-            gap = limit["limit"] - float(np.mean(returns_from(problem, act, chosen)))
-            percent = percent_of_gain(gap, limit["limit"], limit["idle_return"])
+        chosen = self._limit(training.robot, folder, problem.robot.hash)
         return Row(
             training.robot,
             training.settings.algorithm,
@@ -124,8 +119,7 @@ class Gallery:
             found["limit_rate"],
             found["return_mean"],
             found["return_spread"],
-            gap,
-            percent,
+            chosen,
             training_seconds(folder) / 60.0,
             getattr(training.kind.training.read(folder).settings, "threads", 1),
             machine(),
@@ -134,31 +128,48 @@ class Gallery:
             checkpoint,
         )
 
-    def _limit(self, robot: str, artifact: str) -> dict[str, Any]:
-        """The limit of a robot, computed once for an artifact; `error` where there is none."""
-        stored = self.limits.get(robot)
-        if stored is None or stored["artifact"] != artifact:
-            self.announce(f"looking for the limit of {robot}")
-            try:
-                results = find_limit(robot, [], GUESSES, SEED, self.plan.generated).results()
-            except SolverError as error:
-                results = {"error": str(error)}
-            stored = {"artifact": artifact} | results
-            self.limits[robot] = stored
-        return stored
+    def _limit(self, robot: str, folder: Path, artifact: str) -> float | None:
+        """Look for the limit of a robot from the motions of a run, and keep the best of what is known.
+
+        Returns the run's mean return from the limit's starts; None where no search found a motion.
+        """
+        before = self.limits.get(robot, {})
+        known = before if before.get("artifact") == artifact and "error" not in before else None
+        self.announce(f"looking for the limit of {robot}")
+        try:
+            found = find_limit(str(folder), [], 0 if known else GUESSES, SEED, self.plan.generated).results()
+        except SolverError as error:
+            self.limits[robot] = known or {"artifact": artifact, "error": str(error)}
+            return None
+        starts = [_best(each, known and known["starts"][k]) for k, each in enumerate(found["starts"])]
+        means = {name: float(np.mean([each[name] for each in starts])) for name in ("limit", "idle_return")}
+        self.limits[robot] = {"artifact": artifact} | means | {"starts": starts}
+        return float(found["run_return"])
 
     def _cells(self, row: Row) -> list[str]:
         limit = self.limits.get(row.robot, {})
+        gap = percent = None
+        if "limit" in limit and row.chosen_return is not None:
+            gap = limit["limit"] - row.chosen_return
+            percent = percent_of_gain(gap, limit["limit"], limit["idle_return"])
         ends = [f"{limit[name]:.2f}" if name in limit else NONE for name in ("limit", "idle_return")]
         return [
             *(row.robot, row.algorithm, str(row.seed)),
             *(f"{100 * row.success_rate:.0f} %", f"{100 * row.limit_rate:.0f} %"),
             f"{row.return_mean:.2f} ± {row.return_spread:.2f}",
             *ends,
-            NONE if row.gap is None else f"{row.gap:.2f}",
-            NONE if row.gap_percent is None else f"{row.gap_percent:.1f}",
+            NONE if gap is None else f"{gap:.2f}",
+            NONE if percent is None else f"{percent:.1f}",
             *(f"{row.minutes:.1f}", str(row.threads), row.machine, row.commit),
         ]
+
+
+def _best(found: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
+    """The best return known from a start: of the searches, of the run, or of an earlier call."""
+    kept = {name: found[name] for name in ("start", "idle_return", "limit", "guess")}
+    if found["run_return"] > kept["limit"]:
+        kept |= {"limit": found["run_return"], "guess": "a run's own motion, as it is"}
+    return before if before is not None and before["limit"] > kept["limit"] else kept
 
 
 def _read(path: Path) -> tuple[dict[tuple[str, str, int], Row], dict[str, dict[str, Any]]]:

@@ -19,7 +19,13 @@ from solver.value.frozen import FrozenValue
 #: The grid solves the game of continuous time, without a cost at the limits. The targets look far ahead, for few
 #: iterations.
 GAME: dict[str, Any] = {"relative_values": True, "limit_cost": 0.0, "reaction_periods": 0.0, "basin": False}
-GAME |= {"step_periods": (4, 4, 4, 2), "trace_floor": 0.05, "target_share": 0.0, "adversary_ramp": (0.3, 0.6)}
+GAME |= {
+    "step_periods": (4, 4, 4, 2),
+    "trace_floor": 0.05,
+    "target_share": 0.0,
+    "adversary_ramp": (0.3, 0.6),
+    "states": 5120,
+}
 
 
 def test_trained_value_and_policy_against_the_grid() -> None:

@@ -50,7 +50,7 @@ def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path)
     settings = Settings(
         **NO_ADVERSARIES,
         iterations=32,
-        states=2048,
+        states=4096,
         epochs=20,
         minibatch=256,
         members=1,

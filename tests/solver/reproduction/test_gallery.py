@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.robots import load_robot
 from solver.reproduction import gallery
-from solver.reproduction.experiments import Choice, Plan, make_plan
+from solver.reproduction.experiments import Choice, make_plan
 from solver.reproduction.gallery import Gallery
 from solver.reproduction.page import Origin
 from solver.reproduction.processes import _arguments
@@ -34,9 +35,40 @@ START = {"angle": 3.1, "angle_rate": 0.0}
 def store_limit(out: Path) -> None:
     """A limit of the pendulum, as an earlier call wrote it."""
     artifact = load_robot("pendulum", "cpu", None).hash
-    limit = {"artifact": artifact, "limit": -30.0, "idle_return": -50.0, "starts": [{"start": START}]}
+    start = {"start": START, "limit": -30.0, "idle_return": -50.0, "guess": "an idle robot"}
+    limit = {"artifact": artifact, "limit": -30.0, "idle_return": -50.0, "starts": [start]}
     out.mkdir(parents=True, exist_ok=True)
     (out / "gallery.json").write_text(json.dumps({"limits": {"pendulum": limit}, "rows": []}))
+
+
+class Found:
+    """What a search returns, as far as the gallery reads it: limits and the run's returns from some starts."""
+
+    def __init__(self, limits: tuple[float, ...], own: tuple[float, ...]) -> None:
+        self.limits, self.own = limits, own
+
+    def results(self) -> dict[str, Any]:
+        """As of `Limit.results`."""
+        starts: list[dict[str, Any]] = [
+            {"start": START, "idle_return": -50.0, "limit": limit, "guess": "", "run_return": own}
+            for limit, own in zip(self.limits, self.own, strict=True)
+        ]
+        return {"starts": starts, "run_return": sum(self.own) / len(self.own)}
+
+
+def no_search(folder: str, *_: object) -> Found:
+    """No motion better than the one stored, and the return of the run from the start."""
+    problem, act = load_controller(folder)[:2]
+    start = problem.target.new_tensor([list(START.values())])
+    return Found((-35.0,), (float(rollouts(problem, act, start).returns[0]),))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both runs of the small plan; tests must not change them."""
+    folder = tmp_path_factory.mktemp("gallery") / "runs"
+    train_here(make_plan("gallery", "small", small()), folder)
+    return folder
 
 
 def rows(out: Path) -> list[dict[str, Any]]:
@@ -65,16 +97,18 @@ def test_all_robots_with_default_settings() -> None:
     }
 
 
-def test_the_page_holds_what_the_rollouts_give(tmp_path: Path, capsys: Capture) -> None:
+def test_the_page_holds_what_the_rollouts_give(
+    trained: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store_limit(tmp_path)
-    train_here(make_plan("gallery", "small", small()), tmp_path / "runs")
-    options = Options("gallery", robots=["pendulum"], seeds=[0], runs=tmp_path / "runs", out=tmp_path, jobs=1)
+    monkeypatch.setattr(gallery, "find_limit", no_search)
+    options = Options("gallery", robots=["pendulum"], seeds=[0], runs=trained, out=tmp_path, jobs=1)
     assert carry_out(options, small()) == 0
     assert capsys.readouterr().out.splitlines()[0] == "0 trained, 2 reused"
     text = (tmp_path / "gallery.md").read_text()
     assert "`solver reproduce gallery --budget small --robots pendulum --seeds 0 --jobs 1`" in text
     assert "Missing" not in text
-    folders = {load_run(path).settings.algorithm: path for path in (tmp_path / "runs").glob("pendulum-*")}
+    folders = {load_run(path).settings.algorithm: path for path in (trained).glob("pendulum-*")}
     for row in rows(tmp_path):
         problem, act, _ = load_controller(folders[row["algorithm"]])
         expected = summary(rollouts(problem, act, sample_starts(problem, 3, EVALUATION_SEED)))
@@ -82,10 +116,12 @@ def test_the_page_holds_what_the_rollouts_give(tmp_path: Path, capsys: Capture) 
             {name: expected[name] for name in ("return_mean", "success_rate", "limit_rate")}
         )
         start = problem.target.new_tensor([list(START.values())])
-        gap = -30.0 - float(rollouts(problem, act, start).returns[0])
-        assert row["gap"] == pytest.approx(gap, abs=1e-3)
-        assert row["gap_percent"] == pytest.approx(gap / 20.0 * 100.0, abs=1e-2)
-        cells = f"| {row['return_mean']:.2f} ± {row['return_spread']:.2f} | -30.00 | -50.00 | {gap:.2f} |"
+        chosen = float(rollouts(problem, act, start).returns[0])
+        assert row["chosen_return"] == pytest.approx(chosen, abs=1e-3)
+        gap = -30.0 - chosen
+        cells = (
+            f"| {row['return_mean']:.2f} ± {row['return_spread']:.2f} | -30.00 | -50.00 | {gap:.2f} | {5 * gap:.1f} |"
+        )
         assert cells in text
     before = (tmp_path / "gallery.json").read_text()
     edited = json.loads(before)
@@ -95,11 +131,15 @@ def test_the_page_holds_what_the_rollouts_give(tmp_path: Path, capsys: Capture) 
     assert [row["machine"] == "another" for row in rows(tmp_path)] == [True, False]
 
 
-def test_a_row_is_written_before_the_next_training_ends(tmp_path: Path) -> None:
+def test_a_row_is_written_before_the_next_training_ends(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And a training that fails is named as missing."""
     store_limit(tmp_path)
+    monkeypatch.setattr(gallery, "find_limit", no_search)
     plan = make_plan("gallery", "small", small())
-    train_here(Plan(**{**vars(plan), "trainings": plan.trainings[:1]}), tmp_path / "runs")
+    for run in trained.glob("pendulum-cfvi-*"):
+        shutil.copytree(run, tmp_path / "runs" / run.name)
     made = Gallery(plan, tmp_path, Origin("solver reproduce gallery", 1, 1), quiet)
     runs = run_plan(plan, tmp_path / "runs", 1, quiet, command=NEVER, finished=made.add)
     assert len(runs.failures) == 1
@@ -107,7 +147,27 @@ def test_a_row_is_written_before_the_next_training_ends(tmp_path: Path) -> None:
     assert "**Missing:** pendulum, rfvi, seed 0" in (tmp_path / "gallery.md").read_text()
 
 
-def test_a_limit_is_computed_once_and_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_known_limit_stays(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By start: of the searches from the first run, of those from the second, and of the runs as they are."""
+    calls: list[int] = []
+    found = [Found((-30.0, -20.0), (-40.0, -20.5)), Found((-28.0, -20.5), (-41.0, -19.0))]
+
+    def search(_: str, __: list[str], guesses: int, *___: object) -> Found:
+        calls.append(guesses)
+        return found[len(calls) - 1]
+
+    monkeypatch.setattr(gallery, "find_limit", search)
+    plan = make_plan("gallery", "small", small())
+    made = Gallery(plan, tmp_path, Origin("solver reproduce gallery", 1, 1), quiet)
+    run_plan(plan, trained, 1, quiet, command=NEVER, finished=made.add)
+    assert calls == [12, 0]  # random motions only the first time
+    limit = json.loads((tmp_path / "gallery.json").read_text())["limits"]["pendulum"]
+    assert [each["limit"] for each in limit["starts"]] == [-28.0, -19.0]
+    assert limit["limit"] == pytest.approx(-23.5)
+    assert "| -23.50 | -50.00 | 6.75 | 25.5 |" in (tmp_path / "gallery.md").read_text()  # the first run's -30.25
+
+
+def test_a_limit_may_be_missing(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
     def none_found(robot: str, *_: object) -> None:
@@ -116,11 +176,10 @@ def test_a_limit_is_computed_once_and_may_be_missing(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(gallery, "find_limit", none_found)
     plan = make_plan("gallery", "small", small())
-    train_here(plan, tmp_path / "runs")
     made = Gallery(plan, tmp_path, Origin("solver reproduce gallery", 1, 1), quiet)
-    run_plan(plan, tmp_path / "runs", 1, quiet, command=NEVER, finished=made.add)
-    assert calls == ["pendulum"]
-    assert [row["gap"] for row in rows(tmp_path)] == [None, None]
+    run_plan(plan, trained, 1, quiet, command=NEVER, finished=made.add)
+    assert len(calls) == 2
+    assert [row["chosen_return"] for row in rows(tmp_path)] == [None, None]
     assert "pendulum has no limit: no motion" in (tmp_path / "gallery.md").read_text()
 
 
