@@ -67,6 +67,11 @@ def read(folder: Path) -> BaselineRun:
     return load_baseline(folder)
 
 
+def diagnosis(folder: Path) -> str:  # noqa: ARG001
+    """Nothing: what to change about a baseline is not known here."""
+    return ""
+
+
 def load_controller(
     folder: str | Path, generated: str | None = None, reaction_periods: float | None = None
 ) -> tuple[Problem, Controller, str]:

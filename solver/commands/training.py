@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,3 +35,6 @@ def _train(kind: Kind, run: Description, folder: Path, done: int, train: Callabl
             raise KeyboardInterrupt(hint(kind.command, folder)) from None
     figures = f"    solver plot {folder}" if kind.command == "train" else ""
     print(f"trained {folder}    next: solver evaluate {folder}{figures}")
+    text = kind.training.diagnosis(folder)
+    if text:
+        print(f"warning: {text}", file=sys.stderr)

@@ -8,17 +8,19 @@ from typing import Any
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.fvi import stall
 from solver.fvi.presets import make_settings
 from solver.fvi.run import KEYS, Run, load_run, load_run_checkpoint, save_run
 from solver.fvi.solution import load_solution
 from solver.fvi.trainer import Trainer, workers_of
 from solver.fvi.warm_start import take_over
-from solver.plants.rollouts import Controller
+from solver.plants.rollouts import Controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs.folder import require_free, save_checkpoint
 from solver.runs.kinds import remove_run
-from solver.runs.metrics import MetricsLog, Report
+from solver.runs.metrics import MetricsLog, Report, read_metrics
+from solver.streams import EVALUATION_SEED
 
 
 def describe(robot: CompiledRobot, generated: str | None, preset: str = "fast", **choices: Any) -> Run:
@@ -55,6 +57,15 @@ def load_controller(
     """The nominal problem of a run's robot, its policy, and its label."""
     solution = load_solution(folder, generated, reaction_periods)
     return solution.problem, solution.controller(), solution.label
+
+
+def diagnosis(folder: Path) -> str:
+    """What to say of a finished run that does not solve its task, see `solver.fvi.stall`; nothing of one that does."""
+    run = read(folder)
+    problem = Problem(load_robot(run.robot, "cpu", run.generated))
+    starts = sample_starts(problem, run.settings.episodes, EVALUATION_SEED)
+    idle_return = float(rollouts(problem, without_input(problem), starts).returns.mean())
+    return stall.diagnosis(read_metrics(folder), idle_return, run.robot, folder)
 
 
 def _trainer(run: Run, folder: Path, checkpoint: dict[str, Any] | None = None) -> Trainer:

@@ -18,7 +18,7 @@ from solver.oracles.starts import design
 from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory, idle, random_motions, straight
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, succeeded
-from solver.plants.rollouts import Controller, rollouts
+from solver.plants.rollouts import Controller, rollouts, without_input
 from solver.problem.parameters import changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
@@ -150,7 +150,7 @@ def find_limit(
         theta.double().numpy() if changes else None,
     )
     begin = problem.confine(torch.tensor(chosen, dtype=torch.float32))
-    resting = rollouts(problem, _idle(problem), begin, Nominal(problem, theta)).returns.tolist()
+    resting = rollouts(problem, without_input(problem), begin, Nominal(problem, theta)).returns.tolist()
     own = None if act is None else rollouts(problem, act, begin, Nominal(problem, theta))
     search = _Search(program, chosen, guesses, seed)
     search.run([] if own is None else [_own_motion(problem, own, k, start) for k, start in enumerate(chosen)])
@@ -227,16 +227,6 @@ class _Search:
             motion = self.best[others[0]]
             assert motion is not None
             self._try(k, Guess(f"the motion from start {others[0]}", motion.x, motion.u))
-
-
-def _idle(problem: Problem) -> Controller:
-    """The controller without input."""
-
-    def act(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        u = torch.zeros(len(x), len(problem.input_limits))
-        return u, problem.action_cost.cost(u)
-
-    return act
 
 
 def _own_motion(problem: Problem, result: Rollouts, k: int, start: Array) -> Guess:

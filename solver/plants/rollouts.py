@@ -30,6 +30,16 @@ def controller(problem: Problem, value: ValueFunction, reaction_periods: float =
     return act
 
 
+def without_input(problem: Problem) -> Controller:
+    """The controller of a robot that is left to itself."""
+
+    def act(x: Tensor) -> tuple[Tensor, Tensor]:
+        u = x.new_zeros(len(x), len(problem.input_limits))
+        return u, problem.action_cost.cost(u)
+
+    return act
+
+
 def sample_starts(problem: Problem, episodes: int, seed: int) -> Tensor:
     """Draw starts (N, n) from the task's Gaussian distribution, confined to the state domain."""
     return problem.sample_starts(episodes, torch.Generator(device=problem.state_limits.device).manual_seed(seed))

@@ -84,6 +84,9 @@ class Training(Protocol):
     def read(self, folder: Path) -> Description:
         """Read the description. Raises SolverError when it is missing or damaged."""
 
+    def diagnosis(self, folder: Path) -> str:
+        """A paragraph on a finished run that does not solve its task: what is seen, and what to try. Else nothing."""
+
     def load_controller(
         self, folder: Path, generated: str | None = None, reaction_periods: float | None = None
     ) -> tuple[Problem, Controller, str]:

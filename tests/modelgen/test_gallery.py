@@ -170,9 +170,10 @@ def test_planar_arm2_in_pinocchio(sampled: Callable[[str], tuple[np.ndarray, ...
 
 
 def test_planar_arm3(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
-    """Newton's second law and Euler's for each link, in absolute angles: 9 unknowns, no energy anywhere."""
+    """Newton's second law and Euler's for each link, in absolute angles: 9 unknowns, no energy anywhere. A motor's torque
+    turns its rotor too."""
     x, torques, theta, found = sampled("planar_arm3")
-    q, v, masses, lengths, damping = x[:3], x[3:], theta[:3], theta[3:6], theta[6]
+    q, v, masses, lengths, damping, rotors = x[:3], x[3:], theta[:3], theta[3:6], theta[6], theta[7:]
     for sample in range(found.shape[0]):
         angles, rates = np.cumsum(q[:, sample]), np.cumsum(v[:, sample])
         accelerations = np.cumsum(found[sample])
@@ -193,7 +194,7 @@ def test_planar_arm3(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
             beyond = pull - forces[k]
             moment += inertial + (link[1] * forces[k][0] - link[0] * forces[k][1]) / 2
             moment += link[1] * beyond[0] - link[0] * beyond[1]
-            expected = torques[k, sample] - damping[sample] * v[k, sample]
+            expected = torques[k, sample] - damping[sample] * v[k, sample] - rotors[k, sample] * found[sample, k]
             assert moment == pytest.approx(expected, rel=1e-9, abs=1e-8)
 
 

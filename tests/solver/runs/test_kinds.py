@@ -85,6 +85,10 @@ class Damping(ModuleType):
             folder / "damping.json", lambda c: DampingRun(settings=DampingSettings(**c.pop("settings")), **c)
         )
 
+    def diagnosis(self, folder: Path) -> str:
+        assert (folder / "damping.json").is_file()
+        return "it might damp more"
+
     def load_controller(
         self, folder: Path, generated: str | None = None, reaction_periods: float | None = None
     ) -> tuple[Problem, Controller, str]:
@@ -114,7 +118,7 @@ def third_kind(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kind]:
 def test_every_kind_has_the_functions_of_a_training() -> None:
     pytest.importorskip("stable_baselines3")
     names = [name for name in vars(Training) if not name.startswith("_")]
-    assert set(names) == {"describe", "start", "resume", "read", "load_controller"}
+    assert set(names) == {"describe", "start", "resume", "read", "diagnosis", "load_controller"}
     for kind in KINDS:
         assert all(callable(getattr(kind.training, name)) for name in names), kind.module
 

@@ -1,0 +1,49 @@
+"""What is said after a training whose policy does not solve its task: what its metrics show, and what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+SOLVED = 0.95  # share of the selection's rollouts that succeed
+LEANING = 0.2  # share of the rollouts that meet a limit
+UNFITTED = 0.1  # value error, as a share of the mean |target|
+LOST = 0.8  # of the best share of successes: less at the end means that later iterations lost it
+
+
+def diagnosis(rows: Sequence[dict[str, float]], idle_return: float, robot: str, folder: Path) -> str:
+    """A paragraph, or nothing where the kept policy succeeds in SOLVED of the rollouts.
+
+    rows: of metrics.jsonl. idle_return: mean return of the robot without input, from the task's starts.
+    """
+    looked = [row for row in rows if "selection_success" in row]
+    if not looked:
+        return ""
+    best = max(looked, key=lambda row: (row["selection_success"], row["selection_return"]))
+    last, reached = rows[-1], best["selection_success"]
+    if reached >= SOLVED:
+        return ""
+    error = last["value_error"] / max(abs(last["target_mean"]), 1e-9)
+    seen = (
+        f"the kept policy succeeds in {100 * reached:.0f} % of the rollouts: mean return {best['return_mean']:.3g}, "
+        f"{idle_return:.3g} without input; value error {last['value_error']:.2g}, {100 * error:.0f} % of the mean "
+        f"target; {100 * best['limit_rate']:.0f} % of the rollouts meet a limit."
+    )
+    then = f"`solver train {robot} --from {folder}` goes on from this run."
+    return " ".join([seen, *_remedies(best, looked[-1], error, idle_return, robot), then])
+
+
+def _remedies(
+    best: dict[str, float], last: dict[str, float], error: float, idle_return: float, robot: str
+) -> list[str]:
+    """What to try, the likeliest first."""
+    found = []
+    if best["limit_rate"] > LEANING:
+        found.append("Widen the limits that it meets, or make them dearer with --limit-cost.")
+    if error > UNFITTED:
+        found.append("The networks do not follow their targets: try more --states, a larger --width, or more --epochs.")
+    if last["selection_success"] < LOST * best["selection_success"]:
+        found.append("Later iterations lost what earlier ones found: try a smaller --learning-rate, or more --states.")
+    if best["return_mean"] <= idle_return + 0.1 * abs(idle_return):
+        found.append(f"It is hardly better than no input: `solver limit {robot}` says if the task is worth solving.")
+    return found or ["It comes near and does not settle: try more --iterations, or a finer --step-periods at the end."]
