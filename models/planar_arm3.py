@@ -18,8 +18,8 @@ fore_length = robot.parameter("fore_length", 0.3, "m", tolerance=0.2, meaning="l
 hand_length = robot.parameter("hand_length", 0.15, "m", tolerance=0.2, meaning="length of the hand")
 damping = robot.parameter("damping", 0.05, "N m s", tolerance=0.5, meaning="friction of every joint")
 
-# Geared motors: a rotor turns many times as fast as its joint. Without its inertia, full torques would bring every joint
-# from rest to its rate limit within two control periods.
+# Geared motors: a rotor turns many times as fast as its joint. Without its inertia, full torques would bring every
+# joint from rest to its rate limit within two control periods.
 shoulder_rotor = robot.parameter("shoulder_rotor", 0.2, "kg m^2", tolerance=0.3, meaning="of the rotor, at the joint")
 elbow_rotor = robot.parameter("elbow_rotor", 0.06, "kg m^2", tolerance=0.3, meaning="of the rotor, at the joint")
 wrist_rotor = robot.parameter("wrist_rotor", 0.008, "kg m^2", tolerance=0.3, meaning="of the rotor, at the joint")

@@ -170,8 +170,10 @@ def test_planar_arm2_in_pinocchio(sampled: Callable[[str], tuple[np.ndarray, ...
 
 
 def test_planar_arm3(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
-    """Newton's second law and Euler's for each link, in absolute angles: 9 unknowns, no energy anywhere. A motor's torque
-    turns its rotor too."""
+    """Newton's second law and Euler's for each link, in absolute angles: 9 unknowns, no energy anywhere.
+
+    A motor's torque turns its rotor too.
+    """
     x, torques, theta, found = sampled("planar_arm3")
     q, v, masses, lengths, damping, rotors = x[:3], x[3:], theta[:3], theta[3:6], theta[6], theta[7:]
     for sample in range(found.shape[0]):
