@@ -28,6 +28,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     - With more than one joint a share of the states comes from rollouts of the policy. Without it, training finds a
       good manoeuvre and loses it again.
     - A state at its limit costs: a policy that leans on a wall has not solved the task.
+    - Training goes on to the growth of the adversaries and to the short steps as soon as its evaluations agree.
     - The radii of the adversaries grow from zero after the nominal task is solved. With adversaries from the first
       iteration the robot does not learn to swing up.
 
@@ -39,16 +40,17 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     hold = max(1, round(seconds * metadata.task.control_rate))
     weakest = min(entry.limit for entry in metadata.inputs)
     common = {
-        "iterations": 60,
+        "iterations": 100,
+        "convergence": 0.01,
         "trace_decay": 0.94 if simple else 0.91,
         "trace_floor": 0.3,
-        "step_periods": (2 * hold, hold, hold, hold, hold, max(1, hold // 2)),
+        "step_periods": (2 * hold, *8 * (hold,), max(1, hold // 2)),
         "reaction_periods": 1.0,
         "basin": True,
         "members": 2 if simple else 3,
         "loss_scale": 0.2,
         "limit_cost": 1.0,
-        "adversary_ramp": (0.5, 0.75),
+        "adversary_ramp": (0.7, 0.85),
         "target_share": 0.1,
         "modulation": "stationary",
         "alpha_observation": 0.001,
@@ -87,10 +89,10 @@ def paper(robot: CompiledRobot) -> dict[str, Any]:
 
 
 def fast_nominal(robot: CompiledRobot) -> dict[str, Any]:
-    """`fast` without adversaries: it ends where these would begin to grow, with the short steps."""
+    """`fast` without adversaries: the short steps come where these would begin to grow."""
     settings = fast(robot)
     steps: tuple[int, ...] = settings["step_periods"]
-    return {**settings, **NO_ADVERSARIES, "iterations": 40, "step_periods": (*steps[:3], steps[-1])}
+    return {**settings, **NO_ADVERSARIES, "iterations": 80, "step_periods": (*steps[:7], steps[-1])}
 
 
 def paper_nominal(robot: CompiledRobot) -> dict[str, Any]:

@@ -146,6 +146,10 @@ class Settings:
     """Iterations between two evaluations by rollouts. The last iteration is always evaluated."""
     episodes: int = 100
     """Rollouts per evaluation."""
+    convergence: float = 0.0
+    """Largest relative difference between the mean returns of three evaluations, all with success, at which training
+    goes on to its next phase before its time: to the next step length, or to the growth of the adversaries. It skips
+    the iterations in between. 0: it does all iterations."""
     device: Device = "cpu"
     """Where Torch computes: on the CPU, or on a GPU with CUDA."""
     backend: Backend = "auto"
@@ -164,8 +168,7 @@ class Settings:
         counts = "iterations states rollouts buffer epochs minibatch loss_power members layers width evaluate_every"
         counts += " episodes threads chunk"
         amounts = "start_spread target_spread on_policy_spread exploration_noise weight_decay loss_scale limit_cost"
-        amounts += " reaction_periods"
-        amounts += " position_scale rate_scale"
+        amounts += " reaction_periods position_scale rate_scale convergence"
         least = dict.fromkeys(counts.split(), 1) | dict.fromkeys(amounts.split(), 0)
         for name, bound in least.items():
             if not getattr(self, name) >= bound:
@@ -213,6 +216,18 @@ class Settings:
         if self.algorithm == "cfvi" or iteration < begin:
             return 0.0
         return 1.0 if iteration >= full else (iteration - begin) / (full - begin)
+
+    def next_phase(self, iteration: int) -> int:
+        """The first later iteration at which the step length changes or the adversaries begin to grow; `iteration`
+        itself where there is none, and while they grow."""
+        if 0.0 < self.adversary_share(iteration) < 1.0:
+            return iteration
+        steps = self.step_periods
+        changes = [stage for stage in range(1, len(steps)) if steps[stage] != steps[stage - 1]]
+        begins = [math.ceil(stage * self.iterations / len(steps)) for stage in changes]
+        if self.algorithm == "rfvi" and self.adversary_ramp[1] > 0.0:
+            begins.append(math.ceil(self.adversary_ramp[0] * self.iterations))
+        return min((begin for begin in begins if begin > iteration), default=iteration)
 
     def radius(self, kind: type[Adversary]) -> float:
         """The full radius of an adversary: the setting alpha_NAME, or the kind's usual one where there is no such

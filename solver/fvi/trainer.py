@@ -52,6 +52,7 @@ def _listed(value: Any) -> Any:
 
 STARTS = 256  # at which the scale of V is taken
 LEAST_SCALE = 1e-5  # of this scale, as a share of the costliest behaviour
+LOOKS, SOLVED = 3, 0.98  # evaluations that tell of convergence, and the share of successes in each
 
 
 DEFAULTS = vars(Settings())  # stand for settings that are newer than a checkpoint
@@ -82,6 +83,7 @@ class Trainer:
         self.iteration = 0
         self.selection = Selection(self.problem, settings)
         self.best: Kept | None = None
+        self.looks: list[list[float]] = []  # success rate and mean return of the last evaluations
         self.worst_value = worst_value(self.problem, settings)
         if checkpoint:
             self._restore(checkpoint)
@@ -160,7 +162,15 @@ class Trainer:
             weights = {name: value.clone() for name, value in self.ensemble.state_dict().items()}
             self.best = Kept(self.iteration, score, weights)
         found = {"selection_success": score.successes, "selection_return": score.value, "kept": self.best.iteration}
-        return summary(rollouts(self.problem, act, x)) | found
+        seen = summary(rollouts(self.problem, act, x))
+        self.looks = [*self.looks, [seen["success_rate"], seen["return_mean"]]][-LOOKS:]
+        return seen | found
+
+    def skip_if_converged(self) -> None:
+        """Leave out the iterations up to the next phase, where the last evaluations agree on a solved task."""
+        returns = [value for success, value in self.looks if success >= SOLVED]
+        if len(returns) == LOOKS and max(returns) - min(returns) < self.settings.convergence * abs(returns[-1]):
+            self.iteration = self.settings.next_phase(self.iteration)
 
     def checkpoint(self) -> dict[str, Any]:
         """What another process needs to continue; `torch.load` reads every entry with weights_only."""
@@ -171,6 +181,7 @@ class Trainer:
             "visited": self.source.visited,
             "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
             "settings": _stored(self.settings),
+            "looks": self.looks,
             "best": vars(self.best) | {"score": list(vars(self.best.score).values())} if self.best else {},
         }
 
@@ -187,6 +198,7 @@ class Trainer:
             for optimiser, state in zip(self.optimisers, checkpoint["optimisers"], strict=True):
                 optimiser.load_state_dict(state)
             self.source.restore(checkpoint["visited"])
+            self.looks = [[float(number) for number in look] for look in checkpoint.get("looks", [])]
             if checkpoint["best"]:
                 self.best = Kept(**checkpoint["best"] | {"score": Score(*checkpoint["best"]["score"])})
         except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:

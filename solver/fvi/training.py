@@ -85,6 +85,7 @@ def _train(trainer: Trainer, folder: Path, report: Report) -> None:
                 if last or trainer.iteration % settings.evaluate_every == 0:
                     row |= trainer.evaluate()
                 log.write(row)
+                trainer.skip_if_converged()
                 save_checkpoint(folder, trainer.checkpoint())
                 report(row)
     except OSError as error:

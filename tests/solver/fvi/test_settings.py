@@ -75,7 +75,7 @@ def test_cfvi_is_a_preset_without_adversaries() -> None:
     usual = make_settings("fast", robot)
     changed = {name for name, value in vars(usual).items() if value != getattr(settings, name)}
     assert changed == {*NO_ADVERSARIES, "iterations", "step_periods"}
-    assert settings.iterations * settings.adversary_ramp[1] >= usual.iterations * usual.adversary_ramp[0]
+    assert settings.iterations >= usual.iterations * usual.adversary_ramp[0]
     with pytest.raises(SolverError, match="cfvi has no adversaries, but alpha_action is above 0"):
         make_settings("fast", robot, algorithm="cfvi", alpha_action=3.0)
     with pytest.raises(SolverError, match=r"unknown algorithm 'cfv'\. Did you mean `cfvi`"):
@@ -195,3 +195,15 @@ def test_fast_follows_the_size_and_the_time_scale() -> None:
         assert (s.step_periods[0], s.step_periods[-1]) == (2 * hold, max(1, hold // 2))
         assert (s.basin, s.reaction_periods, s.target_share, s.limit_cost, s.loss_scale) == (True, 1.0, 0.1, 1.0, 0.2)
     assert {name for name, s in made.items() if s.on_policy_share > 0.0} == made.keys() - {"pendulum"}
+
+
+@pytest.mark.parametrize("algorithm", ["rfvi", "cfvi"])
+def test_the_next_phase_is_where_the_steps_change_or_the_adversaries_begin(algorithm: str) -> None:
+    radii = NO_ADVERSARIES if algorithm == "cfvi" else {}
+    s = Settings(iterations=20, step_periods=(4, 2, 2, 2, 1), adversary_ramp=(0.5, 0.7), **radii)
+    begins = [4, 16] if algorithm == "cfvi" else [4, 10, 16]
+    for k in range(20):
+        growing = 0.0 < s.adversary_share(k) < 1.0
+        assert s.next_phase(k) == (k if growing else next((begin for begin in begins if begin > k), k)), k
+        changed = k > 0 and s.trace(k).step_periods != s.trace(k - 1).step_periods
+        assert (k in (4, 16)) == changed

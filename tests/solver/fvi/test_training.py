@@ -18,6 +18,7 @@ import torch
 
 from solver.cli import main
 from solver.errors import SolverError
+from solver.fvi import trainer as trainer_module
 from solver.fvi import training
 from solver.fvi.run import RUN, load_run, load_run_checkpoint
 from solver.fvi.training import resume
@@ -212,3 +213,54 @@ def test_metrics_are_one_row_an_iteration(finished_run: Path) -> None:
     assert rates == sorted(rates, reverse=True)
     assert [row["step_periods"] for row in rows] == [2.0, 2.0, 2.0, 1.0, 1.0]
     assert (finished_run / METRICS).read_text().count("\n") == 5
+
+
+def converging(monkeypatch: pytest.MonkeyPatch, returns: list[float], success: float = 1.0) -> None:
+    """Evaluations of a given outcome, one after another; a resumed run goes on where its predecessor was."""
+    outcomes = iter(returns)
+    real = vars(trainer_module)["summary"]
+    monkeypatch.setattr(
+        trainer_module,
+        "summary",
+        lambda result: real(result) | {"success_rate": success, "return_mean": next(outcomes)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("returns", "success", "iterations"),
+    [
+        ([-20.0, -10.0, -9.95, -9.91, -9.9, -9.9], 1.0, [0, 1, 2, 3, 6, 7]),  # agrees on the fourth look
+        ([-9.9] * 8, 0.97, list(range(8))),
+    ],
+)
+def test_a_converged_training_goes_on_to_its_next_phase(
+    train_tiny: TrainTiny,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    returns: list[float],
+    success: float,
+    iterations: list[int],
+) -> None:
+    """The steps become short at iteration 6 of 8."""
+    converging(monkeypatch, returns, success)
+    changes = {"iterations": 8, "step_periods": (2, 2, 2, 1), "evaluate_every": 1, "convergence": 0.01}
+    train_tiny(tmp_path / "run", algorithm="cfvi", **changes)
+    assert [row["iteration"] for row in read_metrics(tmp_path / "run")] == iterations
+    assert load_run_checkpoint(tmp_path / "run")["iteration"] == 8
+
+
+def test_it_does_so_after_an_interruption_too(
+    train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the second and the third of the evaluations that agree."""
+    converging(monkeypatch, [-10.0, -10.0, -10.0, -10.0, -10.0])
+
+    def interrupt(row: dict[str, float]) -> None:
+        if row["iteration"] == 1:
+            raise KeyboardInterrupt
+
+    changes = {"iterations": 8, "step_periods": (2, 2, 2, 1), "evaluate_every": 1, "convergence": 0.01}
+    with pytest.raises(KeyboardInterrupt):
+        train_tiny(tmp_path / "run", interrupt, algorithm="cfvi", **changes)
+    resume(tmp_path / "run", lambda _: None)
+    assert [row["iteration"] for row in read_metrics(tmp_path / "run")] == [0, 1, 2, 6, 7]
