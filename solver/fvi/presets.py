@@ -59,7 +59,12 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
         radii = {"alpha_state": 0.04, "alpha_action": round(0.185 * weakest, 9), "alpha_parameters": 0.025}
         return {**common, **radii, "states": 10240}
     radii = {"alpha_state": 0.002, "alpha_action": round(0.03 * weakest, 9), "alpha_parameters": 0.03}
-    sizes = {"states": 15360, "on_policy_share": 0.5, "learning_rate": 2e-3, "rate_scale": 4.0}
+    sizes = {
+        "states": 15360 if len(metadata.states) <= 4 else 30720,
+        "on_policy_share": 0.5,
+        "learning_rate": 2e-3,
+        "rate_scale": 4.0,
+    }
     return {**common, **radii, **sizes}
 
 
