@@ -33,6 +33,7 @@ SOLVER = {
     "matplotlib",
     "mujoco",
     "numpy",
+    "onnx",
     "rich",
     "scipy",
     "stable_baselines3",

@@ -1,4 +1,4 @@
-"""`solver export`: a run's policy in C99, for the robot's own controller."""
+"""`solver export`: a run's policy in C99, for the robot's own controller, or in ONNX, for other programs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from modelgen.commandline.options import Argument
 
 @dataclass(frozen=True)
 class Options:
-    """The files stand beside those of `modelgen export NAME --c DIR`, which they call."""
+    """At least one of --c and --onnx."""
 
     run: Annotated[Path, Argument(positional=True)]
     """Run folder of a training, or a policy of `solver policies`."""
-    c: Annotated[Path, Argument(metavar="DIR")]
-    """Folder for the C files."""
+    c: Annotated[Path | None, Argument(metavar="DIR")] = None
+    """Folder for the C files, beside those of `modelgen export NAME --c DIR`, which they call."""
+    onnx: Annotated[Path | None, Argument(metavar="FILE")] = None
+    """ONNX file of policy, V and dV/dx."""
     reaction_periods: float | None = None
     """Control periods that an input acts before the next one can, as in `solver evaluate`. By default as in
     training."""
@@ -26,13 +28,26 @@ class Options:
 
 def run(options: Options) -> None:
     """Write, and print the paths."""
+    from solver.errors import SolverError
     from solver.fvi.solution import label, load_solution
-    from solver.policies.c_export import emit
-    from solver.runs.folder import write_text
+    from solver.runs.folder import write_bytes
 
+    if options.c is None and options.onnx is None:
+        raise SolverError("nothing to export; give --c DIR, --onnx FILE, or both")
     solution = load_solution(options.run, options.generated, options.reaction_periods)
     robot = solution.problem.robot
-    for name, text in emit(solution, label(solution.run, robot)).items():
-        write_text(options.c / name, text)
-        print(options.c / name)
-    print(f"next: modelgen export {robot.name} --c {options.c}, for {robot.name}.h and {robot.name}.c")
+    files: dict[Path, bytes] = {}
+    if options.c is not None:
+        from solver.policies.c_export import emit as emit_c
+
+        sources = emit_c(solution, label(solution.run, robot))
+        files.update((options.c / name, text.encode()) for name, text in sources.items())
+    if options.onnx is not None:
+        from solver.policies.onnx_export import emit as emit_onnx
+
+        files[options.onnx] = emit_onnx(solution, label(solution.run, robot), options.generated)
+    for path, content in files.items():
+        write_bytes(path, content)
+        print(path)
+    if options.c is not None:
+        print(f"next: modelgen export {robot.name} --c {options.c}, for {robot.name}.h and {robot.name}.c")

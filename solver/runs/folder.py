@@ -25,8 +25,13 @@ Described = TypeVar("Described")
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file in UTF-8. Raises SolverError when it cannot be written."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file. Raises SolverError when it cannot be written."""
     with replacing(path, SolverError) as unfinished:
-        unfinished.write_bytes(text.encode())
+        unfinished.write_bytes(content)
 
 
 def save_description(path: Path, description: Any) -> None:
