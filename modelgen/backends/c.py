@@ -36,6 +36,13 @@ extern "C" {{
 
 typedef {NAME}_REAL {name}_real;
 
+/* {NAME}_CALL(sin) is sin in double and sinf in float. Not every compiler for microcontrollers has <tgmath.h>. */
+#define {NAME}_CALL(function) {NAME}_JOINED({NAME}_CALL_, {NAME}_REAL)(function)
+#define {NAME}_CALL_double(function) function
+#define {NAME}_CALL_float(function) function##f
+#define {NAME}_JOINED(begin, end) {NAME}_JOIN(begin, end)
+#define {NAME}_JOIN(begin, end) begin##end
+
 {declarations}
 
 #ifdef __cplusplus
@@ -50,10 +57,11 @@ _SOURCE = """\
 
 #include "{name}.h"
 
-#include <tgmath.h>
+#include <math.h>
 
 typedef {name}_real real;
 #define R(value) ((real)(value))
+#define REAL(function) {NAME}_CALL(function)
 
 """
 
@@ -163,14 +171,15 @@ def _source(program: Program, robot: Metadata) -> str:
     if robot.parameters:
         values = ", ".join(f"R({each.value!r})" for each in robot.parameters)
         parts.append(f"const real {robot.name}_nominal[{len(robot.parameters)}] = {{{values}}};")
-    return _SOURCE.format(name=robot.name) + "\n\n".join([*parts, *functions]) + "\n"
+    return _SOURCE.format(name=robot.name, NAME=robot.name.upper()) + "\n\n".join([*parts, *functions]) + "\n"
 
 
 def _function(program: Program, function: Function, robot: str, helpers: dict[str, str]) -> str:
     def call(name: str, arguments: list[str]) -> str:
         if name in _HELPERS:
             helpers[name] = _HELPERS[name]
-        return f"{'fabs' if name == 'abs' else name}({', '.join(arguments)})"
+        called = name if name in _HELPERS else f"REAL({'fabs' if name == 'abs' else name})"
+        return f"{called}({', '.join(arguments)})"
 
     graph = program.graph
     lines = listing(graph, function, Dialect(lambda value: f"R({value!r})", call))

@@ -35,7 +35,7 @@ class Graph:
 
     def constant(self, values: ArrayLike, dtype: type = np.float32) -> Value:
         """Numbers in the graph; equal ones are kept once."""
-        array = np.ascontiguousarray(np.asarray(values, dtype))
+        array: np.ndarray[Any, Any] = np.ascontiguousarray(np.asarray(values, dtype))
         key = (array.dtype.str, np.shape(values), array.tobytes())
         if key not in self.constants:
             name = f"c{len(self.constants)}"

@@ -6,7 +6,7 @@ static void steepness(const real *x, const real *B, const real *w, real p[INPUTS
     ${name}_optimal_input(w, closed);
     for (int k = 0; k < INPUTS; k++) {
         real step = closed[k];
-        if (fabs(step) < (real)$shortest * limit[k]) step = copysign((real)$shortest * limit[k], step);
+        if (REAL(fabs)(step) < (real)$shortest * limit[k]) step = REAL(copysign)((real)$shortest * limit[k], step);
         for (int i = 0; i < STATES; i++) beside[i] = x[i] + (real)$seconds * B[i * INPUTS + k] * step;
         slope(beside, B, moved);
         for (int j = 0; j < INPUTS; j++) chord[j][k] = (w[j] - moved[j]) / step;
@@ -19,8 +19,9 @@ static void steepness(const real *x, const real *B, const real *w, real p[INPUTS
     for (int j = 0; j < INPUTS; j++) {
         real column[INPUTS];
         for (int i = j; i < INPUTS; i++) {
-            const real most = sqrt(fmax(chord[i][i], (real)0)), root = sqrt(fmax(chord[j][j], (real)0));
-            const real entry = chord[i][j] / fmax(root, (real)$small);
+            const real most = REAL(sqrt)(REAL(fmax)(chord[i][i], (real)0));
+            const real root = REAL(sqrt)(REAL(fmax)(chord[j][j], (real)0));
+            const real entry = chord[i][j] / REAL(fmax)(root, (real)$small);
             column[i] = entry > most ? most : entry < -most ? -most : entry;
         }
         for (int i = j; i < INPUTS; i++)

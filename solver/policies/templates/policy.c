@@ -2,9 +2,10 @@
 
 #include "${name}_policy.h"
 
-#include <tgmath.h>
+#include <math.h>
 
 typedef ${name}_real real;
+#define REAL(function) ${NAME}_CALL(function)
 
 enum { STATES = $n, INPUTS = $m, ANGLES = $angles, FEATURES = $features, LAYERS = $layers, WIDEST = $widest };
 enum { MEMBERS = $members, WEIGHTS = $weights };
@@ -31,7 +32,7 @@ static int in_basin(const real *x, real *value, real *gradient) {
     real error[STATES], slopes[STATES], distance = 0;
     for (int i = 0; i < STATES; i++) {
         error[i] = x[i] - target[i];
-        if (turns[i]) error[i] -= turn * rint(error[i] / turn);
+        if (turns[i]) error[i] -= turn * REAL(rint)(error[i] / turn);
     }
     for (int i = 0; i < STATES; i++) {
         slopes[i] = 0;
@@ -56,7 +57,7 @@ static void member(const float *weights, const real *z, const real *error, real 
         for (int i = 0; i < rows; i++)
             for (int j = 0; j < columns; j++) out[l][j] += in[i] * weights[i * columns + j];
         if (l < LAYERS)
-            for (int j = 0; j < columns; j++) out[l][j] = tanh(out[l][j]);
+            for (int j = 0; j < columns; j++) out[l][j] = REAL(tanh)(out[l][j]);
         weights += (rows + 1) * columns;
         in = out[l];
     }
@@ -65,8 +66,8 @@ static void member(const float *weights, const real *z, const real *error, real 
         for (int c = 0; c <= r; c++, k++) {
             adjoint[k] = 1;
             if (c == r) {
-                adjoint[k] = 1 / (1 + exp(-entry[k]));
-                entry[k] = (entry[k] > 20 ? entry[k] : log1p(exp(entry[k]))) + (real)$floor;
+                adjoint[k] = 1 / (1 + REAL(exp)(-entry[k]));
+                entry[k] = (entry[k] > 20 ? entry[k] : REAL(log1p)(REAL(exp)(entry[k]))) + (real)$floor;
             }
             y[c] += entry[k] * error[r];
         }
@@ -94,8 +95,8 @@ real ${name}_value(const real *x, real *gradient) {
     real z[FEATURES], error[FEATURES], dz[FEATURES] = {0}, value = 0;
     if (in_basin(x, &value, gradient)) return value;
     for (int i = 0; i < ANGLES; i++) {
-        z[i] = sin(x[angle[i]]);
-        z[ANGLES + i] = cos(x[angle[i]]);
+        z[i] = REAL(sin)(x[angle[i]]);
+        z[ANGLES + i] = REAL(cos)(x[angle[i]]);
     }
     for (int i = 2 * ANGLES; i < FEATURES; i++) z[i] = x[other[i - 2 * ANGLES]] * scale[i - 2 * ANGLES];
     for (int i = 0; i < FEATURES; i++) error[i] = z[i] - at_target[i];

@@ -4,7 +4,7 @@ static void act(const real *x, const real *B, const real *w, real *u) {
     steepness(x, B, w, p);
     for (int k = 0; k < INPUTS; k++) at[k] = w[k];
     for (int i = 0; i < $contractions; i++) {
-        for (int k = 0; k < INPUTS; k++) away[k] = fabs(at[k]) < (real)$small ? (real)$small : at[k];
+        for (int k = 0; k < INPUTS; k++) away[k] = REAL(fabs)(at[k]) < (real)$small ? (real)$small : at[k];
         ${name}_optimal_input(away, u);
         for (int j = 0; j < INPUTS; j++) {
             for (int k = 0; k < INPUTS; k++) row[j][k] = (j == k) + p[j][k] * u[k] / away[k];
