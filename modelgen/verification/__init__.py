@@ -12,7 +12,7 @@ from modelgen.backends import MODULES, emitter
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import LIMITS, PRECISIONS, Check
-from modelgen.verification.energy import energy_balance
+from modelgen.verification.energy import power_balance
 from modelgen.verification.kernels import kernel_checks
 from modelgen.verification.mechanics import mechanics_checks, routes_check
 from modelgen.verification.points import sample_points
@@ -46,7 +46,7 @@ def verify(
         for precision in PRECISIONS:
             compiled = load(robot.name, backend=backend, dtype=precision, directory=directory)
             if (backend, precision) == ("llvm", "float64"):
-                mechanics.append(energy_balance(robot, equations, compiled))
+                mechanics.append(power_balance(robot, equations, compiled))
             for each, reference in references:
                 kernels += kernel_checks(compiled, f"{backend} {precision}", reference, each, LIMITS[precision])
     return mechanics + kernels
