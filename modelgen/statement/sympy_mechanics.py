@@ -233,8 +233,8 @@ def _check_positions(method: Any, slopes: Matrix, turned: Mapping[Any, Expr], pl
                 raise ModelError(
                     f"the velocity of the point {point} is the rate of no position in these coordinates: a rolling or "
                     "sliding condition hides in it, such as contact.set_vel(frame, 0). Model files state robots "
-                    "without constraints: let the contact move, with coordinates of its own, and hold it by stiff friction "
-                    "there, or choose coordinates in which the robot only rolls along a line.",
+                    "without constraints: let the contact move, with coordinates of its own, and hold it by stiff "
+                    "friction there, or choose coordinates in which the robot only rolls along a line.",
                     place,
                 )
 

@@ -19,6 +19,21 @@ from modelgen.verification.points import sample_points
 from modelgen.verification.reference import Reference
 
 SAMPLES = 128
+QUICK_SAMPLES = 4
+
+
+def quick(
+    robot: Robot, equations: EquationsOfMotion, load: Callable[..., Any], directory: Path | None = None
+) -> list[Check]:
+    """The checks of daily use: the mechanics and the llvm kernel in double precision, at a few points."""
+    points = sample_points(robot, QUICK_SAMPLES)
+    compiled = load(robot.name, backend="llvm", dtype="float64", directory=directory)
+    reference = Reference(equations).quantities(points.x, points.u, points.costate, points.theta, points.w)
+    return [
+        *mechanics_checks(robot, equations, points),
+        power_balance(robot, equations, compiled, QUICK_SAMPLES),
+        *kernel_checks(compiled, "llvm float64", reference, points, LIMITS["float64"]),
+    ]
 
 
 def verify(

@@ -26,14 +26,14 @@ POINTS = 32
 SEED = 5  # other points than those of the other checks
 
 
-def power_balance(robot: Robot, equations: EquationsOfMotion, kernels: Any) -> Check:
-    """Check dE/dt = P at points of the whole domain, half of them without input.
+def power_balance(robot: Robot, equations: EquationsOfMotion, kernels: Any, count: int = POINTS) -> Check:
+    """Check dE/dt = P at `count` points of the whole domain, half of them without input.
 
     dE/dt = dE/dq . qdot + dE/dv . vdot with qdot and vdot of the kernel, and derivatives in 50 digits; P is the power
     of all loads. The error is relative to |v|' |M| |vdot| + |dE/dq . qdot| + |P|: a solution of M vdot = f by a stable
     factorisation has an error of rounding times the first term, also where M is badly conditioned. NaN fails.
     """
-    points = sample_points(robot, POINTS, SEED)
+    points = sample_points(robot, count, SEED)
     x, u, theta = points.x, points.u.copy(), points.theta
     u[::2] = 0
     xdot = np.asarray(kernels.dynamics(np.ascontiguousarray(x), u, theta=theta), np.float64)

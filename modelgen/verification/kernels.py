@@ -58,8 +58,8 @@ def kernel_checks(kernels: Any, case: str, reference: dict[str, Array], points: 
                 continue
             what = f"{call}: {name}" + (", one theta" if points.theta.ndim == 1 else "")
             expected = reference[name].reshape(result.shape)
-            noise = 0 if other is None else ROUNDING * abs(other - result).max(axis=0)
-            error = relative_error(result, expected, noise)
+            least = 0.0 if other is None else ROUNDING / limit * abs(other - result).max(axis=0)
+            error = relative_error(result, expected, least)
             check = Check(what, case, error, limit)
             checks.append(check if check.passed else replace(check, where=_worst(result, expected, points)))
     return checks
@@ -94,10 +94,10 @@ def _called(kernels: Any, call: str, points: Points) -> list[Array]:
     return [np.asarray(output, dtype=np.float64) for output in outputs]
 
 
-def relative_error(got: Array, expected: Array, noise: Array | float = 0.0) -> float:
+def relative_error(got: Array, expected: Array, least: Array | float = 0.0) -> float:
     """The largest error of `got` (N, ...), each entry relative to its own largest expected value over the samples.
 
-    noise: the part of each entry's error that is rounding. An entry much smaller than the others of its row and its
+    least: the smallest scale of each entry. An entry much smaller than the others of its row and its
     column is relative to those. NaN or infinite where either array is not finite.
     """
     scale = np.abs(expected).max(axis=0)
@@ -106,7 +106,6 @@ def relative_error(got: Array, expected: Array, noise: Array | float = 0.0) -> f
     # An entry that is zero up to cancellation is compared with the scale of the whole output.
     scale = np.where(scale > 1e-14 * scale.max(), scale, scale.max())
     # Where all entries are zero, central differences of 50 digits leave about 1e-40, which is no scale either.
-    scale = np.where((scale > 0) & (scale < ZERO), 1.0, scale)
+    scale = np.maximum(np.where((scale > 0) & (scale < ZERO), 1.0, scale), least)
     errors = np.abs(got - expected).max(axis=0)
-    errors = np.where(errors <= noise, 0.0, errors)
     return float(np.divide(errors, scale, out=np.where(errors == 0, 0.0, math.inf), where=scale > 0).max())
