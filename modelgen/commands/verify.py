@@ -32,7 +32,7 @@ class Options:
     against: Annotated[str | None, Argument(choices=tuple(ENGINES))] = None
     """Compare with this engine instead."""
     quick: bool = False
-    """Only the mechanics and the llvm kernel in double precision, at a few points: for daily use, no proof."""
+    """Only the llvm kernel in double precision and the balance of power, at four points: for daily use, no proof."""
     mjcf: Path | None = None
     """The robot's description in the engine's format. By default NAME.xml beside the model file."""
     directory: Annotated[Path | None, Argument(metavar="DIR")] = None

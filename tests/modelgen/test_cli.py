@@ -210,6 +210,30 @@ class TestShow:
         assert "modelgen build crane" in mistake(capsys, "show", "crane")
 
 
+def test_walk_that_is_too_deep(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def walk(_: object) -> int:
+        return walk(_)
+
+    assert folder.is_dir()
+    monkeypatch.setattr("modelgen.commands.build.run", walk)
+    assert "fewer functions within functions" in mistake(capsys, "build", "deep")
+
+
+def test_expression_that_is_nested_too_deep(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deep = (
+        "from functools import reduce\nfrom sympy import sin\nfrom modelgen import LogCos, Robot\n"
+        'robot = Robot("deep")\nq = robot.revolute("q", limit=3, rate_limit=5)\nrobot.point_mass(1, (sin(q), 0))\n'
+        "push = reduce(lambda e, _: sin(e), range(2000), q)\n"
+        'robot.apply(q, robot.input("torque", 1, "N m") + push)\n'
+        "robot.task(state_cost=q**2, action_cost=LogCos(1), start={}, horizon=5, weight_at_horizon=0.5, "
+        "control_rate=100)\n"
+    )
+    (folder / "deep.py").write_text(deep)
+    assert "fewer functions within functions" in mistake(capsys, "build", "deep.py")
+
+
 class TestVerify:
     def test_quick_and_full_proofs(
         self, built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
