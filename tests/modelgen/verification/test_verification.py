@@ -166,6 +166,13 @@ class TestKernelChecks:
         assert relative_error(np.zeros((2, 2)), np.zeros((2, 2))) == 0
         assert relative_error(np.ones((2, 2)), np.zeros((2, 2))) == np.inf
 
+    def test_entries_of_a_matrix_that_are_zero_but_for_rounded_numbers(self) -> None:
+        """Of 1e-12 of their row and column: judged by those; a small entry with a small row and column is not."""
+        expected = np.tile([[1.0, 1e-12], [1e-12, 1e-6]], (3, 1, 1))
+        assert relative_error(expected + np.array([[0, 1e-19], [0, 0]]), expected) < 1e-9
+        assert relative_error(expected + np.array([[0, 0], [0, 1e-14]]), expected) > 1e-9
+        assert relative_error(expected * (1 + 1e-8), expected, 100.0) < 1e-9  # an entry with that much rounding
+
 
 class TestMechanics:
     def test_right_equations_pass(self, furuta: tuple[Robot, EquationsOfMotion], points: Points) -> None:
