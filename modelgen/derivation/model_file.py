@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from modelgen.errors import ModelError, Place, shortened, suggestion
+from modelgen.errors import TOO_DEEP, ModelError, Place, shortened, suggestion
 from modelgen.statement.checker import repaired
 from modelgen.statement.robot import Robot
 
@@ -96,6 +96,7 @@ def _executed(code: object, path: Path) -> dict[str, object]:
         words = " ".join(traceback.format_exception_only(error)[-1].split())
         line = f", in `{frames[-1].line}`" if frames and frames[-1].line else ""
         hint = ". Take sin, cos, sqrt and the like from sympy, not from math or numpy" if _is_numeric(error) else ""
+        hint = f": {TOO_DEEP}" if isinstance(error, RecursionError) else hint
         raise ModelError(f"{words}{line}{hint}", place) from error
     return vars(module)
 

@@ -21,6 +21,7 @@ class Check:
     error: float | None
     limit: float
     note: str = ""
+    where: str = ""  # the worst entry of a check that failed: its name, the point, both values
 
     @property
     def passed(self) -> bool:
@@ -37,6 +38,7 @@ def table(checks: Sequence[Check]) -> str:
             by_quantity.setdefault(check.what, {})[check.case] = check
         else:
             lines.append(f"  {check.what:<46} {check.case:<15} {_cell(check):>18}  {check.note}".rstrip())
+            lines += [f"    {check.where}"] * bool(check.where)
     if not by_quantity:
         return "\n".join(lines)
     cases = [case for case in KERNELS if any(case in cells for cells in by_quantity.values())]
@@ -44,6 +46,7 @@ def table(checks: Sequence[Check]) -> str:
     for what, cells in by_quantity.items():
         shown = (_cell(cells.get(case)) for case in cases)
         lines.append(f"  {what:<46}" + "".join(f"{cell:>17}" for cell in shown))
+        lines += [f"    {case}: {check.where}" for case, check in cells.items() if check.where]
     return "\n".join(lines)
 
 
