@@ -51,4 +51,4 @@ def transition(problem: Problem, x: Tensor, u: Tensor) -> Transition:
             for start, (first, second, third, fourth) in zip((x, derivatives), zip(*stages, strict=True), strict=True)
         )
         problem.confine_in_place(x)
-    return Transition(x, *derivatives.split([n, m, len(problem.theta)], 2))
+    return Transition(x, *torch.split(derivatives, [n, m, len(problem.theta)], 2))

@@ -55,6 +55,10 @@ def test_it_is_the_integrators_period_with_its_derivatives(name: str, load: Load
     torch.testing.assert_close(found.x, integrate_period(problem, x, u).x, rtol=1e-5, atol=1e-5)
     at: list[Any] = [x.double().numpy(), u.double().numpy(), np.tile(robot.nominal_parameters, (20, 1))]
     for i, slopes in enumerate((found.by_state, found.by_input, found.by_parameter)):
-        expected = differences(lambda each, i=i: period(robot, *at[:i], each, *at[i + 1 :]), at[i])
+
+        def moved(each: Array, i: int = i) -> Array:
+            return period(robot, *(each if k == i else at[k] for k in range(3)))
+
+        expected = differences(moved, at[i])
         size = np.abs(expected).max((0, 1))
         np.testing.assert_allclose(slopes.double().numpy(), expected, rtol=1e-3, atol=1e-4 * size.max())
