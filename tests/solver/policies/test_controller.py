@@ -56,7 +56,10 @@ def test_another_encoder_and_a_robot_that_is_not_the_model(finished_run: Path) -
         (lambda run: solver.load_controller(run, counts={"angel": 0.1}), "Did you mean `angle`"),
         (lambda run: solver.load_controller(run, counts={"angle": 0.0}), "positive step of the encoder"),
         (lambda run: solver.load_controller(run, delay=-1), "delay is -1; give a whole number"),
-        (lambda run: solver.load_controller(run, delay=0.5), "delay is 0.5; give a whole number"),
+        (
+            lambda run: solver.load_controller(run, delay=0.5),  # type: ignore[arg-type]
+            "delay is 0.5; give a whole number",
+        ),
         (lambda run: solver.load_controller(run)([1.0, 2.0]), "give 1 finite numbers: angle"),
         (lambda run: solver.load_controller(run)([math.nan]), "give 1 finite numbers: angle"),
     ],

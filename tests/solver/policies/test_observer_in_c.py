@@ -31,20 +31,17 @@ PERIODS = 60
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "planar_quadrotor"])
 def test_it_is_torchs(name: str, delay: int, load: Load, tmp_path: Path) -> None:
     problem = Problem(load(name))
-    for file, content in (
-        export(load_model(name), "c") | {k: v.encode() for k, v in emit_observer(problem).items()}
-    ).items():
+    for file, content in export(load_model(name), "c").items():
         (tmp_path / file).write_bytes(content)
+    for file, text in emit_observer(problem).items():
+        (tmp_path / file).write_text(text)
     sources = [str(tmp_path / f"{name}{end}.c") for end in ("", "_observer", "_observer_driver")]
     driver = tmp_path / "driver"
     words = [str(COMPILER), *STRICT, f"-D{name.upper()}_DELAY={delay}", *sources, "-lm", "-o", str(driver)]
     subprocess.run(words, check=True)
 
     generator = torch.Generator().manual_seed(6)
-    plant = Harsh(
-        problem, Harshness(encoder=1.0, delay=delay) if name != "planar_quadrotor" else Harshness(delay=delay)
-    )
-    motion = plant.begin(0.5 * problem.sample_domain(1, generator))
+    motion = Harsh(problem, Harshness(encoder=1.0, delay=delay)).begin(0.5 * problem.sample_domain(1, generator))
     observer = Observer(problem, make_sensing(problem, usual_counts(problem), delay=delay))
     rows, expected = [], []
     for _ in range(PERIODS):
@@ -55,8 +52,8 @@ def test_it_is_torchs(name: str, delay: int, load: Load, tmp_path: Path) -> None
         rows.append([*positions[0].tolist(), *u[0].tolist()])
         observer.sent(u)
         motion.step(u)
-    text = "\n".join(" ".join(map(repr, row)) for row in rows)
-    found = subprocess.run([driver], input=text, capture_output=True, text=True, check=True)
+    lines = "\n".join(" ".join(map(repr, row)) for row in rows)
+    found = subprocess.run([driver], input=lines, capture_output=True, text=True, check=True)
     states, innovations = np.split(np.array([line.split() for line in found.stdout.splitlines()], float), [-1], axis=1)
     error = states - np.array(expected)[:, :-1]
     error = np.where(problem.clipped, error, np.remainder(error + np.pi, 2.0 * np.pi) - np.pi)
