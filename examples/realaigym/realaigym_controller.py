@@ -1,7 +1,7 @@
 """A trained policy as a controller of the AI Olympics with RealAIGym.
 
-Their program imports `make_controller`. It reads three environment variables: RUN, the run folder; RATES, `measured` (the
-default) or `positions`; DELAY, control periods of delay that the observer reckons with when RATES is `positions`.
+Their program imports `make_controller`. It reads three environment variables: RUN, the run folder; RATES, `measured`
+(the default) or `positions`; DELAY, control periods of delay that the observer reckons with when RATES is `positions`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def our_state(x: Sequence[float] | Array) -> Array:
     """Our state (4,) of theirs (q1, q2, rates): q1 counts from hanging there and from upright here; q2 is between the
     links in both."""
     state = np.asarray(x, float).copy()
-    state[:2] = np.remainder(state[:2] + [2.0 * math.pi, math.pi], 2.0 * math.pi) - math.pi
+    state[:2] = np.remainder(state[:2] + np.array([0.0, math.pi]), 2.0 * math.pi) - math.pi
     return state
 
 

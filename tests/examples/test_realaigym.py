@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -56,22 +55,25 @@ def test_the_motor_is_the_robots_and_its_input_is_held(adapter: Any, robot: str,
 
 
 def test_positions_reach_the_observer_and_rates_do_not(adapter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Controller:
-        calls: list[Any] = []
+    calls: list[Any] = []
 
+    class Controller:
         def __call__(self, positions: Any) -> list[float]:
-            self.calls.append(list(positions))
+            calls.append(list(positions))
             return [0.5]
 
         def reset(self) -> None:
-            self.calls.append("reset")
+            calls.append("reset")
 
-    made: Callable[..., Controller] = lambda run, delay: Controller()  # noqa: ARG005
-    monkeypatch.setattr(adapter, "solver", SimpleNamespace(load_controller=made))
+    def load_controller(run: str, delay: int) -> Controller:
+        assert (run, delay) == ("runs/any", 1)
+        return Controller()
+
+    monkeypatch.setattr(adapter, "solver", SimpleNamespace(load_controller=load_controller))
     feedback = adapter.load("acrobot", "runs/any", "positions", 1)
     for step in range(4):
         feedback([math.pi, 0.1 * step, 9.0, 9.0], 0.002 * step)
-    assert Controller.calls[0] == "reset"
-    np.testing.assert_allclose(Controller.calls[1:], [[0.0, 0.0], [0.0, 0.2]], atol=1e-12)
+    assert calls[0] == "reset"
+    np.testing.assert_allclose(calls[1:], [[0.0, 0.0], [0.0, 0.2]], atol=1e-12)
     with pytest.raises(ValueError, match="write measured or positions"):
         adapter.load("acrobot", "runs/any", "guessed")
