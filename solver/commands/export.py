@@ -17,6 +17,8 @@ class Options:
     """Run folder of a training, or a policy of `solver policies`."""
     c: Annotated[Path, Argument(metavar="DIR")]
     """Folder for the C files."""
+    observer: bool = False
+    """Write the observer too: the state from measured positions and past inputs, its memory in a struct."""
     reaction_periods: float | None = None
     """Control periods that an input acts before the next one can, as in `solver evaluate`. By default as in
     training."""
@@ -27,12 +29,15 @@ class Options:
 def run(options: Options) -> None:
     """Write, and print the paths."""
     from solver.fvi.solution import label, load_solution
-    from solver.policies.c_export import emit
+    from solver.policies.c_export import emit, emit_observer
     from solver.runs.folder import write_text
 
     solution = load_solution(options.run, options.generated, options.reaction_periods)
     robot = solution.problem.robot
-    for name, text in emit(solution, label(solution.run, robot)).items():
+    files = emit(solution, label(solution.run, robot))
+    if options.observer:
+        files |= emit_observer(solution.problem)
+    for name, text in files.items():
         write_text(options.c / name, text)
         print(options.c / name)
     print(f"next: modelgen export {robot.name} --c {options.c}, for {robot.name}.h and {robot.name}.c")
