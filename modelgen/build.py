@@ -25,6 +25,7 @@ from modelgen.errors import Place
 from modelgen.metadata import Metadata
 from modelgen.program.differentiate import program as differentiated
 from modelgen.program.functions import Program
+from modelgen.proof.refusal import refuse_violations
 from modelgen.statement.robot import Robot
 
 NO_DRAWING = Sketch((), (), ())
@@ -58,6 +59,8 @@ def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildRe
         equations = equations_of_motion(robot)
     with report.stage("checks"):
         check_domain(robot, equations)
+    with report.stage("search for violations"):
+        refuse_violations(robot, equations)
     return build_from_equations(
         equations, description.metadata(robot), content_hash(robot), directory, report, sketch(robot), robot.place
     )
@@ -70,6 +73,7 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
     """
     equations = equations_of_motion(robot)
     check_domain(robot, equations)
+    refuse_violations(robot, equations)
     program, described = differentiated(lowering.mechanism(equations)), description.metadata(robot)
     check_regular(program, described, robot.place)
     files = emitter(target).emit(program, described)
