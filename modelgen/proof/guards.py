@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sympy import Basic, Expr, Float, S, Symbol, cos, exp, postorder_traversal
+from sympy import Basic, Expr, Float, MatrixBase, S, Symbol, cos, exp, postorder_traversal
 
 from modelgen.errors import Place
 from modelgen.statement.robot import Robot
@@ -89,7 +89,7 @@ def guards(robot: Robot) -> list[Guard]:
     """
     known, found = numbered(robot), dict[tuple[str, Expr], Guard]()
     for stated, place, slopes in _stated(robot):
-        for node in postorder_traversal(stated):
+        for node in (node for entry in _entries(stated) for node in postorder_traversal(entry)):
             for guard in _of_node(node, known, place, slopes):
                 if guard.expression.free_symbols:
                     found.setdefault((guard.what, guard.expression), guard)
@@ -110,6 +110,10 @@ def _stated(robot: Robot) -> Iterator[tuple[Basic, Place, int]]:
     if robot.system:
         yield from ((term, robot.system.place, 1) for term in robot.system.terms)
     yield robot.stated_task.state_cost, robot.stated_task.place, 1
+
+
+def _entries(stated: Basic) -> Iterator[Basic]:
+    yield from stated if isinstance(stated, MatrixBase) else (stated,)
 
 
 def _of_node(node: Basic, known: dict[Symbol, Expr], place: Place, slopes: int) -> Iterator[Guard]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,17 @@ class Quantity:
     graph: Graph
     inputs: tuple[Node, ...]  # (d,)
     node: Node
-    gradient: tuple[Node, ...]  # (d,)
-    compiled: Any  # casadi.Function: (d, N) -> (1, N), (d, N)
+
+    @cached_property
+    def gradient(self) -> tuple[Node, ...]:
+        """The nodes of the derivatives (d,)."""
+        return tuple(reverse(self.graph, {self.node: self.graph.one}, self.inputs))
+
+    @cached_property
+    def compiled(self) -> Any:
+        """casadi.Function: (d, N) -> (1, N), (d, N)."""
+        outputs = Output("value", (), (self.node,)), Output("slope", (len(self.inputs),), self.gradient)
+        return compiled(self.graph, Function("guard", (Argument("at", self.inputs),), outputs), "proof")
 
     def values(self, points: Array) -> Array:
         """Values (N,) at points (N, d)."""
@@ -53,22 +63,14 @@ class Quantity:
 
     def negated(self) -> Quantity:
         """The same with the other sign."""
-        return quantity(self.domain, self.graph, self.inputs, self.graph.negative(self.node))
-
-
-def quantity(domain: Domain, graph: Graph, inputs: tuple[Node, ...], node: Node) -> Quantity:
-    """A node and its derivatives, compiled."""
-    gradient = tuple(reverse(graph, {node: graph.one}, inputs))
-    outputs = Output("value", (), (node,)), Output("slope", (len(inputs),), gradient)
-    function = compiled(graph, Function("guard", (Argument("at", inputs),), outputs), "proof")
-    return Quantity(domain, graph, inputs, node, gradient, function)
+        return Quantity(self.domain, self.graph, self.inputs, self.graph.negative(self.node))
 
 
 def stated_quantity(expression: Expr, whole: Domain, definitions: Sequence[Definition] = ()) -> Quantity:
     """An expression as a quantity of those symbols that it depends on."""
     domain = whole.of([expression, *(value for _, value in definitions)])
     graph, inputs, (node,) = scalars(domain.symbols, [expression], definitions)
-    return quantity(domain, graph, inputs, node)
+    return Quantity(domain, graph, inputs, node)
 
 
 def pivots(rows: Sequence[Sequence[Node]], graph: Graph) -> list[Node]:

@@ -6,8 +6,10 @@ import time
 
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.errors import ModelError
+from modelgen.proof.guards import domain
+from modelgen.proof.mass_matrix import tree_shown
 from modelgen.proof.search import Least, search
-from modelgen.proof.subjects import Subject, subjects
+from modelgen.proof.subjects import Subject, cost, inertias, stated
 from modelgen.statement.robot import Robot
 
 SECONDS = 2.0
@@ -15,7 +17,9 @@ SECONDS = 2.0
 
 def refuse_violations(robot: Robot, equations: EquationsOfMotion, seconds: float = SECONDS) -> None:
     """Search every guard of a robot for a violation. Raises ModelError, with the line of the file, for the first."""
-    left = [subject for subject in subjects(robot, equations) if not subject.evident()]
+    whole = domain(robot)
+    sought = [*stated(robot, whole), *([] if tree_shown(robot, whole) else inertias(robot, equations, whole))]
+    left = [subject for subject in (*sought, cost(robot, equations, whole)) if not subject.evident()]
     until = time.monotonic() + seconds
     for number, subject in enumerate(left):
         least = subject.search((until - time.monotonic()) / (len(left) - number))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from modelgen.derivation.equations import EquationsOfMotion, used
 from modelgen.derivation.lowering import scalars
 from modelgen.proof.guards import Domain, Guard, domain, guards
-from modelgen.proof.quantity import Quantity, pivots, quantity, stated_quantity
+from modelgen.proof.quantity import Quantity, pivots, stated_quantity
 from modelgen.proof.search import Least, search
 from modelgen.statement.robot import Robot
 
@@ -30,11 +30,9 @@ class Subject:
         return search(self.quantity, seconds, zero=self.guard.zero, either=self.guard.either)
 
 
-def subjects(robot: Robot, equations: EquationsOfMotion) -> list[Subject]:
-    """Everything to show, inner expressions before outer ones and a pivot after those before it."""
-    whole = domain(robot)
-    stated = [Subject(guard, stated_quantity(guard.expression, whole)) for guard in guards(robot)]
-    return [*stated, *inertias(robot, equations, whole), cost(robot, equations, whole)]
+def stated(robot: Robot, whole: Domain) -> list[Subject]:
+    """Divisors and arguments of roots, logarithms and inverse functions that the file states."""
+    return [Subject(guard, stated_quantity(guard.expression, whole)) for guard in guards(robot)]
 
 
 def inertias(robot: Robot, equations: EquationsOfMotion, whole: Domain) -> list[Subject]:
@@ -60,7 +58,7 @@ def inertias(robot: Robot, equations: EquationsOfMotion, whole: Domain) -> list[
             advice="Add the missing body or inertia (a rod has inertia about its own centre; a point mass has none), "
             "or a rotor inertia to the joint; check the signs of the energies and the bounds of the parameters.",
         )
-        found.append(Subject(guard, quantity(inside, graph, inputs, pivot)))
+        found.append(Subject(guard, Quantity(inside, graph, inputs, pivot)))
     return found
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from modelgen.backends import MODULES, emitter
 from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.proof.verdicts import SECONDS
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import LIMITS, PRECISIONS, Check
 from modelgen.verification.energy import energy_balance
@@ -17,14 +18,19 @@ from modelgen.verification.kernels import kernel_checks
 from modelgen.verification.mechanics import mechanics_checks, routes_check
 from modelgen.verification.points import sample_points
 from modelgen.verification.reference import Reference
+from modelgen.verification.whole_domain import domain_checks
 
 SAMPLES = 128
 
 
 def verify(
-    robot: Robot, equations: EquationsOfMotion, load: Callable[..., Any], directory: Path | None = None
+    robot: Robot,
+    equations: EquationsOfMotion,
+    load: Callable[..., Any],
+    directory: Path | None = None,
+    proof_seconds: float = SECONDS,
 ) -> list[Check]:
-    """Every check of the artifact of `robot`; `load` is `modelgen.load`."""
+    """Every check of the artifact of `robot`; `load` is `modelgen.load`, `proof_seconds` for each quantity's proof."""
     points = sample_points(robot, max(16, SAMPLES // len(robot.joints)))  # 50 digits take their time
     together = replace(points, theta=points.theta[0])
     exactly = Reference(equations)
@@ -32,6 +38,7 @@ def verify(
         (each, exactly.quantities(each.x, each.u, each.costate, each.theta, each.w)) for each in (points, together)
     ]
     mechanics, kernels = mechanics_checks(robot, equations, points), []
+    mechanics += domain_checks(robot, equations, proof_seconds)
     if robot.links:
         mechanics.append(routes_check(robot, equations, points))
     compiled_by: dict[Callable[..., Any], str] = {}

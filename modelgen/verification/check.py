@@ -21,6 +21,7 @@ class Check:
     error: float | None
     limit: float
     note: str = ""
+    verdict: str = ""  # of a quantity over the whole domain, in the place of a number
 
     @property
     def passed(self) -> bool:
@@ -50,6 +51,8 @@ def table(checks: Sequence[Check]) -> str:
 def _cell(check: Check | None) -> str:
     if check is None:
         return "not checked"
+    if check.verdict:
+        return check.verdict if check.passed else f"{check.verdict} FAILED"
     if check.error is None:
         return "skipped"
     return f"{check.error:.1e}" + ("" if check.passed else " FAILED")
