@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.errors import ModelError
@@ -15,11 +16,23 @@ from modelgen.statement.robot import Robot
 SECONDS = 2.0
 
 
-def refuse_violations(robot: Robot, equations: EquationsOfMotion, seconds: float = SECONDS) -> None:
-    """Search every guard of a robot for a violation. Raises ModelError, with the line of the file, for the first."""
+def refuse_stated(robot: Robot, seconds: float = SECONDS / 2) -> None:
+    """Search divisors, roots, logarithms and inverse functions for a violation.
+
+    Raises ModelError, with the line of the file, for the first.
+    """
+    _refuse(stated(robot, domain(robot)), seconds)
+
+
+def refuse_derived(robot: Robot, equations: EquationsOfMotion, seconds: float = SECONDS / 2) -> None:
+    """Search the mass matrix and the state cost; raises ModelError as before."""
     whole = domain(robot)
-    sought = [*stated(robot, whole), *([] if tree_shown(robot, whole) else inertias(robot, equations, whole))]
-    left = [subject for subject in (*sought, cost(robot, equations, whole)) if not subject.evident()]
+    pivots = [] if tree_shown(robot, whole) else inertias(robot, equations, whole)
+    _refuse([*pivots, cost(robot, equations, whole)], seconds)
+
+
+def _refuse(subjects: Sequence[Subject], seconds: float) -> None:
+    left = [subject for subject in subjects if not subject.evident()]
     until = time.monotonic() + seconds
     for number, subject in enumerate(left):
         least = subject.search((until - time.monotonic()) / (len(left) - number))

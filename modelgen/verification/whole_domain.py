@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.proof.verdicts import REFUTED, verdicts
 from modelgen.statement.robot import Robot
@@ -14,6 +16,6 @@ def domain_checks(robot: Robot, equations: EquationsOfMotion, seconds: float) ->
     Only what is refuted fails. seconds: for the proof of each.
     """
     return [
-        Check(each.what, str(each.place), float(each.status == REFUTED), 0.5, each.note, each.status)
+        Check(each.what, f"{Path(each.place.file).name}:{each.place.line}", float(each.status == REFUTED), 0.5, each.note, each.status)
         for each in verdicts(robot, equations, seconds)
     ]
