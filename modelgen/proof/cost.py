@@ -8,6 +8,7 @@ least value there (its slope at the target is zero), and outside it is positive 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from modelgen.program.differentiate import forward
 from modelgen.proof.guards import Domain
 from modelgen.proof.intervals import enclosures
 from modelgen.proof.quantity import Quantity, stated_quantity
-from modelgen.proof.subdivision import Boxes, Judge, Shown, positive, subdivided
+from modelgen.proof.subdivision import Boxes, Judge, Judgement, Shown, positive, subdivided
 
 Array = NDArray[np.float64]
 
@@ -25,14 +26,21 @@ SMALLEST = 2.0**-20  # of the domain: the smallest box about the target that is 
 ROUNDING = 1e-9  # a slope at the target below this share of the largest one on the domain counts as zero
 
 
-def cost_shown(cost: Expr, whole: Domain, target: dict[Symbol, float], seconds: float) -> Shown:
-    """How far the proof that the cost is at least that at the target came, in its parts together."""
-    spent, left = 0.0, 0.0
+def cost_shown(cost: Expr, whole: Domain, target: dict[Symbol, float], slack: float, seconds: float) -> Shown:
+    """How far the proof that the cost is at least that at the target came, in its parts together.
+
+    A violation is a point of the symbols of the whole cost, what other parts depend on at the target.
+    """
+    spent, left, inside = 0.0, 0.0, whole.of([cost])
     for part in parts(cost):
         at_target = part.xreplace({symbol: Float(value) for symbol, value in target.items()})
-        inside = stated_quantity(part - at_target, whole)
-        shown = _part_shown(inside, target, seconds - spent)
+        difference = stated_quantity(part - at_target, whole)
+        shown = _part_shown(difference, target, slack, seconds - spent)
         spent, left = spent + shown.seconds, max(left, shown.left)
+        if shown.violation is not None:
+            at = dict(zip(whole.symbols, whole.lower, strict=True)) | target
+            at |= dict(zip(difference.domain.symbols, shown.violation, strict=True))
+            return Shown(left, spent, np.array([at[symbol] for symbol in inside.symbols]))
     return Shown(left, spent)
 
 
@@ -49,24 +57,23 @@ def parts(cost: Expr) -> list[Expr]:
     return [Add(*terms) for _, terms in groups]
 
 
-def _part_shown(part: Quantity, target: dict[Symbol, float], seconds: float) -> Shown:
+def _part_shown(part: Quantity, target: dict[Symbol, float], slack: float, seconds: float) -> Shown:
     domain = part.domain
     if not domain.symbols or part.enclosure(domain.lower[None], domain.upper[None])[0][0] >= 0:
         return Shown(0.0, 0.0)
     states = [k for k, symbol in enumerate(domain.symbols) if symbol in target]
     basin = _convex(part, states, np.array([target[domain.symbols[k]] for k in states]))
-    if basin is None:
-        return subdivided(domain.lower, domain.upper, positive(part, zero=True), seconds)
-    return subdivided(domain.lower, domain.upper, _outside(positive(part, zero=True), states, *basin), seconds)
+    judge = positive(part, zero=True, slack=slack)
+    return subdivided(domain.lower, domain.upper, _outside(judge, states, *basin) if basin else judge, seconds)
 
 
 def _outside(judge: Judge, states: Sequence[int], lower: Array, upper: Array) -> Judge:
     """What holds in a box about the target need not be judged there."""
 
-    def either(boxes: Boxes) -> tuple[NDArray[np.bool_], Boxes, Array]:
+    def either(boxes: Boxes) -> Judgement:
         inside = (boxes.lower[:, states] >= lower).all(axis=1) & (boxes.upper[:, states] <= upper).all(axis=1)
-        holds, boxes, doubt = judge(boxes)
-        return holds | inside, boxes, doubt
+        found = judge(boxes)
+        return replace(found, holds=found.holds | inside)
 
     return either
 

@@ -27,12 +27,11 @@ from modelgen.program.graph import Graph, Node
 from modelgen.proof.guards import Domain, domain, numbered
 from modelgen.proof.intervals import enclosures
 from modelgen.proof.quantity import stated_quantity
-from modelgen.proof.subdivision import Boxes, Judge, Shown, subdivided
+from modelgen.proof.subdivision import Boxes, Judge, Judgement, Shown, subdivided
 from modelgen.statement.robot import Robot
 
 Array = NDArray[np.float64]
 
-TREE_SECONDS = 0.5  # for a build
 ROUNDING = 1e-13  # of a product of three small matrices, relative to its factors
 
 
@@ -98,7 +97,7 @@ def proven(block: Block, fixed: Sequence[Symbol], seconds: float) -> Shown:
 def _definite(block: Block) -> Judge:
     """M is positive definite in boxes: 1 - sum_j r_j |X dM/dx_j X'| > 0 with half widths r and X M(c) X' = 1."""
 
-    def judge(boxes: Boxes) -> tuple[NDArray[np.bool_], Boxes, Array]:
+    def judge(boxes: Boxes) -> Judgement:
         with np.errstate(all="ignore"):
             centre, radius = (boxes.lower + boxes.upper) / 2, (boxes.upper - boxes.lower) / 2 * (1 + 1e-15)
             C, error = block.enclosed(centre, centre)
@@ -116,9 +115,8 @@ def _definite(block: Block) -> Judge:
             turned, around = X @ G @ np.swapaxes(X, 2, 3), size @ (spread + ROUNDING * np.abs(G)) @ np.swapaxes(size, 2, 3)
             doubt = (np.abs(np.linalg.eigvalsh(turned)).max(axis=2) + _norm(around)) * radius
             holds = sound & (eigenvalues[:, 0] > 0) & (missed + doubt.sum(axis=1) < 1 - 1e-9)
-        doubt = np.where(np.isfinite(doubt) & sound[:, None], doubt, 1.0) + radius * 1e-300
-        hopeful = (radius > 0) & ~(sound & (eigenvalues[:, 0] < 0))[:, None]
-        return holds, boxes, np.where(hopeful, doubt, -1.0)
+        broken = sound & (eigenvalues[:, 0] < -ROUNDING * eigenvalues[:, -1])
+        return Judgement(holds, broken, boxes, np.where(np.isfinite(doubt) & sound[:, None], doubt, radius))
 
     return judge
 
@@ -137,12 +135,6 @@ def blocks(robot: Robot, equations: EquationsOfMotion) -> list[tuple[Block, list
     matrix = equations.mass_matrix
     block = Block("mass matrix", matrix, used(equations.definitions, list(matrix)), whole)
     return [(block, monotone(robot, block))]
-
-
-def tree_shown(robot: Robot, whole: Domain) -> bool:
-    """Whether a tree of links has a positive definite M, where that takes little time to show."""
-    own = own_inertias(robot, whole)
-    return own is not None and all(proven(block, [], TREE_SECONDS / len(own)).complete for block in own)
 
 
 def monotone(robot: Robot, block: Block) -> list[Symbol]:

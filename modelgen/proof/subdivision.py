@@ -43,6 +43,7 @@ class Shown:
 
     left: float  # share of the domain that is undecided
     seconds: float
+    violation: Array | None = None  # a point (d,) where the property does not hold
 
     @property
     def complete(self) -> bool:
@@ -50,29 +51,37 @@ class Shown:
         return self.left == 0.0
 
 
-#: Boxes -> whether the property holds in each (N,); the boxes, perhaps shrunk to where it fails first; and how much
-#: each side contributes to the doubt (N, d): the largest is halved, and where none is above zero nothing can be shown.
-Judge = Callable[[Boxes], tuple[NDArray[np.bool_], Boxes, Array]]
+@dataclass(frozen=True)
+class Judgement:
+    """What is known of a property in boxes."""
+
+    holds: NDArray[np.bool_]  # (N,) in the whole box
+    broken: NDArray[np.bool_]  # (N,) it does not hold at the centre of the box
+    boxes: Boxes  # the boxes, perhaps shrunk to where the property fails first
+    doubt: Array  # (N, d) what each side contributes to the doubt: the largest is halved
+
+
+Judge = Callable[[Boxes], Judgement]
 
 
 def subdivided(lower: Array, upper: Array, judge: Judge, seconds: float) -> Shown:
     """Halve boxes until the property holds in all of them, or the time is over."""
     start = time.monotonic()
-    left, waiting = 0.0, Boxes(lower[None], upper[None], np.ones(1))
+    waiting = Boxes(lower[None], upper[None], np.ones(1))
     narrowest = NARROWEST * (upper - lower)
     while len(waiting.share) and time.monotonic() - start < seconds:
-        tried, waiting = waiting[-BOXES:], waiting[:-BOXES]
-        holds, tried, doubt = judge(tried)
-        tried, doubt = tried[~holds], doubt[~holds]
-        width = tried.upper - tried.lower
-        doubt = np.where(width > narrowest, doubt, -1.0)
+        tried, rest = waiting[-BOXES:], waiting[:-BOXES]
+        found = judge(tried)
+        if found.broken.any():
+            box = found.boxes[found.broken]
+            return Shown(float(waiting.share.sum()), time.monotonic() - start, (box.lower[0] + box.upper[0]) / 2)
+        tried, doubt = found.boxes[~found.holds], found.doubt[~found.holds]
+        doubt = np.where(tried.upper - tried.lower > narrowest, doubt + 1e-300, -1.0)
         side = doubt.argmax(axis=1)
-        stuck = doubt[np.arange(len(side)), side] < 0
-        left += float(tried.share[stuck].sum())
-        waiting = waiting.joined(_halved(tried[~stuck], side[~stuck]))
-        if left:
+        if (doubt[np.arange(len(side)), side] < 0).any():
             break  # nothing will be complete
-    return Shown(left + float(waiting.share.sum()), time.monotonic() - start)
+        waiting = rest.joined(_halved(tried, side))
+    return Shown(float(waiting.share.sum()), time.monotonic() - start)
 
 
 def _halved(boxes: Boxes, side: NDArray[np.int64]) -> Boxes:
@@ -84,27 +93,25 @@ def _halved(boxes: Boxes, side: NDArray[np.int64]) -> Boxes:
     return Boxes(boxes.lower, upper, boxes.share / 2).joined(Boxes(lower, boxes.upper, boxes.share / 2))
 
 
-def positive(quantity: Quantity, zero: bool) -> Judge:
-    """A quantity is positive, or not negative where it may be `zero`.
+def positive(quantity: Quantity, zero: bool, slack: float = 0.0) -> Judge:
+    """A quantity is positive, or not negative where it may be `zero`; it is broken by a value below -`slack`.
 
     Bounds are those of the graph and those of the mean value theorem, f(c) + f'(box) (box - c). Where the slope along a
     side has one sign, the least value is at one end of that side, and the box shrinks to it.
     """
 
-    def judge(boxes: Boxes) -> tuple[NDArray[np.bool_], Boxes, Array]:
+    def judge(boxes: Boxes) -> Judgement:
         with np.errstate(all="ignore"):
             low, high = quantity.slopes(boxes.lower, boxes.upper)
             upper = np.where(low >= 0, boxes.lower, boxes.upper)
             lower = np.where((high <= 0) & (low < 0), boxes.upper, boxes.lower)
-            boxes = Boxes(lower, upper, boxes.share)
             least = quantity.enclosure(lower, upper)[0]
             centre, radius = (lower + upper) / 2, (upper - lower) / 2 * (1 + 1e-15)
             doubt = np.maximum(np.abs(low), np.abs(high)) * radius
             at_centre, most = quantity.enclosure(centre, centre)
-            mean = at_centre - doubt.sum(axis=1) * (1 + 1e-14)
-            least = np.fmax(least, mean)
-        finite = np.where(np.isfinite(doubt), doubt, 1e300 * (radius > 0))
-        hopeful = (radius > 0) & ~(most < 0)[:, None]
-        return (least >= 0) if zero else (least > 0), boxes, np.where(hopeful, finite + radius * 1e-300, -1.0)
+            least = np.fmax(least, at_centre - doubt.sum(axis=1) * (1 + 1e-14))
+            holds = (least >= 0) if zero else (least > 0)
+            broken = (most < -slack) if zero else (most <= 0)
+        return Judgement(holds, broken, Boxes(lower, upper, boxes.share), np.nan_to_num(doubt, nan=1e300, posinf=1e300))
 
     return judge

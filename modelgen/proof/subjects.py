@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from modelgen.derivation.equations import EquationsOfMotion, used
 from modelgen.derivation.lowering import scalars
-from modelgen.proof.guards import Domain, Guard, domain, guards
+from modelgen.proof.guards import Domain, Guard, guards
 from modelgen.proof.quantity import Quantity, pivots, stated_quantity
-from modelgen.proof.search import Least, search
+from modelgen.proof.search import Least, sampled, search
 from modelgen.statement.robot import Robot
+
+
+ROUNDING = 1e-9  # beside the largest sampled cost: a smaller one counts as zero
 
 
 @dataclass(frozen=True)
@@ -18,6 +23,7 @@ class Subject:
 
     guard: Guard
     quantity: Quantity
+    slack: float = 0.0  # how far below zero a value may be by rounding, where zero is allowed
 
     def evident(self) -> bool:
         """Whether the graph shows it at once, such as a sum of squares: by one enclosure of the whole domain."""
@@ -27,7 +33,7 @@ class Subject:
 
     def search(self, seconds: float) -> Least:
         """The least value that is found in that time."""
-        return search(self.quantity, seconds, zero=self.guard.zero, either=self.guard.either)
+        return search(self.quantity, seconds, zero=self.guard.zero, either=self.guard.either, slack=self.slack)
 
 
 def stated(robot: Robot, whole: Domain) -> list[Subject]:
@@ -74,4 +80,5 @@ def cost(robot: Robot, equations: EquationsOfMotion, whole: Domain) -> Subject:
         advice="The reward would be positive there. A cost is zero at the target and positive elsewhere; write squares "
         "such as coordinate**2, and check the signs.",
     )
-    return Subject(guard, stated_quantity(equations.state_cost, whole))
+    inside = stated_quantity(equations.state_cost, whole)
+    return Subject(guard, inside, ROUNDING * float(np.abs(inside.values(sampled(inside.domain))).max()))

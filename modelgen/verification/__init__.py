@@ -10,7 +10,6 @@ from typing import Any
 
 from modelgen.backends import MODULES, emitter
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.proof.verdicts import SECONDS
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import LIMITS, PRECISIONS, Check
 from modelgen.verification.energy import energy_balance
@@ -18,7 +17,7 @@ from modelgen.verification.kernels import kernel_checks
 from modelgen.verification.mechanics import mechanics_checks, routes_check
 from modelgen.verification.points import sample_points
 from modelgen.verification.reference import Reference
-from modelgen.verification.whole_domain import domain_checks
+from modelgen.verification.whole_domain import SECONDS, domain_checks
 
 SAMPLES = 128
 
