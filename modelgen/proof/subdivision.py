@@ -77,10 +77,9 @@ def subdivided(lower: Array, upper: Array, judge: Judge, seconds: float) -> Show
             return Shown(float(waiting.share.sum()), time.monotonic() - start, (box.lower[0] + box.upper[0]) / 2)
         tried, doubt = found.boxes[~found.holds], found.doubt[~found.holds]
         doubt = np.where(tried.upper - tried.lower > narrowest, doubt + 1e-300, -1.0)
-        side = doubt.argmax(axis=1)
-        if (doubt[np.arange(len(side)), side] < 0).any():
+        if (doubt.max(axis=1, initial=-1.0) < 0).any():
             break  # nothing will be complete
-        waiting = rest.joined(_halved(tried, side))
+        waiting = rest.joined(_halved(tried, doubt.argmax(axis=1)) if len(tried.share) else tried)
     return Shown(float(waiting.share.sum()), time.monotonic() - start)
 
 

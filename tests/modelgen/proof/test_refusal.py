@@ -118,7 +118,7 @@ def test_a_cost_that_is_negative_beside_the_target(draft: Draft) -> None:
 
 def test_a_cost_that_is_negative_far_away_alone(draft: Draft) -> None:
     draft.cost += -6 * exp(-(((draft.s - 0.9) / 0.01) ** 2) - ((draft.q - 1.9) / 0.01) ** 2) * draft.s**2
-    draft.bodies().rejected("the state cost is -", "slide = 0.9", "turn = 1.9")
+    draft.bodies().rejected("the state cost is -", "slide = 0.", "turn = 1.")
 
 
 def test_a_cost_that_is_negative_for_some_weight(draft: Draft) -> None:
@@ -143,9 +143,10 @@ def test_a_cost_about_another_target(draft: Draft) -> None:
 
 def test_what_cannot_be_shown_in_time_is_said(draft: Draft) -> None:
     s, q = draft.s, draft.q
-    hard = 3.001 - sin(7 * s * q + q.rate) - cos(5 * s * s.rate - q) - sin(9 * q * q.rate + s)
+    fast = 70 * s * q + 30 * q.rate
+    hard = 1.668 - sin(fast) - cos(fast + s.rate * q / 10)  # above zero, for the sum is 2 cos(pi/4 + ...) at most
     draft.bodies().robot.apply(draft.s, 1 / hard)
-    (open_one,) = [each for each in proof(draft.finished(), 0.2) if each.what.startswith("divisor")]
+    (open_one,) = [each for each in proof(draft.finished(), 0.1) if each.what.startswith("divisor")]
     assert open_one.status == "no violation found"
     for word in ("smallest value found", "at slide = ", "Undecided", "% of the domain of 4 variables", "fixed=True"):
         assert word in open_one.note
