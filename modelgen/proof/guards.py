@@ -134,14 +134,16 @@ def _of_node(node: Basic, known: dict[Symbol, Expr], place: Place, slopes: int) 
         elif exponent.is_negative:
             yield guard("divisor", base, base, "must not be zero", either=True)
     elif name == "log":
-        yield guard("argument of a logarithm", *node.args, *node.args, "must be above zero")
+        yield guard("argument of a logarithm", node.args[0], node.args[0], "must be above zero")
     elif name == "log1p":
-        yield guard("argument of log1p", *node.args, 1 + node.args[0], "plus one must be above zero")
+        yield guard("argument of log1p", node.args[0], 1 + node.args[0], "plus one must be above zero")
     elif name in ("asin", "acos"):
         needs = "must be between -1 and 1, so that one less its square is above zero"
-        yield guard(f"argument of {name}", *node.args, S.One - node.args[0] ** 2, needs)
+        yield guard(f"argument of {name}", node.args[0], S.One - node.args[0] ** 2, needs)
     elif name == "tan":
-        yield guard("argument of tan", *node.args, cos(node.args[0]), "must have a cosine that is not zero", either=True)
+        yield guard(
+            "argument of tan", node.args[0], cos(node.args[0]), "must have a cosine that is not zero", either=True
+        )
     elif name == "atan2":
         square = node.args[0] ** 2 + node.args[1] ** 2
         yield guard("point of an angle", node, square, "must be above zero in squared length")

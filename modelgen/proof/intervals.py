@@ -47,7 +47,9 @@ def enclosures(graph: Graph, roots: Sequence[Node], inputs: Sequence[Node], lowe
 def product(a: Interval, b: Interval) -> Interval:
     """The products of all numbers of two intervals."""
     ends = [a[i] * b[j] for i in (0, 1) for j in (0, 1)]
-    ends = [np.where(np.isnan(end), 0.0, end) for end in ends]  # an infinite end stands for numbers without bound: 0 times each is 0
+    ends = [
+        np.where(np.isnan(end), 0.0, end) for end in ends
+    ]  # an infinite end stands for numbers without bound: 0 times each is 0
     low, high = np.minimum.reduce(ends), np.maximum.reduce(ends)
     return _rounded(low, high, EXACT)
 
@@ -89,7 +91,9 @@ def _wave(function: Callable[[Array], Array], least: float, most: float) -> Call
     return rule
 
 
-def _rising(function: Callable[[Array], Array], least: float = -np.inf, most: float = np.inf) -> Callable[..., Interval]:
+def _rising(
+    function: Callable[[Array], Array], least: float = -np.inf, most: float = np.inf
+) -> Callable[..., Interval]:
     """An increasing function of arguments between `least` and `most`."""
 
     def rule(a: Interval) -> Interval:

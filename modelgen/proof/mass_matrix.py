@@ -1,11 +1,11 @@
 """The proof that a mass matrix is positive definite on the whole domain.
 
 A matrix is monotone (Loewner's order) in a mass or central inertia whose derivative of the kinetic energy is never
-negative, so that such parameters stand at their lower bounds. In a box, X M X' with X = M(centre)^(-1/2) is 1 plus terms
-whose norms are bounded; M is positive definite where they add up to less than 1.
+negative, so that such parameters stand at their lower bounds. In a box, X M X' with X = M(centre)^(-1/2) is 1 plus
+terms whose norms are bounded; M is positive definite where they add up to less than 1.
 
-A tree of links needs no box of all its coordinates. M is positive definite where every pivot of the elimination from the
-leaves to the root is, and the pivot of a joint is at least the inertia of its own link (an articulated inertia is the
+A tree of links needs no box of all its coordinates. M is positive definite where every pivot of the elimination from
+the leaves to the root is, and the pivot of a joint is at least the inertia of its own link (an articulated inertia is the
 link's own plus positive semidefinite terms: Featherstone, Rigid Body Dynamics Algorithms, 2008, section 7.2).
 """
 
@@ -112,7 +112,10 @@ def _definite(block: Block) -> Judge:
                 size @ (error + ROUNDING * np.abs(C)) @ np.swapaxes(size, 1, 2)
             )
             X, size = X[:, None], size[:, None]
-            turned, around = X @ G @ np.swapaxes(X, 2, 3), size @ (spread + ROUNDING * np.abs(G)) @ np.swapaxes(size, 2, 3)
+            turned, around = (
+                X @ G @ np.swapaxes(X, 2, 3),
+                size @ (spread + ROUNDING * np.abs(G)) @ np.swapaxes(size, 2, 3),
+            )
             doubt = (np.abs(np.linalg.eigvalsh(turned)).max(axis=2) + _norm(around)) * radius
             holds = sound & (eigenvalues[:, 0] > 0) & (missed + doubt.sum(axis=1) < 1 - 1e-9)
         broken = sound & (eigenvalues[:, 0] < -ROUNDING * eigenvalues[:, -1])

@@ -1,4 +1,4 @@
-"""The search for a violation: samples, then local minimisation with exact slopes, then bisection of a change of sign."""
+"""The search for a violation: samples, local minimisation with exact slopes, bisection of a change of sign."""
 
 from __future__ import annotations
 
@@ -31,11 +31,13 @@ class Least:
     sign: int = 1  # of the quantity, where either is allowed
 
 
-def search(quantity: Quantity, seconds: float, *, zero: bool = False, either: bool = False, slack: float = 0.0) -> Least:
+def search(
+    quantity: Quantity, seconds: float, *, zero: bool = False, either: bool = False, slack: float = 0.0
+) -> Least:
     """The least value of a quantity on its domain, as far as it was found in that time.
 
-    A value counts as zero where its enclosure within a few roundings of that point contains zero. zero: the quantity may be
-    zero and is refuted by a value below -slack alone. either: it may be negative everywhere instead.
+    A value counts as zero where its enclosure within a few roundings of that point contains zero. zero: the quantity
+    may be zero and is refuted by a value below -slack alone. either: it may be negative everywhere instead.
     """
     until = time.monotonic() + seconds
     points = sampled(quantity.domain)
@@ -76,7 +78,8 @@ def sampled(domain: Domain) -> Array:
     shares = random.uniform(size=(SAMPLES, len(lower)))
     shares[0] = 0.5
     shares[1 : SAMPLES // 8] = np.round(shares[1 : SAMPLES // 8])
-    return lower + shares * (upper - lower)
+    points: Array = lower + shares * (upper - lower)
+    return points
 
 
 def _starts(points: Array, order: NDArray[np.int64]) -> Array:
@@ -124,7 +127,9 @@ def _polished(quantity: Quantity, point: Array, value: float) -> tuple[Array, fl
         free = np.flatnonzero(~((point <= lower) & (slope >= 0)) & ~((point >= upper) & (slope <= 0)))
         steps = STEP * (upper - lower)[free]
         moves = np.eye(len(point))[free] * steps[:, None]
-        beside = [(quantity.value_and_slope(point + move)[1], quantity.value_and_slope(point - move)[1]) for move in moves]
+        beside = [
+            (quantity.value_and_slope(point + move)[1], quantity.value_and_slope(point - move)[1]) for move in moves
+        ]
         curvature = np.array([(a - b)[free] / (2 * step) for (a, b), step in zip(beside, steps, strict=True)])
         if not len(free) or not np.isfinite(curvature).all():
             break

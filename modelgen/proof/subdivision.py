@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +29,8 @@ class Boxes:
     upper: Array
     share: Array
 
-    def __getitem__(self, index: object) -> Boxes:
-        return Boxes(self.lower[index], self.upper[index], self.share[index])  # type: ignore[index]
+    def __getitem__(self, index: Any) -> Boxes:
+        return Boxes(self.lower[index], self.upper[index], self.share[index])
 
     def joined(self, other: Boxes) -> Boxes:
         """These, then others."""

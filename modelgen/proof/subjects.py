@@ -13,7 +13,6 @@ from modelgen.proof.quantity import Quantity, pivots, stated_quantity
 from modelgen.proof.search import Least, sampled, search
 from modelgen.statement.robot import Robot
 
-
 ROUNDING = 1e-9  # beside the largest sampled cost: a smaller one counts as zero
 
 

@@ -26,9 +26,18 @@ from tests.modelgen.support.proofs import built, finished, proof
 from tests.modelgen.support.trees import Tree, as_robot, trees
 
 FUZZ = "FUZZ" in os.environ
-EXAMPLES = 200 if FUZZ else 3
-SMALL = ("pendulum", "cartpole", "furuta", "reaction_wheel", "ball_on_beam")
-LARGE = ("cart_double_pendulum", "acrobot", "planar_arm2", "planar_quadrotor", "realaigym_pendubot", "double_pendulum")
+EXAMPLES = 200 if FUZZ else 1
+SMALL = ("pendulum", "cartpole", "ball_on_beam")
+LARGE = (
+    "furuta",
+    "reaction_wheel",
+    "cart_double_pendulum",
+    "acrobot",
+    "planar_arm2",
+    "planar_quadrotor",
+    "realaigym_pendubot",
+    "double_pendulum",
+)
 KINDS = ("pole", "touched pole", "root", "logarithm", "mass", "cost", "unit")
 
 share = st.floats(0.2, 0.95) | st.floats(-0.95, -0.2)
@@ -40,8 +49,8 @@ def mutated(robot: Robot, kind: str, row: int, place: float, width: float) -> tu
     v = joint.symbol.rate
     assert joint.rate_limit
     c, w = place * joint.rate_limit, width * joint.rate_limit
-    equations = equations_of_motion(robot)
-    target = dict(zip(equations.state, robot.stated_task.numbers.target, strict=True))
+    states = [each.symbol for each in (*robot.joints, *robot.velocities)]
+    target = dict(zip(states, robot.stated_task.numbers.target, strict=True))
     point = target | {each.symbol: each.value for each in robot.parameters} | {v: c}
     head = f"_q = robot.joints[{row}].symbol\n_v = _q.rate\n"
     if kind in ("pole", "touched pole", "root", "logarithm"):
@@ -52,6 +61,7 @@ def mutated(robot: Robot, kind: str, row: int, place: float, width: float) -> tu
             "logarithm": f"0.01 * sympy.log(_v - {c})",
         }
         return f"{head}robot.apply(_q, {forms[kind]})\n", point
+    equations = equations_of_motion(robot)
     if kind == "mass":
         at = place * joint.limit
         point |= {joint.symbol: at}
@@ -74,10 +84,12 @@ def value(what: Any, equations: Any, point: dict[Any, float]) -> Any:
 
 def wrong(kind: str, robot: Robot, point: dict[Any, float]) -> bool:
     """The oracle, for what is not wrong by construction."""
+    if kind not in ("mass", "cost"):
+        return True
     equations = equations_of_motion(robot)
     if kind == "mass":
         return bool(np.linalg.eigvalsh(value(equations.mass_matrix, equations, point)).min() < 0)
-    return bool(value(equations.state_cost, equations, point) < 0) if kind == "cost" else True
+    return bool(value(equations.state_cost, equations, point) < 0)
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
@@ -88,7 +100,9 @@ def test_no_mutation_of_the_gallery_passes(kind: str, data: st.DataObject, tmp_p
     text = (SHIPPED / f"{name}.py").read_text()
     robot = load(str(SHIPPED / f"{name}.py"))
     row = data.draw(st.integers(0, len(robot.joints) - 1), label="row")
-    line, point = mutated(robot, kind, row, data.draw(share, label="place"), data.draw(st.floats(0.1, 0.4), label="width"))
+    line, point = mutated(
+        robot, kind, row, data.draw(share, label="place"), data.draw(st.floats(0.1, 0.4), label="width")
+    )
     if kind == "cost":
         line = line.replace("_v", f"robot.joints[{row}].symbol.rate")
         text = text.replace("state_cost=", f"state_cost={line}")
@@ -96,13 +110,11 @@ def test_no_mutation_of_the_gallery_passes(kind: str, data: st.DataObject, tmp_p
         text = text.replace("robot.task(", f"{line}robot.task(")
     path = tmp_path / f"{name}.py"
     path.write_text(f"import sympy\n{text}")
-    try:
-        spoilt = load(str(path))
-    except ModelError as error:
-        assert kind == "unit", error
-        assert "should be in" in str(error)
+    if kind == "unit":
+        with pytest.raises(ModelError, match="should be in"):
+            load(str(path))
         return
-    assert kind != "unit"
+    spoilt = load(str(path))
     assert wrong(kind, spoilt, point)
     with pytest.raises(ModelError) as caught:
         built(spoilt)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from modelgen.program.graph import BINARY, UNARY, Graph
 from modelgen.proof.intervals import RULES, enclosures
 
 DOMAINS = {"asin": (-1, 1), "acos": (-1, 1), "log": (1e-9, 50), "log1p": (-1 + 1e-9, 50), "sqrt": (0, 50)}
-VALUES = {
+VALUES: dict[str, Any] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,

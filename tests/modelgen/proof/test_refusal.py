@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sympy import acos, asin, atan2, cos, exp, log, pi, sin, sqrt, tan, tanh
+from sympy import cos, exp, pi, sin, sympify
 
 from tests.modelgen.support.proofs import Draft, built, proof, statuses
 
@@ -47,36 +47,36 @@ def test_a_pole_of_an_input_and_a_rate(draft: Draft) -> None:
 @pytest.mark.parametrize(
     ("expression", "words"),
     [
-        (lambda s, q: sqrt(s - 0.9), "argument of a root"),
-        (lambda s, q: sqrt((s - 0.5) ** 2 + (q - 0.5) ** 2), "argument of a root"),
-        (lambda s, q: log(s + 0.999), "argument of a logarithm"),
-        (lambda s, q: asin(1.001 * s), "argument of asin"),
-        (lambda s, q: acos(q / 1.999), "argument of acos"),
-        (lambda s, q: tan(q), "argument of tan"),
-        (lambda s, q: atan2(s, q), "point of an angle"),
-        (lambda s, q: (s + 0.99) ** q, "base of a power"),
-        (lambda s, q: exp(1 / (s**2 - 0.01)), "divisor"),
+        ("sqrt(s - 0.9)", "argument of a root"),
+        ("sqrt((s - 0.5) ** 2 + (q - 0.5) ** 2)", "argument of a root"),
+        ("log(s + 0.999)", "argument of a logarithm"),
+        ("asin(1.001 * s)", "argument of asin"),
+        ("acos(q / 1.999)", "argument of acos"),
+        ("tan(q)", "argument of tan"),
+        ("atan2(s, q)", "point of an angle"),
+        ("(s + 0.99) ** q", "base of a power"),
+        ("exp(1 / (s**2 - 0.01))", "divisor"),
     ],
 )
-def test_roots_logarithms_and_inverse_functions(draft: Draft, expression: object, words: str) -> None:
-    draft.bodies().robot.apply(draft.s, expression(draft.s, draft.q))  # type: ignore[operator]
+def test_roots_logarithms_and_inverse_functions(draft: Draft, expression: str, words: str) -> None:
+    draft.bodies().robot.apply(draft.s, sympify(expression, {"s": draft.s, "q": draft.q}))
     draft.rejected(words, "test_refusal.py:")
 
 
 @pytest.mark.parametrize(
     "expression",
     [
-        lambda s, q: sqrt((s - 0.5) ** 2 + (q - 0.5) ** 2 + 1e-6),
-        lambda s, q: 1 / (s - 1.25),
-        lambda s, q: 1 / (q**2 - 4.1),  # negative everywhere
-        lambda s, q: log(s + 1.001) * asin(0.99 * s),
-        lambda s, q: tan(0.78 * q) + atan2(s, q + 2.1),
-        lambda s, q: (s**2) ** 1.5,
-        lambda s, q: tanh(s / 1e-9),
+        "sqrt((s - 0.5) ** 2 + (q - 0.5) ** 2 + 1e-6)",
+        "1 / (s - 1.25)",
+        "1 / (q**2 - 4.1)",  # negative everywhere
+        "log(s + 1.001) * asin(0.99 * s)",
+        "tan(0.78 * q) + atan2(s, q + 2.1)",
+        "(s**2) ** 1.5",
+        "tanh(s / 1e-9)",
     ],
 )
-def test_what_stays_away_from_its_limits_is_proven(draft: Draft, expression: object) -> None:
-    draft.bodies().robot.apply(draft.s, expression(draft.s, draft.q))  # type: ignore[operator]
+def test_what_stays_away_from_its_limits_is_proven(draft: Draft, expression: str) -> None:
+    draft.bodies().robot.apply(draft.s, sympify(expression, {"s": draft.s, "q": draft.q}))
     robot = draft.finished()
     built(robot)
     assert set(statuses(robot).values()) == {"proven"}
