@@ -40,8 +40,8 @@ class OutOfTime(Stopped):
 
     def __str__(self) -> str:
         return (
-            f"the file is not done after {limit():g} s. Look for a loop that never ends. If it needs the time, raise the "
-            f"limit: {VARIABLE}={2 * limit():g} before the command."
+            f"the file is not done after {limit():g} s. Look for a loop that never ends. If it needs the time, raise "
+            f"the limit: {VARIABLE}={2 * limit():g} before the command."
         )
 
 

@@ -54,8 +54,8 @@ class Domain:
 
 
 ADVICE = (
-    "The equations have no value or no slope there. Narrow the limits or bounds, or write an expression that stays away "
-    "from it, such as sqrt(y**2 + 1e-6) for a length that reaches zero."
+    "The equations have no value or no slope there. Narrow the limits or bounds, or write an expression that stays "
+    "away from it, such as sqrt(y**2 + 1e-6) for a length that reaches zero."
 )
 
 

@@ -5,8 +5,8 @@ negative, so that such parameters stand at their lower bounds. In a box, X M X' 
 terms whose norms are bounded; M is positive definite where they add up to less than 1.
 
 A tree of links needs no box of all its coordinates. M is positive definite where every pivot of the elimination from
-the leaves to the root is, and the pivot of a joint is at least the inertia of its own link (an articulated inertia is the
-link's own plus positive semidefinite terms: Featherstone, Rigid Body Dynamics Algorithms, 2008, section 7.2).
+the leaves to the root is, and the pivot of a joint is at least the inertia of its own link (an articulated inertia is
+the link's own plus positive semidefinite terms: Featherstone, Rigid Body Dynamics Algorithms, 2008, section 7.2).
 """
 
 from __future__ import annotations
