@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sympy import Float, cos, pi, sin
 
@@ -26,7 +26,8 @@ from tests.modelgen.support.proofs import built, finished, proof
 from tests.modelgen.support.trees import Tree, as_robot, trees
 
 FUZZ = "FUZZ" in os.environ
-EXAMPLES = 200 if FUZZ else 1
+EXAMPLES = 200 if FUZZ else 3
+PHASES = (Phase.explicit, Phase.generate)  # an example takes seconds, so that none is made smaller
 SMALL = ("pendulum", "cartpole", "ball_on_beam")
 LARGE = (
     "furuta",
@@ -79,7 +80,7 @@ def mutated(robot: Robot, kind: str, row: int, place: float, width: float) -> tu
 
 def value(what: Any, equations: Any, point: dict[Any, float]) -> Any:
     symbols = [*equations.state, *equations.parameters]
-    return evaluator(symbols, what, equations.definitions)(*(np.array(point[symbol]) for symbol in symbols))
+    return evaluator(symbols, what, equations.definitions)(*(np.array([point[symbol]]) for symbol in symbols))[0]
 
 
 def wrong(kind: str, robot: Robot, point: dict[Any, float]) -> bool:
@@ -92,7 +93,7 @@ def wrong(kind: str, robot: Robot, point: dict[Any, float]) -> bool:
     return bool(value(equations.state_cost, equations, point) < 0)
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
 @given(data=st.data())
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_mutation_of_the_gallery_passes(kind: str, data: st.DataObject, tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ def test_no_mutation_of_the_gallery_passes(kind: str, data: st.DataObject, tmp_p
     assert str(path.name) in str(caught.value)
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
 @given(tree=trees())
 def test_no_tree_of_links_is_refused(tree: Tree) -> None:
     robot = as_robot(tree)
@@ -188,7 +189,7 @@ def machines(draw: st.DrawFn) -> Robot:
     return finished(robot, state_cost=cost)
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
 @given(robot=machines())
 def test_no_right_machine_is_refused(robot: Robot) -> None:
     check_domain(robot, equations_of_motion(robot))
