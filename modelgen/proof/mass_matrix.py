@@ -11,7 +11,7 @@ the link's own plus positive semidefinite terms: Featherstone, Rigid Body Dynami
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -79,8 +79,8 @@ class Block:
         return full
 
 
-def _central(ends: object) -> tuple[Array, Array]:
-    low, high = ends  # type: ignore[misc]
+def _central(ends: Iterable[Array]) -> tuple[Array, Array]:
+    low, high = ends
     centre = (low + high) / 2
     return centre, np.maximum(high - centre, centre - low) * (1 + 1e-15)
 
@@ -102,7 +102,7 @@ def _definite(block: Block) -> Judge:
             centre, radius = (boxes.lower + boxes.upper) / 2, (boxes.upper - boxes.lower) / 2 * (1 + 1e-15)
             C, error = block.enclosed(centre, centre)
             G, spread = block.slopes(boxes.lower, boxes.upper)
-            sound = np.isfinite(C).all(axis=(1, 2)) & np.isfinite(G + spread).all(axis=(1, 2, 3))
+            sound: NDArray[np.bool_] = np.isfinite(C).all(axis=(1, 2)) & np.isfinite(G + spread).all(axis=(1, 2, 3))
             C, G = np.where(sound[:, None, None], C, 0.0), np.where(sound[:, None, None, None], G, 0.0)
             spread = np.where(sound[:, None, None, None], spread, 0.0)
             eigenvalues, vectors = np.linalg.eigh(C)
@@ -126,7 +126,8 @@ def _definite(block: Block) -> Judge:
 
 def _norm(matrices: Array) -> Array:
     """The largest sum of a row's sizes, above the spectral norm."""
-    return np.abs(matrices).sum(axis=-1).max(axis=-1)
+    largest: Array = np.abs(matrices).sum(axis=-1).max(axis=-1)
+    return largest
 
 
 def blocks(robot: Robot, equations: EquationsOfMotion) -> list[tuple[Block, list[Symbol]]]:

@@ -47,7 +47,7 @@ share = st.floats(0.2, 0.95) | st.floats(-0.95, -0.2)
 def mutated(robot: Robot, kind: str, row: int, place: float, width: float) -> tuple[str, dict[Any, float]]:
     """A line that spoils the robot, or the start of its cost; and where it is wrong, all else at the target."""
     joint = robot.joints[row]
-    v = joint.symbol.rate
+    v: Any = joint.symbol.rate
     assert joint.rate_limit
     c, w = place * joint.rate_limit, width * joint.rate_limit
     states = [each.symbol for each in (*robot.joints, *robot.velocities)]
@@ -57,7 +57,7 @@ def mutated(robot: Robot, kind: str, row: int, place: float, width: float) -> tu
     if kind in ("pole", "touched pole", "root", "logarithm"):
         forms = {
             "pole": f"0.01 / (_v - {c})",
-            "touched pole": f"0.01 / ((_v - {c}) ** 2 + 3.0 * (_q - {c / 50}) ** 2)",
+            "touched pole": f"0.01 / ((_v - {c}) ** 2 + 3.0 * (_q - {place * joint.limit / 2}) ** 2)",
             "root": f"0.01 * sympy.sqrt(_v - {c})",
             "logarithm": f"0.01 * sympy.log(_v - {c})",
         }
