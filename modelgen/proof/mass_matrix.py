@@ -102,7 +102,7 @@ def _definite(block: Block) -> Judge:
             centre, radius = (boxes.lower + boxes.upper) / 2, (boxes.upper - boxes.lower) / 2 * (1 + 1e-15)
             C, error = block.enclosed(centre, centre)
             G, spread = block.slopes(boxes.lower, boxes.upper)
-            sound: NDArray[np.bool_] = np.isfinite(C).all(axis=(1, 2)) & np.isfinite(G + spread).all(axis=(1, 2, 3))
+            sound = np.asarray(np.isfinite(C).all(axis=(1, 2)) & np.isfinite(G + spread).all(axis=(1, 2, 3)))
             C, G = np.where(sound[:, None, None], C, 0.0), np.where(sound[:, None, None, None], G, 0.0)
             spread = np.where(sound[:, None, None, None], spread, 0.0)
             eigenvalues, vectors = np.linalg.eigh(C)

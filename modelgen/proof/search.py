@@ -85,7 +85,8 @@ def sampled(domain: Domain) -> Array:
 def _starts(points: Array, order: NDArray[np.int64]) -> Array:
     """Half of the starts are the best samples, the others any."""
     half = STARTS // 2
-    return points[np.concatenate([order[:half], order[half :: max(1, len(order) // half)]])]
+    chosen: Array = points[np.concatenate([order[:half], order[half :: max(1, len(order) // half)]])]
+    return chosen
 
 
 class _Enough(Exception):

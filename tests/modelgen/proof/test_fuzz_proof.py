@@ -50,7 +50,7 @@ def mutated(robot: Robot, kind: str, row: int, place: float, width: float) -> tu
     v: Any = joint.symbol.rate
     assert joint.rate_limit
     c, w = place * joint.rate_limit, width * joint.rate_limit
-    states = [each.symbol for each in (*robot.joints, *robot.velocities)]
+    states = [*(each.symbol for each in robot.joints), *(each.symbol for each in robot.velocities)]
     target = dict(zip(states, robot.stated_task.numbers.target, strict=True))
     point = target | {each.symbol: each.value for each in robot.parameters} | {v: c}
     head = f"_q = robot.joints[{row}].symbol\n_v = _q.rate\n"
