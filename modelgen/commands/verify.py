@@ -35,6 +35,8 @@ class Options:
     """Only the llvm kernel in double precision and the balance of power, at four points: for daily use, no proof."""
     mjcf: Path | None = None
     """The robot's description in the engine's format. By default NAME.xml beside the model file."""
+    proof_seconds: float = 30.0
+    """Most seconds for the proof of each quantity over the whole domain."""
     directory: Annotated[Path | None, Argument(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
@@ -101,7 +103,7 @@ def _checks(
     if options.quick:
         return verification.quick(robot, equations, load, options.directory)
     if options.against is None:
-        return verification.verify(robot, equations, load, options.directory)
+        return verification.verify(robot, equations, load, options.directory, options.proof_seconds)
     kernels = load(robot.name, backend="casadi", directory=options.directory)
     file = options.mjcf or description(robot, modelfile.find(model))
     if file:

@@ -17,6 +17,7 @@ from modelgen.verification.kernels import kernel_checks
 from modelgen.verification.mechanics import mechanics_checks, routes_check
 from modelgen.verification.points import sample_points
 from modelgen.verification.reference import Reference
+from modelgen.verification.whole_domain import SECONDS, domain_checks
 
 SAMPLES = 128
 QUICK_SAMPLES = 4
@@ -39,9 +40,13 @@ def quick(
 
 
 def verify(
-    robot: Robot, equations: EquationsOfMotion, load: Callable[..., Any], directory: Path | None = None
+    robot: Robot,
+    equations: EquationsOfMotion,
+    load: Callable[..., Any],
+    directory: Path | None = None,
+    proof_seconds: float = SECONDS,
 ) -> list[Check]:
-    """Every check of the artifact of `robot`; `load` is `modelgen.load`."""
+    """Every check of the artifact of `robot`; `load` is `modelgen.load`, `proof_seconds` for each quantity's proof."""
     points = sample_points(robot, max(16, SAMPLES // len(robot.joints)))  # 50 digits take their time
     together = replace(points, theta=points.theta[0])
     exactly = Reference(equations)
@@ -49,6 +54,7 @@ def verify(
         (each, exactly.quantities(each.x, each.u, each.costate, each.theta, each.w)) for each in (points, together)
     ]
     mechanics, kernels = mechanics_checks(robot, equations, points), []
+    mechanics += domain_checks(robot, equations, proof_seconds)
     if robot.links:
         mechanics.append(routes_check(robot, equations, points))
     compiled_by: dict[Callable[..., Any], str] = {}

@@ -22,6 +22,7 @@ class Check:
     limit: float
     note: str = ""
     where: str = ""  # the worst entry of a check that failed: its name, the point, both values
+    verdict: str = ""  # of a quantity over the whole domain, in the place of a number
 
     @property
     def passed(self) -> bool:
@@ -53,6 +54,8 @@ def table(checks: Sequence[Check]) -> str:
 def _cell(check: Check | None) -> str:
     if check is None:
         return "not checked"
+    if check.verdict:
+        return check.verdict if check.passed else f"{check.verdict} FAILED"
     if check.error is None:
         return "skipped"
     return f"{check.error:.1e}" + ("" if check.passed else " FAILED")
