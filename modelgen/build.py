@@ -25,6 +25,7 @@ from modelgen.errors import Place
 from modelgen.metadata import Metadata
 from modelgen.program.differentiate import program as differentiated
 from modelgen.program.functions import Program
+from modelgen.proof.refusal import refuse_derived, refuse_stated
 from modelgen.statement.robot import Robot
 
 NO_DRAWING = Sketch((), (), ())
@@ -45,7 +46,7 @@ class BuildReport:
         """Measure the seconds of the block."""
         start = time.perf_counter()
         yield
-        self.seconds[name] = round(time.perf_counter() - start, 4)
+        self.seconds[name] = round(self.seconds.get(name, 0.0) + time.perf_counter() - start, 4)
 
 
 def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildReport:
@@ -56,8 +57,7 @@ def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildRe
     report = BuildReport(robot.name, str(Path(directory) / robot.name))
     with report.stage("equations of motion"):
         equations = equations_of_motion(robot)
-    with report.stage("checks"):
-        check_domain(robot, equations)
+    _checked(robot, equations, report)
     return build_from_equations(
         equations, description.metadata(robot), content_hash(robot), directory, report, sketch(robot), robot.place
     )
@@ -69,11 +69,21 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
     Raises ModelError for a mistake in the model.
     """
     equations = equations_of_motion(robot)
-    check_domain(robot, equations)
+    _checked(robot, equations, BuildReport(robot.name, ""))
     program, described = differentiated(lowering.mechanism(equations)), description.metadata(robot)
     check_regular(program, described, robot.place)
     files = emitter(target).emit(program, described)
     return {f"{robot.name}_{name}": text for name, text in files.items()} if target in MODULES else files
+
+
+def _checked(robot: Robot, equations: EquationsOfMotion, report: BuildReport) -> None:
+    """All checks over the domain; those that know the line of an expression come first."""
+    with report.stage("search for violations"):
+        refuse_stated(robot)
+    with report.stage("checks"):
+        check_domain(robot, equations)
+    with report.stage("search for violations"):
+        refuse_derived(robot, equations)
 
 
 def build_from_equations(

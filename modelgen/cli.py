@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from modelgen.commandline.program import Command, Program
-from modelgen.errors import ModelError
+from modelgen.errors import TOO_DEEP, ModelError
+
+
+@contextmanager
+def _deep_expressions() -> Iterator[None]:
+    """Say what to do where SymPy or the compiler ends in Python's limit of nested calls."""
+    try:
+        yield
+    except RecursionError as error:
+        raise ModelError(TOO_DEEP) from error
+
 
 PROGRAM = Program(
     "modelgen",
@@ -46,6 +58,7 @@ PROGRAM = Program(
     },
     read_on="docs/reference/model-files.md",
     mistakes=(ModelError,),
+    around=_deep_expressions,
 )
 main = PROGRAM.main
 

@@ -28,6 +28,13 @@ class ModelError(ValueError):
         self.place = place
 
 
+#: What is said of an expression that SymPy cannot walk through.
+TOO_DEEP = (
+    "an expression is nested too deep for SymPy, whose functions call themselves for each level. State it with fewer "
+    "functions within functions (a hundred is well), and a product or power as it stands instead of by expand()."
+)
+
+
 class ArtifactError(ModelError):
     """An artifact that is missing, damaged, edited, or made by another version or from another model."""
 

@@ -13,16 +13,18 @@ from solver.errors import DivergenceError, SolverError
 if TYPE_CHECKING:
     from solver.fvi.presets import make_settings
     from solver.fvi.settings import Settings
-    from solver.policies.load import Policy, Value, load_policy, load_value
+    from solver.policies.load import Policy, PositionController, Value, load_controller, load_policy, load_value
     from solver.runs.train import resume, train
     from solver.studies.evaluation import Evaluation, evaluate
 
 _MODULES = {
     "Evaluation": "solver.studies.evaluation",
     "Policy": "solver.policies.load",
+    "PositionController": "solver.policies.load",
     "Settings": "solver.fvi.settings",
     "Value": "solver.policies.load",
     "evaluate": "solver.studies.evaluation",
+    "load_controller": "solver.policies.load",
     "load_policy": "solver.policies.load",
     "load_value": "solver.policies.load",
     "make_settings": "solver.fvi.presets",
@@ -34,10 +36,12 @@ __all__ = [
     "DivergenceError",
     "Evaluation",
     "Policy",
+    "PositionController",
     "Settings",
     "SolverError",
     "Value",
     "evaluate",
+    "load_controller",
     "load_policy",
     "load_value",
     "make_settings",

@@ -22,6 +22,7 @@ MODELGEN = {
     "derivation": {"numpy", "sympy"},
     "engines": {"numpy", "sympy"},
     "linear": {"numpy", "scipy"},
+    "proof": {"numpy", "scipy", "sympy"},
     "report": {"matplotlib", "numpy", "sympy"},
     "statement": {"mpmath", "sympy"},
     "urdf": {"lxml", "numpy", "scipy", "yourdfpy"},

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, from_json, to_json
 from modelgen.errors import ArtifactError, ModelError, suggestion
@@ -16,6 +17,7 @@ from modelgen.files import UNFINISHED, write_together
 
 MANIFEST = "manifest.json"
 REPORT = "build_report.json"
+PROOF = "proof.json"
 _EMITTED = re.compile(r"\w+_[0-9a-f]{12}\.\w+")
 #: The artifacts shipped beside the packages.
 SHIPPED = Path(__file__).resolve().parents[2] / "generated"
@@ -103,13 +105,32 @@ def check(name: str, directory: str | Path | None = None, model_hash: str | None
     findings = [*dict.fromkeys(each for backend in manifest.files for each in damage(folder, manifest, backend))]
     if (folder / MANIFEST).read_text(encoding="utf-8") != to_json(manifest):
         findings.append(f"{folder / MANIFEST} was edited: its text is not what its content is written as.")
-    expected = {MANIFEST, REPORT, *(file for files in manifest.files.values() for file in files)}
+    expected = {MANIFEST, REPORT, PROOF, *(file for files in manifest.files.values() for file in files)}
     files = (entry.name for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith(UNFINISHED))
     strangers = sorted(name for name in files if name not in expected)
     findings += [f"{folder / stranger} does not belong to the artifact." for stranger in strangers]
     if model_hash is not None and model_hash != manifest.model_hash:
         findings.append(f"{folder} was made from another content of the model file. Run `modelgen build {name}`.")
     return findings
+
+
+def keep_proof(folder: Path, manifest: Manifest, result: Mapping[str, object]) -> None:
+    """Write the result of a full proof beside the artifact that it is of. Raises ArtifactError where it cannot be."""
+    text = json.dumps({"artifact": manifest.hash, **result}, indent=1) + "\n"
+    try:
+        write_together({folder / PROOF: text.encode()})
+    except OSError as error:
+        raise ArtifactError(f"{folder / PROOF} cannot be written: {error.strerror or error}.") from error
+
+
+def proof(folder: Path, manifest: Manifest) -> dict[str, Any] | None:
+    """The result of the last full proof; None where there is none of this artifact."""
+    try:
+        result = json.loads((folder / PROOF).read_text(encoding="utf-8"))
+        whole = {"date", "modelgen", "passed", "failed", "skipped", "seconds"} <= result.keys()
+        return dict(result) if whole and result["artifact"] == manifest.hash else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def hashed(name: str, content: bytes) -> str:

@@ -53,6 +53,18 @@ class HostKernels(ABC):
 
     def _array(self, name: str, value: Any) -> Array:
         array = _memory(name, value)
+        if isinstance(array, np.ma.MaskedArray):
+            raise ModelError(f"`{name}` is a masked array, whose mask no kernel reads. Pass {name}.filled(value).")
+        if array.dtype == self._dtype.newbyteorder():
+            raise ModelError(
+                f"`{name}` has the byte order of another machine (dtype {array.dtype}). "
+                f"Pass {name}.astype(numpy.{self._dtype.name})."
+            )
+        if array.dtype.kind in "biu":
+            raise ModelError(
+                f"`{name}` has whole numbers (dtype {array.dtype}); the robot was loaded with dtype "
+                f"{self._dtype.name}. Pass {name}.astype(numpy.{self._dtype.name}), or write 1.0 for 1."
+            )
         if array.dtype != self._dtype:
             raise ModelError(
                 f"`{name}` has dtype {array.dtype}, but the robot was loaded with dtype {self._dtype.name}. "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +20,7 @@ class Options:
     name: str | None = None
     """Name of the robot and of its file. By default the name of the URDF file."""
     fix: Annotated[tuple[str, ...], Argument(metavar="JOINT")] = ()
-    """Joints to hold at zero."""
+    """Joints to hold at zero: names, patterns such as `*finger*`, or `mimic` for all that follow another joint."""
     planar: Annotated[tuple[str, ...], Argument(metavar="JOINT")] = ()
     """Floating joints, or the link that nothing carries, to keep in the x-z plane."""
     directory: Annotated[Path, Argument(metavar="DIR")] = Path("models")
@@ -31,4 +32,8 @@ def run(options: Options) -> None:
     from modelgen.urdf.read import model_file
 
     name = options.name or options.urdf.stem
-    write_model_file(options.directory, name, model_file(options.urdf, name, options.fix, options.planar))
+    warnings: list[str] = []
+    text = model_file(options.urdf, name, options.fix, options.planar, warnings.append)
+    for words in warnings:
+        print(f"warning: {words}", file=sys.stderr)
+    write_model_file(options.directory, name, text)

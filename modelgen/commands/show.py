@@ -7,7 +7,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from modelgen.commandline.options import Argument
 from modelgen.errors import ModelError
@@ -73,10 +73,11 @@ def _print_page(text: str) -> None:
 
 
 def _artifact(options: Options) -> str:
-    from modelgen.artifact.folder import REPORT, find, read
+    from modelgen.artifact.folder import REPORT, find, proof, read
 
     folder = find(options.name, options.directory)
-    text = _show_text(read(folder))
+    manifest = read(folder)
+    text = f"{_show_text(manifest)}\n{_proven(proof(folder, manifest), options.name)}"
     if not (folder / REPORT).exists():
         return f"{text}\n\nbuild: {folder / REPORT} is not there, so the seconds of each stage are not known"
     try:
@@ -86,6 +87,17 @@ def _artifact(options: Options) -> str:
         return f"{text}\n\nbuild: {seconds}\nsources: {size}"
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return f"{text}\n\nbuild: {folder / REPORT} is damaged, so the seconds of each stage are not known"
+
+
+def _proven(found: dict[str, Any] | None, name: str) -> str:
+    """When and how the artifact was proven."""
+    if found is None:
+        return f"proof: none of this artifact is kept; `modelgen verify {name}` makes it"
+    result = f"{found['failed']} checks FAILED" if found["failed"] else "every check passed"
+    return (
+        f"proof: {found['date']} by modelgen verify (generator {found['modelgen']}): {result}, "
+        f"{found['passed']} passed, {found['skipped']} skipped, {found['seconds']} s"
+    )
 
 
 def _linearize(options: Options) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import sympy
 from sympy import Expr, Matrix, Symbol
 
-from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.derivation.equations import Definition, EquationsOfMotion
 from modelgen.derivation.sketch import Sketch
 from modelgen.errors import ModelError
 from modelgen.program.functions import Argument, Function, Mechanism, Output, Program
@@ -75,16 +75,25 @@ def _input_costs(
 
 def drawing(sketch: Sketch, state: Sequence[Symbol], parameters: Sequence[Symbol]) -> Program:
     """One function, the points of a drawing, in a graph of its own: (x, theta) -> points (P, 2)."""
-    graph = Graph()
-    names = unique_names([symbol.name for symbol in (*state, *parameters)])
-    converter = _Converter(
-        graph, {symbol: graph.input(name) for symbol, name in zip((*state, *parameters), names, strict=True)}
-    )
-    for symbol, expression in sketch.definitions:
-        converter.known[symbol] = converter(expression)
-    entries = tuple(converter(entry) for point in sketch.points for entry in point)
-    x, theta = _argument(graph, "x", names[: len(state)]), _argument(graph, "theta", names[len(state) :])
+    flat = [entry for point in sketch.points for entry in point]
+    graph, inputs, entries = scalars((*state, *parameters), flat, sketch.definitions)
+    x, theta = Argument("x", inputs[: len(state)]), Argument("theta", inputs[len(state) :])
     return Program(graph, (Function("points", (x, theta), (Output("points", (len(sketch.points), 2), entries),)),))
+
+
+def scalars(
+    symbols: Sequence[Symbol], expressions: Iterable[Expr], definitions: Sequence[Definition] = ()
+) -> tuple[Graph, tuple[Node, ...], tuple[Node, ...]]:
+    """A graph of its own, the nodes of the symbols in it, and those of the expressions.
+
+    Raises ModelError for a function of SymPy that no kernel can evaluate.
+    """
+    graph = Graph()
+    inputs = tuple(graph.input(name) for name in unique_names([symbol.name for symbol in symbols]))
+    converter = _Converter(graph, dict(zip(symbols, inputs, strict=True)))
+    for symbol, expression in definitions:
+        converter.known[symbol] = converter(expression)
+    return graph, inputs, tuple(converter(each) for each in expressions)
 
 
 def _argument(graph: Graph, name: str, entries: Iterable[str]) -> Argument:

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from modelgen.errors import ModelError, Place, shortened, suggestion
+from modelgen.derivation.supervision import Stopped, supervised
+from modelgen.errors import TOO_DEEP, ModelError, Place, shortened, suggestion
 from modelgen.statement.checker import repaired
 from modelgen.statement.robot import Robot
 
@@ -85,17 +86,20 @@ def _executed(code: object, path: Path) -> dict[str, object]:
     module.__file__ = str(path)
     name = shortened(path)
     try:
-        with _importable(path.parent):
+        with _importable(path.parent), supervised(name):
             sys.modules[module.__name__] = module  # dataclasses look for their module there
             exec(code, vars(module))  # type: ignore[arg-type]
     except ModelError:
         raise
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, Stopped) as error:
         frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parent == path.parent]
         place = Place(shortened(Path(frames[-1].filename)), frames[-1].lineno or 1) if frames else Place(name, 1)
+        if isinstance(error, Stopped):
+            raise ModelError(str(error), place) from error
         words = " ".join(traceback.format_exception_only(error)[-1].split())
         line = f", in `{frames[-1].line}`" if frames and frames[-1].line else ""
         hint = ". Take sin, cos, sqrt and the like from sympy, not from math or numpy" if _is_numeric(error) else ""
+        hint = f": {TOO_DEEP}" if isinstance(error, RecursionError) else hint
         raise ModelError(f"{words}{line}{hint}", place) from error
     return vars(module)
 

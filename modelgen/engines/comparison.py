@@ -1,9 +1,14 @@
-"""Compare an artifact with another engine, in which the same robot is described independently."""
+"""Compare an artifact with another engine, in which the same robot is described independently.
+
+Each entry is judged by its own noise: rounding, seen by moving the states by a few units in the last place, and the
+error of the engine's differences.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +23,14 @@ from modelgen.engines.mjcf import ASSETS
 from modelgen.errors import ModelError, shortened
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
-from modelgen.verification.kernels import relative_error
+from modelgen.verification.noise import moved, natural_scale, numbers
 
 SAMPLES = 64
-LIMIT = 1e-8
-DERIVATIVE_LIMIT = 1e-6  # larger, because the engine's derivatives may be differences of its accelerations
+LIMIT = 1e-8  # of the largest value of an entry
+ROUNDING = 100  # times the change of an entry when the states move by rounding
+DIFFERENCES = 10  # times the estimated error of the engine's differences
+ZERO = 1e-12  # of the scale of an entry's row and column: the rounding of lengths and angles in the description
+RESOLVED = 1e-3  # of that scale; an entry with a larger tolerance says nothing
 
 
 def description(robot: Robot, model_file: Path) -> Path | None:
@@ -64,35 +72,131 @@ def compare(
             speed.place,
         )
     x, _ = samples(robot, SAMPLES, seed=2)
-    nominal = np.asarray(kernels.nominal_parameters, np.float64)
     limits = np.array([each.limit for each in robot.inputs])
     u = np.random.default_rng(2).uniform(-limits, limits, (SAMPLES, len(limits)))
-    size = len(equations.coordinates)
-    a, B, da_dx, dB_dx, da_dtheta, dB_dtheta = (np.asarray(each) for each in kernels.jacobians(x))
-    at_zero = engine.acceleration(x, 0 * u)
-    gains = [engine.acceleration(x, np.tile(limit, (SAMPLES, 1))) - at_zero for limit in np.diag(limits)]
-    theta = np.tile(nominal, (SAMPLES, 1))
-    matrix = evaluator([*equations.state, *equations.parameters], equations.mass_matrix, equations.definitions)
-    pairs = [
-        ("mass matrix", matrix(*x.T, *theta.T), engine.mass_matrix(x[:, :size]), LIMIT),
-        ("acceleration", (a + np.einsum("nij,nj->ni", B, u))[:, size:], engine.acceleration(x, u), LIMIT),
-        ("acceleration by the inputs", B[:, size:], np.stack(gains, axis=-1) / limits, LIMIT),
-        (
-            "derivative of the acceleration by x",
-            (da_dx + np.einsum("nijk,nj->nik", dB_dx, u))[:, size:],
-            engine.derivative(x, u),
-            DERIVATIVE_LIMIT,
-        ),
+    sides = _Sides(robot, equations, kernels, engine, rebuilt, u, limits)
+    ours, theirs = sides.ours(x), sides.theirs(x)
+    near = moved(x)
+    noise = {
+        name: abs(value - ours[name]) + abs(other - theirs[name][0])
+        for (name, value), (other, _) in zip(sides.ours(near).items(), sides.theirs(near).values(), strict=True)
+    }
+    point = {"x": x, "u": u, "theta": np.tile(sides.nominal, (SAMPLES, 1))}
+    return [
+        judged(Pair(name, sides.axes(name), ours[name], value, noise[name], error), engine.label, point)
+        for name, (value, error) in theirs.items()
     ]
-    if rebuilt and len(nominal):
-        slopes = differences(lambda at: rebuilt(at).acceleration(x, u), nominal, STEP * np.abs(nominal))
-        ours = (da_dtheta + np.einsum("nijk,nj->nik", dB_dtheta, u))[:, size:]
-        pairs.append(("derivative of the acceleration by theta", ours, slopes, DERIVATIVE_LIMIT))
-    return [Check(what, engine.label, _difference(ours, theirs), limit) for what, ours, theirs, limit in pairs]
 
 
-def _difference(ours: Array, theirs: Array) -> float:
-    """The largest difference relative to our entries, which are exactly zero where the engine's are rounding."""
-    if not np.isfinite(ours).all():
-        return math.nan
-    return relative_error(theirs.reshape(SAMPLES, -1), ours.reshape(SAMPLES, -1))
+class _Sides:
+    """The quantities that are compared, of the kernels and of the engine, at inputs u (N, m)."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        equations: EquationsOfMotion,
+        kernels: Any,
+        engine: Engine,
+        rebuilt: Callable[[Array], Engine] | None,
+        u: Array,
+        limits: Array,
+    ) -> None:
+        self.nominal = np.asarray(kernels.nominal_parameters, np.float64)
+        self._equations, self._kernels, self._engine, self._u, self._limits = equations, kernels, engine, u, limits
+        self._rebuilt = rebuilt if len(self.nominal) else None
+        self._size = len(equations.coordinates)
+        self._inputs = [str(each.symbol) for each in robot.inputs]
+        arguments = [*equations.state, *equations.parameters]
+        self._matrix = evaluator(arguments, equations.mass_matrix, equations.definitions)
+
+    def axes(self, name: str) -> list[list[str]]:
+        """The names along each axis of a quantity."""
+        rows = [str(each) for each in self._equations.coordinates]
+        by = {
+            "mass matrix": rows,
+            "acceleration by the inputs": self._inputs,
+            "derivative of the acceleration by x": [str(each) for each in self._equations.state],
+            "derivative of the acceleration by theta": [str(each) for each in self._equations.parameters],
+        }
+        return [rows, by[name]] if name in by else [rows]
+
+    def ours(self, x: Array) -> dict[str, Array]:
+        """Name -> value of the kernels."""
+        u, size = self._u, self._size
+        a, B, da_dx, dB_dx, da_dtheta, dB_dtheta = (np.asarray(each) for each in self._kernels.jacobians(x))
+        result = {
+            "mass matrix": self._matrix(*x.T, *np.tile(self.nominal, (len(x), 1)).T),
+            "acceleration": (a + np.einsum("nij,nj->ni", B, u))[:, size:],
+            "acceleration by the inputs": B[:, size:],
+            "derivative of the acceleration by x": (da_dx + np.einsum("nijk,nj->nik", dB_dx, u))[:, size:],
+        }
+        if self._rebuilt:
+            slope = (da_dtheta + np.einsum("nijk,nj->nik", dB_dtheta, u))[:, size:]
+            result["derivative of the acceleration by theta"] = slope
+        return result
+
+    def theirs(self, x: Array) -> dict[str, tuple[Array, Array]]:
+        """Name -> value of the engine and the error of its differences."""
+        u, engine, rebuilt = self._u, self._engine, self._rebuilt
+        at_zero = engine.acceleration(x, 0 * u)
+        gains = [engine.acceleration(x, np.tile(limit, (len(x), 1))) - at_zero for limit in np.diag(self._limits)]
+        values = {
+            "mass matrix": engine.mass_matrix(x[:, : self._size]),
+            "acceleration": engine.acceleration(x, u),
+            "acceleration by the inputs": np.stack(gains, axis=-1) / self._limits,
+        }
+        result = {name: (value, np.zeros_like(value)) for name, value in values.items()}
+        result["derivative of the acceleration by x"] = engine.derivative(x, u)
+        if rebuilt:
+            result["derivative of the acceleration by theta"] = differences(
+                lambda theta: rebuilt(theta).acceleration(x, u), self.nominal, STEP * np.abs(self.nominal)
+            )
+        return result
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One quantity of both sides, (N, ...), with the noise of each entry."""
+
+    what: str
+    axes: Sequence[Sequence[str]]
+    ours: Array
+    theirs: Array
+    rounding: Array
+    error: Array  # of the engine's differences
+
+
+def judged(pair: Pair, label: str, point: dict[str, Array]) -> Check:
+    """The largest difference as a fraction of its entry's tolerance, over samples and entries. NaN and infinity fail.
+
+    The tolerance of an entry is `LIMIT` of its largest value, `ROUNDING` times its rounding, `DIFFERENCES` times the
+    error of differences, and `ZERO` of the scale of its row and column.
+    """
+    if not (np.isfinite(pair.ours).all() and np.isfinite(pair.theirs).all()):
+        return Check(pair.what, label, math.nan, 1.0, where="an entry is not finite")
+    natural = natural_scale(pair.ours)
+    parts = {
+        f"{LIMIT:g} of the entry's largest value": LIMIT * abs(pair.ours).max(axis=0),
+        "rounding": ROUNDING * pair.rounding.max(axis=0),
+        "the error of the engine's differences": DIFFERENCES * pair.error.max(axis=0),
+        "rounded lengths and angles": ZERO * natural,
+    }
+    tolerance = sum(parts.values(), np.zeros_like(natural))
+    difference = abs(pair.ours - pair.theirs)
+    fractions = np.divide(difference, tolerance, out=np.where(difference == 0, 0, math.inf), where=tolerance > 0)
+    found = Check(pair.what, label, float(fractions.max(initial=0)), 1.0)
+    unresolved = int((tolerance > RESOLVED * natural).sum())
+    if unresolved:
+        found = replace(found, note=f"{unresolved} of {natural.size} entries are lost in the engine's noise")
+    if found.passed:
+        return found
+    worst = np.unravel_index(fractions.argmax(), fractions.shape)
+    entry = worst[1:]
+    names = ", ".join(axis[place] for axis, place in zip(pair.axes, entry, strict=True))
+    reason = max(parts, key=lambda part: float(parts[part][entry]))
+    where = (
+        f"entry ({names}): {pair.ours[worst]:.9g} here, {pair.theirs[worst]:.9g} there, tolerance "
+        f"{tolerance[entry]:.1e}, mostly for {reason}; at "
+        + ", ".join(f"{name} = {numbers(value[worst[0]])}" for name, value in point.items())
+    )
+    return replace(found, where=where)

@@ -21,8 +21,8 @@ class Engine(Protocol):
     def acceleration(self, x: Array, u: Array) -> Array:
         """vdot (N, n_q) at the states x = (q, v) (N, 2 n_q) and inputs u (N, m)."""
 
-    def derivative(self, x: Array, u: Array) -> Array:
-        """dvdot/dx (N, n_q, 2 n_q)."""
+    def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
+        """dvdot/dx (N, n_q, 2 n_q), and the error of its differences, which is zero for the engine's own derivative."""
 
 
 class Forces(Protocol):
@@ -51,8 +51,8 @@ class ForcedEngine:
         """vdot (N, n_q)."""
         return self._mechanism.acceleration(x, self._forces.value(x, u))
 
-    def derivative(self, x: Array, u: Array) -> Array:
+    def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
         """dvdot/dx (N, n_q, 2 n_q): the mechanism's at fixed forces, and M^-1 times the slope of the forces."""
-        fixed = self._mechanism.derivative(x, self._forces.value(x, u))
+        fixed, error = self._mechanism.derivative(x, self._forces.value(x, u))
         matrix = self._mechanism.mass_matrix(x[:, : x.shape[1] // 2])
-        return fixed + np.asarray(np.linalg.solve(matrix, self._forces.slope(x, u)), np.float64)
+        return fixed + np.asarray(np.linalg.solve(matrix, self._forces.slope(x, u)), np.float64), error

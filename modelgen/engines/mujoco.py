@@ -54,8 +54,8 @@ class MuJoCo:
             result[sample] = self._data.qacc[self._joints]
         return result
 
-    def derivative(self, x: Array, u: Array) -> Array:
-        """dvdot/dx (N, n_q, 2 n_q) by differences."""
+    def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
+        """dvdot/dx (N, n_q, 2 n_q) by differences, and their error."""
         return by_state(self.acceleration, x, u)
 
     def _forward(self, q: Array, v: Array, u: Array) -> None:

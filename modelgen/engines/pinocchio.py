@@ -56,7 +56,7 @@ class Pinocchio:
             result[sample] = self._pinocchio.aba(self._model, self._data, *arguments)[self._order]
         return result
 
-    def derivative(self, x: Array, u: Array) -> Array:
+    def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
         """dvdot/dx (N, n_q, 2 n_q) at the same forces, by Pinocchio's own derivatives."""
         size = u.shape[1]
         result = np.empty((len(x), size, 2 * size))
@@ -64,7 +64,7 @@ class Pinocchio:
         for sample, arguments in enumerate(self._arguments(x, u)):
             self._pinocchio.computeABADerivatives(self._model, self._data, *arguments)
             result[sample] = np.hstack([self._data.ddq_dq[rows], self._data.ddq_dv[rows]])
-        return result
+        return result, np.zeros_like(result)
 
     def _arguments(self, x: Array, u: Array) -> Iterator[tuple[Array, Array, Array]]:
         """Position, velocity and forces of each sample, in Pinocchio's order."""

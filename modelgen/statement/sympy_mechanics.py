@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
-from sympy import Basic, Derivative, Expr, Matrix, S, Symbol, diff, simplify, srepr, trigsimp
+from sympy import Basic, Derivative, Expr, Float, Matrix, S, Symbol, diff, simplify, srepr, trigsimp
 from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, ReferenceFrame, System, dynamicsymbols
 
@@ -20,6 +21,9 @@ from modelgen.statement.terms import Terms
 from modelgen.statement.units import dimension, divided
 
 TIME = dynamicsymbols._t
+DIGITS = 50
+CHANCES = 3  # random numbers at which the velocities are examined
+CLOSED = 1e-20  # a smaller difference is rounding
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,8 @@ def _formed(system: object, place: Place) -> Any:
             system.form_eoms()
         system = system.eom_method
     if isinstance(system, KanesMethod):
-        _check_free((*system._f_h, *system._f_nh), system._uaux, place)  # SymPy shows them nowhere else
+        rolling = system._k_nh * system.u + system._f_nh if system._f_nh else ()  # SymPy shows them nowhere else
+        _check_free((*system._f_h, *rolling), system._uaux, place)
         try:
             system.forcing  # noqa: B018
         except ValueError:
@@ -170,6 +175,7 @@ def _kane(
     names.known |= dict(zip(u, v, strict=True))
     states = [names.coordinates[each] for each in q]
     turned = {each.diff(TIME): rate for each, rate in zip(q, explicit, strict=True)}
+    _check_positions(method, slopes, turned, place)
     rates = [names(rate, "kinematics") for rate in explicit]
     to_rates = _inverse(states, rates, own)
     frame = method._inertial
@@ -190,6 +196,47 @@ def _kane(
         _loads(method.loads or (), frame, states, in_rates, place),
         place,
     )
+
+
+def _check_positions(method: Any, slopes: Matrix, turned: Mapping[Any, Expr], place: Place) -> None:
+    """Refuse a velocity of a mass centre that is the rate of no position: a rolling condition hides in it.
+
+    With velocity = A(q) qdot + ..., column i of A is the derivative of the position by q_i, so that dA_i/dq_j must be
+    dA_j/dq_i. Both are computed at random numbers with 50 digits. A body whose velocity cannot be written along the
+    axes of the inertial frame is left to `modelgen verify`.
+    """
+    frame, q, u = method._inertial, list(method.q), list(method.u)
+    random = Random(0)
+    for body in method.bodies:
+        point = getattr(body, "masscenter", None) or body.point
+        try:
+            velocity = Matrix([point.vel(frame).dot(axis) for axis in frame]).xreplace(dict(turned))
+        except ValueError:
+            continue
+        along = velocity.jacobian(u)
+        changes = [(along.diff(each), slopes.diff(each)) for each in q]
+        used = set().union(*(entry.atoms(AppliedUndef, Symbol) for entry in (along, slopes)))
+        for _ in range(CHANCES):
+            numbers = {each: Float(random.uniform(0.5, 1.5), DIGITS) for each in sorted(used - {TIME}, key=str)}
+            A, G = (matrix.xreplace(numbers).evalf(DIGITS) for matrix in (along, slopes))
+            back = G.inv()
+            slopes_of_A = [
+                (dA.xreplace(numbers) - A * back * dG.xreplace(numbers)).evalf(DIGITS) * back for dA, dG in changes
+            ]
+            bent = [
+                abs(slopes_of_A[j][row, i] - slopes_of_A[i][row, j])
+                for i in range(len(q))
+                for j in range(i)
+                for row in range(3)
+            ]
+            if max(bent, default=0) > CLOSED:
+                raise ModelError(
+                    f"the velocity of the point {point} is the rate of no position in these coordinates: a rolling or "
+                    "sliding condition hides in it, such as contact.set_vel(frame, 0). Model files state robots "
+                    "without constraints: let the contact move, with coordinates of its own, and hold it by stiff "
+                    "friction there, or choose coordinates in which the robot only rolls along a line.",
+                    place,
+                )
 
 
 def _lagrange(

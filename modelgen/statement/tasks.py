@@ -13,6 +13,7 @@ from modelgen.statement.action_costs import ACTION_COSTS, ActionCost, InputCost
 from modelgen.statement.action_costs.consistency import check_input_cost
 from modelgen.statement.checker import expression, number, positive
 
+FASTEST = 20_000  # Hz; no controller of a robot is faster, and a rollout has horizon * rate steps
 SIMULATION_RATE = 500  # Hz; the default simulation rate is the multiple of the control rate nearest to it
 
 
@@ -168,6 +169,12 @@ def _rates(control_rate: object, simulation_rate: object | None, place: Place) -
     for name, value in (("control_rate", control), ("simulation_rate", simulation)):
         if value != int(value):
             raise ModelError(f"{name} is {value:g} Hz; write a whole number of hertz.", place)
+    if control > FASTEST:
+        raise ModelError(
+            f"control_rate is {control:g} Hz; write at most {FASTEST} Hz. It is how often the controller acts, such as "
+            "125 or 1000.",
+            place,
+        )
     if simulation % control:
         nearest = control * max(1, round(simulation / control))
         raise ModelError(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,20 +18,32 @@ Array = NDArray[np.float64]
 MOVING = ("revolute", "continuous", "prismatic")
 IN_PLANE = "floating in a plane"
 PLANAR = {"planar": ("x", "y", "turn"), IN_PLANE: ("x", "height", "pitch")}  # coordinates, by the joint's type
+MIMIC = "mimic"  # of --fix: all joints that follow another
 GROUND = "the ground"  # the name of the link that a base floats over
 
 
-def tree(described: Any, fixed: Collection[str], planar: Collection[str], place: Place) -> tuple[str, list[Any]]:
+def tree(
+    described: Any,
+    fixed: Collection[str],
+    planar: Collection[str],
+    place: Place,
+    lines: Mapping[tuple[str, str], int],
+) -> tuple[str, list[Any]]:
     """The root link, and the joints, each after the one that carries it.
 
-    The joints in `fixed` become fixed; those in `planar`, or the root link of that name, float in a plane.
-    Raises ModelError for joints that a model file cannot state.
+    The joints that match a pattern in `fixed` become fixed; those in `planar`, or the root link of that name, float in
+    a plane. lines: of each ("link" or "joint", name). Raises one ModelError for all joints and links that a model file
+    cannot state.
     """
     joints = _in_order(described, place)
     _choose(described, joints, fixed, planar, place)
-    for joint in joints:
-        _check_joint(joint, place)
-    _check_inertia(described, joints, place)
+    found = [("joint", joint.name, words) for joint in joints for words in _faults(joint)]
+    found += _faulty_inertias(described, joints)
+    if found:
+        kind, name, words = found[0]
+        at = [f"{place.file}:{lines.get((kind, name), place.line)}: {words}" for kind, name, words in found[1:]]
+        remedy = _remedy(joints)
+        raise ModelError("\n".join([words, *at, *remedy]), Place(place.file, lines.get((kind, name), place.line)))
     carried = {joint.child for joint in joints}
     return next(link.name for link in described.links if link.name not in carried), joints
 
@@ -92,6 +105,19 @@ def _in_order(described: Any, place: Place) -> list[Any]:
         below = [joint for joint in described.joints if joint.parent == link]
         ordered += below
         reached += [joint.child for joint in below]
+    if not roots:
+        at = links[0]
+        parents = {joint.child: joint.parent for joint in described.joints}
+        round_ = [at]
+        while parents[at] not in round_:
+            at = parents[at]
+            round_.append(at)
+        cycle = [*round_[round_.index(parents[at]) :], parents[at]][::-1]
+        raise ModelError(
+            f"the links form a cycle, {' -> '.join(f'`{each}`' for each in cycle)}, so that none stands on the ground. "
+            "Remove the joint that closes it.",
+            place,
+        )
     if len(roots) != 1 or len(reached) != len(links):
         loose = sorted(set(links) - set(reached)) or links
         raise ModelError(f"the links are no single tree: `{loose[0]}` is not joined to `{(roots or links)[0]}`.", place)
@@ -108,13 +134,17 @@ def _choose(described: Any, joints: list[Any], fixed: Collection[str], planar: C
         name = f"{base}_in_plane" if base in known else base
         known[base] = SimpleNamespace(name=name, type="floating", parent=GROUND, child=base, **nothing)
         joints.insert(0, known[base])
-    for option, stated in (("--fix", fixed), ("--planar", planar)):
-        for name in stated:
-            if name not in known:
-                raise ModelError(f"the joint `{name}` of {option} is not there.{suggestion(name, known)}", place)
-    for name in fixed:
-        known[name].type = "fixed"
+    for pattern in fixed:
+        matching = [joint for name, joint in known.items() if fnmatchcase(name, pattern)]
+        if pattern == MIMIC and not matching:
+            matching = [joint for joint in joints if joint.mimic is not None]
+        if not matching:
+            raise ModelError(f"the joint `{pattern}` of --fix is not there.{suggestion(pattern, known)}", place)
+        for joint in matching:
+            joint.type = "fixed"
     for name in planar:
+        if name not in known:
+            raise ModelError(f"the joint `{name}` of --planar is not there.{suggestion(name, known)}", place)
         if known[name].type != "floating":
             raise ModelError(
                 f"the joint `{name}` of --planar is {known[name].type}; it is for floating joints, and for the link "
@@ -124,40 +154,43 @@ def _choose(described: Any, joints: list[Any], fixed: Collection[str], planar: C
         known[name].type = IN_PLANE
 
 
-def _check_joint(joint: Any, place: Place) -> None:
+def _faults(joint: Any) -> Iterator[str]:
+    """What a model file cannot state of a joint."""
     if joint.mimic is not None and joint.type != "fixed":
-        raise ModelError(
+        yield (
             f"the joint `{joint.name}` follows `{joint.mimic.joint}` (<mimic>), which is not imported. "
-            f"Hold it with --fix {joint.name}.",
-            place,
+            f"Hold it with --fix {joint.name}."
         )
     if joint.type in PLANAR:
         return
     if joint.type not in (*MOVING, "fixed"):
         floats = f"let it move in its x-z plane with --planar {joint.name}, " if joint.type == "floating" else ""
-        raise ModelError(
+        yield (
             f"the joint `{joint.name}` is {joint.type}, which is not imported: hold it with --fix {joint.name}, "
             f"{floats}or import the rest and write it in the file. Imported are {', '.join(MOVING)}, planar and fixed "
-            "joints.",
-            place,
+            "joints."
         )
-    limit = joint.limit
-    if joint.type in ("revolute", "prismatic") and (limit is None or limit.lower is None or limit.upper is None):
-        raise ModelError(
-            f'the {joint.type} joint `{joint.name}` has no limits; write <limit lower="..." upper="..." '
-            'velocity="..." effort="..."/>.',
-            place,
-        )
-    if joint.type in ("revolute", "prismatic") and not max(abs(limit.lower), abs(limit.upper)) > 0:
-        raise ModelError(f"the joint `{joint.name}` cannot move: both its limits are 0. Make it fixed.", place)
-    if joint.type != "fixed" and (limit is None or not limit.velocity or limit.velocity <= 0):
-        raise ModelError(
-            f'the joint `{joint.name}` has no limit of its rate; write velocity="..." (above 0) in its <limit>.', place
-        )
+    elif joint.type in ("revolute", "prismatic"):
+        limit = joint.limit
+        write = 'write <limit lower="..." upper="..." velocity="..." effort="..."/>'
+        if limit is None or limit.lower is None or limit.upper is None:
+            yield f"the {joint.type} joint `{joint.name}` has no limits; {write}."
+        elif not max(abs(limit.lower), abs(limit.upper)) > 0:
+            turns = ', or type="continuous" if it turns without end' if joint.type == "revolute" else ""
+            yield (
+                f"the limits of the joint `{joint.name}` are both 0. Give limits: {write}{turns}; or hold it with "
+                f"--fix {joint.name}."
+            )
 
 
-def _check_inertia(described: Any, joints: Sequence[Any], place: Place) -> None:
-    """Refuse a link that moves without a mass, its own or that of a link fixed to it."""
+def _remedy(joints: Sequence[Any]) -> list[str]:
+    """The option that holds all joints that follow another, where there are several."""
+    following = sum(joint.mimic is not None and joint.type != "fixed" for joint in joints)
+    return [f"--fix {MIMIC} holds all {following} joints that follow another."] if following > 1 else []
+
+
+def _faulty_inertias(described: Any, joints: Sequence[Any]) -> Iterator[tuple[str, str, str]]:
+    """The links that move without a mass, their own or that of a link fixed to them, and masses without inertia."""
     masses = {link.name: link.inertial.mass if link.inertial else None for link in described.links}
     heavy = {name for name, mass in masses.items() if mass}
     for joint in reversed(joints):
@@ -165,11 +198,11 @@ def _check_inertia(described: Any, joints: Sequence[Any], place: Place) -> None:
             heavy.add(joint.parent)
     for joint in joints:
         if joint.type != "fixed" and joint.child not in heavy:
-            raise ModelError(
+            words = (
                 f"the link `{joint.child}` moves and has no mass, nor has a link that is fixed to it. Give it an "
-                f"<inertial> with a mass and an inertia, or hold its joint with --fix {joint.name}.",
-                place,
+                f"<inertial> with a mass and an inertia, or hold its joint with --fix {joint.name}."
             )
+            yield "link", joint.child, words
     for link in described.links:
         if masses[link.name] and link.inertial.inertia is None:
-            raise ModelError(f"the link `{link.name}` has a mass and no <inertia>.", place)
+            yield "link", link.name, f"the link `{link.name}` has a mass and no <inertia>."

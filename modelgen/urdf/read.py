@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from importlib import import_module
 from keyword import iskeyword
 from pathlib import Path
@@ -26,19 +26,27 @@ TAKEN = ("robot", "pi", "sin", "LogCos", "Robot")  # names that the written file
 UNITS = {"prismatic": ("N", "N s/m"), "revolute": ("N m", "N m s"), "continuous": ("N m", "N m s")}
 #: Words that are added to the name of a joint or link to name what belongs to it.
 ADDED = ("x", "y", "turn", "height", "pitch", "rate", "effort", "damping", "friction", "mass")
+RATES = {"revolute": 10.0, "continuous": 10.0, "prismatic": 1.0}  # rad/s, m/s, where a URDF states no velocity
 TOLERANCE = 0.3  # of the masses; a URDF states none
 
 
-def model_file(path: Path, name: str, fixed: Collection[str] = (), planar: Collection[str] = ()) -> str:
-    """The text of a model file for the robot that a URDF describes.
+def model_file(
+    path: Path,
+    name: str,
+    fixed: Collection[str] = (),
+    planar: Collection[str] = (),
+    warn: Callable[[str], None] = lambda _: None,
+) -> str:
+    """The text of a model file for the robot that a URDF describes. `warn` is told what to look at.
 
-    fixed: joints that are held at zero. planar: floating joints, or the root link, that move in the x-z plane of their
-    frame. Raises ModelError for a file that cannot be read, and for a robot that a model file cannot state.
+    fixed: joints that are held at zero, or patterns of names as in a shell. planar: floating joints, or the root link,
+    that move in the x-z plane of their frame. Raises ModelError for a file that cannot be read, and for a robot that a
+    model file cannot state.
     """
     identifier(name, "robot", None)
-    described = _parsed(path)
+    described, lines = _parsed(path, warn)
     place = Place(str(path), 1)
-    root, joints = tree(described, fixed, planar, place)
+    root, joints = tree(described, fixed, planar, place, lines)
     unmoved = motionless(described, joints)
     names = _names([joint.name for joint in joints if joint.type != "fixed"], [link.name for link in described.links])
     bodies = {link.name: link for link in described.links}
@@ -57,13 +65,28 @@ def model_file(path: Path, name: str, fixed: Collection[str] = (), planar: Colle
         body = None if joint.child in still else bodies[joint.child]
         _add_link(written, names["link", joint.child], body, joint, carrier, names, joint.child in unmoved)
     if not written.inputs:
-        raise ModelError("no joint can be driven: none moves and has an effort above zero in its <limit>.", place)
+        moving = [joint.name for joint in joints if joint.type != "fixed"]
+        why = (
+            f"no joint can be driven: {', '.join(f'`{each}`' for each in moving)} have no effort above zero in their "
+            '<limit>. Write effort="..." there (N m or N).'
+            if moving
+            else "no joint can be driven: none moves. This is an object, and no robot."
+        )
+        raise ModelError(why, place)
+    if written.guessed:
+        guessed = ", ".join(written.guessed)
+        warn(f"{path}: no velocity limit for {guessed}; the rate_limit in the file is a guess. Mend it.")
     if any(bodies[link].inertial is not None for link in still):
+        warn(
+            f"{path}: `{root}` is fixed to the ground. If it should move (legs, wheels, wings), import with "
+            f"--planar {root}: it then floats in a vertical plane."
+        )
         written.remarks.append(f"{', '.join(sorted(still))}: on the ground, so that its own mass has no effect.")
     return model_file_text(path.name, name, written)
 
 
-def _parsed(path: Path) -> Any:
+def _parsed(path: Path, warn: Callable[[str], None]) -> tuple[Any, dict[tuple[str, str], int]]:
+    """The robot as the parser has it, and the line of each joint and link."""
     try:
         reader = import_module("yourdfpy").URDF
     except ImportError as error:
@@ -72,12 +95,13 @@ def _parsed(path: Path) -> Any:
         ) from error
     if not path.is_file():
         raise ModelError(f"there is no file {path}.")
-    content = mechanics(path)
+    found = mechanics(path, warn)
     try:
-        return reader.load(io.BytesIO(content), build_scene_graph=False, load_meshes=False).robot
+        robot = reader.load(io.BytesIO(found.content), build_scene_graph=False, load_meshes=False).robot
     except Exception as error:  # the parser raises whatever its XML library does
         words = " ".join(str(error).split()) or type(error).__name__
         raise ModelError(f"this is no URDF that can be read: {words}.", Place(str(path), 1)) from error
+    return robot, found.lines
 
 
 def _names(joints: Iterable[str], links: Iterable[str]) -> Names:
@@ -127,8 +151,13 @@ def _add_coordinate(written: Written, joint: Any, name: str) -> None:
                 f"{name} was limited to {limit.lower:g} ... {limit.upper:g}; limits are symmetric here."
             )
     written.costs.append(f"0.1 * {name}.rate**2")
-    written.coordinates.append(f'{name} = robot.{declared}("{name}", {span}, rate_limit={number(limit.velocity)})')
-    if limit.effort and limit.effort > 0:
+    stated = limit.velocity if limit is not None and limit.velocity and limit.velocity > 0 else None
+    line = f'{name} = robot.{declared}("{name}", {span}, rate_limit={number(stated or RATES[joint.type])})'
+    if stated is None:
+        written.guessed.append(name)
+        line += "  # a guess: the URDF states no velocity"
+    written.coordinates.append(line)
+    if limit is not None and limit.effort and limit.effort > 0:
         written.inputs.append(f'{name}_effort = robot.input("{name}_effort", {number(limit.effort)}, "{force}")')
         written.forces.append(f"robot.apply({name}, {name}_effort)")
     else:

@@ -27,6 +27,7 @@ class Written:
     forces: list[str] = field(default_factory=list)
     costs: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    guessed: list[str] = field(default_factory=list)  # coordinates without a limit of their rate
 
 
 def roll_pitch_yaw(rotation: Array) -> tuple[float, float, float]:

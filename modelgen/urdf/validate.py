@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from modelgen.errors import ModelError, Place
 
@@ -26,24 +30,29 @@ PARTS = {
 }
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 LARGEST = 1e100
+ROUNDED = 0.01  # of the largest principal moment; published thin bodies have moments that are as far below zero
 #: Drawings and other elements besides links and joints. They are removed unread.
 LEFT_OUT = ("visual", "collision", "material", "transmission", "gazebo", "calibration", "safety_controller")
+DECLARATION = re.compile(rb"<\?xml\b.*?\?>", re.DOTALL)
+ENCODING = re.compile(rb"""encoding\s*=\s*["']([\w.-]+)["']""")
 UNPRINTABLE = re.compile(r"[\x00-\x1f\"'\\]")
 
 
-def mechanics(path: Path) -> bytes:
-    """The text of a URDF, validated, without the elements in `LEFT_OUT`.
+@dataclass(frozen=True)
+class Mechanics:
+    """The text of a URDF without its drawings, and the line of each ("link" or "joint", name)."""
+
+    content: bytes
+    lines: dict[tuple[str, str], int]
+
+
+def mechanics(path: Path, warn: Callable[[str], None]) -> Mechanics:
+    """A URDF, validated, without the elements in `LEFT_OUT`. `warn` is told of what is overlooked.
 
     Raises ModelError, with the line, for a file that is not XML or no robot, and for invalid numbers or names.
     """
     etree = import_module("lxml.etree")
-    try:
-        root = etree.parse(str(path)).getroot()
-    except etree.XMLSyntaxError as error:
-        words = " ".join(str(error.msg).split())
-        raise ModelError(f"this is no URDF that can be read: {words}.", Place(str(path), error.lineno or 1)) from error
-    except OSError as error:
-        raise ModelError(f"cannot read {path}: {' '.join(str(error).split())}.") from error
+    root = _root(etree, path, warn)
     if root.tag != "robot":
         raise ModelError(
             f"this is no URDF: its first element is <{root.tag}>, where <robot> should be.", _place(path, root)
@@ -70,8 +79,57 @@ def mechanics(path: Path) -> bytes:
         raise ModelError("the robot has no <link>.", Place(str(path), 1))
     etree.strip_elements(root, *LEFT_OUT, with_tail=False)
     root.set("name", root.get("name") or path.stem)
-    content: bytes = etree.tostring(root)
-    return content
+    lines = {
+        (kind, each.get("name")): each.sourceline or 1 for kind in ("link", "joint") for each in root.findall(kind)
+    }
+    return Mechanics(etree.tostring(root), lines)
+
+
+def _root(etree: Any, path: Path, warn: Callable[[str], None]) -> Any:
+    """The first element, as readers of the field find it: any XML declaration, and prefixes that nothing declares."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"cannot read {path}: {' '.join(str(error).split())}.") from error
+    declared = DECLARATION.search(text)
+    encoding = None
+    if declared:
+        if text[: declared.start()].strip() or not re.search(rb"""version\s*=\s*["']1\.[01]["']""", declared.group()):
+            words = declared.group().decode("ascii", "replace")
+            warn(f"{path}: the XML declaration {words} is not valid where it stands; it is overlooked.")
+        encoding = (ENCODING.search(declared.group()) or [b"", b"utf-8"])[1].decode()
+        rest = b"\n" * declared.group().count(b"\n") + text[declared.end() :]
+        text = text[: declared.start()] + rest  # lines keep their numbers
+    parser = None
+    try:
+        parser = etree.XMLParser(recover=True, encoding=encoding)
+        root = etree.fromstring(text.lstrip(b"\xef\xbb\xbf"), parser)
+        errors = list(parser.error_log)
+    except LookupError as error:
+        raise ModelError(f"this is no URDF that can be read: the encoding {encoding} is not known.") from error
+    except etree.XMLSyntaxError as error:
+        root, errors = None, [error]
+    undeclared = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
+    for each in errors:
+        if root is None or each.type != undeclared:
+            words = " ".join(str(getattr(each, "message", None) or each.msg).split())
+            line = getattr(each, "line", None) or getattr(each, "lineno", None) or 1
+            raise ModelError(f"this is no URDF that can be read: {words}.", Place(str(path), line))
+    if root is None:
+        raise ModelError("this is no URDF that can be read: it is empty.", Place(str(path), 1))
+    if errors:
+        warn(f"{path}:{errors[0].line}: {errors[0].message}; {len(errors)} such parts are overlooked.")
+        _without_prefixes(root)
+    return root
+
+
+def _without_prefixes(root: Any) -> None:
+    """Remove elements and attributes whose prefix nothing declares."""
+    for element in list(root.iter("*")):
+        if ":" in re.sub(r"\{.*\}", "", element.tag) and element.getparent() is not None:
+            element.getparent().remove(element)
+        for name in [each for each in element.attrib if ":" in re.sub(r"\{.*\}", "", each)]:
+            del element.attrib[name]
 
 
 def _check_parts(element: Any, name: str, path: Path) -> None:
@@ -119,6 +177,15 @@ def _check_sense(element: Any, values: dict[str, list[float]], name: str, path: 
         raise ModelError(f"the axis of `{name}` is zero; write a direction such as 0 0 1.", _place(path, element))
     if element.tag == "mass" and values["value"][0] < 0:
         raise ModelError(f"the mass of `{name}` is negative.", _place(path, element))
+    if element.tag == "inertia":
+        xx, yy, zz, xy, xz, yz = (values.get(each, [0.0])[0] for each in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
+        moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        if moments[0] < -ROUNDED * abs(moments).max():
+            raise ModelError(
+                f"the <inertia> of `{name}` has a negative principal moment, {moments[0]:.3g} kg m^2, as no body has. "
+                "Check the signs and sizes of ixx, iyy, izz and of the products.",
+                _place(path, element),
+            )
     if element.tag == "limit" and values.get("lower", [0.0]) > values.get("upper", values.get("lower", [0.0])):
         raise ModelError(f"the lower limit of `{name}` is above the upper one.", _place(path, element))
 

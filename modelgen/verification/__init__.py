@@ -12,19 +12,41 @@ from modelgen.backends import MODULES, emitter
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import LIMITS, PRECISIONS, Check
-from modelgen.verification.energy import energy_balance
+from modelgen.verification.energy import power_balance
 from modelgen.verification.kernels import kernel_checks
 from modelgen.verification.mechanics import mechanics_checks, routes_check
 from modelgen.verification.points import sample_points
 from modelgen.verification.reference import Reference
+from modelgen.verification.whole_domain import SECONDS, domain_checks
 
 SAMPLES = 128
+QUICK_SAMPLES = 4
+
+
+def quick(
+    robot: Robot, equations: EquationsOfMotion, load: Callable[..., Any], directory: Path | None = None
+) -> list[Check]:
+    """The checks of daily use at a few points: the llvm kernel in double precision against 50 digits and the energies.
+
+    The balance of power stands for the mechanics, whose other checks take most of a proof's time.
+    """
+    points = sample_points(robot, QUICK_SAMPLES)
+    compiled = load(robot.name, backend="llvm", dtype="float64", directory=directory)
+    reference = Reference(equations).quantities(points.x, points.u, points.costate, points.theta, points.w)
+    return [
+        power_balance(robot, equations, compiled, QUICK_SAMPLES),
+        *kernel_checks(compiled, "llvm float64", reference, points, LIMITS["float64"]),
+    ]
 
 
 def verify(
-    robot: Robot, equations: EquationsOfMotion, load: Callable[..., Any], directory: Path | None = None
+    robot: Robot,
+    equations: EquationsOfMotion,
+    load: Callable[..., Any],
+    directory: Path | None = None,
+    proof_seconds: float = SECONDS,
 ) -> list[Check]:
-    """Every check of the artifact of `robot`; `load` is `modelgen.load`."""
+    """Every check of the artifact of `robot`; `load` is `modelgen.load`, `proof_seconds` for each quantity's proof."""
     points = sample_points(robot, max(16, SAMPLES // len(robot.joints)))  # 50 digits take their time
     together = replace(points, theta=points.theta[0])
     exactly = Reference(equations)
@@ -32,6 +54,7 @@ def verify(
         (each, exactly.quantities(each.x, each.u, each.costate, each.theta, each.w)) for each in (points, together)
     ]
     mechanics, kernels = mechanics_checks(robot, equations, points), []
+    mechanics += domain_checks(robot, equations, proof_seconds)
     if robot.links:
         mechanics.append(routes_check(robot, equations, points))
     compiled_by: dict[Callable[..., Any], str] = {}
@@ -46,7 +69,7 @@ def verify(
         for precision in PRECISIONS:
             compiled = load(robot.name, backend=backend, dtype=precision, directory=directory)
             if (backend, precision) == ("llvm", "float64"):
-                mechanics.append(energy_balance(robot, equations, compiled))
+                mechanics.append(power_balance(robot, equations, compiled))
             for each, reference in references:
                 kernels += kernel_checks(compiled, f"{backend} {precision}", reference, each, LIMITS[precision])
     return mechanics + kernels

@@ -21,6 +21,8 @@ class Check:
     error: float | None
     limit: float
     note: str = ""
+    where: str = ""  # the worst entry of a check that failed: its name, the point, both values
+    verdict: str = ""  # of a quantity over the whole domain, in the place of a number
 
     @property
     def passed(self) -> bool:
@@ -37,6 +39,7 @@ def table(checks: Sequence[Check]) -> str:
             by_quantity.setdefault(check.what, {})[check.case] = check
         else:
             lines.append(f"  {check.what:<46} {check.case:<15} {_cell(check):>18}  {check.note}".rstrip())
+            lines += [f"    {check.where}"] * bool(check.where)
     if not by_quantity:
         return "\n".join(lines)
     cases = [case for case in KERNELS if any(case in cells for cells in by_quantity.values())]
@@ -44,12 +47,15 @@ def table(checks: Sequence[Check]) -> str:
     for what, cells in by_quantity.items():
         shown = (_cell(cells.get(case)) for case in cases)
         lines.append(f"  {what:<46}" + "".join(f"{cell:>17}" for cell in shown))
+        lines += [f"    {case}: {check.where}" for case, check in cells.items() if check.where]
     return "\n".join(lines)
 
 
 def _cell(check: Check | None) -> str:
     if check is None:
         return "not checked"
+    if check.verdict:
+        return check.verdict if check.passed else f"{check.verdict} FAILED"
     if check.error is None:
         return "skipped"
     return f"{check.error:.1e}" + ("" if check.passed else " FAILED")

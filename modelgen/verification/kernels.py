@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modelgen.verification.check import Check
+from modelgen.verification.noise import moved, natural_scale, numbers
 from modelgen.verification.points import Points
 
 Array = NDArray[np.float64]
 
 ZERO = 1e-25  # SI units; no quantity of a robot is as small
+FLOOR = 1e-6  # of the scale of an entry's row and column; a smaller entry is compared with that
+ROUNDING = 30  # times the change of an entry when the arguments move by rounding is no error of the kernel
 
 CALLS: dict[str, tuple[str, ...]] = {
     "affine_dynamics": ("a", "B"),
@@ -39,39 +43,69 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 
 def kernel_checks(kernels: Any, case: str, reference: dict[str, Array], points: Points, limit: float) -> list[Check]:
-    """Compare every output of every call with the reference. theta is per sample (N, p), or one vector (p,) for all."""
+    """Compare every output of every call with the reference. theta is per sample (N, p), or one vector (p,) for all.
+
+    The rounding of each entry is seen by calling the kernel again at states moved by a few units in the last place.
+    """
     checks = []
+    near = replace(points, x=moved(points.x, np.finfo(_precision(kernels)).dtype.type))
     for call, names in CALLS.items():
         if points.theta.ndim == 1 and "theta" not in ARGUMENTS[call]:
             continue
-        for name, result in zip(names, _called(kernels, call, points), strict=True):
-            if reference[name].size:
-                what = f"{call}: {name}" + (", one theta" if points.theta.ndim == 1 else "")
-                checks.append(Check(what, case, relative_error(result, reference[name]), limit))
+        again = _called(kernels, call, near) if "x" in ARGUMENTS[call] else [None] * len(names)
+        for name, result, other in zip(names, _called(kernels, call, points), again, strict=True):
+            if not reference[name].size:
+                continue
+            what = f"{call}: {name}" + (", one theta" if points.theta.ndim == 1 else "")
+            expected = reference[name].reshape(result.shape)
+            least = 0.0 if other is None else ROUNDING / limit * abs(other - result).max(axis=0)
+            error = relative_error(result, expected, least)
+            check = Check(what, case, error, limit)
+            checks.append(check if check.passed else replace(check, where=_worst(result, expected, points)))
     return checks
 
 
+def _worst(got: Array, expected: Array, points: Points) -> str:
+    """The entry that differs most for its size, its place and both values."""
+    scale = np.maximum(abs(expected).max(axis=0), FLOOR * natural_scale(expected))
+    errors = abs(got - expected) / np.where(scale > 0, scale, 1.0)
+    sample, *entry = np.unravel_index(np.where(np.isfinite(errors), errors, np.inf).argmax(), errors.shape)
+    theta = np.broadcast_to(points.theta, (len(points.x), points.theta.shape[-1]))
+    at = {"x": points.x, "u": points.u, "theta": theta}
+    return (
+        f"entry {[int(each) for each in entry]}: {got[sample, *entry]:.9g}, with 50 digits "
+        f"{expected[sample, *entry]:.9g}, at " + ", ".join(f"{name} = {numbers(of[sample])}" for name, of in at.items())
+    )
+
+
+def _precision(kernels: Any) -> Any:
+    """The dtype of the kernel's numbers, as NumPy's."""
+    return str(kernels.nominal_parameters.dtype).removeprefix("torch.")
+
+
 def _called(kernels: Any, call: str, points: Points) -> list[Array]:
-    """The outputs of one call as float64 arrays (N, entries)."""
+    """The outputs of one call as float64 arrays (N, ...)."""
     like = kernels.nominal_parameters
     arguments = {name: getattr(points, name) for name in ARGUMENTS[call]}
     # A Torch kernel's own parameters make arrays of their kind; Torch itself is not imported here.
     make = like.new_tensor if hasattr(like, "new_tensor") else lambda value: value.astype(like.dtype)
     results = getattr(kernels, call)(**{name: make(value) for name, value in arguments.items()})
-    count = len(points.x)
     outputs = results if isinstance(results, tuple) else (results,)
-    return [np.asarray(output, dtype=np.float64).reshape(count, -1) for output in outputs]
+    return [np.asarray(output, dtype=np.float64) for output in outputs]
 
 
-def relative_error(got: Array, expected: Array) -> float:
-    """The largest error of `got` (N, entries), each entry relative to its own largest expected value over the samples.
+def relative_error(got: Array, expected: Array, least: Array | float = 0.0) -> float:
+    """The largest error of `got` (N, ...), each entry relative to its own largest expected value over the samples.
 
-    NaN or infinite where either array is not finite.
+    least: the smallest scale of each entry. An entry much smaller than the others of its row and its
+    column is relative to those. NaN or infinite where either array is not finite.
     """
     scale = np.abs(expected).max(axis=0)
+    if scale.ndim > 1:
+        scale = np.maximum(scale, FLOOR * natural_scale(expected))
     # An entry that is zero up to cancellation is compared with the scale of the whole output.
     scale = np.where(scale > 1e-14 * scale.max(), scale, scale.max())
     # Where all entries are zero, central differences of 50 digits leave about 1e-40, which is no scale either.
-    scale = np.where((scale > 0) & (scale < ZERO), 1.0, scale)
+    scale = np.maximum(np.where((scale > 0) & (scale < ZERO), 1.0, scale), least)
     errors = np.abs(got - expected).max(axis=0)
     return float(np.divide(errors, scale, out=np.where(errors == 0, 0.0, math.inf), where=scale > 0).max())

@@ -33,10 +33,10 @@ def slopes_at_half(robot: Robot) -> Array:
     return np.array([float(mpmath.diff(lambdify([c.u], c.cost, "mpmath"), each.limit / 2)) for c, each in inputs])
 
 
-def sample_points(robot: Robot, count: int) -> Points:
+def sample_points(robot: Robot, count: int, seed: int = 1) -> Points:
     """`count` points, a quarter of them at the limits; costates are scaled by the largest states."""
-    random = np.random.default_rng(1)
-    x, theta = samples(robot, count, seed=1)
+    random = np.random.default_rng(seed)
+    x, theta = samples(robot, count, seed=seed)
     limits = np.array([each.limit for each in robot.inputs])
     scale = np.abs(x).max(axis=0)
     values = (

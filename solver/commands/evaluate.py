@@ -28,6 +28,9 @@ class Options:
     harsh: Annotated[list[str], Argument(metavar="EFFECT[=MULTIPLEx]")] = field(default_factory=list)
     """Effects of the harsh plant: delay, saturation, backlash, stiction, encoder, noise. noise=2x doubles one. By
     default all of them."""
+    observer: bool = False
+    """Give the policy the states that an observer makes of the measured positions and of the inputs, predicted over the
+    delay. Without it the policy gets what the plant shows: on the harsh plant, filtered differences of counts."""
     reaction_periods: float | None = None
     """Control periods that an input acts before the next one can: 1 for a zero-order hold, 2 with one period of sensor
     delay. The policy then takes into account what its own input does in that time. 0 is the closed form of continuous
@@ -50,6 +53,7 @@ def run(options: Options) -> None:
         changes=options.changes,
         plant=options.plant,
         harsh=options.harsh,
+        observer=options.observer,
         reaction_periods=options.reaction_periods,
         seed=options.seed,
         generated=options.generated,
@@ -58,6 +62,7 @@ def run(options: Options) -> None:
         print(json.dumps(result.to_json(), indent=2, allow_nan=False))
         return
     plant_name = "" if options.plant == "nominal" else f"{' '.join([options.plant, *options.harsh])}, "
+    plant_name += "observer, " if options.observer else ""
     numbers = result.statistics
     print(
         f"{result.label}, {plant_name}{' '.join(options.changes) or 'nominal'}, {options.episodes} rollouts:  "

@@ -19,6 +19,8 @@ class Options:
     """Folder for the C files, beside those of `modelgen export NAME --c DIR`, which they call."""
     onnx: Annotated[Path | None, Argument(metavar="FILE")] = None
     """ONNX file of policy, V and dV/dx."""
+    observer: bool = False
+    """With --c: write the observer too, the state from measured positions and past inputs, its memory in a struct."""
     reaction_periods: float | None = None
     """Control periods that an input acts before the next one can, as in `solver evaluate`. By default as in
     training."""
@@ -34,13 +36,18 @@ def run(options: Options) -> None:
 
     if options.c is None and options.onnx is None:
         raise SolverError("nothing to export; give --c DIR, --onnx FILE, or both")
+    if options.observer and options.c is None:
+        raise SolverError("--observer is written in C; give --c DIR too")
     solution = load_solution(options.run, options.generated, options.reaction_periods)
     robot = solution.problem.robot
     files: dict[Path, bytes] = {}
     if options.c is not None:
         from solver.policies.c_export import emit as emit_c
+        from solver.policies.c_export import emit_observer
 
         sources = emit_c(solution, label(solution.run, robot))
+        if options.observer:
+            sources |= emit_observer(solution.problem)
         files.update((options.c / name, text.encode()) for name, text in sources.items())
     if options.onnx is not None:
         from solver.policies.onnx_export import emit as emit_onnx

@@ -47,6 +47,8 @@ class Options:
     """The plant, as in `solver evaluate`."""
     harsh: Annotated[list[str], Argument(metavar="EFFECT[=MULTIPLEx]")] = field(default_factory=list)
     """Effects of the harsh plant, as in `solver evaluate`."""
+    observer: bool = False
+    """Give the policies the states of an observer, as in `solver evaluate`."""
     reaction_periods: float | None = None
     """Control periods that an input acts, as in `solver evaluate`, for every run."""
     episodes: int = 100
@@ -55,7 +57,7 @@ class Options:
     """Seed of the starts and of the harsh plant's noise. By default the one of the evaluations in training."""
     out: Path | None = None
     """Figure and JSON file without their endings. By default
-    runs/robustness-ROBOT-PLANT[-EFFECTS][-reactionK]-PARAMETERS."""
+    runs/robustness-ROBOT-PLANT[-EFFECTS][-observer][-reactionK]-PARAMETERS."""
     generated: Annotated[str | None, Argument(metavar="DIR")] = None
     """Folder of artifacts, where it has moved since the training."""
 
@@ -84,12 +86,15 @@ def run(options: Options) -> None:
 
     seed = EVALUATION_SEED if options.seed is None else options.seed
     require_seed(seed)
-    trial = Trial(options.plant, tuple(options.harsh), options.episodes, seed, options.reaction_periods)
+    trial = Trial(
+        options.plant, tuple(options.harsh), options.episodes, seed, options.reaction_periods, options.observer
+    )
     if options.out is not None and (options.out.is_dir() or options.out.name in ("", "..")):
         raise SolverError(f"--out {options.out} is a folder; name the figure, for example {options.out / 'masses'}")
     result = measure(options.runs, options.ranges(), trial, options.generated, _announce)
     reaction = [] if options.reaction_periods is None else [f"reaction{options.reaction_periods:g}"]
-    name = "-".join(["robustness", result.robot, options.plant, *options.harsh, *reaction, *options.parameter])
+    chosen = [*options.harsh, *(["observer"] if options.observer else []), *reaction]
+    name = "-".join(["robustness", result.robot, options.plant, *chosen, *options.parameter])
     out = options.out or Path("runs") / name
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
     drawn = figure(result)

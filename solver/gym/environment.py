@@ -13,11 +13,14 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from solver.errors import SolverError
 from solver.gym.episodes import Array, Episodes, is_whole
 from solver.gym.observations import features
 from solver.gym.rendering import Camera
+from solver.observer.sensing import usual_counts
 from solver.problem.problem import Problem, StartDistribution
 from solver.problem.robots import load_robot
 
@@ -33,6 +36,7 @@ except ImportError as error:
     ) from error
 
 Observation = Literal["features", "state"]
+Sensors = Literal["state", "encoders"]
 METADATA: dict[str, Any] = {"render_modes": ["rgb_array"]}
 VECTOR_METADATA = {**METADATA, "autoreset_mode": AutoresetMode.SAME_STEP}
 
@@ -41,7 +45,8 @@ class Options(TypedDict, total=False):
     """The options of both environments beside the robot; `_prepare` has their defaults.
 
     start, randomize, seconds, hold: as in `Episodes`. observation: `features`, as in `solver.gym.observations`, or
-    `state` in SI units. generated: folder of artifacts. render_mode: None or `rgb_array`.
+    `state` in SI units. sensors: `state`, or `encoders`, which measure positions only, in whole counts. generated:
+    folder of artifacts. render_mode: None or `rgb_array`.
     """
 
     start: StartDistribution
@@ -49,6 +54,7 @@ class Options(TypedDict, total=False):
     seconds: float | None
     hold: int
     observation: Observation
+    sensors: Sensors
     generated: str | None
     render_mode: str | None
 
@@ -65,6 +71,7 @@ class _Robot:
         seconds: float | None = None,
         hold: int = 1,
         observation: Observation = "features",
+        sensors: Sensors = "state",
         generated: str | None = None,
         render_mode: str | None = None,
     ) -> tuple[Box, Box]:
@@ -76,18 +83,27 @@ class _Robot:
             raise SolverError(f"render_mode is {render_mode!r}; choices are None and 'rgb_array'")
         if observation not in get_args(Observation):
             raise SolverError(f"observation is {observation!r}; choices are {', '.join(get_args(Observation))}")
+        if sensors not in get_args(Sensors):
+            raise SolverError(f"sensors is {sensors!r}; choices are {', '.join(get_args(Sensors))}")
         self.problem = Problem(load_robot(robot, "cpu", generated))
         self.episodes = Episodes(self.problem, size, start, randomize, seconds, hold)
         self.observation: Observation = observation
         self.camera = None if render_mode is None else Camera(self.problem.robot)
+        self.counts = usual_counts(self.problem) if sensors == "encoders" else None
         limits = self.problem.state_limits.numpy()
+        limits = limits if self.counts is None else limits[: len(self.counts)]
         seen = limits if observation == "state" else np.ones(len(limits) + len(self.problem.continuous), np.float32)
         return Box(-seen, seen), Box(-1.0, 1.0, (len(self.problem.input_limits),))
 
     def _observe(self) -> Array:
         """Observations (N, k), float32; a new array."""
-        x = self.episodes.x
+        x = self.episodes.x if self.counts is None else self._counted(self.counts)
         return (features(self.problem, x) if self.observation == "features" else x.clone()).numpy()
+
+    def _counted(self, counts: Tensor) -> Tensor:
+        """The positions (N, q) in whole counts, within their limits."""
+        positions, limits = self.episodes.x[:, : len(counts)], self.problem.state_limits[: len(counts)]
+        return torch.clamp(torch.round(positions / counts) * counts, -limits, limits)
 
     def _pictures(self) -> tuple[Array, ...] | None:
         """One picture (height, width, 3) of every episode; None without a render mode."""

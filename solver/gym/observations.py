@@ -9,12 +9,12 @@ from solver.problem.problem import Problem
 
 
 def features(problem: Problem, x: Tensor) -> Tensor:
-    """Map states (N, n) to features (N, k) in [-1, 1].
+    """Map states (N, n), or their positions (N, q), to features (N, k) in [-1, 1].
 
     An angle that wraps becomes its cosine and sine; every other state is divided by its limit.
     """
     columns = []
-    for i, limit in enumerate(problem.state_limits):
+    for i, limit in enumerate(problem.state_limits[: x.shape[1]]):
         wraps = i in problem.continuous
         columns += [torch.cos(x[:, i]), torch.sin(x[:, i])] if wraps else [(x[:, i] / limit).clamp(-1.0, 1.0)]
     return torch.stack(columns, 1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from solver.observer.sensing import Sensing, make_sensing
 from solver.plants.plant import Simulation
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
@@ -28,6 +29,11 @@ class Nominal:
 
     problem: Problem
     theta: Tensor | None = None
+
+    @property
+    def sensing(self) -> Sensing:
+        """Exact, without delay."""
+        return make_sensing(self.problem)
 
     def begin(self, x: Tensor) -> Simulation:
         """Start rollouts from x (N, n)."""

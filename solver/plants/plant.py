@@ -10,6 +10,7 @@ from typing import Protocol
 
 from torch import Tensor
 
+from solver.observer.sensing import Sensing
 from solver.problem.problem import Problem
 
 
@@ -26,6 +27,10 @@ class Simulation(Protocol):
 
 class Plant(Protocol):
     """A robot to evaluate a policy on."""
+
+    @property
+    def sensing(self) -> Sensing:
+        """What is measured of it: for an observer, which sees the positions in `Simulation.seen` and nothing else."""
 
     def begin(self, x: Tensor) -> Simulation:
         """Start rollouts from the true states x (N, n), which it does not change."""

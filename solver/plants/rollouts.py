@@ -9,6 +9,7 @@ from torch import Tensor
 
 from solver.errors import SolverError
 from solver.game.held_input_policy import make_policy
+from solver.observer.observer import Observer
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, succeeded
 from solver.plants.plant import Plant
@@ -47,20 +48,32 @@ def sample_starts(problem: Problem, episodes: int, seed: int) -> Tensor:
 
 @torch.no_grad()
 def rollouts(
-    problem: Problem, act: Controller, x: Tensor, plant: Plant | None = None, seconds: float | None = None
+    problem: Problem,
+    act: Controller,
+    x: Tensor,
+    plant: Plant | None = None,
+    seconds: float | None = None,
+    observed: bool = False,
 ) -> Rollouts:
     """Follow a controller from the states x (N, n), its input held for one control period at a time.
 
-    plant: by default the nominal one. seconds: by default the task's horizon. The state reward is computed from the
-    true states, the action reward from the controller's own inputs, even when the plant delays or limits them.
+    plant: by default the nominal one. seconds: by default the task's horizon. observed: the controller gets the states
+    that an observer makes of the positions, in place of those that the plant shows. The state reward is computed from
+    the true states, the action reward from the controller's own inputs, even when the plant delays or limits them.
     """
     task = problem.robot.metadata.task
-    simulation = (plant or Nominal(problem)).begin(x)
+    plant = plant or Nominal(problem)
+    simulation = plant.begin(x)
+    observer = Observer(problem, plant.sensing) if observed else None
+    positions = len(problem.robot.metadata.coordinates)
     steps = round((seconds or task.horizon) * task.control_rate)
     states, inputs = [x], []
     state_reward, action_reward = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])
     for _ in range(steps):
-        u, cost = act(simulation.seen)
+        seen = simulation.seen if observer is None else observer.estimate(simulation.seen[:, :positions])
+        u, cost = act(seen)
+        if observer is not None:
+            observer.sent(u)
         action_reward -= cost * problem.control_step
         state_reward -= simulation.step(u)
         states.append(simulation.x)

@@ -1,5 +1,7 @@
 """Write a run's policy as C99 source for the robot's own controller: no allocation, no state, no library but libm.
 
+The observer beside it keeps its state in a struct of the caller's.
+
 The source holds the network's weights as constants. For B(x) and for the optimal input it calls NAME_affine_dynamics
 and NAME_optimal_input of `modelgen export NAME --c DIR`. The C code stands in `templates`.
 """
@@ -15,6 +17,9 @@ import torch
 from modelgen.loader import CompiledRobot
 from solver.fvi.solution import Solution
 from solver.game.held_input_policy import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held_seconds
+from solver.observer.observer import Observer
+from solver.observer.sensing import make_sensing, usual_counts
+from solver.problem.problem import Problem
 from solver.value.network import DIAGONAL_FLOOR
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -30,6 +35,26 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     fields["act"] = "\n".join(_filled(template, fields) for template in act)
     files = {".h": "policy.h", ".c": "policy.c", "_driver.c": "policy_driver.c"}
     return {f"{robot.name}_policy{end}": _filled(template, fields) for end, template in files.items()}
+
+
+def emit_observer(problem: Problem) -> dict[str, str]:
+    """NAME_observer.h, NAME_observer.c and NAME_observer_driver.c of a robot with usual encoders, by file name."""
+    robot, observer = problem.robot, Observer(problem, make_sensing(problem, usual_counts(problem)))
+    coordinates = robot.metadata.coordinates
+    fields = _names(robot, "") | {
+        "q": len(coordinates),
+        "positions": f"positions ({', '.join(coordinates)})",
+        "columns": len(problem.target) + len(observer.errors),
+        "steps": problem.substeps,
+        "turns": ", ".join(str(int(state.continuous)) for state in robot.metadata.states),
+        "state_limits": _listed(problem.state_limits.tolist()),
+        "wrong": _listed(observer.errors.tolist()),
+        "unknown": _listed(observer.unknown.diag().tolist()),
+        "pushed": _listed(observer.pushed.diag().tolist()),
+        "measured": _listed(observer.measured.tolist()),
+    }
+    files = {".h": "observer.h", ".c": "observer.c", "_driver.c": "observer_driver.c"}
+    return {f"{robot.name}_observer{end}": _filled(template, fields) for end, template in files.items()}
 
 
 def _filled(template: str, fields: Mapping[str, object]) -> str:

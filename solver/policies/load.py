@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.fvi.renamed import warn_of_renamed
 from solver.fvi.solution import load_solution
+from solver.observer.observer import Observer
+from solver.observer.sensing import Sensing, make_sensing, usual_counts
 from solver.plants.rollouts import Controller
-from solver.runs.kinds import load_controller
+from solver.problem.problem import Problem
+from solver.runs import kinds
 from solver.value.frozen import FrozenValue
 
 
@@ -68,8 +74,75 @@ def load_policy(
     if sampled is not None:
         warn_of_renamed({"sampled": sampled})
         reaction_periods = sampled
-    problem, act, _ = load_controller(folder, generated, reaction_periods)
+    problem, act, _ = kinds.load_controller(folder, generated, reaction_periods)
     return Policy(act, problem.robot.state_names)
+
+
+class PositionController:
+    """The policy of a run with the observer's memory: positions in, input out, one control period a call.
+
+    The observer takes every input that a call returns as sent to the robot.
+    """
+
+    def __init__(self, problem: Problem, act: Controller, sensing: Sensing) -> None:
+        self._act, self._observer = act, Observer(problem, sensing)
+        self._names = problem.robot.metadata.coordinates
+
+    def reset(self) -> None:
+        """Forget the positions and inputs so far; call it before the robot is started again."""
+        self._observer.reset()
+
+    def __call__(self, positions: ArrayLike) -> NDArray[np.float32]:
+        """The input (m,) for the positions (q,) measured now, in SI units. Raises SolverError for another shape and for
+        positions that are not finite."""
+        array = np.array(positions, dtype=np.float32)
+        if array.shape != (len(self._names),) or not np.isfinite(array).all():
+            raise SolverError(
+                f"the positions are {array.tolist()}; give {len(self._names)} finite numbers: {', '.join(self._names)}"
+            )
+        u = self._act(self._observer.estimate(torch.from_numpy(array)[None]))[0]
+        self._observer.sent(u)
+        result: NDArray[np.float32] = u[0].numpy()
+        return result
+
+    @property
+    def normalised_innovation(self) -> float:
+        """Of the last positions, squared: q on average where the robot is as the model says, more where it is not."""
+        return float(self._observer.normalised_innovation[0])
+
+
+def load_controller(
+    folder: str | Path,
+    generated: str | None = None,
+    reaction_periods: float | None = None,
+    *,
+    counts: Mapping[str, float] | None = None,
+    delay: int = 0,
+) -> PositionController:
+    """Load the policy of a run with an observer, for a robot that measures positions only.
+
+    counts: the smallest step of an encoder, in the unit of its coordinate, by the coordinate's name; 2048 counts a turn
+    or 0.025 mm where none is given. delay: whole control periods from a measurement until its input acts. Errors are
+    those of `load_policy`, and SolverError for a coordinate or a number that cannot be.
+    """
+    problem, act, _ = kinds.load_controller(folder, generated, reaction_periods)
+    names, steps = problem.robot.metadata.coordinates, usual_counts(problem)
+    for name, step in (counts or {}).items():
+        if name not in names:
+            raise SolverError(
+                f"{problem.robot.name} has no coordinate '{name}'.{suggestion(name, names)} Coordinates: "
+                f"{', '.join(names)}"
+            )
+        if not 0.0 < step < float("inf"):
+            raise SolverError(f"counts of {name} are {step}; give the positive step of the encoder, in SI units")
+        steps[names.index(name)] = step
+    try:
+        periods = operator.index(delay)
+    except TypeError:
+        periods = -1
+    if periods < 0:
+        raise SolverError(f"delay is {delay!r}; give a whole number of control periods, 0 or more")
+    return PositionController(problem, act, make_sensing(problem, steps, delay=periods))
 
 
 def load_value(folder: str | Path, generated: str | None = None) -> Value:

@@ -25,6 +25,7 @@ class Evaluation:
     label: str
     plant: str
     harsh: tuple[str, ...]  # the effects of the harsh plant
+    observer: bool  # whether an observer made the states that the policy saw
     episodes: int
     seed: int
     parameters: dict[str, float]  # of the plant
@@ -45,6 +46,7 @@ def evaluate(
     changes: Sequence[str] = (),
     plant: PlantName = "nominal",
     harsh: Sequence[str] = (),
+    observer: bool = False,
     reaction_periods: float | None = None,
     seed: int | None = None,
     generated: str | None = None,
@@ -52,7 +54,9 @@ def evaluate(
     """Roll out the policy in a run folder; the arguments are the options of `solver evaluate`.
 
     changes: parameters of the plant, which the policy does not know, as `mass=1.3x`, `mass=+0.05` or `mass=1.1`.
-    harsh: effects of the harsh plant, as `delay` or `noise=2x`; all of them when none is named. seed: of the starts and
+    harsh: effects of the harsh plant, as `delay` or `noise=2x`; all of them when none is named. observer: the policy
+    gets the states that an observer makes of the measured positions and of the inputs, in place of those that the plant
+    shows. seed: of the starts and
     of the noise, by default the one that trainings use for their evaluations.
 
     Raises SolverError for bad arguments, a folder without a run, and rollouts that are not finite.
@@ -62,9 +66,8 @@ def evaluate(
     theta = changed_parameters(problem, list(changes))
     seed = EVALUATION_SEED if seed is None else seed
     require_seed(seed)
-    found = rollouts(
-        problem, act, sample_starts(problem, episodes, seed), make_plant(plant, problem, theta, harsh, seed)
-    )
+    starts, tested = sample_starts(problem, episodes, seed), make_plant(plant, problem, theta, harsh, seed)
+    found = rollouts(problem, act, starts, tested, observed=observer)
     statistics = summary(found)
     if not all(map(math.isfinite, statistics.values())):
         raise left_all_bounds(problem, theta)
@@ -75,6 +78,7 @@ def evaluate(
         label=label,
         plant=plant,
         harsh=tuple(all_effects(plant, harsh)),
+        observer=observer,
         episodes=episodes,
         seed=seed,
         parameters=dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True)),

@@ -38,6 +38,7 @@ class Trial:
     episodes: int = 100
     seed: int = 0
     reaction_periods: float | None = None  # as in `load_controller`
+    observer: bool = False  # as in `solver.studies.evaluation.evaluate`
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Robustness:
     robot: str
     plant: str
     effects: tuple[str, ...]
+    observer: bool
     episodes: int  # of every run at every point
     seed: int
     axes: tuple[Axis, ...]
@@ -96,7 +98,7 @@ def measure(
         samples.setdefault(label, {})[str(folder)] = sweep(problem, act, box, trial)
     effects = tuple(all_effects(trial.plant, trial.effects))
     groups = tuple(summarise(label, tuple(runs), list(runs.values()), box) for label, runs in samples.items())
-    return Robustness(names[0], trial.plant, effects, trial.episodes, trial.seed, box.axes, groups)
+    return Robustness(names[0], trial.plant, effects, trial.observer, trial.episodes, trial.seed, box.axes, groups)
 
 
 def sweep(problem: Problem, act: Controller, box: Box, trial: Trial) -> Samples:
@@ -105,7 +107,7 @@ def sweep(problem: Problem, act: Controller, box: Box, trial: Trial) -> Samples:
     found = []
     for theta in torch.split(box.theta, max(1, ROLLOUTS_AT_ONCE // trial.episodes)):
         plant = make_plant(trial.plant, problem, theta.repeat_interleave(trial.episodes, 0), trial.effects, trial.seed)
-        result = rollouts(problem, act, starts.repeat(len(theta), 1), plant)
+        result = rollouts(problem, act, starts.repeat(len(theta), 1), plant, observed=trial.observer)
         each = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
         found.append(each.reshape(4, len(theta), trial.episodes))
     samples = torch.cat(found, 1).double().numpy()

@@ -210,7 +210,79 @@ class TestShow:
         assert "modelgen build crane" in mistake(capsys, "show", "crane")
 
 
+def test_walk_that_is_too_deep(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def walk(_: object) -> int:
+        return walk(_)
+
+    assert folder.is_dir()
+    monkeypatch.setattr("modelgen.commands.build.run", walk)
+    assert "fewer functions within functions" in mistake(capsys, "build", "deep")
+
+
+def test_expression_that_is_nested_too_deep(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deep = (
+        "from functools import reduce\nfrom sympy import sin\nfrom modelgen import LogCos, Robot\n"
+        'robot = Robot("deep")\nq = robot.revolute("q", limit=3, rate_limit=5)\nrobot.point_mass(1, (sin(q), 0))\n'
+        "push = reduce(lambda e, _: sin(e), range(2000), q)\n"
+        'robot.apply(q, robot.input("torque", 1, "N m") + push)\n'
+        "robot.task(state_cost=q**2, action_cost=LogCos(1), start={}, horizon=5, weight_at_horizon=0.5, "
+        "control_rate=100)\n"
+    )
+    (folder / "deep.py").write_text(deep)
+    assert "fewer functions within functions" in mistake(capsys, "build", "deep.py")
+
+
 class TestVerify:
+    def test_quick_and_full_proofs(
+        self, built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A full proof is kept and shown, until the artifact is another one; a quick one is not."""
+        from modelgen import verification
+        from modelgen.verification.check import Check
+
+        kept = built / "generated" / "crane" / "proof.json"
+        kept.unlink(missing_ok=True)
+        assert main(["verify", "crane", "--quick"]) == 0
+        assert "a full proof: leave out --quick" in capsys.readouterr().out
+        assert not kept.exists()
+        for error, words in ((1.0, "1 checks FAILED"), (0.0, "every check passed, 1 passed, 0 skipped")):
+            check = Check("drift", "llvm float64", error, 1e-9)
+            monkeypatch.setattr(verification, "verify", lambda *_, check=check: [check])
+            assert main(["verify", "crane"]) == (error > 0)
+            assert main(["show", "crane"]) == 0
+            assert words in capsys.readouterr().out
+        assert main(["check", "crane"]) == 0
+        for text in ('{"artifact": "another"}', "[]", kept.read_text().replace('"artifact": "', '"artifact": "0')):
+            kept.write_text(text)
+            capsys.readouterr()
+            assert main(["show", "crane"]) == 0
+            assert "proof: none of this artifact is kept" in capsys.readouterr().out
+        assert "leave it out with --against" in mistake(capsys, "verify", "crane", "--quick", "--against", "mujoco")
+
+    @pytest.mark.usefixtures("built")
+    def test_quick_finds_a_wrong_kernel(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from modelgen import loader
+
+        class Wrong:
+            def __init__(self, *arguments: object, **keywords: object) -> None:
+                self.right = load(*arguments, **keywords)  # type: ignore[arg-type]
+
+            def __getattr__(self, name: str) -> object:
+                found = getattr(self.right, name)
+                return (lambda *a, **k: found(*a, **k) * (1 + 1e-8)) if name == "dynamics" else found
+
+        load = loader.load
+        monkeypatch.setattr(loader, "load", Wrong)
+        assert main(["verify", "crane", "--quick"]) == 1
+        output = capsys.readouterr().out
+        assert "energy changes by the power of the forces" in output
+        assert output.count("FAILED") == 2
+        assert "with 50 digits" in output
+
     def test_stale_artifact(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path = built / "models" / "crane.py"
         path.write_text(path.read_text().replace("0.6", "0.61"))

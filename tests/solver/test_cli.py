@@ -18,6 +18,7 @@ from solver.cli import PROGRAM, main
 from solver.commands import train
 from solver.fvi.run import RUN, load_run, load_run_checkpoint
 from solver.fvi.settings import Settings
+from solver.observer.observer import Observer
 from solver.plants import make_plant
 from solver.plants.harsh.harshness import EFFECTS
 from solver.plants.outcome import summary
@@ -113,6 +114,26 @@ def test_evaluation_on_another_plant(finished_run: Path, capsys: Capture) -> Non
         expected = summary(rollouts(problem, act, sample_starts(problem, 4, EVALUATION_SEED), plant))
         assert content["harsh"] == effects
         assert {name: content[name] for name in expected} == pytest.approx(expected)
+
+
+def test_evaluation_with_an_observer(finished_run: Path, capsys: Capture) -> None:
+    """The same numbers as a loop by hand: positions of what the plant shows, the observer, the policy."""
+    problem, act, _ = load_controller(finished_run)
+    words = ["evaluate", str(finished_run), "--episodes", "4", "--plant", "harsh", "--observer"]
+    assert main([*words, "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["observer"] is True
+    plant = make_plant("harsh", problem, seed=EVALUATION_SEED)
+    motion, observer = plant.begin(sample_starts(problem, 4, EVALUATION_SEED)), Observer(problem, plant.sensing)
+    reward = torch.zeros(4)
+    for _ in range(round(problem.robot.metadata.task.horizon / problem.control_step)):
+        u, cost = act(observer.estimate(motion.seen[:, :1]))
+        observer.sent(u)
+        reward -= motion.step(u) + cost * problem.control_step
+    assert content["return_mean"] == pytest.approx(float(reward.mean()), rel=1e-4)
+    assert main(["evaluate", str(finished_run), "--episodes", "1", "--observer"]) == 0
+    assert "fast iterations=5" in (line := capsys.readouterr().out)
+    assert ", observer, nominal, 1 rollouts" in line
 
 
 def test_rollouts_that_leave_all_bounds_are_no_result(

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from solver.errors import SolverError
+from solver.observer.sensing import Sensing
 from solver.plants.harsh.backlash import CROSSING, Backlash
 from solver.plants.harsh.harshness import EFFECTS, SATURATION, Harshness, harshness
-from solver.plants.harsh.sensors import NOISE, Sensors
+from solver.plants.harsh.sensors import NOISE, Sensors, position_sensing
 from solver.plants.harsh.stiction import dry_friction
 from solver.plants.plant import Simulation
 from solver.problem.integrator import integrate_period
@@ -63,6 +64,12 @@ class Harsh:
                 f"the noise of a sensor in {unit} is not known; name the other effects, for example --harsh delay "
                 f"saturation. Noise is known for {', '.join(NOISE)}."
             )
+
+    @property
+    def sensing(self) -> Sensing:
+        """That of the encoders, their noise, and the delay."""
+        level = self.harshness
+        return position_sensing(self.problem, level.encoder, level.noise, round(level.delay))
 
     def begin(self, x: Tensor) -> Simulation:
         """Start rollouts from x (N, n), with the same noise every time."""

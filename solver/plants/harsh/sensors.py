@@ -7,12 +7,23 @@ import math
 import torch
 from torch import Tensor
 
+from solver.observer.sensing import Sensing, make_sensing, usual_counts
 from solver.problem.problem import Problem
 
-COUNTS_PER_TURN = 2048  # of the encoder of an angle: 512 lines in quadrature
-LENGTH_COUNT = 2.5e-5  # m, of the encoder of a length
 CUTOFF = 20.0  # Hz, of the filter behind the difference of two counts
 NOISE = {"rad": 1e-3, "m": 1e-4, "rad/s": 0.05, "m/s": 0.01}  # standard deviations, white at the control rate
+
+
+def position_sensing(problem: Problem, encoder: float, noise: float, delay: int) -> Sensing:
+    """The sensing of the positions with encoders and noise of these multiples of their usual magnitudes."""
+    counts = usual_counts(problem, encoder) if encoder else None
+    return make_sensing(problem, counts, _noise(problem, noise)[: len(problem.robot.metadata.coordinates)], delay)
+
+
+def _noise(problem: Problem, level: float) -> Tensor:
+    """Standard deviations (n,) of the noise of the states."""
+    units = [state.unit for state in problem.robot.metadata.states]
+    return level * problem.target.new_tensor([NOISE.get(unit, 0.0) for unit in units])
 
 
 class Sensors:
@@ -22,16 +33,11 @@ class Sensors:
     """
 
     def __init__(self, problem: Problem, encoder: float, noise: float, seed: int, x: Tensor) -> None:
-        states = problem.robot.metadata.states
         self.noise, self.period = noise, problem.control_step
         self.coordinates, self.continuous = len(problem.robot.metadata.coordinates), problem.continuous
         self.generator = torch.Generator(device=x.device).manual_seed(seed)
-        self.deviation = x.new_tensor([NOISE.get(state.unit, 0.0) for state in states]) * noise
-        self.count: Tensor | None = None
-        if level := encoder:
-            turn = 2.0 * math.pi / max(1, round(COUNTS_PER_TURN / level))  # so that the counts close a turn
-            units = [state.unit for state in states[: self.coordinates]]
-            self.count = x.new_tensor([turn if unit == "rad" else LENGTH_COUNT * level for unit in units])
+        self.deviation = _noise(problem, noise)
+        self.count = usual_counts(problem, encoder) if encoder else None
         self.kept = math.exp(-2.0 * math.pi * CUTOFF * self.period)
         self.positions, self.rates = self._measure(x)
         if self.count is not None:

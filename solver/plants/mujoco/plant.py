@@ -20,6 +20,7 @@ from torch import Tensor
 
 from modelgen.engines.mjcf import ASSETS, read
 from solver.errors import SolverError
+from solver.observer.sensing import Sensing, make_sensing
 from solver.plants.mujoco.parameters import PARAMETERS, write_parameters
 from solver.plants.plant import Simulation
 from solver.problem.problem import Problem
@@ -82,6 +83,11 @@ class MuJoCoPlant:
             write_parameters(model, robot.name, dict(zip(robot.parameter_names, values, strict=True)), usual)
             self.mujoco.mj_setConst(model, self.mujoco.MjData(model))
         return model
+
+    @property
+    def sensing(self) -> Sensing:
+        """Exact, without delay."""
+        return make_sensing(self.problem)
 
     def begin(self, x: Tensor) -> Simulation:
         """Start rollouts from x (N, n)."""

@@ -158,11 +158,6 @@ def test_right_target(draft: Draft) -> None:
     assert equations.state_cost.subs(draft.s, 0.5) == 0
 
 
-def test_negative_cost(draft: Draft) -> None:
-    draft.bodies()
-    draft.rejected("reward would be positive", "squares", state_cost=draft.s**3)
-
-
 def test_cost_that_jumps_where_an_angle_wraps(draft: Draft) -> None:
     draft.bodies()
     draft.rejected("jumps", "`turn`", "(pi * sin((turn", state_cost=(draft.q - 1) ** 2, target={"turn": 1})

@@ -16,7 +16,8 @@ from modelgen.cli import main
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.engines.comparison import compare
+from modelgen.engines.comparison import Pair, compare, judged
+from modelgen.engines.differences import differences
 from modelgen.engines.expressions import Expressions
 from modelgen.engines.mjcf import ASSETS
 from modelgen.errors import ModelError
@@ -143,11 +144,65 @@ def test_file_for_several_robots(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_kernel_that_is_not_finite_fails() -> None:
-    from modelgen.engines.comparison import SAMPLES, _difference
+    found = np.ones((3, 2))
+    assert verdict(found, found).passed
+    assert not verdict(np.where(np.eye(3, 2), np.nan, found), found).passed
+    assert not verdict(found, np.where(np.eye(3, 2), np.inf, found)).passed
 
-    found = np.ones((SAMPLES, 2))
-    assert _difference(found, found) == 0
-    assert np.isnan(_difference(np.where(np.eye(SAMPLES, 2), np.nan, found), found))
+
+def verdict(ours: Any, theirs: Any, rounding: Any = 0.0, error: Any = 0.0) -> Check:
+    """The check of two arrays (3, 2) or (3, 2, 2) with these errors."""
+    ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    axes = [["arm", "hand"], ["q1", "q2"]][: ours.ndim - 1]
+    noise = [np.broadcast_to(np.asarray(each, np.float64), ours.shape) for each in (rounding, error)]
+    point = {"x": np.arange(6.0).reshape(3, 2), "theta": np.full((3, 1), 7.0)}
+    return judged(Pair("mass matrix", axes, ours, theirs, *noise), "engine", point)
+
+
+class TestVerdict:
+    """Each entry is judged by its own noise, and a failure names all that is needed to look at it."""
+
+    matrix = np.tile([[1.0, 0.0], [0.0, 1e-6]], (3, 1, 1))
+
+    def test_entry_that_is_zero_but_for_rounded_numbers(self) -> None:
+        assert verdict(self.matrix, self.matrix + np.array([[0, 1e-17], [1e-17, 0]])).passed
+        assert not verdict(self.matrix, self.matrix + np.array([[0, 1e-12], [1e-12, 0]])).passed
+
+    def test_small_entry_is_not_judged_by_a_large_one(self) -> None:
+        assert not verdict(self.matrix, self.matrix + np.array([[0, 0], [0, 1e-13]])).passed
+
+    def test_noise_of_one_entry_excuses_no_other(self) -> None:
+        noisy = np.array([[1e-6, 0], [0, 0]])
+        assert verdict(self.matrix, self.matrix + noisy, error=noisy).passed
+        assert verdict(self.matrix, self.matrix + noisy, rounding=noisy).passed
+        assert not verdict(self.matrix, self.matrix + np.array([[0, 0], [0, 1e-6]]), error=noisy).passed
+
+    def test_entry_lost_in_noise_is_counted(self) -> None:
+        assert "1 of 4 entries" in verdict(self.matrix, self.matrix, error=[[1.0, 0], [0, 0]]).note
+        assert not verdict(self.matrix, self.matrix).note
+
+    def test_failure_names_entry_point_values_and_tolerance(self) -> None:
+        changed = self.matrix.copy()
+        changed[1, 1, 1] = 2e-6
+        where = verdict(self.matrix, changed).where
+        assert where.startswith("entry (hand, q2): 1e-06 here, 2e-06 there, tolerance 1.0e-14, mostly for 1e-08 of the")
+        assert where.endswith("at x = (2, 3), theta = (7)")
+
+
+def test_differences_know_their_error() -> None:
+    """Derivatives of a function with a fast part: within the estimate, which is small."""
+
+    def function(x: np.ndarray) -> np.ndarray:
+        return np.stack([np.sin(x[:, 0]) + np.tanh(100 * x[:, 1]), np.exp(x[:, 0] * x[:, 1])], axis=1)
+
+    x = np.random.default_rng(0).uniform(-0.05, 0.05, (50, 2))
+    slopes, errors = differences(function, x, np.array([0.02, 0.02]))
+    product = np.exp(x[:, 0] * x[:, 1])
+    exact = np.empty((50, 2, 2))
+    exact[:, 0, 0], exact[:, 0, 1] = np.cos(x[:, 0]), 100 / np.cosh(100 * x[:, 1]) ** 2
+    exact[:, 1, 0], exact[:, 1, 1] = product * x[:, 1], product * x[:, 0]
+    assert (abs(slopes - exact) <= 10 * errors.max(axis=0) + 1e-13).all()
+    assert errors.max() < 1e-6
 
 
 CRANE = """

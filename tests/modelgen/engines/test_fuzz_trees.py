@@ -73,7 +73,7 @@ def test_against_pinocchio(tree: Tree, seed: int) -> None:
         by_state = np.hstack([data.ddq_dq[rows], data.ddq_dv[rows]])
         # An error of the acceleration is multiplied by dM/dq and by the inverse once more.
         close(slopes[0][k, size:], by_state, 10 * accuracy * np.linalg.cond(mass), scale)
-        by_theta = differences(partial(acceleration, sample=k), tree.nominal, 1e-3 * tree.nominal)
+        by_theta, _ = differences(partial(acceleration, sample=k), tree.nominal, 1e-3 * tree.nominal)
         close(slopes[1][k, size:], by_theta, 1e-8 + 1e3 * accuracy, scale)
     costate = np.random.default_rng(seed + 1).uniform(-1, 1, x.shape)
     swept = kernels.hamiltonian_gradient(x, u, costate)

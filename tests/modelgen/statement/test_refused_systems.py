@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 import sympy as sp
-from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Point, ReferenceFrame, dynamicsymbols
+from sympy.physics.mechanics import (
+    KanesMethod,
+    LagrangesMethod,
+    Point,
+    ReferenceFrame,
+    RigidBody,
+    dynamicsymbols,
+    inertia,
+)
 
 from modelgen import ModelError, Robot
 from modelgen.derivation.derive import equations_of_motion
@@ -63,6 +71,50 @@ def test_constraints_are_refused() -> None:
             ["constraint", "cut the loop"],
             partial(robot.mechanics, system, coordinates={q1: first, q2: second}),
         )
+
+
+def test_rolling_condition_is_printed_whole() -> None:
+    """Of a constraint k u + f = 0 SymPy keeps k and f apart; f alone is 0."""
+    N = ReferenceFrame("N")
+    held = KanesMethod(
+        N, [q1, q2], [u1], [q1.diff() - u1, q2.diff() - u2],
+        u_dependent=[u2], velocity_constraints=[u1 - l1 * u2],
+    )  # fmt: skip
+    robot, (first, second) = bare()
+    rejects(["-l1*u2(t) + u1(t) = 0"], partial(robot.mechanics, held, coordinates={q1: first, q2: second}))
+
+
+def disc(contact: bool) -> tuple[Any, list[Any]]:
+    """A disc that rolls on a plane, by SymPy's documentation: yaw, lean and spin. Or one that hangs by its contact."""
+    N, Y, L, R = (ReferenceFrame(name) for name in "NYLR")
+    Y.orient_axis(N, q1, N.z)
+    L.orient_axis(Y, q2, Y.x)
+    R.orient_axis(L, q3, L.y)
+    kinematics = [q1.diff() - u1, q2.diff() - u2, q3.diff() - u3]
+    turning = u1 * N.z + u2 * Y.x + u3 * L.y
+    R.set_ang_vel(N, turning)
+    L.set_ang_vel(N, u1 * N.z + u2 * Y.x)
+    contact_point = Point("C")
+    contact_point.set_vel(N, 0)
+    centre = contact_point.locatenew("Dmc", l1 * L.z)
+    centre.v2pt_theory(contact_point, N, R if contact else L)
+    inertia_of = inertia(L, m1 * l1**2 / 4, m1 * l1**2 / 2, m1 * l1**2 / 4)
+    body = RigidBody("disc", centre, R, m1, (inertia_of, centre))
+    method = KanesMethod(N, [q1, q2, q3], [u1, u2, u3], kinematics)
+    method.kanes_equations([body], [(centre, -m1 * g * N.z)])
+    return method, [q1, q2, q3]
+
+
+def test_rolling_that_hides_in_a_velocity_is_refused_and_a_held_point_is_not() -> None:
+    values = {m1: 1, l1: 0.5, g: 9.81}
+    for contact in (True, False):
+        method, q = disc(contact)
+        robot, own = bare(3)
+        stated = partial(robot.mechanics, method, coordinates=dict(zip(q, own, strict=True)), parameters=values)
+        if contact:
+            rejects(["velocity of the point Dmc", "rolling"], stated)
+        else:
+            stated()
 
 
 def test_time_and_prescribed_motion_are_refused() -> None:

@@ -18,7 +18,7 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
 from modelgen.derivation.sampling import samples
 from modelgen.report.linearization import equilibrium
-from modelgen.verification.energy import energy_balance
+from modelgen.verification.energy import power_balance
 from modelgen.verification.kernels import kernel_checks
 from modelgen.verification.mechanics import mechanics_checks
 from modelgen.verification.points import sample_points
@@ -212,6 +212,6 @@ def test_artifact_with_other_speeds_is_proven(gyro: Robot, tmp_path: Path) -> No
     kernels = modelgen.load("gyro", backend="casadi", directory=tmp_path)
     reference = Reference(equations).quantities(points.x, points.u, points.costate, points.theta, points.w)
     checks = kernel_checks(kernels, "casadi", reference, points, 1e-9)
-    checks.append(energy_balance(gyro, equations, kernels))
+    checks.append(power_balance(gyro, equations, kernels))
     assert len(checks) > 10
     assert not [check for check in checks if not check.passed]

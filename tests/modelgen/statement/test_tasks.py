@@ -54,6 +54,7 @@ class TestTask:
             ({"weight_at_horizon": 1}, ("weight_at_horizon is 1", "between 0 and 1")),
             ({"weight_at_horizon": -0.5}, ("weight_at_horizon",)),
             ({"control_rate": -1}, ("control_rate is -1",)),
+            ({"control_rate": 20_001}, ("control_rate is 20001 Hz", "at most 20000 Hz")),
             ({"control_rate": 12.5}, ("control_rate is 12.5", "whole number")),
             ({"simulation_rate": 300}, ("simulation_rate=250", "multiple")),
             ({"free": "s"}, ("free is 's'", "free=['s']")),

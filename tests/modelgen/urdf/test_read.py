@@ -265,7 +265,13 @@ XACRO = '<a xmlns:xacro="http://ros.org/wiki/xacro">{}</a>'
         ([*ROBOT[:-2], FLOATING, SPIN], "--planar rail"),
         ([*ROBOT, LOOP], "closed loop"),
         ([*ROBOT[:-2], MIMIC, SPIN], "`rail` follows `arm`"),
-        ([*ROBOT[:-1], SPIN.replace('velocity="9"', 'velocity="0"')], "no limit of its rate"),
+        (["<link/>"], "<link> has no name"),
+        (
+            [BASE.replace('ixx="0.2"', 'ixx="-0.2"'), *ROBOT[1:]],
+            r"urdf:1: the <inertia> of `base-plate` has a negative",
+        ),
+        ([*ROBOT[:-1], SPIN, LOOP.replace("slider", "base-plate")], "form a cycle, `[a-z-]+` -> "),
+        ([*ROBOT[:-2], RAIL.replace('lower="-1" upper="1"', 'lower="0" upper="0"'), SPIN], "both 0. Give limits"),
         ([*ROBOT[:3], '<link name="slider"/>', *ROBOT[4:]], "`slider` moves and has no mass"),
         (ROBOT[:-1], "no single tree: `wheel`"),
         ([*ROBOT[:-1], SPIN.replace('"wheel"', '"wheels"')], "not there. Did you mean `wheel`"),
@@ -286,3 +292,65 @@ def test_missing_file_and_unknown_joint(written: Callable[..., Path], tmp_path: 
         model_file(tmp_path / "none.urdf", "none")
     with pytest.raises(ModelError, match="Did you mean `rail`"):
         model_file(written(*ROBOT), "machine", ["rails"])
+
+
+def test_spelling_that_other_readers_accept(written: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """A declaration with version 0.0, and one behind a comment; prefixes that nothing declares: the same robot."""
+    path = written(*ROBOT)
+    plain, text = model_file(path, "machine"), path.read_text()
+    said: list[str] = []
+    for changed in (
+        text.replace('version="1.0"', 'version="0.0"'),
+        f"<!-- drawn by hand -->\n{text}",
+        text.replace("<limit ", '<limit drake:acceleration="3" ').replace("<dynamics", "<drake:motor/><dynamics"),
+    ):
+        path.write_text(changed)
+        assert model_file(path, "machine", warn=said.append) == plain
+        assert "overlooked" in said.pop(0)
+        said.clear()
+    assert main(["import", "machine.urdf"]) == 0
+    assert "warning: machine.urdf:2: Namespace prefix drake" in capsys.readouterr().err
+    path.write_text(text.replace("</robot>", ""))
+    with pytest.raises(ModelError, match=r"machine\.urdf:\d+: this is no URDF that can be read: .*end"):
+        model_file(path, "machine")
+
+
+def test_all_faults_are_reported_at_once_with_their_lines(written: Callable[..., Path]) -> None:
+    path = written(*(f"\n{part}" for part in (*ROBOT[:5], SHOULDER, MOUNT, MIMIC, SPIN)))
+    text = path.read_text()
+    text = text.replace('name="lambda" type="continuous"', 'name="lambda" type="floating"')
+    path.write_text(text)
+    with pytest.raises(ModelError) as error:
+        model_file(path, "machine")
+    lines = text.splitlines()
+    for name, words in (("rail", "follows `arm`"), ("lambda", "is floating")):
+        line = 1 + next(i for i, each in enumerate(lines) if f'<joint name="{name}"' in each)
+        assert f"machine.urdf:{line}: the joint `{name}` {words}" in str(error.value)
+
+
+def test_several_joints_are_held_by_one_word(written: Callable[..., Path]) -> None:
+    following = SPIN.replace("</joint>", '<mimic joint="arm"/></joint>')
+    path = written(*ROBOT[:-2], MIMIC, following)
+    with pytest.raises(ModelError, match="--fix mimic holds all 2 joints"):
+        model_file(path, "machine")
+    both = model_file(path, "machine", ["rail", "lambda"])
+    assert model_file(path, "machine", ["mimic"]) == both
+    assert model_file(path, "machine", ["[rl]a*"]) == both
+    with pytest.raises(ModelError, match=r"`gripper\*` of --fix is not there"):
+        model_file(path, "machine", ["gripper*"])
+
+
+def test_missing_rate_limit_is_a_guess_that_is_said(written: Callable[..., Path]) -> None:
+    said: list[str] = []
+    text = model_file(written(*ROBOT[:-1], SPIN.replace('velocity="9"', "")), "machine", warn=said.append)
+    assert "rate_limit=10)  # a guess: the URDF states no velocity" in text
+    assert "no velocity limit for lambda_joint" in said[0]
+
+
+def test_robot_on_the_ground_is_said(written: Callable[..., Path]) -> None:
+    said: list[str] = []
+    model_file(written(*ROBOT), "machine", warn=said.append)
+    assert "--planar base-plate" in said[0]
+    said.clear()
+    model_file(written(*ROBOT), "machine", planar=["base-plate"], warn=said.append)
+    assert not said

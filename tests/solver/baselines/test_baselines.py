@@ -205,6 +205,12 @@ def test_solver_evaluate_takes_a_baseline(finished: Path, capsys: Capture) -> No
     content = json.loads(capsys.readouterr().out)
     assert content["return_mean"] == pytest.approx(expected["return_mean"], rel=1e-6)
     assert content["parameters"]["mass"] == pytest.approx(1.3)
+    words = ["evaluate", str(finished), "--episodes", "3", "--plant", "harsh", "--json"]
+    returns = []
+    for more in ([], ["--observer"]):
+        assert main([*words, *more]) == 0
+        returns.append(json.loads(capsys.readouterr().out)["return_mean"])
+    assert returns[0] != returns[1]
 
 
 def test_ppo_has_its_own_defaults_wherever_the_algorithm_stands() -> None:

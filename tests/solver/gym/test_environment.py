@@ -47,6 +47,25 @@ def test_both_checkers_pass_without_a_warning(robot: str, options: dict[str, Any
         sb3.check_env(env)
 
 
+@pytest.mark.parametrize("observation", ["features", "state"])
+def test_encoders_show_positions_in_whole_counts_and_nothing_else(observation: Any) -> None:
+    env = RobotVectorEnv("cartpole", 200, start="uniform", observation=observation, sensors="encoders")
+    seen = env.reset(seed=0)[0]
+    assert env.observation_space.contains(seen)
+    x = env.episodes.x
+    if observation == "state":
+        assert seen.shape == (200, 2)
+        counts = np.array([2.5e-5, 2.0 * np.pi / 2048])
+        whole = seen.astype(float) / counts
+        np.testing.assert_allclose(whole, whole.round(), atol=5e-3)
+        error = np.abs(seen - x[:, :2].numpy())
+        assert (error <= 0.501 * counts).all()
+        assert (error.max(0) > 0.4 * counts).all()
+    else:
+        np.testing.assert_allclose(seen, features(env.problem, x)[:, :3], atol=2e-3)
+    check_env(gymnasium.make(PENDULUM, observation=observation, sensors="encoders").unwrapped)
+
+
 def test_every_robot_is_registered() -> None:
     ids = {f"{NAMESPACE}/{name}-v0" for name in known(SHIPPED)}
     assert ids <= set(gymnasium.registry)
@@ -232,6 +251,7 @@ def test_parameters_reach_the_plant() -> None:
         ({"num_envs": 2.0}, "num_envs is 2.0"),
         ({"num_envs": True}, "num_envs is True"),
         ({"observation": "pixels"}, "choices are features, state"),
+        ({"sensors": "camera"}, "choices are state, encoders"),
         ({"seconds": 0.001}, "hold a whole number of at least 1"),
         ({"seconds": float("nan")}, "positive length"),
         ({"hold": 0}, "held for 0 control periods"),

@@ -14,10 +14,11 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.observer.sensing import COUNTS_PER_TURN, LENGTH_COUNT
 from solver.plants.harsh.backlash import CROSSING, Backlash
 from solver.plants.harsh.harshness import EFFECTS, SATURATION, Harshness, harshness
 from solver.plants.harsh.plant import Harsh
-from solver.plants.harsh.sensors import COUNTS_PER_TURN, CUTOFF, LENGTH_COUNT, NOISE
+from solver.plants.harsh.sensors import CUTOFF, NOISE
 from solver.plants.harsh.stiction import BREAKAWAY, COULOMB
 from solver.plants.nominal import Nominal
 from solver.plants.plant import Plant

@@ -25,6 +25,7 @@ class Windy:
 
     def __init__(self, problem: Problem, theta: Tensor | None, wind: float) -> None:
         self.nominal, self.wind = Nominal(problem, theta), wind
+        self.sensing = self.nominal.sensing
 
     def begin(self, x: Tensor) -> Simulation:
         simulation, wind = self.nominal.begin(x), self.wind

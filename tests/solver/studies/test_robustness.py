@@ -129,7 +129,7 @@ def test_the_command_writes_a_figure_and_json(runs: list[Path], tmp_path: Path, 
     picture = matplotlib.image.imread(out.with_name("over.mass.png"))
     assert len(np.unique(picture.reshape(-1, picture.shape[2]), axis=0)) > 30
     content = json.loads(out.with_name("over.mass.json").read_text())
-    assert content.keys() == {"robot", "plant", "effects", "episodes", "seed", "axes", "groups"}
+    assert content.keys() == {"robot", "plant", "effects", "observer", "episodes", "seed", "axes", "groups"}
     (axis,) = content["axes"]
     assert axis == {
         "parameter": "mass", "unit": "kg", "nominal": 1.0, "added": False,

@@ -1,0 +1,85 @@
+"""A trained policy as a controller of the AI Olympics with RealAIGym.
+
+Their program imports `make_controller`. It reads three environment variables: RUN, the run folder; RATES, `measured`
+(the default) or `positions`; DELAY, control periods of delay that the observer reckons with when RATES is `positions`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import solver
+
+Array = NDArray[np.float64]
+STEP = 0.002  # s, of their simulation; they ask for an input in every step
+PERIOD = 0.004  # s, of the policies, whose models have a control rate of 250 Hz
+DRIVEN = {"pendubot": 0, "acrobot": 1}  # the joint with the motor
+
+
+def our_state(x: Sequence[float] | Array) -> Array:
+    """Our state (4,) of theirs (q1, q2, rates): q1 counts from hanging there and from upright here; q2 is between the
+    links in both."""
+    state = np.asarray(x, float).copy()
+    state[:2] = np.remainder(state[:2] + np.array([0.0, math.pi]), 2.0 * math.pi) - math.pi
+    return state
+
+
+class Feedback:
+    """The torques (2,) of both motors for their state, the one of the other joint 0.
+
+    act: our state (4,) -> the torque (1,). hold: calls for which an input is held. reset: called at every start.
+    """
+
+    def __init__(
+        self, robot: str, act: Callable[[Array], Any], hold: int, reset: Callable[[], None] = lambda: None
+    ) -> None:
+        self._joint, self._act, self._hold, self._reset = DRIVEN[robot], act, hold, reset
+        self._calls, self._torque, self._time = 0, 0.0, math.inf
+
+    def __call__(self, x: Sequence[float] | Array, t: float) -> Array:
+        if t < self._time:  # a new simulation: their boards use one controller for many
+            self._reset()
+            self._calls = 0
+        self._time = t
+        if self._calls % self._hold == 0:
+            self._torque = float(self._act(our_state(x))[0])
+        self._calls += 1
+        torques = np.zeros(2)
+        torques[self._joint] = self._torque
+        return torques
+
+
+def load(robot: str, run: str, rates: str = "measured", delay: int = 0) -> Feedback:
+    """The policy of a run, with measured rates in every step of the simulation, or with an observer's in every control
+    period. Raises ValueError for another word than `measured` and `positions`."""
+    if rates == "measured":
+        policy = solver.load_policy(run)
+        return Feedback(robot, lambda x: policy(x[None])[0], hold=1)
+    if rates != "positions":
+        raise ValueError(f"RATES is {rates!r}; write measured or positions")
+    controller = solver.load_controller(run, delay=delay)
+    return Feedback(robot, lambda x: controller(x[:2]), round(PERIOD / STEP), controller.reset)
+
+
+def make_controller(robot: str) -> Any:
+    """A controller of theirs, `acrobot` or `pendubot`, with a memory of its own."""
+    from double_pendulum.controller.abstract_controller import AbstractController
+
+    class Controller(AbstractController):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.feedback = load(
+                robot, os.environ["RUN"], os.environ.get("RATES", "measured"), int(os.environ.get("DELAY", "0"))
+            )
+
+        def get_control_output_(self, x: Array, t: float = 0.0) -> Array:
+            """Torques (2,)."""
+            return self.feedback(x, t)
+
+    return Controller()

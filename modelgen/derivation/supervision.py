@@ -1,0 +1,104 @@
+"""The execution of a model file under supervision: it can neither end the process nor run for ever.
+
+The file runs in this process, which costs nothing. When its time is over, an exception is raised in its thread; where
+that is not taken (in a call that waits, or caught by the file), the process ends with a message.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import math
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from modelgen.errors import ModelError
+
+VARIABLE = "MODELGEN_LOAD_SECONDS"
+SECONDS = 120.0
+GRACE = 3.0  # s, for the exception to be taken; as long again for a call that lets no other thread run
+USAGE = 2  # exit code
+
+
+class Stopped(BaseException):
+    """The file was stopped; no `except Exception` in it takes this."""
+
+
+class EndsProcess(Stopped):
+    """The file called os._exit or os.abort."""
+
+    def __str__(self) -> str:
+        return "the file ends the process; a model file only states a robot. Remove this line."
+
+
+class OutOfTime(Stopped):
+    """The file ran for too long."""
+
+    def __str__(self) -> str:
+        return (
+            f"the file is not done after {limit():g} s. Look for a loop that never ends. If it needs the time, raise "
+            f"the limit: {VARIABLE}={2 * limit():g} before the command."
+        )
+
+
+def limit() -> float:
+    """Seconds that a model file may take. Raises ModelError for a value of the variable that is no number above 0."""
+    stated = os.environ.get(VARIABLE, "")
+    try:
+        seconds = float(stated or SECONDS)
+    except ValueError:
+        seconds = math.nan
+    if not seconds > 0:
+        raise ModelError(f"the environment variable {VARIABLE} is {stated!r}; write a number of seconds, such as 600.")
+    return min(seconds, threading.TIMEOUT_MAX / 2)
+
+
+@contextmanager
+def supervised(name: str) -> Iterator[None]:
+    """Raise EndsProcess or OutOfTime in the block, whose file is `name`."""
+    seconds, thread, over = limit(), threading.get_ident(), threading.Event()
+    watch = threading.Thread(target=_watch, args=(name, seconds, thread, over), daemon=True)
+    endings = os._exit, os.abort
+    os._exit = os.abort = _refused  # type: ignore[assignment]
+    if sys.__stderr__ is not None:
+        faulthandler.dump_traceback_later(seconds + 2 * GRACE, exit=True, file=sys.__stderr__)
+    watch.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watch.join()
+        _raise_in(thread, None)  # an exception that was not yet raised
+        faulthandler.cancel_dump_traceback_later()
+        os._exit, os.abort = endings
+
+
+def _refused(*_: object) -> NoReturn:
+    raise EndsProcess
+
+
+def _watch(name: str, seconds: float, thread: int, over: threading.Event, leave: object = os._exit) -> None:
+    if over.wait(seconds):
+        return
+    _raise_in(thread, OutOfTime)
+    if over.wait(GRACE):
+        return
+    print(f"error: {name}:{_line(thread, name)}: {OutOfTime()}", file=sys.stderr, flush=True)
+    leave(USAGE)  # type: ignore[operator]
+
+
+def _raise_in(thread: int, error: type[Stopped] | None) -> None:
+    """Have a thread raise an error at its next step; None takes that back."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error and ctypes.py_object(error))
+
+
+def _line(thread: int, name: str) -> int:
+    """The line of the file that a thread is at."""
+    frame = sys._current_frames().get(thread)
+    while frame and not frame.f_code.co_filename.endswith(name):
+        frame = frame.f_back
+    return frame.f_lineno if frame else 1

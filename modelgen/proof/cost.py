@@ -1,0 +1,114 @@
+"""The proof that a state cost is never negative.
+
+The cost is a sum of parts that share no symbol; each is compared with its own value at the target. A part is a sum of
+squares that the graph shows, or: in a box about the target its Hessian is positive definite, so that the target is its
+least value there (its slope at the target is zero), and outside it is positive box by box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from sympy import Add, Expr, Float, Symbol
+
+from modelgen.program.differentiate import forward
+from modelgen.proof.guards import Domain
+from modelgen.proof.intervals import enclosures
+from modelgen.proof.quantity import Quantity, stated_quantity
+from modelgen.proof.subdivision import Boxes, Judge, Judgement, Shown, positive, subdivided
+
+Array = NDArray[np.float64]
+
+SMALLEST = 2.0**-20  # of the domain: the smallest box about the target that is tried
+ROUNDING = 1e-9  # a slope at the target below this share of the largest one on the domain counts as zero
+
+
+def cost_shown(cost: Expr, whole: Domain, target: dict[Symbol, float], slack: float, seconds: float) -> Shown:
+    """How far the proof that the cost is at least that at the target came, in its parts together.
+
+    A violation is a point of the symbols of the whole cost, what other parts depend on at the target.
+    """
+    spent, left, inside = 0.0, 0.0, whole.of([cost])
+    for part in parts(cost):
+        at_target = part.xreplace({symbol: Float(value) for symbol, value in target.items()})
+        difference = stated_quantity(part - at_target, whole)
+        shown = _part_shown(difference, target, slack, seconds - spent)
+        spent, left = spent + shown.seconds, max(left, shown.left)
+        if shown.violation is not None:
+            at = dict(zip(whole.symbols, whole.lower, strict=True)) | target
+            at |= dict(zip(difference.domain.symbols, shown.violation, strict=True))
+            return Shown(left, spent, np.array([at[symbol] for symbol in inside.symbols]))
+    return Shown(left, spent)
+
+
+def parts(cost: Expr) -> list[Expr]:
+    """The sums of those terms that share symbols, directly or through others; constants are left out."""
+    groups: list[tuple[set[Symbol], list[Expr]]] = []
+    for term in Add.make_args(cost):
+        if not term.free_symbols:
+            continue
+        sharing = [group for group in groups if group[0] & term.free_symbols]
+        symbols = term.free_symbols.union(*(group[0] for group in sharing))
+        terms = [each for group in sharing for each in group[1]]
+        groups = [group for group in groups if group not in sharing] + [(symbols, [*terms, term])]
+    return [Add(*terms) for _, terms in groups]
+
+
+def _part_shown(part: Quantity, target: dict[Symbol, float], slack: float, seconds: float) -> Shown:
+    domain = part.domain
+    if not domain.symbols or part.enclosure(domain.lower[None], domain.upper[None])[0][0] >= 0:
+        return Shown(0.0, 0.0)
+    states = [k for k, symbol in enumerate(domain.symbols) if symbol in target]
+    basin = _convex(part, states, np.array([target[domain.symbols[k]] for k in states]))
+    judge = positive(part, zero=True, slack=slack)
+    return subdivided(domain.lower, domain.upper, _outside(judge, states, *basin) if basin else judge, seconds)
+
+
+def _outside(judge: Judge, states: Sequence[int], lower: Array, upper: Array) -> Judge:
+    """What holds in a box about the target need not be judged there."""
+
+    def either(boxes: Boxes) -> Judgement:
+        inside = (boxes.lower[:, states] >= lower).all(axis=1) & (boxes.upper[:, states] <= upper).all(axis=1)
+        found = judge(boxes)
+        return replace(found, holds=found.holds | inside)
+
+    return either
+
+
+def _convex(part: Quantity, states: Sequence[int], target: Array) -> tuple[Array, Array] | None:
+    """A box about the target in which the part is convex by every parameter, or None where none is found."""
+    lower, upper = part.domain.lower.copy(), part.domain.upper.copy()
+    limits = (upper - lower)[states] / 2
+    lower[states] = upper[states] = target
+    steepest = max(np.abs(bound).max() for bound in part.slopes(part.domain.lower[None], part.domain.upper[None]))
+    if any(np.abs(bound[:, states]).max() > ROUNDING * steepest for bound in part.slopes(lower[None], upper[None])):
+        return None
+    graph, slopes = part.graph, [part.gradient[k] for k in states]
+    columns = [forward(graph, slopes, part.inputs[k]) for k in states]
+    entries = [columns[j][i] for i in range(len(states)) for j in range(len(states))]
+    share = 1.0
+    while share >= SMALLEST:
+        lower[states], upper[states] = target - share * limits, target + share * limits
+        low, high = (
+            end.reshape(len(states), len(states))
+            for end in enclosures(graph, entries, part.inputs, lower[None], upper[None])
+        )
+        if _positive_definite((low + high) / 2, (high - low) / 2):
+            return lower[states], upper[states]
+        share /= 2
+    return None
+
+
+def _positive_definite(centre: Array, radius: Array) -> bool:
+    """Whether all symmetric matrices within the radius are positive definite."""
+    if not np.isfinite(centre + radius).all():
+        return False
+    eigenvalues, vectors = np.linalg.eigh((centre + centre.T) / 2)
+    if eigenvalues[0] <= 0:
+        return False
+    X = vectors.T / np.sqrt(eigenvalues)[:, None]
+    missed = np.abs(X @ centre @ X.T - np.eye(len(X))) + np.abs(X) @ (radius * (1 + 1e-12)) @ np.abs(X).T
+    return bool(missed.sum(axis=1).max() < 1 - 1e-9)

@@ -1,0 +1,149 @@
+"""The quantities that must not vanish or change sign on the domain, each with the line of the file it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sympy import Basic, Expr, Float, MatrixBase, S, Symbol, cos, exp, postorder_traversal
+
+from modelgen.errors import Place
+from modelgen.statement.robot import Robot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Guard:
+    """An expression of states, inputs and parameters that is positive wherever the kernels have values and slopes."""
+
+    what: str  # such as "divisor"
+    text: str  # what the file states
+    expression: Expr  # must be > 0; >= 0 where `zero` allows it; of one sign where `either` does not say which
+    place: Place
+    claim: str  # the start of a message, before the value and the point
+    advice: str  # what to write instead
+    zero: bool = False
+    either: bool = False
+
+    @property
+    def name(self) -> str:
+        """The words of a table's row."""
+        return f"{self.what} {shortened(self.text)}".strip()
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The symbols of a robot and the interval of each: states and inputs within their limits, parameters' bounds."""
+
+    symbols: tuple[Symbol, ...]
+    lower: Array
+    upper: Array
+
+    def of(self, expressions: Iterable[Basic]) -> Domain:
+        """The part of it that expressions depend on."""
+        free = {symbol for expression in expressions for symbol in expression.free_symbols}
+        kept = [number for number, symbol in enumerate(self.symbols) if symbol in free]
+        return Domain(tuple(self.symbols[k] for k in kept), self.lower[kept], self.upper[kept])
+
+    def words(self, point: Array) -> str:
+        """A point as text, for a message."""
+        return ", ".join(f"{symbol} = {value:.9g}" for symbol, value in zip(self.symbols, point, strict=True))
+
+
+ADVICE = (
+    "The equations have no value or no slope there. Narrow the limits or bounds, or write an expression that stays "
+    "away from it, such as sqrt(y**2 + 1e-6) for a length that reaches zero."
+)
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """The text, its middle left out where it is long."""
+    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 3 :]}"
+
+
+def domain(robot: Robot) -> Domain:
+    """Everything that the equations of a robot depend on."""
+    limits = [(joint.symbol, joint.limit) for joint in robot.joints]
+    limits += [(speed.symbol, speed.limit) for speed in robot.velocities]
+    limits += [(each.symbol, each.limit) for each in robot.inputs]
+    bounds = [(symbol, -limit, limit) for symbol, limit in limits]
+    bounds += [(each.symbol, *each.bounds) for each in robot.parameters if not each.fixed]
+    symbols, lower, upper = zip(*bounds, strict=True)
+    return Domain(symbols, np.array(lower, np.float64), np.array(upper, np.float64))
+
+
+def numbered(robot: Robot) -> dict[Symbol, Expr]:
+    """What stands for a symbol that is no entry of x, u or theta: fixed parameters, and rates that speeds replace."""
+    fixed = {each.symbol: Float(each.value) for each in robot.parameters if each.fixed}
+    rates = robot.system.rates if robot.system else {}
+    return fixed | {symbol: value.xreplace(fixed) for symbol, value in rates.items()}
+
+
+def guards(robot: Robot) -> list[Guard]:
+    """Divisors and arguments of roots, logarithms and inverse functions in all that the file states, inner ones first.
+
+    Kernels hold derivatives as well, so that the argument of a root must not reach zero, where it has no slope.
+    """
+    known, found = numbered(robot), dict[tuple[str, Expr], Guard]()
+    for stated, place, slopes in _stated(robot):
+        for node in (node for entry in _entries(stated) for node in postorder_traversal(entry)):
+            for guard in _of_node(node, known, place, slopes):
+                if guard.expression.free_symbols:
+                    found.setdefault((guard.what, guard.expression), guard)
+    return list(found.values())
+
+
+def _stated(robot: Robot) -> Iterator[tuple[Basic, Place, int]]:
+    """Expressions, their lines, and how often kernels hold a derivative of them."""
+    for energy in (*robot.kinetic, *robot.potential):
+        yield energy.value, energy.place, 2
+    for load in robot.loads:
+        yield load.force, load.place, 1
+        yield load.displacement, load.place, 2
+    for link in robot.links:
+        yield from ((term, link.place, 1) for term in link.terms)
+    if robot.gravity_place:
+        yield robot.downward_acceleration, robot.gravity_place, 1
+    if robot.system:
+        yield from ((term, robot.system.place, 1) for term in robot.system.terms)
+    yield robot.stated_task.state_cost, robot.stated_task.place, 1
+
+
+def _entries(stated: Basic) -> Iterator[Basic]:
+    yield from stated if isinstance(stated, MatrixBase) else (stated,)
+
+
+def _of_node(node: Basic, known: dict[Symbol, Expr], place: Place, slopes: int) -> Iterator[Guard]:
+    """The guards of one operation; `known` replaces symbols in what is examined, not in what is shown."""
+
+    def guard(what: str, argument: Basic, expression: Expr, needs: str, **how: bool) -> Guard:
+        claim = f"the {what} `{shortened(str(argument))}` {needs}, but is"
+        return Guard(what, f"`{argument}`", expression.xreplace(known), place, claim, ADVICE, **how)
+
+    name = type(node).__name__
+    if node.is_Pow and not isinstance(node, exp):
+        base, exponent = node.args
+        if not exponent.is_number:
+            yield guard("base of a power", base, base, "must be above zero")
+        elif not exponent.is_Integer:
+            smooth = bool(exponent >= slopes)
+            yield guard("argument of a root", base, base, f"must be {'zero or ' * smooth}above zero", zero=smooth)
+        elif exponent.is_negative:
+            yield guard("divisor", base, base, "must not be zero", either=True)
+    elif name == "log":
+        yield guard("argument of a logarithm", node.args[0], node.args[0], "must be above zero")
+    elif name == "log1p":
+        yield guard("argument of log1p", node.args[0], 1 + node.args[0], "plus one must be above zero")
+    elif name in ("asin", "acos"):
+        needs = "must be between -1 and 1, so that one less its square is above zero"
+        yield guard(f"argument of {name}", node.args[0], S.One - node.args[0] ** 2, needs)
+    elif name == "tan":
+        yield guard(
+            "argument of tan", node.args[0], cos(node.args[0]), "must have a cosine that is not zero", either=True
+        )
+    elif name == "atan2":
+        square = node.args[0] ** 2 + node.args[1] ** 2
+        yield guard("point of an angle", node, square, "must be above zero in squared length")

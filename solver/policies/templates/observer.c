@@ -1,0 +1,146 @@
+/* $name: made by `solver export --observer`; not to be edited. See ${name}_observer.h. */
+
+#include "${name}_observer.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef ${name}_real real;
+
+enum { STATES = $n, INPUTS = $m, POSITIONS = $q, COLUMNS = $columns, PARAMETERS = COLUMNS - STATES - INPUTS };
+enum { STEPS = $steps, DELAY = ${NAME}_DELAY };
+
+static const int turns[STATES] = {$turns};
+static const real limit[STATES] = {$state_limits};
+/* Standard deviations of the errors of inputs and parameters, variances of the states at the start and by pushes. */
+static const double wrong[COLUMNS - STATES] = {$wrong}, unknown[STATES] = {$unknown}, pushed[STATES] = {$pushed};
+static const double usual[POSITIONS] = {$measured};
+
+static real turned(real angle) {
+    const real turn = (real)6.283185307179586;
+    return angle - turn * ${NAME}_CALL(floor)(angle / turn + (real)0.5);
+}
+
+static void confine(real *x) {
+    for (int i = 0; i < STATES; i++)
+        x[i] = turns[i] ? turned(x[i]) : x[i] > limit[i] ? limit[i] : x[i] < -limit[i] ? -limit[i] : x[i];
+}
+
+/* dx/dt, and dD/dt of the derivatives D of x by the first state, the input and the parameters. */
+static void rates(const real *x, const real *u, real D[STATES][COLUMNS], real *v, real E[STATES][COLUMNS]) {
+    real a[STATES], B[STATES][INPUTS], da[STATES][STATES], dB[STATES][INPUTS][STATES];
+    real da_dtheta[STATES * PARAMETERS + 1], dB_dtheta[STATES * INPUTS * PARAMETERS + 1];
+    ${name}_jacobians(x, $nominal, a, B[0], da[0], dB[0][0], da_dtheta, dB_dtheta);
+    for (int i = 0; i < STATES; i++) {
+        v[i] = a[i];
+        for (int k = 0; k < INPUTS; k++) {
+            v[i] += B[i][k] * u[k];
+            for (int j = 0; j < STATES; j++) da[i][j] += dB[i][k][j] * u[k];
+        }
+        for (int c = 0; c < COLUMNS; c++) {
+            E[i][c] = 0;
+            for (int j = 0; j < STATES; j++) E[i][c] += da[i][j] * D[j][c];
+        }
+        for (int k = 0; k < INPUTS; k++) E[i][STATES + k] += B[i][k];
+        for (int p = 0; p < PARAMETERS; p++) {
+            real *entry = &E[i][STATES + INPUTS + p];
+            *entry += da_dtheta[i * PARAMETERS + p];
+            for (int k = 0; k < INPUTS; k++) *entry += dB_dtheta[(i * INPUTS + k) * PARAMETERS + p] * u[k];
+        }
+    }
+}
+
+/* Moves x on by one control period, and finds its derivatives. */
+static void period(real *x, const real *u, real D[STATES][COLUMNS]) {
+    const real h = (real)$period / STEPS, share[4] = {0, h / 2, h / 2, h}, weight[4] = {h / 6, h / 3, h / 3, h / 6};
+    for (int i = 0; i < STATES; i++)
+        for (int c = 0; c < COLUMNS; c++) D[i][c] = i == c;
+    for (int step = 0; step < STEPS; step++) {
+        real at[STATES], v[STATES] = {0}, sum[STATES], Dat[STATES][COLUMNS], E[STATES][COLUMNS] = {{0}}, Dsum[STATES][COLUMNS];
+        memcpy(sum, x, sizeof sum);
+        memcpy(Dsum, D, sizeof Dsum);
+        for (int stage = 0; stage < 4; stage++) {
+            for (int i = 0; i < STATES; i++) {
+                at[i] = x[i] + share[stage] * v[i];
+                for (int c = 0; c < COLUMNS; c++) Dat[i][c] = D[i][c] + share[stage] * E[i][c];
+            }
+            rates(at, u, Dat, v, E);
+            for (int i = 0; i < STATES; i++) {
+                sum[i] += weight[stage] * v[i];
+                for (int c = 0; c < COLUMNS; c++) Dsum[i][c] += weight[stage] * E[i][c];
+            }
+        }
+        memcpy(x, sum, sizeof sum);
+        memcpy(D, Dsum, sizeof Dsum);
+        confine(x);
+    }
+}
+
+/* One control period from o->x under u, linearised about `about`, and corrected by the positions at its end. */
+static void advance(${name}_observer *o, const real *about, const real *u, const real *positions) {
+    real x[STATES], D[STATES][COLUMNS];
+    double half[STATES][STATES], P[STATES][STATES], correction[STATES] = {0};
+    memcpy(x, about, sizeof x);
+    period(x, u, D);
+    for (int i = 0; i < STATES; i++)
+        for (int j = 0; j < STATES; j++) {
+            x[i] += D[i][j] * (o->x[j] - about[j]);
+            half[i][j] = 0;
+            for (int k = 0; k < STATES; k++) half[i][j] += D[i][k] * o->covariance[k][j];
+        }
+    for (int i = 0; i < STATES; i++)
+        for (int j = 0; j < STATES; j++) {
+            P[i][j] = i == j ? pushed[i] : 0;
+            for (int k = 0; k < STATES; k++) P[i][j] += half[i][k] * D[j][k];
+            for (int c = STATES; c < COLUMNS; c++)
+                P[i][j] += wrong[c - STATES] * D[i][c] * wrong[c - STATES] * D[j][c];
+        }
+    o->innovation = 0;
+    for (int q = 0; q < POSITIONS; q++) {
+        double error = positions[q] - x[q], column[STATES];
+        error = (turns[q] ? (double)turned((real)error) : error) - correction[q];
+        for (int i = 0; i < STATES; i++) column[i] = P[i][q];
+        const double spread = column[q] + o->variance[q];
+        o->innovation += error * error / spread;
+        for (int i = 0; i < STATES; i++) {
+            correction[i] += column[i] / spread * error;
+            for (int j = 0; j < STATES; j++) P[i][j] -= column[i] / spread * column[j];
+        }
+    }
+    for (int i = 0; i < STATES; i++) o->x[i] = x[i] + (real)correction[i];
+    memcpy(o->covariance, P, sizeof P);
+    confine(o->x);
+}
+
+void ${name}_observer_reset(${name}_observer *o) {
+    memset(o, 0, sizeof *o);
+    memcpy(o->variance, usual, sizeof usual);
+}
+
+void ${name}_observer_estimate(${name}_observer *o, const real *positions, real *x) {
+    if (o->measured == 0) {
+        for (int i = 0; i < STATES; i++) {
+            o->x[i] = i < POSITIONS ? positions[i] : 0;
+            o->covariance[i][i] = i < POSITIONS ? o->variance[i] : unknown[i];
+        }
+        confine(o->x);
+    } else {
+        real about[STATES];
+        memcpy(about, o->x, sizeof about);
+        if (o->measured == 1) { /* a linearisation about rest is wrong by the square of the velocities */
+            ${name}_observer look = *o;
+            advance(&look, about, o->waiting[0], positions);
+            for (int i = POSITIONS; i < STATES; i++) about[i] = look.x[i];
+        }
+        advance(o, about, o->waiting[0], positions);
+        for (int d = 0; d < DELAY; d++) memcpy(o->waiting[d], o->waiting[d + 1], sizeof o->waiting[d]);
+    }
+    if (o->measured < 2) o->measured++;
+    memcpy(x, o->x, sizeof o->x);
+    for (int d = 0; d < DELAY; d++) {
+        real D[STATES][COLUMNS];
+        period(x, o->waiting[d], D);
+    }
+}
+
+void ${name}_observer_sent(${name}_observer *o, const real *u) { memcpy(o->waiting[DELAY], u, sizeof o->waiting[DELAY]); }

@@ -1,0 +1,47 @@
+/* $name: the state from measured positions and past inputs, made by `solver export --observer`; not to be edited. SI units.
+ *     cc -std=c99 -O3 -c $name.c ${name}_observer.c
+ *
+ * An extended Kalman filter, and a prediction over the delay. In every control period of $period s:
+ *     ${name}_observer_estimate(&observer, positions, x);   positions measured now -> x when the next input acts
+ *     ...                                                   the policy of x gives u
+ *     ${name}_observer_sent(&observer, u);                  u is on its way to the drive
+ *
+ * -D${NAME}_DELAY=d, wherever this header is read: control periods from a measurement until its input acts, 0 otherwise.
+ */
+#ifndef ${NAME}_OBSERVER_H
+#define ${NAME}_OBSERVER_H
+
+#include "$name.h"
+
+#ifndef ${NAME}_DELAY
+#define ${NAME}_DELAY 0
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The whole memory of one robot's observer. */
+typedef struct {
+    int measured;                                  /* positions since the reset: 0, 1, or 2 for more */
+    ${name}_real x[$n];                            /* at the time of the last positions */
+    double covariance[$n][$n];                     /* of the error of x */
+    ${name}_real waiting[${NAME}_DELAY + 1][$m];   /* inputs that do not act yet, the oldest first */
+    double variance[$q];                           /* of the error of each position: counts^2 / 12 of its encoder */
+    double innovation;                             /* squared and normalised: $q on average where the model holds */
+} ${name}_observer;
+
+/* Forgets everything. Sets the variances of encoders with 2048 counts a turn or 0.025 mm; write others after it. */
+void ${name}_observer_reset(${name}_observer *observer);
+
+/* $positions -> $states. */
+void ${name}_observer_estimate(${name}_observer *observer, const ${name}_real *positions, ${name}_real *x);
+
+/* $inputs. */
+void ${name}_observer_sent(${name}_observer *observer, const ${name}_real *u);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

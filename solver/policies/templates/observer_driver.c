@@ -1,0 +1,25 @@
+/* Reads rows of $q positions and the $m inputs sent after them, one row a control period, and writes the $n states that
+ * the observer estimates and its normalised innovation; made by `solver export --observer`.
+ *     cc -std=c99 -O3 $name.c ${name}_observer.c ${name}_observer_driver.c -lm -o ${name}_observer
+ */
+
+#include <stdio.h>
+
+#include "${name}_observer.h"
+
+int main(void) {
+    ${name}_real in[$q + $m], x[$n];
+    ${name}_observer observer;
+    ${name}_observer_reset(&observer);
+    for (;;) {
+        for (int i = 0; i < $q + $m; i++) {
+            double value;
+            if (scanf("%lf", &value) != 1) return i == 0 && feof(stdin) ? 0 : 1;
+            in[i] = (${name}_real)value;
+        }
+        ${name}_observer_estimate(&observer, in, x);
+        ${name}_observer_sent(&observer, in + $q);
+        for (int i = 0; i < $n; i++) printf("%.17g ", (double)x[i]);
+        printf("%.17g\n", observer.innovation);
+    }
+}

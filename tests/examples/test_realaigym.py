@@ -1,0 +1,79 @@
+"""The adapter for RealAIGym's simulator, without it."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from modelgen.loader import load
+
+FILE = Path(__file__).parents[2] / "examples" / "realaigym" / "realaigym_controller.py"
+
+
+@pytest.fixture(scope="module")
+def adapter() -> Any:
+    spec = importlib.util.spec_from_file_location("realaigym_controller", FILE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("robot", ["acrobot", "pendubot"])
+def test_the_tip_is_at_the_same_place(adapter: Any, robot: str) -> None:
+    """Theirs: links of 0.2 and 0.3 m, angles from hanging and relative. Ours: the drawing in the artifact."""
+    theirs = np.random.default_rng(0).uniform(-7.0, 7.0, (50, 4))
+    ours = np.stack([adapter.our_state(each) for each in theirs])
+    first, both = theirs[:, 0], theirs[:, 0] + theirs[:, 1]
+    height = -0.2 * np.cos(first) - 0.3 * np.cos(both)
+    across = 0.2 * np.sin(first) + 0.3 * np.sin(both)
+    tip = load(f"realaigym_{robot}").drawing.segments(ours)[:, -1, -1]
+    np.testing.assert_allclose(tip[:, 1], height, atol=1e-9)
+    np.testing.assert_allclose(np.abs(tip[:, 0]), np.abs(across), atol=1e-9)
+    np.testing.assert_array_equal(ours[:, 2:], theirs[:, 2:])
+    assert (np.abs(ours[:, :2]) <= math.pi).all()
+    np.testing.assert_allclose(adapter.our_state([math.pi, 0.0, 0.0, 0.0]), np.zeros(4), atol=1e-12)
+
+
+@pytest.mark.parametrize(("robot", "joint"), [("acrobot", 1), ("pendubot", 0)])
+def test_the_motor_is_the_robots_and_its_input_is_held(adapter: Any, robot: str, joint: int) -> None:
+    resets: list[int] = []
+    feedback = adapter.Feedback(robot, lambda x: [x[2]], 2, lambda: resets.append(1))
+    found = [feedback([0.0, 0.0, rate, 0.0], 0.002 * step) for step, rate in enumerate([1.0, 2.0, 3.0])]
+    found.append(feedback([0.0, 0.0, 4.0, 0.0], 0.0))
+    assert [torque[joint] for torque in found] == [1.0, 1.0, 3.0, 4.0]
+    assert not any(torque[1 - joint] for torque in found)
+    assert len({id(torque) for torque in found}) == 4  # their base class adds to what it gets
+    assert len(resets) == 2
+
+
+def test_positions_reach_the_observer_and_rates_do_not(adapter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+
+    class Controller:
+        def __call__(self, positions: Any) -> list[float]:
+            calls.append(list(positions))
+            return [0.5]
+
+        def reset(self) -> None:
+            calls.append("reset")
+
+    def load_controller(run: str, delay: int) -> Controller:
+        assert (run, delay) == ("runs/any", 1)
+        return Controller()
+
+    monkeypatch.setattr(adapter, "solver", SimpleNamespace(load_controller=load_controller))
+    feedback = adapter.load("acrobot", "runs/any", "positions", 1)
+    for step in range(4):
+        feedback([math.pi, 0.1 * step, 9.0, 9.0], 0.002 * step)
+    assert calls[0] == "reset"
+    np.testing.assert_allclose(calls[1:], [[0.0, 0.0], [0.0, 0.2]], atol=1e-12)
+    with pytest.raises(ValueError, match="write measured or positions"):
+        adapter.load("acrobot", "runs/any", "guessed")

@@ -1,0 +1,43 @@
+"""The table of docs/reference/gallery.md: what is proven of each shipped robot. Running it rewrites the table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.model_file import SHIPPED, load
+from modelgen.proof.findings import Effort, derived_findings, stated_findings
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "gallery.md"
+HEADING = "## What is proven"
+EFFORT = Effort(search=5.0, proof=60.0)
+
+
+def rows() -> Iterator[str]:
+    """A line of the table for each quantity of each robot."""
+    for path in [*sorted(SHIPPED.glob("[a-z]*.py")), SHIPPED / "large" / "arm7.py"]:
+        robot = load(str(path))
+        equations = equations_of_motion(robot)
+        start = time.monotonic()
+        for each in (*stated_findings(robot, EFFORT), *derived_findings(robot, equations, EFFORT)):
+            how = each.note.split(", ")[0] if each.status == "proven" else each.note
+            yield f"| `{robot.name}` | {each.what} | {each.status} | {how} |"
+        print(f"{robot.name}: {time.monotonic() - start:.1f} s", flush=True)
+
+
+def main() -> None:
+    """Rewrite the section."""
+    page = PAGE.read_text(encoding="utf-8").partition(HEADING)[0].rstrip()
+    about = (
+        "Over all states and inputs within the limits and all parameters within their bounds "
+        "([how](model-files.md#what-modelgen-verify-proves)). `modelgen verify NAME` prints the same lines; "
+        "`python -m tests.modelgen.proof.gallery_table` writes this table, with 60 s for each proof."
+    )
+    table = "\n".join(["| robot | quantity | | how |", "|---|---|---|---|", *rows()])
+    PAGE.write_text(f"{page}\n\n{HEADING}\n\n{about}\n\n{table}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

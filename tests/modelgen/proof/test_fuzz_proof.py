@@ -1,0 +1,197 @@
+"""Mutations of the gallery that an oracle shows to be wrong are never passed, and right robots never refused.
+
+Every mutation is a line in the text of a model file. The oracles: a pole is where it was put; the mass matrix has a
+negative eigenvalue, and the cost a negative value, where NumPy evaluates them; a unit is wrong by its name.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from sympy import Float, cos, pi, sin
+
+from modelgen import ModelError, Robot
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.domain_checks import check_domain
+from modelgen.derivation.model_file import SHIPPED, load
+from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.sampling import samples
+from tests.modelgen.support.proofs import built, finished, proof
+from tests.modelgen.support.trees import Tree, as_robot, trees
+
+FUZZ = "FUZZ" in os.environ
+EXAMPLES = 200 if FUZZ else 3
+PHASES = (Phase.explicit, Phase.generate)  # an example takes seconds, so that none is made smaller
+SMALL = ("pendulum", "cartpole", "ball_on_beam")
+LARGE = (
+    "furuta",
+    "reaction_wheel",
+    "cart_double_pendulum",
+    "acrobot",
+    "planar_arm2",
+    "planar_quadrotor",
+    "realaigym_pendubot",
+    "double_pendulum",
+)
+KINDS = ("pole", "touched pole", "root", "logarithm", "mass", "cost", "unit")
+
+share = st.floats(0.2, 0.95) | st.floats(-0.95, -0.2)
+
+
+def mutated(robot: Robot, kind: str, row: int, place: float, width: float) -> tuple[str, dict[Any, float]]:
+    """A line that spoils the robot, or the start of its cost; and where it is wrong, all else at the target."""
+    joint = robot.joints[row]
+    v: Any = joint.symbol.rate
+    assert joint.rate_limit
+    c, w = place * joint.rate_limit, width * joint.rate_limit
+    states = [*(each.symbol for each in robot.joints), *(each.symbol for each in robot.velocities)]
+    target = dict(zip(states, robot.stated_task.numbers.target, strict=True))
+    point = target | {each.symbol: each.value for each in robot.parameters} | {v: c}
+    head = f"_q = robot.joints[{row}].symbol\n_v = _q.rate\n"
+    if kind in ("pole", "touched pole", "root", "logarithm"):
+        forms = {
+            "pole": f"0.01 / (_v - {c})",
+            "touched pole": f"0.01 / ((_v - {c}) ** 2 + 3.0 * (_q - {place * joint.limit / 2}) ** 2)",
+            "root": f"0.01 * sympy.sqrt(_v - {c})",
+            "logarithm": f"0.01 * sympy.log(_v - {c})",
+        }
+        return f"{head}robot.apply(_q, {forms[kind]})\n", point
+    equations = equations_of_motion(robot)
+    if kind == "mass":
+        at = place * joint.limit
+        point |= {joint.symbol: at}
+        inertia = float(value(equations.mass_matrix[row, row], equations, point))
+        bump = f"sympy.exp((sympy.cos(1.0 * (_q - {at})) - 1) / {width**2})"
+        if joint.kind == "prismatic":
+            bump = f"sympy.exp(-1.0 * (_q - {at}) ** 2 / {(width * joint.limit) ** 2})"
+        return f"{head}robot.kinetic_energy(-{0.55 * inertia} * {bump} * _v**2)\n", point
+    if kind == "cost":
+        size = 1.2 * float(value(equations.state_cost, equations, point)) / c**2 or 1.0
+        return f"-{size} * _v**2 * sympy.exp(-1.0 * ((_v - {c}) / {w}) ** 2) + ", point
+    number = next(k for k, each in enumerate(robot.parameters) if each.unit not in ("", "J", "N m", "1"))
+    return f"robot.potential_energy(robot.parameters[{number}].symbol * robot.joints[0].symbol)\n", point
+
+
+def value(what: Any, equations: Any, point: dict[Any, float]) -> Any:
+    symbols = [*equations.state, *equations.parameters]
+    return evaluator(symbols, what, equations.definitions)(*(np.array([point[symbol]]) for symbol in symbols))[0]
+
+
+def wrong(kind: str, robot: Robot, point: dict[Any, float]) -> bool:
+    """The oracle, for what is not wrong by construction."""
+    if kind not in ("mass", "cost"):
+        return True
+    equations = equations_of_motion(robot)
+    if kind == "mass":
+        return bool(np.linalg.eigvalsh(value(equations.mass_matrix, equations, point)).min() < 0)
+    return bool(value(equations.state_cost, equations, point) < 0)
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
+@given(data=st.data())
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_mutation_of_the_gallery_passes(kind: str, data: st.DataObject, tmp_path: Path) -> None:
+    name = data.draw(st.sampled_from(SMALL + LARGE if FUZZ else SMALL), label="robot")
+    text = (SHIPPED / f"{name}.py").read_text()
+    robot = load(str(SHIPPED / f"{name}.py"))
+    row = data.draw(st.integers(0, len(robot.joints) - 1), label="row")
+    line, point = mutated(
+        robot, kind, row, data.draw(share, label="place"), data.draw(st.floats(0.1, 0.4), label="width")
+    )
+    if kind == "cost":
+        line = line.replace("_v", f"robot.joints[{row}].symbol.rate")
+        text = text.replace("state_cost=", f"state_cost={line}")
+    else:
+        text = text.replace("robot.task(", f"{line}robot.task(")
+    path = tmp_path / f"{name}.py"
+    path.write_text(f"import sympy\n{text}")
+    if kind == "unit":
+        with pytest.raises(ModelError, match="should be in"):
+            load(str(path))
+        return
+    spoilt = load(str(path))
+    assert wrong(kind, spoilt, point)
+    with pytest.raises(ModelError) as caught:
+        built(spoilt)
+    assert str(path.name) in str(caught.value)
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
+@given(tree=trees())
+def test_no_tree_of_links_is_refused(tree: Tree) -> None:
+    robot = as_robot(tree)
+    x, theta = samples(robot, 40)
+    equations = equations_of_motion(robot)
+    symbols = [*equations.state, *equations.parameters]
+    M = evaluator(symbols, equations.mass_matrix, equations.definitions)(*x.T, *theta.T)
+    if np.linalg.eigvalsh(M).min() < 1e-8 * np.abs(M).max():
+        return  # massless ends
+    built(robot)
+    assert "refuted" not in {each.status for each in proof(robot, 1.0)}
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> Robot:
+    """A planar chain or a cart with rods, with springs, losses, stops and motors, and a cost that is a square form."""
+    robot = Robot("machine")
+    number = st.integers(1, 30).map(lambda each: each / 10)
+    angle: Any = 0.0
+    place: list[Any] = [0, 0]
+    joints = []
+    if draw(st.booleans()):
+        cart = robot.prismatic("cart", limit=draw(number), rate_limit=draw(number))
+        robot.point_mass(robot.parameter("cart_mass", draw(number), "kg", tolerance=0.5), (cart, 0))
+        place, joints = [cart, 0], [cart]
+    for k in range(draw(st.integers(1, 2))):
+        joint = robot.revolute(f"joint{k}", limit=draw(number), rate_limit=5 * draw(number))
+        mass = robot.parameter(f"mass{k}", draw(number), "kg", tolerance=draw(st.floats(0.1, 0.6)))
+        length = robot.parameter(f"length{k}", draw(number), "m", tolerance=draw(st.floats(0.1, 0.4)))
+        angle = angle + joint
+        centre = (place[0] + length / 2 * sin(angle), place[1] + length / 2 * cos(angle))
+        robot.body(mass, mass * length**2 / 12, centre, angle)
+        place = [place[0] + length * sin(angle), place[1] + length * cos(angle)]
+        joints.append(joint)
+    drive = robot.input("drive", draw(number), "")
+    for joint in joints:
+        added = draw(st.sets(st.sampled_from(["damp", "dry", "spring", "stops", "rotor"])))
+        if "damp" in added:
+            robot.damp(joint, draw(number))
+        if "dry" in added:
+            robot.dry_friction(joint, draw(number), smoothing=draw(number) / 10)
+        if "spring" in added:
+            robot.spring(joint, draw(number), draw(number))
+        if "stops" in added:
+            robot.end_stops(joint, draw(number), 100 * draw(number), width=draw(number) / 100, damping=draw(number))
+        if "rotor" in added:
+            robot.rotor(joint, draw(number) / 1e4, gear=100 * draw(number))
+    last = joints[-1]
+    actuator = draw(st.sampled_from(["force", "motor", "voltage"]))
+    if actuator == "force":
+        robot.apply(last, drive)
+    elif actuator == "motor":
+        robot.motor(last, drive, gear=draw(number), rotor_inertia=draw(number) / 1e3, corner_speed=10 * draw(number))
+    else:
+        ohms = robot.parameter("resistance", draw(number), "Ohm", tolerance=0.5)
+        robot.dc_motor(last, drive, resistance=ohms, torque_constant=draw(number) / 10, gear=draw(number))
+    x = [*joints, *(joint.rate for joint in joints)]
+    entries = draw(st.lists(st.integers(-5, 5), min_size=len(x) ** 2, max_size=len(x) ** 2))
+    L = np.array(entries, np.float64).reshape(len(x), -1) / 5
+    Q = L.T @ L + 0.05 * np.eye(len(x))
+    cost = sum(Float(Q[i, j]) * x[i] * x[j] for i in range(len(x)) for j in range(len(x)))
+    if draw(st.booleans()):
+        cost += (pi * sin(last / 2)) ** 2 + 1 - cos(last)
+    return finished(robot, state_cost=cost)
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
+@given(robot=machines())
+def test_no_right_machine_is_refused(robot: Robot) -> None:
+    check_domain(robot, equations_of_motion(robot))
+    built(robot)
+    assert "refuted" not in {each.status for each in proof(robot, 1.0)}

@@ -1,0 +1,54 @@
+"""The textbook's Kalman filter for a mass on a rail with friction, in matrices of double precision."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import expm
+
+from modelgen.loader import CompiledRobot
+from solver.observer.observer import DRIVE, PUSH
+
+Array = NDArray[np.float64]
+
+
+class LinearFilter:
+    """x = (position, velocity), m dv/dt = u - b v, and m, b and u in error for one period at a time."""
+
+    def __init__(self, robot: CompiledRobot, deviation: float) -> None:
+        self.parameters = robot.metadata.parameters
+        (self.mass, self.friction), self.rate = [each.value for each in self.parameters], robot.metadata.states[1].limit
+        self.period, self.limit = 1.0 / robot.metadata.task.control_rate, robot.metadata.inputs[0].limit
+        self.R = deviation**2
+        self.P = np.diag([self.R, self.rate**2 / 3.0])
+
+    def step(self, x: Array, u: float, position: float) -> tuple[Array, float]:
+        """The state after a period, corrected by its position, and the squared normalised innovation."""
+        m, b = self.mass, self.friction
+        drift = np.zeros((4, 4))  # of position, velocity, acceleration by u, and a fraction of the friction
+        drift[0, 1], drift[1, 1], drift[1, 2] = 1.0, -b / m, 1.0 / m
+        flow = expm(drift * self.period)
+        F, G = flow[:2, :2], flow[:2, 2]
+        by_mass, by_friction = (self._by_parameter(x, u, i) for i in range(2))
+        spread = [(each.upper - each.lower) / math.sqrt(12.0) for each in self.parameters]
+        noise = np.stack([DRIVE / math.sqrt(3.0) * self.limit * G, spread[0] * by_mass, spread[1] * by_friction], 1)
+        Q = noise @ noise.T + np.diag([0.0, PUSH**2 * self.period * self.rate**2])
+        x, P, C = F @ x + G * u, F @ self.P @ F.T + Q, np.array([[1.0, 0.0]])
+        S = C @ P @ C.T + self.R
+        K = P @ C.T @ np.linalg.inv(S)
+        error = np.array([position]) - C @ x
+        keep = np.eye(2) - K @ C
+        self.P = keep @ P @ keep.T + self.R * K @ K.T
+        return x + K @ error, float(error @ np.linalg.inv(S) @ error)
+
+    def _by_parameter(self, x: Array, u: float, which: int) -> Array:
+        """The derivative of the state after a period by the mass or the friction, by differences."""
+
+        def after(change: float) -> Array:
+            m, b = (value + change * (i == which) for i, value in enumerate((self.mass, self.friction)))
+            flow = expm(np.array([[0.0, 1.0, 0.0], [0.0, -b / m, 1.0 / m], [0.0, 0.0, 0.0]]) * self.period)
+            return flow[:2] @ np.array([*x, u])
+
+        return (after(1e-5) - after(-1e-5)) / 2e-5

@@ -1,0 +1,177 @@
+"""The observer against the linear Kalman filter, against true states, and against the errors that it states."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import chi2
+from torch import Tensor
+
+from modelgen.loader import CompiledRobot
+from solver.observer.observer import PUSH, Observer
+from solver.observer.sensing import make_sensing, usual_counts
+from solver.plants.harsh.harshness import Harshness
+from solver.plants.harsh.plant import Harsh
+from solver.plants.nominal import Nominal
+from solver.plants.plant import Plant
+from solver.plants.rollouts import rollouts
+from solver.problem.integrator import integrate_period
+from solver.problem.problem import Problem
+from solver.problem.robots import load_robot
+from tests.solver.observer.linear_filter import LinearFilter
+
+Load = Callable[[str], CompiledRobot]
+
+
+def pushes(problem: Problem, size: int, periods: int, share: float = 0.3) -> list[Tensor]:
+    """Inputs (size, m) that change every ten periods."""
+    generator = torch.Generator().manual_seed(4)
+    held = torch.rand(1 + periods // 10, size, len(problem.input_limits), generator=generator)
+    return [share * problem.input_limits * (2.0 * held[k // 10] - 1.0) for k in range(periods)]
+
+
+def followed(problem: Problem, plant: Plant, x: Tensor, inputs: list[Tensor]) -> tuple[Tensor, Tensor, Observer]:
+    """True states and estimates (T, N, n), each estimate that of the state at the time when the next input acts."""
+    simulation, observer = plant.begin(x), Observer(problem, plant.sensing)
+    true, found = [], []
+    for u in inputs:
+        true.append(simulation.x)
+        found.append(observer.estimate(simulation.seen[:, : x.shape[1] // 2]))
+        observer.sent(u)
+        simulation.step(u)
+    return torch.stack(true), torch.stack(found), observer
+
+
+def difference(problem: Problem, a: Tensor, b: Tensor) -> Tensor:
+    """a - b, angles that wrap the short way round."""
+    turned = torch.remainder(a - b + math.pi, 2.0 * math.pi) - math.pi
+    return torch.where(problem.clipped, a - b, turned)
+
+
+def test_on_a_linear_robot_it_is_the_linear_kalman_filter(slider: str) -> None:
+    problem = Problem(load_robot("slider", "cpu", slider))
+    sensing = make_sensing(problem, counts=torch.tensor([2e-3]))
+    observer, theirs = Observer(problem, sensing), LinearFilter(problem.robot, 2e-3 / math.sqrt(12.0))
+    generator = np.random.default_rng(0)
+    positions = 0.2 + 0.3 * np.cumsum(generator.normal(size=60)) * 0.01
+    inputs = generator.uniform(-10.0, 10.0, 60)
+    observer.estimate(torch.tensor([[positions[0]]], dtype=torch.float32))
+    x, gains = np.array([positions[0], 0.0]), []
+    for u, position in zip(inputs[:-1], positions[1:], strict=True):
+        observer.sent(torch.tensor([[u]], dtype=torch.float32))
+        found = observer.estimate(torch.tensor([[position]], dtype=torch.float32))[0]
+        x, innovation = theirs.step(x, u, position)
+        np.testing.assert_allclose(found.numpy(), x, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(observer.covariance[0].numpy(), theirs.P, rtol=1e-3, atol=1e-9)
+        assert float(observer.normalised_innovation[0]) == pytest.approx(innovation, rel=1e-2, abs=1e-4)
+        gains.append(theirs.P[0, 0] / theirs.R)
+    assert min(gains) < 0.8  # it filters: neither the last position alone nor the model alone
+    assert max(gains[5:]) > 0.05
+
+
+@pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "double_pendulum", "planar_quadrotor"])
+@pytest.mark.parametrize("delay", [0, 2])
+def test_exact_positions_give_the_true_state_soon_after_an_unknown_rate(name: str, delay: int, load: Load) -> None:
+    problem = Problem(load(name))
+    x = 0.5 * problem.sample_domain(50, torch.Generator().manual_seed(1))
+    true, found, _ = followed(problem, Harsh(problem, Harshness(delay=delay)), x, pushes(problem, 50, 20))
+    inside = (true.abs() < 0.95 * problem.bound).all(-1).cumprod(0).bool()
+    share = difference(problem, found[: 20 - delay], true[delay:]) / problem.state_limits
+    velocities = slice(x.shape[1] // 2, None)
+    assert float(share[0, :, velocities].abs().max()) > 0.2
+    known = torch.where(inside[delay:, :, None], share, 0.0)[1:]  # from the second positions on
+    assert float(known.abs().max()) < 1e-3
+
+
+@pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta"])
+def test_errors_have_the_stated_covariance(name: str, load: Load) -> None:
+    """On a robot that errs as the observer assumes: N (innovation), and N (state), are chi-square distributed."""
+    problem, size, periods = Problem(load(name)), 300, 40
+    n, generator = len(problem.target), torch.Generator().manual_seed(2)
+    q = n // 2
+    sensing = make_sensing(problem, noise=usual_counts(problem))
+    #: Bounds within which the dynamics are linear in the parameters, as the observer takes them to be.
+    problem.theta_bounds = problem.theta[:, None] * torch.tensor([0.9, 1.1])
+    observer, (low, high) = Observer(problem, sensing), problem.theta_bounds.T
+    x = 0.3 * problem.sample_domain(size, generator)
+    x[:, q:] = 0.1 * problem.state_limits[q:] * (2.0 * torch.rand(size, q, generator=generator) - 1.0)
+    innovations, errors = [], []
+    for u in pushes(problem, size, periods, share=0.1):
+        noise = sensing.deviation * torch.randn(size, q, generator=generator)
+        found = observer.estimate(problem.confine(torch.cat([x[:, :q] + noise, x[:, q:]], 1))[:, :q])
+        error = difference(problem, x, found).double()
+        errors.append((error[:, None] @ torch.linalg.inv(observer.covariance) @ error[:, :, None]).flatten())
+        innovations.append(observer.normalised_innovation)
+        observer.sent(u)
+        wrong = 0.1 * problem.input_limits * (2.0 * torch.rand(u.shape, generator=generator) - 1.0)
+        theta = low + (high - low) * torch.rand(size, len(low), generator=generator)
+        x = integrate_period(problem, x, u + wrong, theta).x
+        x[:, q:] += (
+            PUSH * problem.control_step**0.5 * problem.state_limits[q:] * torch.randn(size, q, generator=generator)
+        )
+    for squares, degrees in ((innovations[10:], q), (errors[10:], n)):
+        means = torch.stack(squares).mean(1).numpy()
+        lower, upper = chi2.ppf([0.01, 0.99], degrees * size) / size
+        assert ((means > lower) & (means < upper)).mean() > 0.9, (degrees, means)
+
+
+def test_an_unknown_rate_is_known_as_well_as_a_line_through_the_counts_tells(load: Load) -> None:
+    """A free slider at constant rate: after k periods the rate's error is that of a least-squares line."""
+    problem = Problem(load("cartpole"))
+    x = torch.zeros(200, 4)
+    x[:, 2] = torch.linspace(-4.0, 4.0, 200)
+    plant = Harsh(problem, Harshness(encoder=4.0))
+    true, found, _ = followed(problem, plant, x, [torch.zeros(200, 1)] * 6)
+    for k in range(1, 6):
+        line = float(plant.sensing.deviation[0]) / problem.control_step * math.sqrt(12.0 / (k * (k + 1) * (k + 2)))
+        error = float((found - true)[k, :, 2].square().mean().sqrt())
+        assert error < 2.0 * line + 0.02, k  # and what the prediction may be wrong by
+    assert float((found - true)[0, :, 2].abs().max()) == 4.0
+
+
+def test_two_periods_of_delay_are_survived(load: Load) -> None:
+    """A law that balances the pole without delay swings from limit to limit with two periods of it."""
+    problem = Problem(load("cartpole"))
+    gain = torch.tensor([[-40.0, -180.0, -60.0, -26.0]])
+
+    def act(x: Tensor) -> tuple[Tensor, Tensor]:
+        u = torch.clamp(-(x @ gain.T), -problem.input_limits, problem.input_limits)
+        return u, torch.zeros_like(u[:, 0])
+
+    starts = torch.tensor([[0.0, 0.05, 0.0, 0.0], [0.05, -0.1, 0.0, 0.2]])
+    for level in (Harshness(delay=2.0), Harshness(delay=2.0, encoder=1.0, noise=1.0)):
+        shown, observed = (
+            rollouts(problem, act, starts, Harsh(problem, level), seconds=1.6, observed=each) for each in (False, True)
+        )
+        swings = [each.x[125:, :, 1].square().mean().sqrt() for each in (shown, observed)]
+        assert float(swings[1]) < 0.1 * float(swings[0])
+
+
+def test_a_batch_is_its_rows_and_every_rollout_begins_anew(load: Load) -> None:
+    problem = Problem(load("furuta"))
+    x, plant = 0.5 * problem.sample_domain(4, torch.Generator().manual_seed(3)), Nominal(problem)
+    inputs = pushes(problem, 4, 15)
+    _, together, observer = followed(problem, plant, x, inputs)
+    for i in range(4):
+        _, alone, _ = followed(problem, plant, x[i : i + 1], [u[i : i + 1] for u in inputs])
+        torch.testing.assert_close(alone[:, 0], together[:, i], rtol=1e-4, atol=1e-4)
+    observer.reset()
+    torch.testing.assert_close(observer.estimate(x[:, :2]), torch.cat([x[:, :2], torch.zeros(4, 2)], 1))
+
+
+def test_the_harsh_plant_states_the_deviation_of_its_positions(load: Load) -> None:
+    problem = Problem(load("cartpole"))
+    x, u = problem.sample_starts(300, torch.Generator().manual_seed(0)), torch.full((300, 1), 2.0)
+    for level in (Harshness(encoder=3.0), Harshness(noise=2.0), Harshness(encoder=1.0, noise=1.0)):
+        plant = Harsh(problem, level)
+        simulation = plant.begin(x)
+        errors = []
+        for _ in range(40):
+            simulation.step(u)
+            errors.append(difference(problem, simulation.seen, simulation.x)[:, :2])
+        found = torch.stack(errors).double().std((0, 1))
+        np.testing.assert_allclose(found, plant.sensing.deviation, rtol=0.05)

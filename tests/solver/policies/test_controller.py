@@ -1,0 +1,69 @@
+"""The controller of a run: positions in, input out, with the observer's memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import solver
+from solver.errors import SolverError
+from solver.plants.harsh.harshness import Harshness
+from solver.plants.harsh.plant import Harsh
+from solver.plants.rollouts import rollouts
+from solver.runs import kinds
+
+
+@pytest.mark.parametrize("delay", [0, 2])
+def test_step_by_step_it_is_the_observed_rollout(finished_run: Path, delay: int) -> None:
+    """Bit for bit, and again after a reset; without the reset the memory shows."""
+    controller = solver.load_controller(finished_run, delay=delay)
+    problem, act, _ = kinds.load_controller(finished_run)
+    start, plant = torch.tensor([[2.0, 1.5]]), Harsh(problem, Harshness(delay=delay, encoder=1.0))
+    expected = rollouts(problem, act, start, plant, seconds=0.4, observed=True).u[:, 0].numpy()
+
+    def inputs() -> np.ndarray[Any, Any]:
+        motion, found = plant.begin(start), []
+        for _ in range(len(expected)):
+            found.append(controller(motion.seen[0, :1].tolist()))
+            motion.step(torch.from_numpy(found[-1])[None])
+        return np.stack(found)
+
+    np.testing.assert_allclose(inputs(), expected, atol=1e-5)
+    assert controller.normalised_innovation < 30.0
+    assert not np.allclose(inputs()[:3], expected[:3], atol=1e-3)
+    controller.reset()
+    np.testing.assert_allclose(inputs(), expected, atol=1e-5)
+
+
+def test_another_encoder_and_a_robot_that_is_not_the_model(finished_run: Path) -> None:
+    """A coarse encoder is trusted less; a robot that is pushed by hand raises the innovation."""
+    fine, coarse = (solver.load_controller(finished_run, counts={"angle": each}) for each in (1e-5, 0.2))
+    for controller in (fine, coarse):
+        for angle in (2.0, 2.0, 2.0, 2.0, 2.1):
+            controller([angle])
+    assert fine.normalised_innovation > 100.0 * coarse.normalised_innovation
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda run: solver.load_controller(run, counts={"angel": 0.1}), "Did you mean `angle`"),
+        (lambda run: solver.load_controller(run, counts={"angle": 0.0}), "positive step of the encoder"),
+        (lambda run: solver.load_controller(run, delay=-1), "delay is -1; give a whole number"),
+        (
+            lambda run: solver.load_controller(run, delay=0.5),  # type: ignore[arg-type]
+            "delay is 0.5; give a whole number",
+        ),
+        (lambda run: solver.load_controller(run)([1.0, 2.0]), "give 1 finite numbers: angle"),
+        (lambda run: solver.load_controller(run)([math.nan]), "give 1 finite numbers: angle"),
+    ],
+)
+def test_mistakes_are_explained(change: Callable[[Path], Any], message: str, finished_run: Path) -> None:
+    with pytest.raises(SolverError, match=message):
+        change(finished_run)
