@@ -33,6 +33,11 @@ PROGRAM = Program(
             "Prove an artifact against its model file or another engine.",
             "modelgen verify cartpole --against mujoco",
         ),
+        "identify": Command(
+            "modelgen.commands.identify",
+            "Find parameters, and how well they are known, from recordings of a robot.",
+            "modelgen identify cartpole log1.csv log2.csv",
+        ),
         "export": Command(
             "modelgen.commands.export",
             "Write C sources or CasADi functions of a robot.",

@@ -21,6 +21,7 @@ MODELGEN = {
     "commands": {"numpy", "sympy"},
     "derivation": {"numpy", "sympy"},
     "engines": {"numpy", "sympy"},
+    "identification": {"numpy", "scipy"},
     "linear": {"numpy", "scipy"},
     "report": {"matplotlib", "numpy", "sympy"},
     "statement": {"mpmath", "sympy"},
