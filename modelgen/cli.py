@@ -35,7 +35,7 @@ PROGRAM = Program(
         ),
         "identify": Command(
             "modelgen.commands.identify",
-            "Find parameters, and how well they are known, from recordings of a robot.",
+            "Find parameters and their uncertainty from recordings.",
             "modelgen identify cartpole log1.csv log2.csv",
         ),
         "export": Command(
