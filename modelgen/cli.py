@@ -45,6 +45,11 @@ PROGRAM = Program(
             "Prove an artifact against its model file or another engine.",
             "modelgen verify cartpole --against mujoco",
         ),
+        "identify": Command(
+            "modelgen.commands.identify",
+            "Find parameters and their uncertainty from recordings.",
+            "modelgen identify cartpole log1.csv log2.csv",
+        ),
         "export": Command(
             "modelgen.commands.export",
             "Write C sources or CasADi functions of a robot.",

@@ -1,0 +1,61 @@
+"""`modelgen identify`: parameters and their confidence set from recordings of a robot."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from modelgen.commandline.options import Argument
+from modelgen.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Options:
+    """A recording is a CSV file with the columns `time` (s), all coordinates and all inputs, in SI units. Columns of
+    velocities are used where they are there. The input of a row is held until the next row."""
+
+    name: Annotated[str, Argument(positional=True)]
+    """Name of a built robot."""
+    logs: Annotated[tuple[Path, ...], Argument(positional=True, metavar="LOG.csv")]
+    """The recordings."""
+    columns: Annotated[tuple[str, ...], Argument(metavar="NAME=COLUMN[*FACTOR]")] = ()
+    """Columns with other names, units or signs, for example angle=theta*pi/180 torque=current*-0.05. NAME is time, a
+    state or an input."""
+    out: Annotated[Path | None, Argument(metavar="FILE")] = None
+    """The file to write. By default NAME.identified.json."""
+    window: float = 0.5
+    """Seconds that the model is simulated before it starts again from the measurements."""
+    directory: Annotated[str | None, Argument(metavar="DIR")] = None
+    """Folder of artifacts. By default ./generated, then the one shipped with the package."""
+
+
+def run(options: Options) -> None:
+    """Read, identify, write the file, and print its main figures."""
+    from modelgen.artifact.folder import find
+    from modelgen.artifact.folder import read as manifest
+    from modelgen.identification import result
+    from modelgen.identification.identify import identify
+    from modelgen.identification.recordings import columns, read
+    from modelgen.loader import load
+
+    if not options.logs:
+        raise ModelError(f"name the recordings, for example `modelgen identify {options.name} log1.csv log2.csv`.")
+    if not (math.isfinite(options.window) and options.window > 0):
+        raise ModelError(f"--window {options.window:g} is no length of time; write a number of seconds above 0.")
+    robot = load(options.name, directory=options.directory, parallel=False)
+    where = columns(options.columns, robot.metadata)
+    recordings = [read(path, robot.metadata, where) for path in options.logs]
+    hashes = [each.sha256 for each in recordings]
+    for index, each in enumerate(recordings):
+        if each.sha256 in hashes[:index]:
+            raise ModelError(
+                f"{each.path} has the same content as {recordings[hashes.index(each.sha256)].path}. Name it once."
+            )
+    found = identify(robot, recordings, options.window, lambda line: print(line, file=sys.stderr, flush=True))
+    data = result.content(robot, manifest(find(options.name, options.directory)).model_hash, recordings, found)
+    path = options.out or Path(f"{robot.name}.identified.json")
+    result.write(path, data)
+    print(f"{result.text(robot, data)}\n{path} is written")

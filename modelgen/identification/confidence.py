@@ -1,0 +1,122 @@
+"""How far the true parameters may be from the fit: cluster-robust over blocks, inflated by what held-out motion shows.
+
+Textbook standard errors take residuals for independent. Those of a real robot are not, because its model is not exact.
+The covariance H^-1 (sum of g g') H^-1 (K.-Y. Liang and S. Zeger, "Longitudinal data analysis using generalized linear
+models", Biometrika 73, 1986) sums the scores g over blocks that are longer than the residual's correlation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import fdtri
+
+from modelgen.errors import ModelError
+from modelgen.identification.starts import ROBUST, Settled, weights
+from modelgen.identification.windows import Windows
+
+Array = NDArray[np.float64]
+
+LEVEL = 0.95
+UNCORRELATED = 0.1  # the residual's correlation has ended where it is below this
+LONGER = 3  # times that a block is longer than the correlation
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Of every window, in directions seen: the gradient of the loss (N, r) and its curvature (N, r, r)."""
+
+    gradient: Array
+    curvature: Array
+
+
+def scores(settled: Settled, scale: Array) -> Scores:
+    """scale: (p, r), columns in the parameters' units. The loss is that of the fit, `soft_l1`."""
+    J = settled.sensitivity @ scale
+    weight = weights(settled.residuals, robust=True)
+    bend = (1.0 + (settled.residuals / ROBUST) ** 2) ** -1.5
+    return Scores(
+        np.einsum("kwi,kwi,kwia->wa", weight, settled.residuals, J, optimize=True),
+        np.einsum("kwia,kwi,kwib->wab", J, bend, J, optimize=True),
+    )
+
+
+def correlation_seconds(windows: Windows, residuals: Array) -> float:
+    """The first lag at which the residual's correlation is below UNCORRELATED, the longest of all sensors."""
+    longest = 0
+    for index in range(residuals.shape[2]):
+        products = np.zeros(residuals.shape[0] * residuals.shape[1])
+        for recording in np.unique(windows.recording):
+            which = windows.recording == recording
+            known = ~np.isnan(windows.measured[:, which, index])
+            series = residuals[:, which, index].T[known.T]
+            power = np.abs(np.fft.rfft(series, 2 * len(series) + 1)) ** 2
+            products[: len(series)] += np.fft.irfft(power, 2 * len(series) + 1)[: len(series)]
+        if products[0] > 0:
+            longest = max(longest, int((products < UNCORRELATED * products[0]).argmax()))
+    return longest * windows.period
+
+
+def blocks(windows: Windows, correlation: float) -> NDArray[np.intp]:
+    """The block of every window (N,): neighbours in one recording, together longer than the correlation (s)."""
+    size = max(1, math.ceil(LONGER * correlation / windows.seconds - 1e-9))
+    found, count = np.zeros(len(windows.recording), np.intp), 0
+    for recording in np.unique(windows.recording):
+        which = np.flatnonzero(windows.recording == recording)
+        parts = max(1, len(which) // size)
+        found[which] = count + np.arange(len(which)) * parts // len(which)
+        count += parts
+    return found
+
+
+def folds(windows: Windows, most: int = 10) -> NDArray[np.intp]:
+    """The fold of every window (N,): whole recordings; quarters of the recording where there is only one."""
+    count = int(windows.recording.max()) + 1
+    if count == 1:
+        return np.arange(len(windows.recording)) * 4 // len(windows.recording)
+    return windows.recording % min(count, most)
+
+
+def covariance(found: Scores, block: NDArray[np.intp]) -> Array:
+    """Cluster-robust covariance (r, r) of the fit. Raises ModelError where the blocks are too few."""
+    count, size = int(block.max()) + 1, found.gradient.shape[1]
+    if count < size + 2:
+        raise ModelError(
+            f"the recordings hold {count} stretches that are longer than the correlation of what the model leaves "
+            f"unexplained, and {size} combinations of parameters are seen. A confidence set needs at least {size + 2}. "
+            f"Record longer, or more often."
+        )
+    inverse = np.linalg.inv(found.curvature.sum(axis=0))
+    return np.asarray(inverse @ _spread(found.gradient, block) @ inverse) * count / (count - 1)
+
+
+def _spread(gradient: Array, block: NDArray[np.intp]) -> Array:
+    """The sum over blocks of g g', (r, r)."""
+    sums = np.stack([np.bincount(block, column) for column in gradient.T], axis=1)
+    return np.asarray(sums.T @ sums)
+
+
+def inflation(found: Scores, block: NDArray[np.intp], fold: NDArray[np.intp], changes: Sequence[Array]) -> float:
+    """How many times the mean square change of held-out predictions is larger than independent blocks explain.
+
+    changes: of every fold, the fit without it minus the whole fit, (r,). At least 1: the blocks are never trusted more.
+    """
+    whole = found.curvature.sum(axis=0)
+    seen = expected = 0.0
+    for index, change in enumerate(changes):
+        held = fold == index
+        curvature = found.curvature[held].sum(axis=0)
+        inverse = np.linalg.pinv(whole - curvature, hermitian=True)  # the rest may see less
+        seen += float(change @ curvature @ change)
+        _, own = np.unique(block[held], return_inverse=True)
+        expected += float(np.trace(curvature @ inverse @ _spread(found.gradient[held], own) @ inverse))
+    return max(1.0, seen / expected) if expected > 0 else 1.0
+
+
+def quantile(size: int, count: int) -> float:
+    """Squared radius of the set in which the truth lies with probability LEVEL: Hotelling's T^2 of `count` blocks."""
+    return float(size * (count - 1) / (count - size) * fdtri(size, count - size, LEVEL))

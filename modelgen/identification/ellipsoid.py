@@ -1,0 +1,65 @@
+"""The confidence set as an ellipsoid: what the recordings say where they say something, else the declared bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelgen.identification.identifiability import Directions
+
+Array = NDArray[np.float64]
+
+DECLARED = 0.5  # a parameter moved by this share of half its range by directions that are not identified is not either
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """All theta with (theta - centre)' P^-1 (theta - centre) <= 1, P = shape; and the boxes it gives."""
+
+    centre: Array  # (p,)
+    shape: Array  # (p, p), in the parameters' units
+    lower: Array  # (p,)
+    upper: Array  # (p,)
+    identified: NDArray[np.bool_]  # (p,)
+    unidentified: Array  # (p, k), directions in units of half of each range
+    exact: NDArray[np.bool_]  # (k,) whether the motion does not depend on the direction at all
+
+
+def ellipsoid(centre: Array, bounds: Array, found: Directions, squared: Array) -> Ellipsoid:
+    """squared: (r, r), the set's shape in the seen directions, in units of half ranges; bounds: (p, 2).
+
+    A direction in which the set is wider than the bounds counts as not identified: its semi-axis leads to the farthest
+    bound, as does that of a direction which is not seen.
+    """
+    lower, upper = bounds.T
+    half = (upper - lower) / 2
+    sizes, vectors = np.linalg.eigh((squared + squared.T) / 2)
+    axes = found.seen @ vectors
+    reach = np.array([_reach(axis, (centre - lower) / half, (upper - centre) / half) for axis in axes.T])
+    wide = sizes >= reach**2
+    unseen_reach = np.array([_reach(axis, (centre - lower) / half, (upper - centre) / half) for axis in found.unseen.T])
+    all_axes = np.hstack([axes, found.unseen])
+    lengths = np.concatenate([np.where(wide, reach, np.sqrt(np.maximum(sizes, 0.0))), unseen_reach])
+    unknown = np.concatenate([wide, np.ones(found.unseen.shape[1], bool)])
+    scaled = all_axes * lengths
+    moved = np.sqrt(((scaled * unknown) ** 2).sum(axis=1))
+    identified = moved < DECLARED
+    width = half * np.sqrt((scaled**2).sum(axis=1))
+    return Ellipsoid(
+        centre,
+        (scaled * half[:, None]) @ (scaled * half[:, None]).T,
+        np.where(identified, np.maximum(centre - width, lower), lower),
+        np.where(identified, np.minimum(centre + width, upper), upper),
+        identified,
+        np.hstack([axes[:, wide], found.unseen]),
+        np.repeat([False, True], [int(wide.sum()), found.unseen.shape[1]]),
+    )
+
+
+def _reach(axis: Array, down: Array, up: Array) -> float:
+    """How far along an axis, on the longer side, the first bound is; down, up: (p,) from the centre to the bounds."""
+    sides = [np.where(axis > 0, up, down), np.where(axis > 0, down, up)]
+    with np.errstate(divide="ignore"):
+        return float(max((side / np.abs(axis)).min() for side in sides))

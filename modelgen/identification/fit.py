@@ -1,0 +1,129 @@
+"""Fit the parameters to windows: bounded, robust least squares over theta, the starts of the windows following."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from modelgen.errors import ModelError
+from modelgen.identification.recordings import Recording
+from modelgen.identification.starts import ROBUST, Settled, settle
+from modelgen.identification.windows import Windows, cut
+from modelgen.loader import CompiledRobot
+
+Array = NDArray[np.float64]
+Progress = Callable[[str], None]
+
+SHORT = 4  # the first fit's windows are this many times shorter: short motions are nearly linear in theta
+TOLERANCE = 1e-8  # of the loss; of half of a parameter's range
+FLOOR = 1e-9  # a sensor deviates by at least this share of the state's limit: noiseless data has no scale of its own
+REFITS = 3  # the deviations of the sensors are estimated from the residuals, and the residuals depend on them
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Parameters that fit the windows best."""
+
+    theta: Array  # (p,)
+    deviations: Array  # (n,) standard deviations of the residuals; 1 where a state is not measured
+    settled: Settled
+
+
+def fit(
+    robot: CompiledRobot, recordings: Sequence[Recording], seconds: float, progress: Progress
+) -> tuple[Windows, Fit]:
+    """Windows of `seconds`, and the fit to them: first to shorter windows and by squares, then with a robust loss.
+
+    Raises ModelError where the recordings cannot be cut into windows or no motion of the model stays finite.
+    """
+    nominal = np.asarray(robot.nominal_parameters)
+    short = _shortest(robot, recordings, seconds)
+    progress(f"first fit, {short.steps.shape[1]} windows of {short.seconds:.3g} s")
+    deviations = _first_deviations(robot, short)
+    found = fit_windows(robot, short, nominal, short.starts, deviations, robust=False)
+    windows = cut(robot, recordings, seconds)
+    theta, starts = found.theta, windows.starts
+    deviations = _deviations(robot, windows, found.settled.residuals * deviations, short)
+    for number in range(REFITS):
+        progress(f"fit {number + 1} of {REFITS}, {windows.steps.shape[1]} windows of {seconds:g} s")
+        found = fit_windows(robot, windows, theta, starts, deviations, robust=True)
+        theta, starts = found.theta, found.settled.starts
+        last, deviations = deviations, _deviations(robot, windows, found.settled.residuals * deviations, windows)
+        if np.allclose(last, deviations, rtol=0.02):
+            break
+    return windows, found
+
+
+def fit_windows(
+    robot: CompiledRobot, windows: Windows, theta: Array, starts: Array, deviations: Array, robust: bool
+) -> Fit:
+    """Fit from theta (p,) and starts (N, n), deviations (n,) given. Raises ModelError where a motion is not finite."""
+    lower, upper = np.asarray(robot.parameter_bounds).T
+    centre, half = (lower + upper) / 2, (upper - lower) / 2
+    best = settle(robot, windows, starts, theta, deviations, robust)
+    if not np.isfinite(best.sensitivity).all():
+        raise ModelError(
+            f"the motion of `{robot.name}` does not stay finite over windows of {windows.seconds:g} s from the "
+            f"measured states. Compare units and signs of the columns with the model file, or write a smaller --window."
+        )
+    at = theta
+
+    def evaluated(z: Array) -> Settled:
+        nonlocal best, at
+        new = centre + half * z
+        if not np.array_equal(new, at):
+            found = settle(robot, windows, best.starts + best.starts_by_theta @ (new - at), new, deviations, robust)
+            if not (np.isfinite(found.residuals).all() and np.isfinite(found.sensitivity).all()):
+                return found
+            best, at = found, new
+        return best
+
+    known = ~np.isnan(windows.measured)
+    solution = least_squares(
+        lambda z: evaluated(z).residuals[known],
+        np.clip((theta - centre) / half, -1 + 1e-9, 1 - 1e-9),
+        jac=lambda z: evaluated(z).sensitivity[known] * half,
+        bounds=(-1.0, 1.0),
+        loss="soft_l1" if robust else "linear",
+        f_scale=ROBUST if robust else 1.0,
+        xtol=TOLERANCE,
+        ftol=TOLERANCE,
+        gtol=TOLERANCE,
+        max_nfev=60,
+    )
+    return Fit(centre + half * solution.x, deviations, evaluated(solution.x))
+
+
+def _shortest(robot: CompiledRobot, recordings: Sequence[Recording], seconds: float) -> Windows:
+    """Shorter windows for the first fit, where the sampling is fast enough for them; else the windows themselves."""
+    try:
+        return cut(robot, recordings, seconds / SHORT)
+    except ModelError:
+        return cut(robot, recordings, seconds)
+
+
+def _first_deviations(robot: CompiledRobot, windows: Windows) -> Array:
+    """Of the measurements from a straight line through their neighbours, (n,)."""
+    bend = windows.measured[1:-1] - (windows.measured[:-2] + windows.measured[2:]) / 2
+    return _floored(robot, windows, _spread(bend, ~np.isnan(bend)))
+
+
+def _deviations(robot: CompiledRobot, windows: Windows, residuals: Array, of: Windows) -> Array:
+    """Of the residuals (K, N, n) of the windows `of`, (n,)."""
+    return _floored(robot, windows, _spread(residuals, ~np.isnan(of.measured)))
+
+
+def _spread(values: Array, known: NDArray[np.bool_]) -> Array:
+    """The standard deviation of every state by the median size, which outliers do not move, (n,)."""
+    sizes = [np.abs(values[..., i][known[..., i]]) for i in range(values.shape[2])]
+    return np.array([1.4826 * np.median(size) if len(size) else 0.0 for size in sizes])
+
+
+def _floored(robot: CompiledRobot, windows: Windows, deviations: Array) -> Array:
+    """At least a share of the limits; 1 where a state is not measured."""
+    measured = ~np.isnan(windows.measured).all(axis=(0, 1))
+    return np.where(measured, np.maximum(deviations, FLOOR * np.asarray(robot.state_limits)), 1.0)

@@ -1,0 +1,114 @@
+"""From recordings to parameters with a confidence set: fit, directions seen, refits without each fold, ellipsoid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelgen.errors import ModelError
+from modelgen.identification.confidence import (
+    blocks,
+    correlation_seconds,
+    covariance,
+    folds,
+    inflation,
+    quantile,
+    scores,
+)
+from modelgen.identification.ellipsoid import Ellipsoid, ellipsoid
+from modelgen.identification.fit import Fit, Progress, fit, fit_windows
+from modelgen.identification.identifiability import directions
+from modelgen.identification.radii import Radii, radii
+from modelgen.identification.recordings import Recording
+from modelgen.identification.starts import settle
+from modelgen.identification.windows import Windows
+from modelgen.loader import CompiledRobot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """One fold: recordings that a fit did not see, and the root mean square of its residuals there."""
+
+    recordings: tuple[int, ...]
+    error: Array  # (n,), NaN where not measured
+    error_of_all: Array  # (n,) of the fit to all recordings, in the same windows
+
+
+@dataclass(frozen=True)
+class Identified:
+    """All that the recordings say."""
+
+    ellipsoid: Ellipsoid
+    radii: Radii
+    condition: float
+    residual: Array  # (n,) root mean square, NaN where not measured
+    correlation: float  # s
+    blocks: int
+    inflation: float
+    held_out: tuple[HeldOut, ...]
+    windows: int
+    seconds: float  # of a window
+
+
+def identify(robot: CompiledRobot, recordings: Sequence[Recording], seconds: float, progress: Progress) -> Identified:
+    """Fit windows of `seconds`. progress: told what is computed.
+
+    Raises ModelError for a robot without parameters and for recordings that are too short or do not depend on any.
+    """
+    if not robot.parameter_names:
+        raise ModelError(f"`{robot.name}` has no parameters to identify: all of them are fixed in its model file.")
+    bounds = np.asarray(robot.parameter_bounds)
+    half = (bounds[:, 1] - bounds[:, 0]) / 2
+    windows, found = fit(robot, recordings, seconds, progress)
+    seen = directions(found.settled.sensitivity * half)
+    if not seen.seen.shape[1]:
+        raise ModelError("the recorded motion depends on no parameter. Record a motion in which the robot moves.")
+    scored = scores(found.settled, half[:, None] * seen.seen)
+    correlation = correlation_seconds(windows, found.settled.residuals)
+    block, fold = blocks(windows, correlation), folds(windows)
+    C = covariance(scored, block)
+    held, changes = [], []
+    for index in range(int(fold.max()) + 1):
+        progress(f"refit {index + 1} of {int(fold.max()) + 1}, without what it is tested on")
+        one, theta = _held_out(robot, windows, found, fold == index)
+        held.append(one)
+        changes.append(seen.seen.T @ ((theta - found.theta) / half))
+    factor = inflation(scored, block, fold, changes)
+    count = int(block.max()) + 1
+    return Identified(
+        ellipsoid(found.theta, bounds, seen, C * factor * quantile(len(C), count)),
+        radii(robot, windows, found),
+        seen.condition,
+        _error(windows, found.settled.residuals * found.deviations),
+        correlation,
+        count,
+        factor,
+        tuple(held),
+        windows.steps.shape[1],
+        seconds,
+    )
+
+
+def _held_out(robot: CompiledRobot, windows: Windows, whole: Fit, out: NDArray[np.bool_]) -> tuple[HeldOut, Array]:
+    """Fit without some windows; how well that predicts them, and the parameters."""
+    refit = fit_windows(
+        robot, windows.chosen(~out), whole.theta, whole.settled.starts[~out], whole.deviations, robust=True
+    )
+    hidden = windows.chosen(out)
+    predicted = settle(robot, hidden, whole.settled.starts[out], refit.theta, whole.deviations, robust=True)
+    errors = (
+        _error(hidden, residuals * whole.deviations)
+        for residuals in (predicted.residuals, whole.settled.residuals[:, out])
+    )
+    return HeldOut(tuple(int(each) for each in np.unique(hidden.recording)), *errors), refit.theta
+
+
+def _error(windows: Windows, residuals: Array) -> Array:
+    """Root mean square of residuals (K, N, n) in the states' units, (n,); NaN where nothing was measured."""
+    count = (~np.isnan(windows.measured)).sum(axis=(0, 1))
+    return np.where(count > 0, np.sqrt((residuals**2).sum(axis=(0, 1)) / np.maximum(count, 1)), np.nan)

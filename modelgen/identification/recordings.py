@@ -1,0 +1,208 @@
+"""A recording of a robot's motion, read from a CSV file. Every mistake in the file is told in one paragraph."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelgen.commandline.assignments import number
+from modelgen.errors import ModelError, Place, suggestion
+from modelgen.metadata import Metadata
+
+Array = NDArray[np.float64]
+
+TIME = "time"
+ROWS = 10  # fewest rows of a recording
+BEYOND = 10.0  # a value this many times its limit is in another unit
+SPAN = 0.1  # s over which a coordinate's mean rate is taken, so that the sensor's noise does not count
+
+
+@dataclass(frozen=True)
+class Column:
+    """Where a quantity stands in a file: the header of its column, and the factor that makes SI units of it."""
+
+    header: str
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One file. The input of a row is held until the next row."""
+
+    path: Path
+    sha256: str  # of the file
+    time: Array  # (K,) s, increasing
+    states: Array  # (K, n), NaN where not measured; angles that wrap are unwrapped
+    inputs: Array  # (K, m)
+
+
+def columns(pairs: Sequence[str], robot: Metadata) -> dict[str, Column]:
+    """The column of `time`, every state and every input, by default of the same name; pairs: NAME=COLUMN[*FACTOR].
+
+    Raises ModelError for a name that the robot does not have and for a factor that is not a number.
+    """
+    names = [TIME, *(state.name for state in robot.states), *(entry.name for entry in robot.inputs)]
+    found = {name: Column(name) for name in names}
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        if name not in names or not text:
+            raise ModelError(
+                f"--columns {pair} names no quantity of `{robot.name}` and its column.{suggestion(name, names)} Write "
+                f"--columns {names[1]}=COLUMN, or {names[1]}=COLUMN*0.001 to convert a unit; there are "
+                f"{', '.join(names)}."
+            )
+        header, star, factor = text.rpartition("*")
+        scale = number("--columns", name, factor) if star else 1.0
+        if scale == 0.0:
+            raise ModelError(
+                f"--columns {pair} multiplies the column by zero. Write the factor that makes SI units of it."
+            )
+        found[name] = Column(header if star else text, scale)
+    return found
+
+
+def read(path: Path, robot: Metadata, where: Mapping[str, Column]) -> Recording:
+    """Read a file. The columns of velocities may be absent, and cells of states empty.
+
+    Raises ModelError for a file that cannot be read, a missing column, a cell without a number, a time that does not
+    increase, too few rows, and values that must be in another unit.
+    """
+    try:
+        content = path.read_bytes()
+        rows = list(csv.reader(io.StringIO(content.decode("utf-8-sig"))))
+    except OSError as problem:
+        raise ModelError(f"cannot read {path}: {problem.strerror}. Name a CSV file.") from problem
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise ModelError(
+            f"{path} is not a text of comma-separated values: {problem}. Export the recording as CSV in UTF-8."
+        ) from problem
+    header = [cell.strip() for cell in rows[0]] if rows else []
+    places = _places(path, header, robot, where)
+    lines = [(line, row) for line, row in enumerate(rows[1:], 2) if any(cell.strip() for cell in row)]
+    if len(lines) < ROWS:
+        raise ModelError(f"{path} has {len(lines)} rows below its header; a recording needs at least {ROWS}.")
+    values = {name: _values(path, lines, place, where[name], name) for name, place in places.items()}
+    _check_whole(path, lines, values, robot)
+    states = np.stack([values.get(each.name, np.full(len(lines), np.nan)) for each in robot.states], axis=1)
+    inputs = (
+        np.stack([values[each.name] for each in robot.inputs], axis=1) if robot.inputs else np.zeros((len(lines), 0))
+    )
+    recording = Recording(path, hashlib.sha256(content).hexdigest(), values[TIME], states, inputs)
+    _check_units(recording, robot, where)  # before degrees are unwrapped as if they were radians
+    for index, state in enumerate(robot.states):
+        if state.continuous:
+            states[:, index] = _unwrapped(states[:, index])
+    return recording
+
+
+def _places(path: Path, header: Sequence[str], robot: Metadata, where: Mapping[str, Column]) -> dict[str, int]:
+    """Name -> index of its column. Velocities that the file does not have, and that no option names, are left out."""
+    optional = {state.name for state in robot.states if state.kind == "velocity"}
+    found = {}
+    for name, column in where.items():
+        count = header.count(column.header)
+        if count == 1:
+            found[name] = header.index(column.header)
+        elif count > 1:
+            raise ModelError(f"{path} has {count} columns `{column.header}`. Give every column a name of its own.")
+        elif name not in optional or column.header != name:
+            raise ModelError(
+                f"{path} has no column `{column.header}` for `{name}`.{suggestion(column.header, header)} Its first "
+                f"line must name its columns; it names {', '.join(header) or 'none'}. Write --columns {name}=COLUMN "
+                f"where the column has another name."
+            )
+    return found
+
+
+def _values(path: Path, lines: Sequence[tuple[int, Sequence[str]]], place: int, column: Column, name: str) -> Array:
+    """A column in SI units, (K,); NaN where the cell is empty."""
+    result = np.empty(len(lines))
+    for index, (line, row) in enumerate(lines):
+        cell = row[place].strip() if place < len(row) else ""
+        try:
+            value = float(cell) if cell and cell.lower() != "nan" else math.nan
+        except ValueError:
+            value = math.inf
+        if math.isinf(value):
+            raise ModelError(
+                f"the column `{column.header}`, read as `{name}`, has `{cell}` where a number should be. Leave the "
+                f"cell of a state empty where it was not measured.",
+                Place(str(path), line),
+            )
+        result[index] = value * column.factor
+    return result
+
+
+def _check_whole(
+    path: Path, lines: Sequence[tuple[int, Sequence[str]]], values: Mapping[str, Array], robot: Metadata
+) -> None:
+    """Raise ModelError for an empty cell of the time or of an input, and for a time that does not increase."""
+    for name in (TIME, *(entry.name for entry in robot.inputs)):
+        empty = np.flatnonzero(np.isnan(values[name]))
+        if len(empty):
+            raise ModelError(
+                f"`{name}` is empty. Time and inputs must be known in every row; delete the row if they are not.",
+                Place(str(path), lines[empty[0]][0]),
+            )
+    back = np.flatnonzero(np.diff(values[TIME]) <= 0)
+    if len(back):
+        before, after = values[TIME][back[0] : back[0] + 2]
+        raise ModelError(
+            f"the time does not increase: {after:.9g} s follows {before:.9g} s. Sort the rows by time, or split the "
+            f"file where the clock was set back.",
+            Place(str(path), lines[back[0] + 1][0]),
+        )
+
+
+def _unwrapped(angle: Array) -> Array:
+    """An angle without jumps of a turn; NaN stays where it was not measured."""
+    result, known = angle.copy(), ~np.isnan(angle)
+    result[known] = np.unwrap(angle[known])
+    return result
+
+
+def _check_units(recording: Recording, robot: Metadata, where: Mapping[str, Column]) -> None:
+    """Raise ModelError for values far beyond the model's limits, the usual sign of another unit."""
+    largest = {state.name: _largest(recording.states[:, i]) for i, state in enumerate(robot.states)}
+    largest |= {entry.name: _largest(recording.inputs[:, i]) for i, entry in enumerate(robot.inputs)}
+    limits = [(each.name, each.limit, each.unit) for each in robot.states if not each.continuous]
+    limits += [(each.name, each.limit, each.unit) for each in robot.inputs]
+    for name, limit, unit in limits:
+        if largest[name] > BEYOND * limit:
+            raise _other_unit(recording, where[name], name, largest[name], limit, unit)
+    count = len(robot.coordinates)
+    if robot.quasi_velocity:
+        return
+    for index, (position, rate) in enumerate(zip(robot.states[:count], robot.states[count:], strict=True)):
+        speed = _largest(_mean_rates(recording.time, recording.states[:, index]))
+        if speed > BEYOND * rate.limit:
+            raise _other_unit(recording, where[position.name], f"{position.name}'s rate", speed, rate.limit, rate.unit)
+
+
+def _largest(values: Array) -> float:
+    """The size that one value in twenty exceeds, zero where there are no values: an outlier is no other unit."""
+    known = np.abs(values[~np.isnan(values)])
+    return float(np.quantile(known, 0.95)) if len(known) else 0.0
+
+
+def _mean_rates(time: Array, values: Array) -> Array:
+    """Mean rates over SPAN, (<= K,)."""
+    later = np.searchsorted(time, time + SPAN)
+    first = np.flatnonzero(later < len(time))
+    return np.asarray((values[later[first]] - values[first]) / (time[later[first]] - time[first]))
+
+
+def _other_unit(recording: Recording, column: Column, name: str, value: float, limit: float, unit: str) -> ModelError:
+    return ModelError(
+        f"{recording.path}: {name} reaches {value:.4g} {unit}, more than {BEYOND:g} times its limit of {limit:.4g} in "
+        f"the model file. The column `{column.header}` seems to be in another unit. Convert it, for example "
+        f"--columns NAME={column.header}*pi/180 for degrees or *0.001 for thousandths."
+    )

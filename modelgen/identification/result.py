@@ -1,0 +1,133 @@
+"""The file NAME.identified.json: what was identified, from which recordings, for which model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelgen.files import replacing
+from modelgen.identification.confidence import LEVEL
+from modelgen.identification.identifiability import in_words, readable
+from modelgen.identification.identify import Identified
+from modelgen.identification.recordings import Recording
+from modelgen.loader import CompiledRobot
+
+Array = NDArray[np.float64]
+
+
+def content(
+    robot: CompiledRobot, model_hash: str, recordings: Sequence[Recording], found: Identified
+) -> dict[str, Any]:
+    """The file as a dictionary; a state that was not measured has null for its sensor's figures."""
+    region = found.ellipsoid
+    columns = zip(robot.parameter_names, region.centre, region.lower, region.upper, region.identified, strict=True)
+    return {
+        "robot": robot.name,
+        "model_hash": model_hash,
+        "confidence": LEVEL,
+        "parameters": {
+            name: {"value": float(value), "lower": float(low), "upper": float(high), "identified": bool(known)}
+            for name, value, low, high, known in columns
+        },
+        "ellipsoid": {
+            "names": list(robot.parameter_names),
+            "centre": region.centre.tolist(),
+            "shape": region.shape.tolist(),
+        },
+        "unidentifiable": unidentifiable(robot, found),
+        "radii": {
+            "state": found.radii.state.tolist(),
+            "action": found.radii.action.tolist(),
+            "observation": _numbers(found.radii.observation),
+        },
+        "residual": {
+            "states": list(robot.state_names),
+            "root_mean_square": _numbers(found.residual),
+            "correlation_seconds": found.correlation,
+            "condition": found.condition,
+            "windows": found.windows,
+            "window_seconds": found.seconds,
+            "blocks": found.blocks,
+            "inflation": found.inflation,
+            "held_out": [
+                {
+                    "recordings": [str(recordings[index].path) for index in each.recordings],
+                    "root_mean_square": _numbers(each.error),
+                    "root_mean_square_of_all": _numbers(each.error_of_all),
+                }
+                for each in found.held_out
+            ],
+        },
+        "recordings": [
+            {
+                "path": str(each.path),
+                "sha256": each.sha256,
+                "rows": len(each.time),
+                "seconds": float(each.time[-1] - each.time[0]),
+            }
+            for each in recordings
+        ],
+    }
+
+
+def unidentifiable(robot: CompiledRobot, found: Identified) -> list[dict[str, Any]]:
+    """Combinations that the recordings leave open: a change of parameters, in words, and why it is left open."""
+    region = found.ellipsoid
+    half = np.ptp(np.asarray(robot.parameter_bounds), axis=1) / 2
+    reasons = {
+        True: "the recorded motion does not depend on it",
+        False: "the recordings say less about it than the declared bounds",
+    }
+    result = []
+    for exact, reason in reasons.items():
+        for direction in readable(region.unidentified[:, region.exact == exact]).T:
+            change = half * direction
+            result.append(
+                {
+                    "direction": dict(zip(robot.parameter_names, change.tolist(), strict=True)),
+                    "words": in_words(robot.parameter_names, change, region.centre),
+                    "reason": reason,
+                }
+            )
+    return result
+
+
+def write(path: Path, data: dict[str, Any]) -> None:
+    """Write the file whole or not at all. Raises ModelError where it cannot be written."""
+    with replacing(path) as beside:
+        beside.write_text(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def text(robot: CompiledRobot, data: dict[str, Any]) -> str:
+    """The file's main figures for a terminal."""
+    wide = max(len(name) for name in robot.parameter_names)
+    lines = [f"{'parameter':<{wide}}  {'value':>12}  {'lower':>12}  {'upper':>12}"]
+    for parameter, (name, each) in zip(robot.metadata.parameters, data["parameters"].items(), strict=True):
+        note = "" if each["identified"] else "  not identified: declared bounds"
+        lines.append(
+            f"{name:<{wide}}  {each['value']:>12.6g}  {each['lower']:>12.6g}  {each['upper']:>12.6g} "
+            f"{parameter.unit}{note}"
+        )
+        room = parameter.upper - parameter.lower
+        if each["identified"] and min(each["value"] - parameter.lower, parameter.upper - each["value"]) < 1e-4 * room:
+            lines.append(f"{'':<{wide}}  the value is at a declared bound: widen the bounds in the model file")
+    lines += [f"not told apart: {each['words']} ({each['reason']})" for each in data["unidentifiable"]]
+    residual = data["residual"]
+    lines.append(
+        f"{data['confidence']:.0%} set from {residual['blocks']} blocks, inflated {residual['inflation']:.3g} times by "
+        f"held-out motion; residual correlated over {residual['correlation_seconds']:.3g} s"
+    )
+    for name, values in data["radii"].items():
+        names = robot.input_names if name == "action" else robot.state_names
+        parts = (f"{n} {'not measured' if v is None else format(v, '.3g')}" for n, v in zip(names, values, strict=True))
+        lines.append(f"left unexplained, {name}: {', '.join(parts)}")
+    return "\n".join(lines)
+
+
+def _numbers(values: Array) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in values]

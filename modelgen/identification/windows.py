@@ -1,0 +1,111 @@
+"""Recordings cut into short windows, each simulated from a start of its own: no window runs over a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelgen.errors import ModelError
+from modelgen.identification.recordings import Recording
+from modelgen.loader import CompiledRobot
+
+Array = NDArray[np.float64]
+
+GAP = 5.0  # a pause this many times the median one is a gap, over which the input is not known
+SAMPLES = 8  # fewest rows of a window
+SMOOTH = 0.05  # s of measurements behind a first guess of a velocity
+
+
+@dataclass(frozen=True)
+class Windows:
+    """N windows of at most K samples; the time comes first. A window that is over has steps of zero and no samples."""
+
+    steps: Array  # (K - 1, N) s
+    inputs: Array  # (K - 1, N, m), held over a step
+    measured: Array  # (K, N, n), NaN where not measured
+    starts: Array  # (N, n), a first guess of the state at the first sample
+    recording: NDArray[np.intp]  # (N,)
+    seconds: float  # the longest window
+    period: float  # s between samples, the median
+
+    def chosen(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Windows:
+        """Some of the windows."""
+        return Windows(
+            self.steps[:, which],
+            self.inputs[:, which],
+            self.measured[:, which],
+            self.starts[which],
+            self.recording[which],
+            self.seconds,
+            self.period,
+        )
+
+
+def cut(robot: CompiledRobot, recordings: Sequence[Recording], seconds: float) -> Windows:
+    """Windows of `seconds`, in the order of the recordings and of time. Raises ModelError where there is none."""
+    count = len(robot.metadata.coordinates)
+    parts, owners = [], []
+    for index, recording in enumerate(recordings):
+        found = [part for part in _parts(recording, seconds) if _enough(recording.states[part, :count])]
+        if not found:
+            raise ModelError(
+                f"{recording.path} has no stretch of {seconds:g} s without a gap and with at least {SAMPLES} rows in "
+                f"which all positions are measured. Its median period is {np.median(np.diff(recording.time)):.3g} s. "
+                f"Record faster or longer, or change --window."
+            )
+        parts += [(recording, part) for part in found]
+        owners += [index] * len(found)
+    length = max(part.stop - part.start for _, part in parts)
+    steps = np.zeros((length - 1, len(parts)))
+    inputs = np.zeros((length - 1, len(parts), len(robot.input_names)))
+    measured = np.full((length, len(parts), len(robot.state_names)), np.nan)
+    for place, (recording, part) in enumerate(parts):
+        size = part.stop - part.start
+        steps[: size - 1, place] = np.diff(recording.time[part])
+        inputs[: size - 1, place] = recording.inputs[part][:-1]
+        measured[:size, place] = recording.states[part]
+    starts = _starts(robot, steps, measured)
+    period = float(np.median(np.concatenate([np.diff(each.time) for each in recordings])))
+    return Windows(steps, inputs, measured, starts, np.array(owners), seconds, period)
+
+
+def _parts(recording: Recording, seconds: float) -> Iterator[slice]:
+    """Rows of every window; a rest of less than half a window is left out."""
+    time = recording.time
+    pauses = np.diff(time)
+    borders = [0, *(np.flatnonzero(pauses > GAP * np.median(pauses)) + 1), len(time)]
+    for begin, end in pairwise(borders):
+        first = begin
+        while first < end:
+            last = int(np.searchsorted(time[:end], time[first] + seconds * (1 + 1e-9), side="right"))
+            if last - first >= SAMPLES and time[last - 1] - time[first] >= seconds / 2:
+                yield slice(first, last)
+            first = last
+
+
+def _enough(positions: Array) -> bool:
+    """Whether every position is measured at the beginning and often enough."""
+    return bool(((~np.isnan(positions)).sum(axis=0) >= SAMPLES).all())
+
+
+def _starts(robot: CompiledRobot, steps: Array, measured: Array) -> Array:
+    """Positions and their rates by a parabola through the first samples of each window; velocities from them."""
+    count, window_count = len(robot.metadata.coordinates), measured.shape[1]
+    time = np.concatenate([np.zeros((1, window_count)), np.cumsum(steps, axis=0)])
+    states, rates = np.zeros((window_count, measured.shape[2])), np.zeros((window_count, count))
+    for window in range(window_count):
+        for index in range(count):
+            known = np.flatnonzero(~np.isnan(measured[:, window, index]))
+            near = known[: max(5, int((time[known, window] <= time[known[0], window] + SMOOTH).sum()))]
+            curve = np.polyfit(time[near, window], measured[near, window, index], 2)
+            states[window, index], rates[window, index] = curve[2], curve[1]
+    # qdot = T(q) v, so T is the derivative of qdot by v; the identity where every velocity is a coordinate's rate.
+    transform = np.asarray(robot.jacobians(states)[2])[:, :count, count:]
+    states[:, count:] = np.linalg.solve(transform, rates[..., None])[..., 0]
+    first = measured[0, :, count:]
+    states[:, count:] = np.where(np.isnan(first), states[:, count:], first)
+    return states

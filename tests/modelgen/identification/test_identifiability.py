@@ -1,0 +1,45 @@
+"""Directions seen and not seen, against matrices that are built from known ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modelgen.identification.ellipsoid import ellipsoid
+from modelgen.identification.identifiability import Directions, directions, in_words, readable
+
+
+def test_a_product_leaves_one_direction_open() -> None:
+    row = np.random.default_rng(0).normal(size=(50, 1))
+    found = directions(np.hstack([row, row, 1e-3 * row[::-1]]))
+    np.testing.assert_allclose(np.abs(found.unseen[:, 0]), [np.sqrt(0.5), np.sqrt(0.5), 0], atol=1e-9)
+    assert found.seen.shape == (3, 2)
+    assert found.condition > 100
+
+
+def test_fewer_samples_than_parameters() -> None:
+    assert directions(np.array([[1.0, 0.0, 0.0]])).unseen.shape == (3, 2)
+    assert directions(np.zeros((5, 2))).seen.shape == (2, 0)
+
+
+def test_readable_spans_the_same_space() -> None:
+    basis = np.linalg.qr(np.array([[1.0, 0], [2, 0], [0, 1], [0, 3]]))[0] @ np.array([[0.6, 0.8], [-0.8, 0.6]])
+    found = readable(basis)
+    np.testing.assert_allclose(basis @ (basis.T @ found), found, atol=1e-12)
+    assert sorted((np.abs(found) > 1e-9).sum(axis=0)) == [2, 2]
+    assert readable(np.zeros((4, 0))).shape == (4, 0)
+
+
+def test_words() -> None:
+    words = in_words(("mass", "length", "friction"), np.array([0.2, -0.1, 0.0]), np.array([2.0, 1.0, 0.5]))
+    assert words == "mass up by 10 % with length down by 10 %"
+
+
+def test_a_seen_direction_keeps_its_size_and_an_unseen_one_leads_to_the_bounds() -> None:
+    bounds = np.array([[0.0, 2.0], [0.0, 4.0], [0.0, 2.0]])
+    found = Directions(np.eye(3)[:, :2], np.eye(3)[:, 2:], 1.0)
+    region = ellipsoid(np.array([1.0, 1.0, 0.5]), bounds, found, np.diag([0.01, 9.0]))
+    np.testing.assert_allclose(np.sqrt(np.diag(region.shape)), [0.1, 3.0, 1.5])
+    np.testing.assert_allclose(region.lower, [0.9, 0.0, 0.0])
+    np.testing.assert_allclose(region.upper, [1.1, 4.0, 2.0])
+    assert region.identified.tolist() == [True, False, False]
+    assert region.exact.tolist() == [False, True]

@@ -1,0 +1,94 @@
+"""Reading CSV files: columns, units, gaps, and one paragraph for every mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from modelgen.errors import ModelError
+from modelgen.identification.recordings import columns, read
+from modelgen.identification.windows import cut
+from modelgen.loader import CompiledRobot
+
+ROWS = [(0.01 * k, 3.0 + 0.01 * k, 0.5) for k in range(60)]
+
+
+def written(folder: Path, rows: Sequence[tuple[object, ...]], header: str = "time,angle,torque") -> Path:
+    path = folder / "log.csv"
+    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_columns_units_signs_and_empty_cells(pendulum: CompiledRobot, tmp_path: Path) -> None:
+    rows = [(k * 10, "" if k == 4 else 170 + k, k, 7) for k in range(20)]
+    path = written(tmp_path, rows, "ms,theta,motor*1,other")
+    where = columns(["time=ms*0.001", "angle=theta*-pi/180", "torque=motor*1*0.1"], pendulum.metadata)
+    found = read(path, pendulum.metadata, where)
+    np.testing.assert_allclose(found.time, 0.01 * np.arange(20))
+    np.testing.assert_allclose(found.inputs[:, 0], 0.1 * np.arange(20))
+    expected = -np.radians(170.0 + np.arange(20))
+    expected[4] = np.nan
+    np.testing.assert_allclose(found.states[:, 0], expected)
+    assert np.isnan(found.states[:, 1]).all()
+
+
+def test_an_angle_that_wraps_is_unwrapped(pendulum: CompiledRobot, tmp_path: Path) -> None:
+    angle = 3.0 + 0.02 * np.arange(40)
+    wrapped = (angle + np.pi) % (2 * np.pi) - np.pi
+    path = written(tmp_path, [(0.01 * k, wrapped[k], 0.0) for k in range(40)])
+    found = read(path, pendulum.metadata, columns((), pendulum.metadata))
+    np.testing.assert_allclose(found.states[:, 0], angle)
+
+
+def test_no_window_runs_over_a_gap(pendulum: CompiledRobot, tmp_path: Path) -> None:
+    rows = [(time + (2.0 if time > 0.295 else 0.0), angle, torque) for time, angle, torque in ROWS]
+    found = read(written(tmp_path, list(rows)), pendulum.metadata, columns((), pendulum.metadata))
+    windows = cut(pendulum, [found], 0.2)
+    assert windows.steps.max() < 0.011
+    assert windows.steps.shape[1] == 2  # 0.3 s on either side: a rest of less than half a window is left out
+
+
+@pytest.mark.parametrize(
+    ("header", "change", "said"),
+    [
+        ("time,angel,torque", {}, "no column `angle` for `angle`. Did you mean `angel`?"),
+        ("time,angle,angle", {}, "2 columns `angle`"),
+        ("time,angle,torque", {5: (0.03, 3.0, 0.5)}, "log.csv:7: the time does not increase: 0.03 s follows 0.04 s"),
+        ("time,angle,torque", {5: (0.05, "x", 0.5)}, "log.csv:7: the column `angle`, read as `angle`, has `x`"),
+        ("time,angle,torque", {5: (0.05, 3.0, "")}, "log.csv:7: `torque` is empty"),
+        ("time,angle,torque", {5: (0.05, 3.0)}, "log.csv:7: `torque` is empty"),
+        ("time,angle,torque", {k: (0.01 * k, 3.0, 400.0) for k in range(60)}, "torque reaches 400 N m"),
+        ("time,angle,torque", {k: (0.01 * k, 3.0 * k, 0.5) for k in range(60)}, "The column `angle` seems to be in"),
+    ],
+)
+def test_a_mistake_is_told(
+    pendulum: CompiledRobot, tmp_path: Path, header: str, change: dict[int, tuple[object, ...]], said: str
+) -> None:
+    path = written(tmp_path, [change.get(k, row) for k, row in enumerate(ROWS)], header)
+    with pytest.raises(ModelError) as told:
+        read(path, pendulum.metadata, columns((), pendulum.metadata))
+    assert said in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_too_few_rows_and_no_file(pendulum: CompiledRobot, tmp_path: Path) -> None:
+    where = columns((), pendulum.metadata)
+    with pytest.raises(ModelError, match="has 9 rows below its header"):
+        read(written(tmp_path, list(ROWS[:9])), pendulum.metadata, where)
+    with pytest.raises(ModelError, match="cannot read"):
+        read(tmp_path / "gone.csv", pendulum.metadata, where)
+    (tmp_path / "empty.csv").write_bytes(b"")
+    with pytest.raises(ModelError, match="no column `time`"):
+        read(tmp_path / "empty.csv", pendulum.metadata, where)
+    (tmp_path / "picture.csv").write_bytes(bytes(range(256)))
+    with pytest.raises(ModelError, match="comma-separated values"):
+        read(tmp_path / "picture.csv", pendulum.metadata, where)
+
+
+@pytest.mark.parametrize("pair", ["speed=x", "angle", "angle=", "angle=x*", "angle=x*two", "angle=x*0"])
+def test_a_column_map_that_cannot_be(pendulum: CompiledRobot, pair: str) -> None:
+    with pytest.raises(ModelError, match="--columns"):
+        columns([pair], pendulum.metadata)

@@ -1,0 +1,90 @@
+"""Simulated windows and their sensitivities, against SciPy's DOP853 and central differences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import modelgen
+from modelgen.identification.recordings import columns, read
+from modelgen.identification.simulation import simulate
+from modelgen.identification.starts import settle
+from modelgen.identification.windows import Windows, cut
+from modelgen.loader import CompiledRobot
+from tests.modelgen.support.logs import log, write
+
+Array = NDArray[np.float64]
+
+
+@pytest.fixture(scope="module")
+def robot() -> CompiledRobot:
+    return modelgen.load("cartpole", parallel=False)
+
+
+@pytest.fixture(scope="module")
+def motion(robot: CompiledRobot, tmp_path_factory: pytest.TempPathFactory) -> tuple[Windows, Array]:
+    """Windows of a recording with irregular sampling, and the true states at their samples."""
+    time, states, inputs = log(robot, None, [0.0, 2.0, 0.0, 1.0], 1.5, 100, seed=1, share=0.2)
+    kept = np.flatnonzero((np.random.default_rng(0).random(len(time)) < 0.8) | (np.arange(len(time)) % 10 == 0))
+    path = write(tmp_path_factory.mktemp("logs") / "log.csv", robot, time[kept], states[kept], inputs[kept], rates=True)
+    recording = read(path, robot.metadata, columns((), robot.metadata))
+    windows = cut(robot, [recording], 0.3)
+    return windows, windows.measured
+
+
+def test_the_motion_is_that_of_another_integrator(robot: CompiledRobot, tmp_path: Path) -> None:
+    time, states, inputs = log(robot, None, [0.0, 2.0, 0.0, 1.0], 1.0, 100, seed=1, share=0.2)
+    path = write(tmp_path / "log.csv", robot, time, states, inputs, rates=True)
+    windows = cut(robot, [read(path, robot.metadata, columns((), robot.metadata))], 0.5)
+    found = simulate(robot, windows, windows.measured[0], np.asarray(robot.nominal_parameters))
+    known = ~np.isnan(windows.measured)
+    np.testing.assert_allclose(found.x[known], windows.measured[known], atol=1e-7)
+
+
+def test_sensitivities_are_those_of_central_differences(robot: CompiledRobot, motion: tuple[Windows, Array]) -> None:
+    windows, theta = motion[0], np.asarray(robot.nominal_parameters)
+    pushes = np.eye(4)[:, 2:]
+    found = simulate(robot, windows, windows.starts, theta, pushes)
+    for index in range(len(theta)):
+        step = 1e-5 * theta[index] * np.eye(len(theta))[index]
+        ends = [simulate(robot, windows, windows.starts, theta + sign * step).x for sign in (1, -1)]
+        difference = (ends[0] - ends[1]) / (2 * step[index])
+        np.testing.assert_allclose(
+            found.dx_dtheta[..., index], difference, rtol=1e-6, atol=1e-6 * np.abs(difference).max()
+        )
+    for index in range(4):
+        step = 1e-5 * np.eye(4)[index]
+        ends = [simulate(robot, windows, windows.starts + sign * step, theta).x for sign in (1, -1)]
+        difference = (ends[0] - ends[1]) / 2e-5
+        np.testing.assert_allclose(
+            found.dx_dstart[..., index], difference, rtol=1e-6, atol=1e-6 * np.abs(difference).max()
+        )
+    assert found.dx_dpush.shape == (*found.x.shape, 2)
+
+
+def _rest(windows: Windows) -> tuple[NDArray[np.intp], float, float]:
+    return windows.recording, windows.seconds, windows.period
+
+
+def test_the_starts_follow_the_parameters(robot: CompiledRobot, motion: tuple[Windows, Array]) -> None:
+    """The projected derivative is that of the residuals with the starts found again at other parameters."""
+    windows, theta, one = motion[0], np.asarray(robot.nominal_parameters), np.ones(4)
+    found = settle(robot, windows, windows.starts, theta, one, robust=False)
+    step = 1e-4 * theta[2] * np.eye(len(theta))[2]
+    ends = [settle(robot, windows, found.starts, theta + sign * step, one, robust=False) for sign in (1, -1)]
+    difference = (ends[0].residuals - ends[1].residuals) / (2 * step[2])
+    np.testing.assert_allclose(found.sensitivity[..., 2], difference, atol=1e-4 * np.abs(difference).max())
+    follow = (ends[0].starts - ends[1].starts) / (2 * step[2])
+    np.testing.assert_allclose(found.starts_by_theta[..., 2], follow, atol=1e-4 * np.abs(follow).max())
+
+
+def test_velocities_that_are_not_measured_are_found(robot: CompiledRobot, motion: tuple[Windows, Array]) -> None:
+    windows, true = motion
+    hidden = windows.measured.copy()
+    hidden[..., 2:] = np.nan
+    only = Windows(windows.steps, windows.inputs, hidden, windows.starts + np.array([0, 0, 0.3, -0.3]), *_rest(windows))
+    found = settle(robot, only, only.starts, np.asarray(robot.nominal_parameters), np.full(4, 1e-3), robust=True)
+    np.testing.assert_allclose(found.starts, true[0], atol=1e-5)

@@ -1,0 +1,51 @@
+"""Recordings of a simulated robot: SciPy's DOP853 on `dynamics`, inputs held, written as CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+
+from modelgen.loader import CompiledRobot
+
+Array = NDArray[np.float64]
+
+HOLD = 0.1  # s that an input is held
+
+
+def log(robot: CompiledRobot, theta: Any, start: Any, seconds: float, rate: int, seed: int, share: float = 0.6) -> Any:
+    """Time (K,), states (K, n) and inputs (K, m) under random inputs of up to `share` of the limits."""
+    random, limits = np.random.default_rng(seed), np.asarray(robot.input_limits)
+    time = np.arange(round(seconds * rate) + 1) / rate
+    held = random.uniform(-share, share, (int(seconds / HOLD) + 1, len(limits))) * limits
+    inputs = held[(time / HOLD + 1e-9).astype(int)]
+    states, rows = [np.asarray(start, float)], round(HOLD * rate)
+    for first in range(0, len(time) - 1, rows):
+        last = min(first + rows, len(time) - 1)
+
+        def slope(_: float, x: Array, u: Array = inputs[first : first + 1]) -> Array:
+            return np.asarray(robot.dynamics(np.ascontiguousarray(x[None]), u, theta))[0]
+
+        reached = solve_ivp(
+            slope,
+            (time[first], time[last]),
+            states[-1],
+            "DOP853",
+            time[first + 1 : last + 1],
+            rtol=1e-11,
+            atol=1e-11,
+        )
+        states.extend(reached.y.T)
+    return time, np.array(states), inputs
+
+
+def write(path: Path, robot: CompiledRobot, time: Array, states: Array, inputs: Array, rates: bool = False) -> Path:
+    """A CSV file under the robot's names, without the velocities unless `rates`."""
+    kept = len(robot.state_names) if rates else len(robot.metadata.coordinates)
+    header = ",".join(("time", *robot.state_names[:kept], *robot.input_names))
+    table = np.column_stack([time, states[:, :kept], inputs])
+    np.savetxt(path, table, "%.17g", ",", header=header, comments="")
+    return path
