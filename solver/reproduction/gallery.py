@@ -83,10 +83,11 @@ class Gallery:
         rows = [self.rows[key] for key in sorted(self.rows)]
         page.say("# Every robot with the default settings")
         page.say(
-            f"Made by `{self.origin.command}`. Every run is `solver train ROBOT` with `--algorithm` and `--seed` as in its "
-            f"row, without any other setting. Returns are of {self.plan.budget.episodes} rollouts on the nominal robot, "
-            "with 1.96 standard deviations over the rollouts. `held` is the share of rollouts in which the simulation "
-            "held a state at its limit. `limit` is the mean over some starts of the best return that is known, of the "
+            f"Made by `{self.origin.command}`. Every run is `solver train ROBOT` with `--algorithm` and `--seed` "
+            "as in its row, without any other setting. Returns are of "
+            f"{self.plan.budget.episodes} rollouts on the nominal robot, with 1.96 standard deviations over the "
+            "rollouts. `held` is the share of rollouts in which the simulation held a state at its limit. "
+            "`limit` is the mean over some starts of the best return that is known, of the "
             "searches of `solver limit`, which begin from every run's own motions too, and of the runs. `idle` is that "
             "of the robot without input. The gap is what the run loses to the limit from the same starts, and in % of "
             "limit - idle. Machine and commit are those of the evaluation."
