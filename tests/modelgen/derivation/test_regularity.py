@@ -39,14 +39,17 @@ def slider(cost: Any = None, force: Any = 0 * S, target: Any = 0, start: Any = 0
 @pytest.mark.parametrize(
     ("words", "case"),
     [
-        ("derivative of the state cost by `s` is not finite at the target", dict(cost=sqrt(S**2 + V**2))),
         (
-            "rate of change of `s_rate` is not finite at the start .s = 0.5",
+            "argument of a root `s..2 . s_rate..2` must be above zero, but is 0 at s = 0, s_rate = 0",
+            dict(cost=sqrt(S**2 + V**2)),
+        ),
+        (
+            "the divisor `s - 0.5` must not be zero, but is 0 at s = 0.5",
             dict(force=1 / (S - 0.5), start=0.5),
         ),
-        ("rate of change of `s_rate` is not finite at the target", dict(force=1 / (S - 1), target=1)),
-        ("derivative of the rate of change of `s_rate` by `s` is", dict(force=-V * sqrt(S**2 + V**2))),
-        ("by `s` is not finite in a corner", dict(force=sqrt(4 - S**2))),
+        ("the divisor `s - 1` must not be zero, but is 0 at s = 1", dict(force=1 / (S - 1), target=1)),
+        ("argument of a root `s..2 . s_rate..2` must be above zero", dict(force=-V * sqrt(S**2 + V**2))),
+        ("the argument of a root `4 - s..2` must be above zero, but is 0 at s = ", dict(force=sqrt(4 - S**2))),
     ],
 )
 def test_what_has_no_slope_is_refused(words: str, case: dict[str, Any], tmp_path: Path) -> None:
