@@ -48,7 +48,8 @@ def test_train_evaluate_and_plot(tmp_path: Path, tiny_options: list[str], capsys
     out, err = capsys.readouterr()
     assert f"solver evaluate {folder}" in out
     assert err.startswith("warning: 5 iterations carry the reward")  # the tiny run is too short, and said to be
-    assert len(err.splitlines()) == 1  # no progress when it is not a terminal
+    (stalled,) = err.splitlines()[1:]  # no progress when it is not a terminal
+    assert f"solver train pendulum --from {folder}" in stalled
     assert load_run(folder).settings.algorithm == "cfvi"
     assert main(["evaluate", str(folder), "--episodes", "3"]) == 0
     assert ", nominal, 3 rollouts:  return -" in capsys.readouterr().out
@@ -240,7 +241,7 @@ def test_help_has_every_setting_below_its_subject_with_its_whole_doc_string(caps
 @pytest.mark.parametrize(
     ("words", "default"),
     [
-        (["train", "pendulum"], 60),
+        (["train", "pendulum"], 100),
         (["train", "cartpole", "--preset", "paper"], 250),
         (["baseline", "pendulum", "--algorithm", "ppo"], 1000000),
     ],
@@ -319,7 +320,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, tiny_options: list[str], c
 
 
 def test_ctrl_c_during_an_evaluation_exits_130(finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("solver.studies.evaluation.rollouts", interrupted)
