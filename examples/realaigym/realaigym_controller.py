@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import solver
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))  # their program imports this file by its path
+from compiled import CompiledPolicy  # noqa: E402
 
 Array = NDArray[np.float64]
 STEP = 0.002  # s, of their simulation; they ask for an input in every step
@@ -37,7 +41,7 @@ class Feedback:
     """
 
     def __init__(
-        self, robot: str, act: Callable[[Array], Any], hold: int, reset: Callable[[], None] = lambda: None
+        self, robot: str, act: Callable[[Array], float], hold: int, reset: Callable[[], None] = lambda: None
     ) -> None:
         self._joint, self._act, self._hold, self._reset = DRIVEN[robot], act, hold, reset
         self._calls, self._torque, self._time = 0, 0.0, math.inf
@@ -48,7 +52,7 @@ class Feedback:
             self._calls = 0
         self._time = t
         if self._calls % self._hold == 0:
-            self._torque = float(self._act(our_state(x))[0])
+            self._torque = self._act(our_state(x))
         self._calls += 1
         torques = np.zeros(2)
         torques[self._joint] = self._torque
@@ -58,13 +62,12 @@ class Feedback:
 def load(robot: str, run: str, rates: str = "measured", delay: int = 0) -> Feedback:
     """The policy of a run, with measured rates in every step of the simulation, or with an observer's in every control
     period. Raises ValueError for another word than `measured` and `positions`."""
-    if rates == "measured":
-        policy = solver.load_policy(run)
-        return Feedback(robot, lambda x: policy(x[None])[0], hold=1)
-    if rates != "positions":
+    if rates not in ("measured", "positions"):
         raise ValueError(f"RATES is {rates!r}; write measured or positions")
-    controller = solver.load_controller(run, delay=delay)
-    return Feedback(robot, lambda x: controller(x[:2]), round(PERIOD / STEP), controller.reset)
+    policy = CompiledPolicy(f"realaigym_{robot}", 4, run, delay)
+    if rates == "measured":
+        return Feedback(robot, policy.from_state, hold=1)
+    return Feedback(robot, lambda x: policy.from_positions(x[:2]), round(PERIOD / STEP), policy.reset)
 
 
 def make_controller(robot: str) -> Any:

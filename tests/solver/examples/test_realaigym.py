@@ -5,15 +5,15 @@ from __future__ import annotations
 import importlib.util
 import math
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+import solver
 from modelgen.loader import load
 
-FILE = Path(__file__).parents[2] / "examples" / "realaigym" / "realaigym_controller.py"
+FILE = Path(__file__).parents[3] / "examples" / "realaigym" / "realaigym_controller.py"
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_the_tip_is_at_the_same_place(adapter: Any, robot: str) -> None:
 @pytest.mark.parametrize(("robot", "joint"), [("acrobot", 1), ("pendubot", 0)])
 def test_the_motor_is_the_robots_and_its_input_is_held(adapter: Any, robot: str, joint: int) -> None:
     resets: list[int] = []
-    feedback = adapter.Feedback(robot, lambda x: [x[2]], 2, lambda: resets.append(1))
+    feedback = adapter.Feedback(robot, lambda x: x[2], 2, lambda: resets.append(1))
     found = [feedback([0.0, 0.0, rate, 0.0], 0.002 * step) for step, rate in enumerate([1.0, 2.0, 3.0])]
     found.append(feedback([0.0, 0.0, 4.0, 0.0], 0.0))
     assert [torque[joint] for torque in found] == [1.0, 1.0, 3.0, 4.0]
@@ -57,19 +57,18 @@ def test_the_motor_is_the_robots_and_its_input_is_held(adapter: Any, robot: str,
 def test_positions_reach_the_observer_and_rates_do_not(adapter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
 
-    class Controller:
-        def __call__(self, positions: Any) -> list[float]:
+    class Policy:
+        def __init__(self, *given: object) -> None:
+            assert given == ("realaigym_acrobot", 4, "runs/any", 1)
+
+        def from_positions(self, positions: Any) -> float:
             calls.append(list(positions))
-            return [0.5]
+            return 0.5
 
         def reset(self) -> None:
             calls.append("reset")
 
-    def load_controller(run: str, delay: int) -> Controller:
-        assert (run, delay) == ("runs/any", 1)
-        return Controller()
-
-    monkeypatch.setattr(adapter, "solver", SimpleNamespace(load_controller=load_controller))
+    monkeypatch.setattr(adapter, "CompiledPolicy", Policy)
     feedback = adapter.load("acrobot", "runs/any", "positions", 1)
     for step in range(4):
         feedback([math.pi, 0.1 * step, 9.0, 9.0], 0.002 * step)
@@ -77,3 +76,16 @@ def test_positions_reach_the_observer_and_rates_do_not(adapter: Any, monkeypatch
     np.testing.assert_allclose(calls[1:], [[0.0, 0.0], [0.0, 0.2]], atol=1e-12)
     with pytest.raises(ValueError, match="write measured or positions"):
         adapter.load("acrobot", "runs/any", "guessed")
+
+
+def test_the_compiled_policy_is_the_runs(adapter: Any, finished_run: Path) -> None:
+    """Machine code against Torch; the observer's against the one in Python."""
+    compiled = adapter.CompiledPolicy("pendulum", 2, str(finished_run))
+    states = np.random.default_rng(0).uniform(-2.0, 2.0, (20, 2))
+    expected = solver.load_policy(finished_run)(states)
+    np.testing.assert_allclose([[compiled.from_state(x)] for x in states], expected, atol=2e-4)
+    controller = solver.load_controller(finished_run)
+    for angle in np.linspace(3.0, 2.9, 5):
+        np.testing.assert_allclose(compiled.from_positions([angle]), controller([angle]), atol=2e-3)
+    with pytest.raises(RuntimeError, match="is not a run folder"):
+        adapter.CompiledPolicy("pendulum", 2, "runs/nothing")

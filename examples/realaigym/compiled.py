@@ -1,0 +1,73 @@
+"""A trained policy as machine code: the C source of `modelgen export` and `solver export`, compiled by `cc`."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+# One function for each kind of measurement, so that the struct of the observer stays on the side of C.
+SHIM = """
+#include "{name}_policy.h"
+#include "{name}_observer.h"
+static {name}_observer observer;
+void reset(void) {{ {name}_observer_reset(&observer); }}
+void from_state(const double *x, double *u) {{ {name}_policy(x, u); }}
+void from_positions(const double *positions, double *u) {{
+    double x[{states}];
+    {name}_observer_estimate(&observer, positions, x);
+    {name}_policy(x, u);
+    {name}_observer_sent(&observer, u);
+}}
+"""
+
+
+class CompiledPolicy:
+    """The policy of a run, and the observer beside it, for a robot of one input.
+
+    name: the robot's, as in `modelgen list`. run: the run folder. delay: control periods from a measurement until its
+    input acts, for the observer. Raises RuntimeError with the text of the command that failed.
+    """
+
+    def __init__(self, name: str, states: int, run: str, delay: int = 0) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            source, library = Path(folder, "shim.c"), Path(folder, "policy.so")
+            source.write_text(SHIM.format(name=name, states=states), encoding="utf-8")
+            _call(sys.executable, "-m", "modelgen.cli", "export", name, "--c", folder)
+            _call(sys.executable, "-m", "solver.cli", "export", run, "--c", folder, "--observer")
+            parts = [source, *(Path(folder, f"{name}{part}.c") for part in ("", "_policy", "_observer"))]
+            delayed = f"-D{name.upper()}_DELAY={delay}"
+            _call("cc", "-std=c99", "-O3", "-march=native", "-shared", "-fPIC", delayed, *parts, "-lm", "-o", library)
+            self._library = ctypes.CDLL(str(library))
+        self._u = np.zeros(1)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what the observer knows: another start."""
+        self._library.reset()
+
+    def from_state(self, x: ArrayLike) -> float:
+        """The input for a whole state (n,), SI units."""
+        return self._called(self._library.from_state, x)
+
+    def from_positions(self, positions: ArrayLike) -> float:
+        """The input for measured positions (q,), SI units; called once in every control period."""
+        return self._called(self._library.from_positions, positions)
+
+    def _called(self, function: ctypes._CFuncPtr, values: ArrayLike) -> float:
+        array = np.ascontiguousarray(values, np.float64)
+        function(array.ctypes.data_as(ctypes.c_void_p), self._u.ctypes.data_as(ctypes.c_void_p))
+        return float(self._u[0])
+
+
+def _call(*words: str | Path) -> None:
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, words))} failed:\n{done.stderr}")
