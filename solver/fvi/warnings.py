@@ -13,6 +13,7 @@ from modelgen.loader import CompiledRobot
 from solver.fvi.basin import REST
 from solver.fvi.linearization import in_double_precision, in_units_of_limits, linearized, scaled_weights
 from solver.fvi.settings import Settings
+from solver.fvi.time_scale import crossing_time, time_scale
 from solver.game.adversaries.adversary import Adversary, Hamiltonian
 from solver.plants.outcome import tolerances
 from solver.problem.problem import Problem
@@ -21,6 +22,9 @@ from solver.problem.robots import largest_rates
 STARTS, SEED = 2000, 0
 #: Thresholds: shares of the starts and of the input's authority, and passes of the horizon.
 CLIPPED, OVERPOWERED, PASSES = 0.05, 0.5, 1.0
+#: Largest share of a motion's time scale that a control period may be: twelve periods a swing (Astrom and Wittenmark,
+#: Computer-Controlled Systems, third edition, section 4.3: 0.2 to 0.6).
+COARSE = 0.5
 
 
 def forewarnings(robot: CompiledRobot, settings: Settings) -> list[str]:
@@ -33,6 +37,7 @@ def forewarnings(robot: CompiledRobot, settings: Settings) -> list[str]:
         _starts_outside(problem),
         _rates_too_low(problem),
         _too_few_iterations(problem, settings),
+        _too_fast(problem),
         _not_at_rest(problem),
         _beyond_a_regulator(problem),
     ]
@@ -83,6 +88,24 @@ def _too_few_iterations(problem: Problem, settings: Settings) -> str:
     return (
         f"{settings.iterations} iterations carry the reward back by about {carried:.2g} s, and the task lasts "
         f"{horizon:g} s. Give --iterations {enough}, or a --trace-decay nearer to 1."
+    )
+
+
+def _too_fast(problem: Problem) -> str:
+    """Motions that grow or swing, or inputs that cross the domain, faster than the control rate can answer."""
+    robot = problem.robot
+    fastest = min(time_scale(robot), crossing_time(robot))
+    if problem.control_step <= COARSE * fastest:
+        return ""
+    what = (
+        "a full input takes a state from the target to its limit"
+        if fastest == crossing_time(robot)
+        else "the robot's motion at the target goes on"
+    )
+    return (
+        f"the robot is too fast for its control rate: {what} within {fastest:.2g} s, and an input is held for "
+        f"{problem.control_step:.2g} s. Raise control_rate in robot.task(...) to {np.ceil(1.0 / (COARSE * fastest)):g} "
+        "or more, or check masses and units in the model file."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -59,6 +60,17 @@ def test_too_few_iterations_names_enough(load: Load) -> None:
     assert "6 iterations carry the reward back by about 3.4 s" in text  # 6 * 42/10 periods of 8 ms, over 1 - 0.94
     assert "--iterations 9" in text
     assert warned(load("pendulum"), iterations=9) == []
+
+
+def test_too_fast_for_its_control_rate(load: Load) -> None:
+    """The rod falls with sqrt(3 g / 2 l); twelve control periods a swing are the least."""
+    length = float(load("pendulum").nominal_parameters[1])
+    fall = math.sqrt(3.0 * 9.81 / (2.0 * length))
+    (text,) = warned(Changed(load("pendulum"), control_rate=1.9 * fall))
+    assert f"{math.ceil(2.0 * fall)} or more" in text
+    assert warned(Changed(load("pendulum"), control_rate=2.1 * fall)) == []
+    (text,) = warned(Changed(load("pendulum"), limit=5e4))
+    assert "a full input takes a state from the target to its limit" in text
 
 
 def test_weak_input_against_a_simulation(load: Load) -> None:
