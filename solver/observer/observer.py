@@ -114,6 +114,8 @@ class Observer:
             correction = correction + gain * left[:, None]
             total = total + left**2 / spread
             self.covariance = self.covariance - gain[:, :, None] * column[:, None, :]
+        # What rounding leaves between P and P^T grows as an unstable robot does, until P has negative variances.
+        self.covariance = 0.5 * (self.covariance + self.covariance.mT)
         self.normalised_innovation = total
         return correction
 

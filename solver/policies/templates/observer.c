@@ -108,7 +108,8 @@ static void advance(${name}_observer *o, const real *about, const real *u, const
         }
     }
     for (int i = 0; i < STATES; i++) o->x[i] = x[i] + (real)correction[i];
-    memcpy(o->covariance, P, sizeof P);
+    for (int i = 0; i < STATES; i++) /* what rounding leaves between P and its transpose grows as an unstable robot does */
+        for (int j = 0; j < STATES; j++) o->covariance[i][j] = (P[i][j] + P[j][i]) / 2;
     confine(o->x);
 }
 

@@ -133,6 +133,18 @@ def test_an_unknown_rate_is_known_as_well_as_a_line_through_the_counts_tells(loa
     assert float((found - true)[0, :, 2].abs().max()) == 4.0
 
 
+def test_the_covariance_stays_one_where_the_robot_is_unstable(load: Load) -> None:
+    """Ten seconds upright: a difference of rounding between P and P^T would grow by exp(16 t), to negative variances."""
+    problem = Problem(load("furuta"))
+    observer = Observer(problem, make_sensing(problem, usual_counts(problem)))
+    noise = observer.measured.sqrt().float() * torch.randn(1250, 1, 2, generator=torch.Generator().manual_seed(0))
+    for positions in noise:
+        observer.estimate(positions)
+        observer.sent(torch.zeros(1, 1))
+    assert torch.equal(observer.covariance, observer.covariance.mT)
+    assert float(torch.linalg.eigvalsh(observer.covariance).min()) > 0.0
+
+
 def test_two_periods_of_delay_are_survived(load: Load) -> None:
     """A law that balances the pole without delay swings from limit to limit with two periods of it."""
     problem = Problem(load("cartpole"))
