@@ -77,7 +77,9 @@ def replay(found: Counterexample, generated: str | None = None) -> tuple[Problem
     """The rollout once more. SolverError where the run's checkpoint or the robot are others today."""
     problem, act, _ = load_controller(found.run, generated)
     if checkpoint_hash(found.run) != found.checkpoint:
-        raise SolverError(f"{found.run} has another checkpoint than when the counterexample was found; certify it again")
+        raise SolverError(
+            f"{found.run} has another checkpoint than when the counterexample was found; certify it again"
+        )
     robot = problem.robot
     if (robot.name, [*robot.state_names], [*robot.parameter_names]) != (
         found.robot,

@@ -105,7 +105,8 @@ class InEllipsoid:
         draw = norm.ppf(z[:, :rank])
         length = np.linalg.norm(draw, axis=1, keepdims=True)
         b = draw / np.maximum(length, np.finfo(float).tiny) * z[:, rank:] ** (1.0 / rank)
-        return np.clip(self.centre + b @ self.factor.T, self.lower, self.upper)
+        clipped: Array = np.clip(self.centre + b @ self.factor.T, self.lower, self.upper)
+        return clipped
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from solver.streams import Purpose, stream
 from solver.value.protocol import ValueFunction
 
 Array = NDArray[np.float64]
-POINTS = 41  # of the map along each state
-SAMPLES = 4096  # for the level set, both halves
+POINTS = 31  # of the map along each state
+SAMPLES = 2000  # for the level set, both halves
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def arrival_map(experiment: Experiment, value: ValueFunction | None, seed: int) 
     x = problem.target.repeat(POINTS * POINTS, 1)
     x[:, i] = torch.from_numpy(horizontal.ravel()).float()
     x[:, j] = torch.from_numpy(vertical.ravel()).float()
-    theta = problem.theta.expand(len(x), -1)
+    theta = problem.theta.repeat(len(x), 1)
     failed = experiment.outcomes(x, theta, seed, Purpose.LEVEL_SET).failed
     heights = None if value is None else value(x)[0].double().numpy().reshape(POINTS, POINTS)
     return Map((i, j), axes, ~failed.reshape(POINTS, POINTS), heights)

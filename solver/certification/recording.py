@@ -40,7 +40,7 @@ def table(problem: Problem, result: Rollouts) -> str:
     """CSV of the first rollout: time (s), states and inputs, a row a control period; the last row has no inputs."""
     metadata, text = problem.robot.metadata, io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["time", *(each.name for each in (*metadata.states, *metadata.inputs))])
+    writer.writerow(["time", *(each.name for each in metadata.states), *(each.name for each in metadata.inputs)])
     inputs = [*result.u[:, 0].tolist(), [""] * len(metadata.inputs)]
     for index, (x, u) in enumerate(zip(result.x[:, 0].tolist(), inputs, strict=True)):
         writer.writerow([f"{index * problem.control_step:.9g}", *x, *u])

@@ -30,12 +30,16 @@ def starts(table: Table, problem: Problem) -> Part:
         return Uniform(-limits, limits)
     names = [state.name for state in metadata.states]
     if not isinstance(given, Mapping):
-        raise table.mistake("starts", f'is {given!r}; write "task", "domain", or a table with [lowest, highest] a state')
+        raise table.mistake(
+            "starts", f'is {given!r}; write "task", "domain", or a table with [lowest, highest] a state'
+        )
     box = table.inner("starts")
     box.require_keys(names)
     missing = [name for name in names if name not in box.content]
     if missing:
-        raise table.mistake("starts", f"has no interval for {', '.join(missing)}; write {missing[0]} = [lowest, highest]")
+        raise table.mistake(
+            "starts", f"has no interval for {', '.join(missing)}; write {missing[0]} = [lowest, highest]"
+        )
     intervals = np.array([box.interval(name) for name in names])
     for state, (low, high) in zip(metadata.states, intervals, strict=True):
         if not state.continuous and max(abs(low), abs(high)) > state.limit:

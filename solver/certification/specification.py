@@ -153,7 +153,9 @@ def _failure(table: Table, problem: Problem) -> Failure:
     below = inner.number("return_below", 0.0) if "return_below" in inner.content else None
     failure = Failure(inner.flag("not_at_target"), tuple(limits), below)
     if not (failure.not_at_target or limits or below is not None):
-        raise table.mistake("failure", "names nothing that counts as one; add not_at_target = true, a limit or a return")
+        raise table.mistake(
+            "failure", "names nothing that counts as one; add not_at_target = true, a limit or a return"
+        )
     return failure
 
 

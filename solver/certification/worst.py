@@ -19,8 +19,8 @@ from solver.streams import Purpose, stream
 
 Array = NDArray[np.float64]
 Returns = Callable[[Array], Array]  # points (N, k) of the unit cube -> returns (N,)
-RESTARTS, POPULATION, GENERATIONS = 4, 16, 24
-BATCH = 512  # random rollouts before the search
+RESTARTS, POPULATION, GENERATIONS = 3, 12, 20
+BATCH = 256  # random rollouts before the search
 FIRST_STEP = 0.15  # of the unit cube
 
 
