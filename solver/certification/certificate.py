@@ -9,6 +9,7 @@ from typing import Any
 from solver.certification.bound import episodes_for, failure_bound
 from solver.certification.experiment import Announce, Experiment
 from solver.certification.level_set import LevelSet, Map, arrival_map, level_set
+from solver.certification.opponents import Opposed, play_adversaries
 from solver.certification.specification import Specification, read
 from solver.certification.worst import Worst, worst_case
 from solver.errors import SolverError
@@ -42,6 +43,7 @@ class Certificate:
     specification: Specification
     bound: Bound
     worst: Worst
+    opposed: Opposed | None  # for runs with adversaries
     level_set: LevelSet | None
     map: Map
 
@@ -62,6 +64,7 @@ class Certificate:
             "failure_probability": self.specification.failure_probability,
             "holds": self.holds,
             "worst": worst.found.result() | {"random_return": worst.random.total, "rollouts": worst.rollouts},
+            "adversaries": None if self.opposed is None else self.opposed.to_json(),
             "level_set": None if self.level_set is None else self.level_set.to_json(),
             "distribution": self.specification.text,
         }
@@ -101,12 +104,14 @@ def certify(
     problem, act, label = load_controller(run, generated)
     experiment = Experiment(problem, act, read(specification, problem))
     trained = kind_of(run_folder(run)).command == "train"
-    value = load_solution(run, generated).value if trained else None
+    solution = load_solution(run, generated) if trained else None
     announce("independent rollouts for the bound")
     bound = prove(experiment, seed, announce)
     announce("search for the worst case")
     worst = worst_case(run, experiment, seed, announce)
-    announce("map and level set")
-    region = None if value is None else level_set(experiment, value, bound.confidence, seed, announce)
-    drawn = arrival_map(experiment, value, seed)
-    return Certificate(str(run), problem.robot.name, label, seed, experiment.specification, bound, worst, region, drawn)
+    announce("adversaries, map and level set")
+    opposed = None if solution is None else play_adversaries(experiment, solution, seed)
+    region = None if solution is None else level_set(experiment, solution.value, bound.confidence, seed, announce)
+    drawn = arrival_map(experiment, None if solution is None else solution.value, seed)
+    told = experiment.specification
+    return Certificate(str(run), problem.robot.name, label, seed, told, bound, worst, opposed, region, drawn)

@@ -63,6 +63,15 @@ def summary(certificate: Certificate) -> list[tuple[str, str]]:
         ("from", _listed(worst.found.start)),
         ("at", _listed(worst.found.parameters)),
     ]
+    opposed = certificate.opposed
+    if opposed is not None:
+        rows.append(
+            (
+                "adversaries",
+                f"the run's own ({', '.join(opposed.adversaries)}), on the nominal robot: {opposed.failures} of "
+                f"{opposed.episodes} rollouts failed, worst return {opposed.return_worst:.2f}",
+            )
+        )
     region = certificate.level_set
     if region is not None:
         rows.append(

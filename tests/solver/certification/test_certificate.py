@@ -78,6 +78,7 @@ def test_report_worst_case_and_replay(finished_run: Path, tmp_path: Path, capsys
     assert certify(finished_run, tmp_path, "--json", "--html", str(page)) == 1  # nothing arrives in 0.1 s
     report = json.loads(capsys.readouterr().out)
     assert report["distribution"] == CUBE
+    assert report["adversaries"]["episodes"] == report["adversaries"]["failures"] == 200
     assert report["episodes"] == report["failures"] == 7  # the fewest with 0.7^N <= 0.1
     assert (report["confidence"], report["failure_bound"], report["holds"]) == (0.9, 1.0, False)
     found = report["worst"]
