@@ -56,6 +56,16 @@ PROGRAM = Program(
             "Roll out policies over a range of one or two parameters.",
             "solver robustness runs/demo --parameter mass --from 0.5 --to 1.5",
         ),
+        "certify": Command(
+            "solver.commands.certify",
+            "Bound how often a policy fails, and look for its worst case.",
+            "solver certify runs/demo --html certificate.html",
+        ),
+        "replay": Command(
+            "solver.commands.replay",
+            "Play the worst case that `solver certify` found.",
+            "solver replay pendulum.counterexample.json",
+        ),
         "plot": Command(
             "solver.commands.plot",
             "Draw value function, policy, rollouts and learning curve.",

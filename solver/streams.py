@@ -20,6 +20,10 @@ class Purpose(IntEnum):
     ADVERSARY = 2
     MINIBATCHES = 3
     SELECTION = 4
+    CERTIFICATE = 5
+    WORST_CASE = 6
+    LEVEL_SET = 7
+    PLANT_NOISE = 8
 
 
 def stream(seed: int, iteration: int, purpose: Purpose) -> int:

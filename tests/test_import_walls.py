@@ -31,6 +31,7 @@ MODELGEN = {
 }
 SOLVER = {
     "casadi",
+    "cma",
     "gymnasium",
     "matplotlib",
     "mujoco",

@@ -1,0 +1,47 @@
+"""A replayed rollout as files: figure, CSV and animation."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from modelgen.files import replacing
+from solver.certification.counterexample import Counterexample, replay
+from solver.errors import SolverError
+from solver.plants.outcome import Rollouts
+from solver.problem.problem import Problem
+from solver.runs.folder import write_text
+from solver.studies.animation import Scene, animate
+from solver.studies.plots import over_time
+
+
+def record(found: Counterexample, stem: Path, generated: str | None = None) -> tuple[float, list[Path]]:
+    """Play the counterexample and write STEM.png, STEM.csv and, for a robot that is drawn, STEM.gif.
+
+    Returns the return of this rollout, and the paths.
+    """
+    problem, result = replay(found, generated)
+    files = [stem.with_name(f"{stem.name}.{ending}") for ending in ("png", "csv", "gif")]
+    figure = over_time(problem, result, f"{found.robot}, {found.conditions.plant} plant")
+    with replacing(files[0], SolverError) as unfinished:
+        figure.savefig(unfinished, dpi=140)
+    write_text(files[1], table(problem, result))
+    total = float(result.returns[0])
+    theta = problem.theta.new_tensor(list(found.parameters.values())).numpy()
+    scene = Scene(problem.robot, theta, result.x[:, 0].numpy(), f"worst case: return {total:.1f}")
+    if not scene.segments().shape[1]:
+        return total, files[:2]
+    animate([scene], files[2])
+    return total, files
+
+
+def table(problem: Problem, result: Rollouts) -> str:
+    """CSV of the first rollout: time (s), states and inputs, a row a control period; the last row has no inputs."""
+    metadata, text = problem.robot.metadata, io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["time", *(each.name for each in metadata.states), *(each.name for each in metadata.inputs)])
+    inputs = [*result.u[:, 0].tolist(), [""] * len(metadata.inputs)]
+    for index, (x, u) in enumerate(zip(result.x[:, 0].tolist(), inputs, strict=True)):
+        writer.writerow([f"{index * problem.control_step:.9g}", *x, *u])
+    return text.getvalue()

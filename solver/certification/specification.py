@@ -1,0 +1,172 @@
+"""What a certificate is about: distribution, plant, horizon, failure, and the bound to show. Read from a TOML file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from modelgen.errors import suggestion
+from solver.certification.distribution import Distribution
+from solver.certification.reading import Table
+from solver.certification.sets import parameters, starts
+from solver.errors import SolverError
+from solver.plants import PLANTS, make_plant
+from solver.plants.outcome import Rollouts
+from solver.problem.problem import Problem
+
+#: What holds without a file, and for every key that a file leaves out.
+USUAL = """\
+starts = "task"
+parameters = "nominal"
+plant = "nominal"
+failure = "not at the target"
+failure_probability = 0.01
+confidence = 0.999999
+allowed_failures = 0
+"""
+KEYS = (
+    "starts",
+    "parameters",
+    "plant",
+    "effects",
+    "observer",
+    "horizon",
+    "failure",
+    "failure_probability",
+    "confidence",
+    "allowed_failures",
+    "map",
+)
+MOST_FAILURES = 10_000
+LONGEST = 3600.0  # s
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What counts as a failure: any of these."""
+
+    not_at_target: bool
+    limits: tuple[tuple[int, float], ...]  # a state's index, and what its magnitude must not exceed at any time
+    return_below: float | None
+
+    def judge(self, result: Rollouts) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which rollouts failed, (N,) bool."""
+        failed = ~result.success if self.not_at_target else result.success.new_zeros(len(result.success))
+        for index, limit in self.limits:
+            failed = failed | (result.x[:, :, index].abs() > limit).any(0)
+        if self.return_below is not None:
+            failed = failed | (result.returns < self.return_below)
+        found: np.ndarray[Any, np.dtype[np.bool_]] = failed.numpy()
+        return found
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Under which a rollout is made."""
+
+    plant: str
+    effects: tuple[str, ...]  # of the harsh plant
+    observer: bool  # whether an observer makes the states that the policy sees
+    horizon: float  # s
+
+
+@dataclass(frozen=True)
+class Specification:
+    """The content of a specification for one robot."""
+
+    text: str  # word for word
+    distribution: Distribution
+    conditions: Conditions
+    failure: Failure
+    failure_probability: float  # the bound to show
+    confidence: float
+    allowed_failures: int
+    map_states: tuple[int, int]
+
+
+def read(path: Path | None, problem: Problem) -> Specification:
+    """The specification in a file, or the usual one.
+
+    Raises SolverError, which names file and key, for a file that is no TOML, unknown keys, sets with holes and
+    contradictory bounds.
+    """
+    try:
+        text = USUAL if path is None else path.read_text(encoding="utf-8")
+        content = tomllib.loads(text)
+    except OSError as error:
+        raise SolverError(f"cannot read the specification {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise SolverError(f"{path} is no TOML file in UTF-8: {str(error).splitlines()[0]}") from error
+    table = Table(str(path or "the usual specification"), "", content)
+    table.require_keys(KEYS)
+    folder = Path() if path is None else path.parent
+    name = table.choice("plant", PLANTS, "nominal")
+    effects = tuple(table.words("effects"))
+    try:
+        make_plant(name, problem, effects=effects)
+    except SolverError as error:
+        raise table.mistake("effects" if effects else "plant", str(error)) from error
+    task = problem.robot.metadata.task
+    return Specification(
+        text,
+        Distribution(starts(table, problem), parameters(table, problem, folder)),
+        Conditions(
+            name,
+            effects,
+            table.flag("observer"),
+            table.number("horizon", task.horizon, least=problem.control_step, most=LONGEST),
+        ),
+        _failure(table, problem),
+        table.number("failure_probability", 0.01, least=1e-6, below=1.0),
+        table.number("confidence", 0.999999, least=0.5, below=1.0),
+        table.whole("allowed_failures", 0, MOST_FAILURES),
+        _map_states(table, problem),
+    )
+
+
+def _failure(table: Table, problem: Problem) -> Failure:
+    """The failures in the file's own terms: words, or a table of limits and a return."""
+    given = table.content.get("failure", "not at the target")
+    if given == "not at the target":
+        return Failure(True, (), None)
+    if not isinstance(given, Mapping):
+        raise table.mistake(
+            "failure",
+            f'is {given!r}; write "not at the target", or a table with any of not_at_target = true, '
+            "limits = {STATE = NUMBER}, return_below = NUMBER",
+        )
+    inner = table.inner("failure")
+    inner.require_keys(("not_at_target", "limits", "return_below"))
+    limits: list[tuple[int, float]] = []
+    if "limits" in inner.content:
+        beyond, states = inner.inner("limits"), problem.robot.metadata.states
+        names = [state.name for state in states]
+        beyond.require_keys(names)
+        for name in beyond.content:
+            index = names.index(name)
+            limits.append((index, beyond.number(name, 0.0, above=0.0, below=states[index].limit)))
+    below = inner.number("return_below", 0.0) if "return_below" in inner.content else None
+    failure = Failure(inner.flag("not_at_target"), tuple(limits), below)
+    if not (failure.not_at_target or limits or below is not None):
+        raise table.mistake(
+            "failure", "names nothing that counts as one; add not_at_target = true, a limit or a return"
+        )
+    return failure
+
+
+def _map_states(table: Table, problem: Problem) -> tuple[int, int]:
+    """The two states of the map: those named, else a coordinate and its rate, or its speed."""
+    names: Sequence[str] = [state.name for state in problem.robot.metadata.states]
+    usual = problem.continuous[0] if problem.continuous else 0
+    chosen = table.words("map") or [names[usual], names[usual + len(names) // 2]]
+    for name in chosen:
+        if name not in names:
+            raise table.mistake("map", f"names {name}, and the states are {', '.join(names)}.{suggestion(name, names)}")
+    if len(chosen) != 2 or chosen[0] == chosen[1]:
+        raise table.mistake("map", f'is {chosen}; write two different states, as in ["{names[0]}", "{names[1]}"]')
+    return names.index(chosen[0]), names.index(chosen[1])

@@ -1,0 +1,89 @@
+"""The search for the worst case: the best of a random batch, then CMA-ES (Hansen, 2016) from several of them.
+
+All restarts advance together, so that one batch of rollouts is one generation of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import cma
+import numpy as np
+from numpy.typing import NDArray
+
+from solver.certification.counterexample import Counterexample, play
+from solver.certification.experiment import Announce, Experiment
+from solver.streams import Purpose, stream
+
+Array = NDArray[np.float64]
+Returns = Callable[[Array], Array]  # points (N, k) of the unit cube -> returns (N,)
+RESTARTS, POPULATION, GENERATIONS = 3, 12, 20
+BATCH = 256  # random rollouts before the search
+FIRST_STEP = 0.15  # of the unit cube
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The worst rollout found, and the worst of equally many random ones; both were played alone."""
+
+    found: Counterexample
+    random: Counterexample
+    rollouts: int  # of the search, and of the random sampling beside it
+
+
+def worst_case(run: str | Path, experiment: Experiment, seed: int, announce: Announce = lambda _: None) -> Worst:
+    """Search the starts and parameters of the specification for the lowest return.
+
+    The rollouts are the search's own; no bound is computed from them.
+    """
+    problem, distribution = experiment.problem, experiment.specification.distribution
+    total = BATCH + RESTARTS * POPULATION * GENERATIONS
+    noise = stream(seed, 0, Purpose.PLANT_NOISE) % 2**32
+    drawn = distribution.sample(total, stream(seed, 0, Purpose.WORST_CASE))
+
+    def returns(z: Array) -> Array:
+        x, theta = distribution(problem, z)
+        return experiment.outcomes(x, theta, seed, Purpose.WORST_CASE).returns
+
+    def alone(z: Array) -> Counterexample:
+        x, theta = distribution(problem, z[None])
+        return play(run, experiment, x[0], theta[0], noise)
+
+    sampled = returns(drawn)
+    random = alone(drawn[int(np.argmin(sampled))])
+    ends: list[Array] = []
+    if len(distribution.search):
+        first = drawn[np.argsort(sampled[:BATCH])[:RESTARTS]]
+        ends = _descend(returns, first, distribution.search, seed, announce)
+    found = min([random, *map(alone, ends)], key=lambda each: each.total)
+    return Worst(found, random, total)
+
+
+def _descend(returns: Returns, first: Array, bounds: Array, seed: int, announce: Announce) -> list[Array]:
+    """The best points of one CMA-ES for each of the points `first` (R, k), within bounds (k, 2)."""
+    count = bounds.shape[0]
+    padded = np.concatenate([bounds, [[0.0, 1.0]] * (2 - count)]) if count < 2 else bounds  # CMA-ES needs two
+    rng = np.random.default_rng(stream(seed, 1, Purpose.WORST_CASE))
+    options = {
+        "bounds": [padded[:, 0].tolist(), padded[:, 1].tolist()],
+        "popsize": POPULATION,
+        "randn": lambda *shape: rng.standard_normal(shape),
+        "seed": np.nan,  # the numbers come from rng
+        "verbose": -9,
+    }
+    searches = []
+    for point in first:
+        begin = np.concatenate([point, np.full(len(padded) - count, 0.5)]).clip(padded[:, 0], padded[:, 1])
+        searches.append(cma.CMAEvolutionStrategy(begin, FIRST_STEP, options))
+    best = [(np.inf, point) for point in first]
+    for generation in range(GENERATIONS):
+        asked = [search.ask() for search in searches]
+        values = returns(np.array(asked).reshape(-1, len(padded))[:, :count]).reshape(len(searches), POPULATION)
+        for index, (search, points, each) in enumerate(zip(searches, asked, values, strict=True)):
+            search.tell(points, each.tolist())
+            lowest = int(np.argmin(each))
+            best[index] = min(best[index], (float(each[lowest]), np.array(points[lowest])[:count]), key=lambda b: b[0])
+        announce(f"generation {generation + 1} of {GENERATIONS}, lowest return {min(b[0] for b in best):.2f}")
+    return [point for _, point in best]

@@ -1,0 +1,159 @@
+"""Specifications: what they draw, and that every mistake is one error with the file and the key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from modelgen.loader import CompiledRobot
+from solver.certification.specification import USUAL, read
+from solver.errors import SolverError
+from solver.problem.problem import Problem
+from solver.streams import EVALUATION_SEED
+
+
+@pytest.fixture(scope="module")
+def problem(load: Callable[[str], CompiledRobot]) -> Problem:
+    """The pendulum: states angle and angle_rate, parameters mass and length."""
+    return Problem(load("pendulum"))
+
+
+def written(folder: Path, text: str) -> Path:
+    """A specification in a file."""
+    path = folder / "spec.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def drawn(problem: Problem, path: Path | None, size: int = 4000) -> tuple[np.ndarray, np.ndarray]:
+    """Starts (size, 2) and parameters (size, 2)."""
+    distribution = read(path, problem).distribution
+    x, theta = distribution(problem, distribution.sample(size, EVALUATION_SEED))
+    return x.numpy(), theta.numpy()
+
+
+def test_without_a_file_it_is_the_task(problem: Problem) -> None:
+    x, theta = drawn(problem, None)
+    task = problem.robot.metadata.task
+    away = np.remainder(x[:, 0] - task.start_mean[0] + np.pi, 2.0 * np.pi) - np.pi  # hanging is at the seam
+    assert np.abs(away).mean() == pytest.approx(task.start_deviation[0] * np.sqrt(2.0 / np.pi), rel=0.1)
+    assert (theta == problem.theta.numpy()).all()
+    assert read(None, problem).text == USUAL
+
+
+def test_a_box_is_drawn_evenly(problem: Problem, tmp_path: Path) -> None:
+    text = "[starts]\nangle = [1, 2]\nangle_rate = [-3, -3]\n[parameters]\nrelative = {mass = [0.5, 1.5]}\n"
+    x, theta = drawn(problem, written(tmp_path, text))
+    assert (x[:, 1] == -3.0).all()
+    nominal = problem.theta.numpy()
+    for values, low, high in ((x[:, 0], 1.0, 2.0), (theta[:, 0], 0.5 * nominal[0], 1.5 * nominal[0])):
+        assert low <= values.min() < values.max() <= high
+        quarters = np.histogram(values, 4, (low, high))[0] / len(values)
+        np.testing.assert_allclose(quarters, 0.25, atol=0.03)
+    assert (theta[:, 1] == nominal[1]).all()
+    assert abs(np.corrcoef(x[:, 0], theta[:, 0])[0, 1]) < 0.06
+
+
+def test_an_identified_set_is_drawn_evenly_inside(problem: Problem, tmp_path: Path) -> None:
+    names, nominal = problem.robot.parameter_names, problem.theta.double().numpy()
+    matrix = np.array([[4e-4, 1e-4], [1e-4, 1e-4]])
+    region = {"names": list(names), "centre": nominal.tolist(), "shape": matrix.tolist()}
+    (tmp_path / "found.json").write_text(json.dumps({"robot": "pendulum", "ellipsoid": region}))
+    _, theta = drawn(problem, written(tmp_path, 'parameters = {identified = "found.json"}'))
+    away = theta - nominal
+    squared = np.einsum("ni,ij,nj->n", away, np.linalg.inv(matrix), away)
+    assert squared.max() < 1.001
+    np.testing.assert_allclose(np.histogram(squared, 4, (0.0, 1.0))[0] / len(squared), 0.25, atol=0.03)  # area
+    np.testing.assert_allclose(away.T @ away / len(away), matrix / 4.0, atol=1e-5)  # of an even ellipse
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("starts = 'task", "TOML"),
+        ("start = 'task'", "start is no key here. Did you mean `starts`"),
+        ("starts = 'everywhere'", "starts"),
+        ("[starts]\nangle = [0, 1]", "starts has no interval for angle_rate"),
+        ("[starts]\nangle = [1, 0]\nangle_rate = [0, 0]", "starts.angle is [1, 0], and its lowest"),
+        ("[starts]\nangle = [0, nan]\nangle_rate = [0, 0]", "starts.angle"),
+        ("[starts]\nangle = [0, 1]\nangle_rate = [0, 1e9]", "starts.angle_rate reaches beyond"),
+        ("[parameters.relative]\nmass = [-1, 1]", "parameters.relative.mass"),
+        ("[parameters]\nrelative = {mass = [1, 1]}\nabsolute = {mass = [1, 1]}", "parameters.absolute.mass"),
+        ("[parameters]\nrelative = {}\nidentified = 'a.json'", "parameters is one set"),
+        ("parameters = {identified = 'gone.json'}", "gone.json"),
+        ("[parameters.ellipsoid]\nnames = ['mass']\ncentre = [1]\nshape = [[-1]]", "parameters.ellipsoid.shape"),
+        ("plant = 'mars'", "plant is 'mars'"),
+        ("effects = ['delay']", "effects"),
+        ("horizon = 0", "horizon"),
+        ("failure = {}", "failure names nothing"),
+        ("failure = {limits = {angle_rate = 1e9}}", "failure.limits.angle_rate"),
+        ("failure_probability = 1", "failure_probability"),
+        ("confidence = true", "confidence"),
+        ("allowed_failures = -1", "allowed_failures"),
+        ("map = ['angle']", "map"),
+    ],
+)
+def test_mistakes_name_file_and_key(problem: Problem, tmp_path: Path, text: str, key: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(SolverError) as raised:
+        read(path, problem)
+    message = str(raised.value)
+    assert str(path) in message
+    assert key in message
+    assert "\n" not in message
+
+
+VALUES = st.recursive(
+    st.one_of(
+        st.sampled_from(["task", "domain", "nominal", "harsh", "delay", "angle", "mass", "x.json"]),
+        st.integers(-2, 2),
+        st.floats(),
+        st.booleans(),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(["angle", "angle_rate", "mass", "relative", "absolute", "ellipsoid", "identified", "names",
+                             "centre", "shape", "limits", "return_below"]), inner, max_size=3,
+        ),
+    ),
+    max_leaves=8,
+)  # fmt: skip
+KEYS = st.sampled_from(
+    ["starts", "parameters", "plant", "effects", "observer", "horizon", "failure", "failure_probability", "confidence",
+     "allowed_failures", "map"]
+)  # fmt: skip
+
+
+def toml(value: object) -> str:
+    """A value in TOML."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {toml(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value) if isinstance(value, str | bool) else repr(value)
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=4))
+@settings(max_examples=60)
+def test_whatever_is_written_is_read_or_refused(
+    problem: Problem, tmp_path_factory: pytest.TempPathFactory, content: dict[str, object]
+) -> None:
+    text = "\n".join(f"{key} = {toml(value)}" for key, value in content.items())
+    path = written(tmp_path_factory.getbasetemp(), text)
+    try:
+        found = read(path, problem)
+    except SolverError as error:
+        message = str(error)
+    else:
+        x, theta = found.distribution(problem, found.distribution.sample(5, 0))
+        assert np.isfinite(x.numpy()).all()
+        assert np.isfinite(theta.numpy()).all()
+        return
+    assert str(path) in message or "x.json" in message
