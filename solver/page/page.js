@@ -9,7 +9,7 @@ function element(name, attributes = {}, ...children) {
   made.append(...children);
   return made;
 }
-const short = (value) => Number(value).toPrecision(4).replace(/\.?0+($|e)/, "$1");
+const short = (value) => String(Number(Number(value).toPrecision(4)));
 
 // The experiment in the page's address.
 function readAddress() {
@@ -207,7 +207,11 @@ function plot() {
   for (const pane of panes) {
     context.strokeStyle = pane.colour;
     context.beginPath();
-    pane.history.forEach((row, i) => context[i ? "lineTo" : "moveTo"](...at(row[0], row[column])));
+    const wraps = facts.states[column - 1]?.continuous;
+    pane.history.forEach((row, i) => {
+      const jumps = i === 0 || (wraps && Math.abs(row[column] - pane.history[i - 1][column]) > Math.PI);
+      context[jumps ? "moveTo" : "lineTo"](...at(row[0], row[column]));
+    });
     context.stroke();
   }
 }
