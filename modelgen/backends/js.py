@@ -32,13 +32,13 @@ _MATH |= {"exp", "log", "log1p", "expm1", "sqrt", "floor", "pow", "abs"}
 #: NumPy's names for them, which drawings use.
 _NUMPY = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "power": "pow"}
 #: A symbol of one of these names gets a dollar, which no Python name has.
-_RESERVED = set(
-    "abstract arguments await boolean break byte case catch char class const continue debugger default delete do double "
-    "else enum eval export extends false final finally float for function goto if implements import in instanceof int "
-    "interface let long native new null package private protected public return short static super switch "
-    "synchronized this throw throws transient true try typeof undefined var void volatile while with yield Math NaN "
-    "Infinity".split()
-)
+_RESERVED = {
+    "Infinity", "Math", "NaN", "arguments", "await", "break", "case", "catch", "class", "const", "continue",
+    "debugger", "default", "delete", "do", "else", "enum", "eval", "export", "extends", "false", "finally", "for",
+    "function", "if", "implements", "import", "in", "instanceof", "interface", "let", "new", "null", "package",
+    "private", "protected", "public", "return", "static", "super", "switch", "this", "throw", "true", "try", "typeof",
+    "undefined", "var", "void", "while", "with", "yield",
+}
 _NOTE = """\
 // {name}: functions of one sample, made by modelgen; not to be edited.
 // Arrays in, arrays filled: dynamics(x, u, theta, xdot). SI units; matrices row by row. `facts` names every entry.
@@ -125,9 +125,9 @@ def _converted(node: ast.expr) -> ast.expr:
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _HELPER_NAMES | {"abs"}:
             function = "Math.abs" if name == "abs" else name
             return ast.Call(ast.Name(function), [_converted(each) for each in arguments], [])
-        case ast.Call(
-            func=ast.Attribute(value=ast.Name(id="math" | "np"), attr=name), args=arguments, keywords=[]
-        ) if (name := _NUMPY.get(name, name)) in _MATH | _HELPER_NAMES:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="math" | "np"), attr=name), args=arguments, keywords=[]) if (
+            name := _NUMPY.get(name, name)
+        ) in _MATH | _HELPER_NAMES:
             function = name if name in _HELPER_NAMES else f"Math.{name}"
             return ast.Call(ast.Name(function), [_converted(each) for each in arguments], [])
     raise _foreign(node)
@@ -162,6 +162,6 @@ def _name(name: str) -> str:
 
 def _foreign(node: ast.AST) -> ArtifactError:
     return ArtifactError(
-        f"`{ast.unparse(node)[:80]}` in the artifact's emitted Python is no arithmetic that modelgen writes, so it is not "
-        "translated to JavaScript; build the artifact again from its model file"
+        f"`{ast.unparse(node)[:80]}` in the artifact's emitted Python is no arithmetic that modelgen writes, so it is "
+        "not translated to JavaScript; build the artifact again from its model file"
     )

@@ -33,7 +33,9 @@ def run(options: Options) -> None:
     stated = {"c": options.c, "casadi": options.casadi, "js": options.js}
     folders = {target: folder for target, folder in stated.items() if folder}
     if not folders:
-        raise ModelError(f"nothing was asked for; write modelgen export {options.model} --c DIR or --casadi DIR or --js DIR.")
+        raise ModelError(
+            f"nothing was asked for; write modelgen export {options.model} --c DIR or --casadi DIR or --js DIR."
+        )
     robot = modelfile.load(options.model)
     for target, folder in folders.items():
         for name, content in export(robot, target).items():

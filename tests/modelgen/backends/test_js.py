@@ -31,9 +31,7 @@ CALL = """
 """
 
 
-def evaluated(
-    source: str, names: list[str], function: str, at: dict[str, np.ndarray], sizes: list[int]
-) -> np.ndarray:
+def evaluated(source: str, names: list[str], function: str, at: dict[str, np.ndarray], sizes: list[int]) -> np.ndarray:
     """All outputs of a function side by side, (N, entries)."""
     engine = racer.MiniRacer()
     engine.eval(f"const robot = (() => {{ {source}; return {{ {', '.join(names)} }}; }})();")
