@@ -38,7 +38,7 @@ _RESERVED = {
     "function", "if", "implements", "import", "in", "instanceof", "interface", "let", "new", "null", "package",
     "private", "protected", "public", "return", "static", "super", "switch", "this", "throw", "true", "try", "typeof",
     "undefined", "var", "void", "while", "with", "yield",
-}
+}  # fmt: skip
 _NOTE = """\
 // {name}: functions of one sample, made by modelgen; not to be edited.
 // Arrays in, arrays filled: dynamics(x, u, theta, xdot). SI units; matrices row by row. `facts` names every entry.
