@@ -19,7 +19,7 @@ def test_a_reader_moves_pushes_and_reads(finished_run: Path, tmp_path: Path) -> 
     assert main(["page", str(finished_run), "--out", str(path)]) == 0
     with sync_api.sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page()
+        page = browser.new_page(viewport={"width": 1000, "height": 1000})
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         page.goto(path.as_uri())
@@ -29,6 +29,7 @@ def test_a_reader_moves_pushes_and_reads(finished_run: Path, tmp_path: Path) -> 
         assert "theta=2.4" in page.url
         assert page.locator("#parameters .outside").count() == 1
         before = page.evaluate("panes[0].simulation.x[1]")
+        page.evaluate("scrollTo(0, 0)")  # the slider is below
         box = page.locator("canvas.scene").bounding_box()
         assert box is not None
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 0.9 * box["height"])
