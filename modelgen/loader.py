@@ -116,6 +116,12 @@ class CompiledRobot:
         """The robot as line segments: `drawing.segments(x)`, and `drawing.view`, the rectangle that encloses them."""
         return drawing.load(self.folder, self._manifest)
 
+    def javascript(self) -> tuple[str, list[str]]:
+        """The kernels and the drawing as JavaScript functions of one sample, as text, and their names."""
+        from modelgen.backends import js
+
+        return js.of_artifact(self.folder, self._manifest)
+
     def _evaluate(self, function: str, arguments: dict[str, Any], out: tuple[Any, ...] | None) -> tuple[Any, ...]:
         return self._kernels.evaluate(function, arguments, out)
 

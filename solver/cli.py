@@ -76,9 +76,14 @@ PROGRAM = Program(
             "Draw a rollout of several runs side by side, as a GIF.",
             "solver animate runs/demo --set mass=1.5x",
         ),
+        "page": Command(
+            "solver.commands.page",
+            "Write a page in which one can push the robot, for any browser.",
+            "solver page runs/demo --out page.html",
+        ),
         "export": Command(
             "solver.commands.export",
-            "Write a policy as C99 source for the robot's controller.",
+            "Write a policy in C99, ONNX or JavaScript.",
             "solver export runs/demo --c firmware",
         ),
         "policies": Command(

@@ -22,6 +22,7 @@ MODULES = {
 EXPORTS = {
     "c": "modelgen.backends.c",
     "casadi": "modelgen.backends.casadi",
+    "js": "modelgen.backends.js",
 }
 
 

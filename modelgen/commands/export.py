@@ -21,6 +21,8 @@ class Options:
     """Folder for C99 source."""
     casadi: Annotated[Path | None, Argument(metavar="DIR")] = None
     """Folder for serialised CasADi functions."""
+    js: Annotated[Path | None, Argument(metavar="DIR")] = None
+    """Folder for a JavaScript module."""
 
 
 def run(options: Options) -> None:
@@ -28,9 +30,12 @@ def run(options: Options) -> None:
     from modelgen.build import export
     from modelgen.derivation import model_file as modelfile
 
-    folders = {target: folder for target, folder in (("c", options.c), ("casadi", options.casadi)) if folder}
+    stated = {"c": options.c, "casadi": options.casadi, "js": options.js}
+    folders = {target: folder for target, folder in stated.items() if folder}
     if not folders:
-        raise ModelError(f"nothing was asked for; write modelgen export {options.model} --c DIR or --casadi DIR.")
+        raise ModelError(
+            f"nothing was asked for; write modelgen export {options.model} --c DIR or --casadi DIR or --js DIR."
+        )
     robot = modelfile.load(options.model)
     for target, folder in folders.items():
         for name, content in export(robot, target).items():

@@ -1,4 +1,4 @@
-"""`solver export`: a run's policy in C99, for the robot's own controller, or in ONNX, for other programs."""
+"""`solver export`: a run's policy in C99, for the robot's controller, or in ONNX or JavaScript, for other programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from modelgen.commandline.options import Argument
 
 @dataclass(frozen=True)
 class Options:
-    """At least one of --c and --onnx."""
+    """At least one of --c, --onnx and --js."""
 
     run: Annotated[Path, Argument(positional=True)]
     """Run folder of a training, or a policy of `solver policies`."""
@@ -19,6 +19,8 @@ class Options:
     """Folder for the C files, beside those of `modelgen export NAME --c DIR`, which they call."""
     onnx: Annotated[Path | None, Argument(metavar="FILE")] = None
     """ONNX file of policy, V and dV/dx."""
+    js: Annotated[Path | None, Argument(metavar="FILE")] = None
+    """JavaScript module of robot, policy, V and dV/dx, in one file."""
     observer: bool = False
     """With --c: write the observer too, the state from measured positions and past inputs, its memory in a struct."""
     reaction_periods: float | None = None
@@ -34,8 +36,8 @@ def run(options: Options) -> None:
     from solver.fvi.solution import label, load_solution
     from solver.runs.folder import write_bytes
 
-    if options.c is None and options.onnx is None:
-        raise SolverError("nothing to export; give --c DIR, --onnx FILE, or both")
+    if options.c is None and options.onnx is None and options.js is None:
+        raise SolverError("nothing to export; give --c DIR, --onnx FILE or --js FILE")
     if options.observer and options.c is None:
         raise SolverError("--observer is written in C; give --c DIR too")
     solution = load_solution(options.run, options.generated, options.reaction_periods)
@@ -53,6 +55,10 @@ def run(options: Options) -> None:
         from solver.policies.onnx_export import emit as emit_onnx
 
         files[options.onnx] = emit_onnx(solution, label(solution.run, robot), options.generated)
+    if options.js is not None:
+        from solver.policies.js_export import emit as emit_js
+
+        files[options.js] = emit_js(solution, label(solution.run, robot)).encode()
     for path, content in files.items():
         write_bytes(path, content)
         print(path)

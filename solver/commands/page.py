@@ -1,0 +1,34 @@
+"""`solver page`: a robot under several policies in one HTML file, computed in the browser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from modelgen.commandline.options import Argument
+
+
+@dataclass(frozen=True)
+class Options:
+    """The file needs no server and no network: open it, or send it."""
+
+    runs: Annotated[list[Path], Argument(positional=True)]
+    """One to four run folders or policies of `solver policies`, all of one robot."""
+    out: Annotated[Path | None, Argument(metavar="FILE")] = None
+    """HTML file to write. By default ROBOT.html."""
+    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    """Folder of artifacts, where it has moved since the training."""
+
+
+def run(options: Options) -> None:
+    """Write, and print the path and its size."""
+    from solver.fvi.solution import load_solution
+    from solver.page.page import emit
+    from solver.runs.folder import write_bytes
+
+    solutions = [load_solution(folder, options.generated) for folder in options.runs]
+    content = emit(solutions).encode()
+    path = options.out or Path(f"{solutions[0].problem.robot.name}.html")
+    write_bytes(path, content)
+    print(f"{path}: {len(solutions)} {'run' if len(solutions) == 1 else 'runs'}, {len(content) / 1024:.0f} KiB")

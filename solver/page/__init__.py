@@ -1,0 +1,1 @@
+"""A page that holds robots in closed loop: `solver page`."""

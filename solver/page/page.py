@@ -1,0 +1,92 @@
+"""One HTML file in which a robot moves under the policies of runs, computed in the reader's browser, in float64.
+
+The text of the page is `page.html`, `page.js` (what one sees), `simulation.js` (the closed loop) and `worker.js` (100
+starts, maps). The robot's functions are translated from its artifact. Nothing is fetched from anywhere.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from solver.errors import SolverError
+from solver.fvi.solution import Solution
+from solver.plants.harsh.sensors import NOISE
+from solver.plants.outcome import SETTLED, tolerances
+from solver.policies.js_export import as_json, numbers
+from solver.policies.js_export import engine as policy_engine
+from solver.problem.problem import Problem
+
+FOLDER = Path(__file__).parent
+MOST_RUNS = 4
+
+
+def emit(solutions: Sequence[Solution]) -> str:
+    """The page of runs of one robot. Raises SolverError for other numbers of runs, for runs of several robots, and for
+    a robot that nothing draws."""
+    if not 1 <= len(solutions) <= MOST_RUNS:
+        raise SolverError(f"{len(solutions)} runs; a page shows 1 to {MOST_RUNS} side by side")
+    problem = solutions[0].problem
+    for solution in solutions:
+        if solution.problem.robot.hash != problem.robot.hash:
+            raise SolverError(
+                f"{solution.label} is a run of another robot than {solutions[0].label}; make a page for each robot"
+            )
+    runs = as_json([{**numbers(each), **_origin(each)} for each in solutions])
+    parts = {
+        "@TITLE@": html.escape(f"{problem.robot.name}: policies to push"),
+        "@ENGINE@": engine(problem),
+        "@PAGE@": f"const runs = {runs};\nconst workerText = {as_json(_text('worker.js'))};\n{_text('page.js')}",
+    }
+    page = _text("page.html")
+    for mark, text in parts.items():
+        page = page.replace(mark, text, 1)
+    return page
+
+
+def engine(problem: Problem) -> str:
+    """The script that computes, in the page, in its workers and in the tests: robot, facts, rules, makeSimulation."""
+    robot = problem.robot
+    if not robot.drawing.segments([problem.target.tolist()]).size:
+        raise SolverError(f"nothing says where {robot.name} is; add robot.draw(...) to its model file and build again")
+    source, names = robot.javascript()
+    nominal = [parameter.value for parameter in robot.metadata.parameters]
+    return "\n".join(
+        [
+            f"const robot = (() => {{\n{source}\nreturn {{ {', '.join(names)} }};\n}})();",
+            f"const facts = {as_json(asdict(robot.metadata))};",
+            f"const nominal = {as_json(nominal)};",
+            f"const rules = {as_json(_rules(problem))};",
+            "rules.points = 1 + Math.max(...robot.SEGMENTS.flat());",
+            policy_engine(),
+            _text("simulation.js"),
+        ]
+    )
+
+
+def _rules(problem: Problem) -> dict[str, object]:
+    """What the page needs to judge and to draw, and the artifact does not state."""
+    position, rate = tolerances(problem)
+    return {
+        "position": position.tolist(),
+        "rate": rate.tolist(),
+        "settled": 1 + round(SETTLED / problem.control_step),
+        "unwrapped": problem.unwrapped_costs,
+        "noise": [NOISE.get(state.unit, 0.0) for state in problem.robot.metadata.states],
+        "view": problem.robot.drawing.view,
+    }
+
+
+def _origin(solution: Solution) -> dict[str, object]:
+    return {
+        "label": solution.label,
+        "iteration": solution.iteration,
+        "seed": solution.run.settings.seed,
+        "artifact": solution.problem.robot.hash[:12],
+    }
+
+
+def _text(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")

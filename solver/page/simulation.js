@@ -1,0 +1,101 @@
+// One robot in closed loop, a control period at a time: as solver.problem.integrator and solver.plants.outcome.
+// conditions: { theta, delay (control periods), noise (multiple of the usual), seed }.
+function makeSimulation(robot, facts, nominal, rules, run) {
+  const n = facts.states.length, m = facts.inputs.length, q = rules.position.length;
+  const { policy, value } = makePolicy(robot, facts, nominal, run);
+  const period = 1 / facts.task.control_rate, h = period / facts.task.integration_steps;
+  const floats = (size) => new Float64Array(size);
+  const x = floats(n), u = floats(m), given = floats(m), seen = floats(n), wrapped = floats(n), cost = floats(1);
+  const k = [floats(n), floats(n), floats(n), floats(n)], at = [x, floats(n), floats(n), floats(n)];
+  const a = floats(n), atTarget = floats(n), B = floats(n * m), dq = floats(n);
+  robot.affine_dynamics(facts.task.target, nominal, atTarget, B);
+  const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
+  const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine };
+  let waiting = [], random = Math.random;
+
+  function confine(y) {
+    facts.states.forEach((state, i) => {
+      y[i] = state.continuous ? turned(y[i]) : Math.min(Math.max(y[i], -state.limit), state.limit);
+    });
+  }
+  function reset(start, conditions) {
+    x.set(start);
+    u.fill(0);
+    waiting = [];
+    random = normals(conditions.seed);
+    Object.assign(all, { time: 0, result: 0, good: 0, hit: false });
+    judge();
+  }
+  function stateCost(y) {
+    wrapped.set(y);
+    for (const i of rules.unwrapped) wrapped[i] = turned(wrapped[i]);
+    robot.state_cost(wrapped, nominal, cost, dq);
+    return cost[0];
+  }
+  // Near the target and at rest, away from all limits: counted in states, one a control period.
+  function judge() {
+    robot.affine_dynamics(x, nominal, a, B);
+    let near = true;
+    const stopped = facts.states.some((state, i) => !state.continuous && Math.abs(x[i]) >= state.limit);
+    for (let i = 0; i < q; i++) {
+      let away = Math.abs(x[i] - facts.task.target[i]);
+      if (facts.states[i].continuous) away = Math.min(away, 2 * Math.PI - away);
+      if (!facts.task.free.includes(facts.states[i].name)) near &&= away <= rules.position[i];
+      if (!facts.task.free.includes(facts.states[q + i].name)) near &&= Math.abs(a[i] - atTarget[i]) <= rules.rate[i];
+    }
+    all.hit ||= stopped && all.time > 0;
+    all.good = near && !stopped ? all.good + 1 : 0;
+  }
+  function success() {
+    return all.good >= rules.settled;
+  }
+  // One Runge-Kutta step of the state; returns the mean of the state cost over it.
+  function integrate(theta) {
+    robot.dynamics(x, given, theta, k[0]);
+    for (let s = 1; s < 4; s++) {
+      const share = s === 3 ? h : h / 2;
+      for (let i = 0; i < n; i++) at[s][i] = x[i] + share * k[s - 1][i];
+      robot.dynamics(at[s], given, theta, k[s]);
+    }
+    const mean = (stateCost(x) + stateCost(at[3]) + 2 * (stateCost(at[1]) + stateCost(at[2]))) / 6;
+    for (let i = 0; i < n; i++) x[i] += (h / 6) * (k[0][i] + k[3][i] + 2 * (k[1][i] + k[2][i]));
+    confine(x);
+    return mean;
+  }
+  function step(conditions) {
+    seen.set(x);
+    if (conditions.noise > 0) {
+      for (let i = 0; i < n; i++) seen[i] += conditions.noise * rules.noise[i] * random();
+      facts.states.forEach((state, i) => { if (state.continuous) seen[i] = turned(seen[i]); });
+    }
+    all.result -= policy(seen, u) * period;
+    waiting.push(Float64Array.from(u));
+    while (waiting.length <= conditions.delay) waiting.unshift(floats(m));
+    while (waiting.length > conditions.delay + 1) waiting.shift();
+    given.set(waiting.shift());
+    let mean = 0;
+    for (let i = 0; i < facts.task.integration_steps; i++) mean += integrate(conditions.theta);
+    all.result -= mean * h;
+    all.time += period;
+    judge();
+  }
+  return all;
+}
+
+// Numbers of a standard normal distribution, the same for the same seed.
+function normals(seed) {
+  let word = seed >>> 0;
+  const uniform = () => {
+    word = (word + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(word ^ (word >>> 15), 1 | word);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return (((mixed ^ (mixed >>> 14)) >>> 0) + 0.5) / 4294967296;
+  };
+  return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
+}
+
+// The start number `index` of the task's own distribution.
+function drawnStart(facts, index) {
+  const random = normals(1000 + index);
+  return facts.task.start_mean.map((mean, i) => mean + facts.task.start_deviation[i] * random());
+}

@@ -1,0 +1,202 @@
+// The policy and V of a run, `run` its numbers, on `robot`, the functions of one sample. Formulas as in policy.c.
+function makePolicy(robot, facts, nominal, run) {
+  const n = facts.states.length, m = facts.inputs.length;
+  const { sizes, angles, others, scale, atTarget, floor, basin, seconds, shortest, small } = run;
+  const turning = angles.length, features = sizes[0], layers = sizes.length - 2;
+  const members = decoded(run);
+  const z = new Float64Array(features), error = new Float64Array(features), dz = new Float64Array(features);
+  const y = new Float64Array(features), out = sizes.slice(1).map((size) => new Float64Array(size));
+  const adjoint = sizes.slice(1).map((size) => new Float64Array(size)), away = new Float64Array(n);
+  const slopes = new Float64Array(n), gradient = new Float64Array(n), a = new Float64Array(n), B = new Float64Array(n * m);
+  const w = new Float64Array(m), at = new Float64Array(m), closed = new Float64Array(m), moved = new Float64Array(m);
+  const beside = new Float64Array(n), p = new Float64Array(m * m), one = new Float64Array(1);
+  const first = new Float64Array(m), second = new Float64Array(m), size1 = new Float64Array(m);
+
+  function inBasin(x) {
+    let distance = 0;
+    for (let i = 0; i < n; i++) {
+      away[i] = x[i] - basin.target[i];
+      if (basin.turns[i]) away[i] -= 2 * Math.PI * Math.round(away[i] / (2 * Math.PI));
+    }
+    for (let i = 0; i < n; i++) {
+      slopes[i] = 0;
+      for (let j = 0; j < n; j++) slopes[i] += basin.cost[j][i] * away[j];
+      distance += slopes[i] * away[i];
+    }
+    return basin.level > 0 && distance < basin.level ? distance : NaN;
+  }
+
+  // Adds V of one member, returned, and its derivatives by the features to dz.
+  function member(layersOf) {
+    let input = z;
+    for (let l = 0; l <= layers; l++) {
+      const { weights, biases } = layersOf[l], o = out[l], columns = sizes[l + 1];
+      o.set(biases);
+      for (let i = 0, k = 0; i < sizes[l]; i++) {
+        const factor = input[i];
+        for (let j = 0; j < columns; j++, k++) o[j] += factor * weights[k];
+      }
+      if (l < layers) for (let j = 0; j < columns; j++) o[j] = Math.tanh(o[j]);
+      input = o;
+    }
+    const entry = out[layers], back = adjoint[layers];
+    let value = 0;
+    y.fill(0);
+    for (let r = 0, k = 0; r < features; r++)
+      for (let c = 0; c <= r; c++, k++) {
+        back[k] = 1;
+        if (c === r) {
+          back[k] = 1 / (1 + Math.exp(-entry[k]));
+          entry[k] = (entry[k] > 20 ? entry[k] : Math.log1p(Math.exp(entry[k]))) + floor;
+        }
+        y[c] += entry[k] * error[r];
+      }
+    for (let c = 0; c < features; c++) value -= y[c] * y[c];
+    for (let r = 0, k = 0; r < features; r++)
+      for (let c = 0; c <= r; c++, k++) {
+        dz[r] -= 2 * y[c] * entry[k];
+        back[k] *= -2 * y[c] * error[r];
+      }
+    for (let l = layers; l >= 0; l--) {
+      const from = adjoint[l], { weights } = layersOf[l], columns = sizes[l + 1];
+      for (let i = 0, k = 0; i < sizes[l]; i++) {
+        let sum = 0;
+        for (let j = 0; j < columns; j++, k++) sum += from[j] * weights[k];
+        if (l === 0) dz[i] += sum;
+        else adjoint[l - 1][i] = sum * (1 - out[l - 1][i] * out[l - 1][i]);
+      }
+    }
+    return value;
+  }
+
+  // V(x) <= 0; fills dV/dx.
+  function value(x, dV) {
+    const distance = inBasin(x);
+    if (distance === distance) {
+      for (let i = 0; i < n; i++) dV[i] = -2 * slopes[i];
+      return -distance;
+    }
+    for (let i = 0; i < turning; i++) {
+      z[i] = Math.sin(x[angles[i]]);
+      z[turning + i] = Math.cos(x[angles[i]]);
+    }
+    for (let i = 0; i < others.length; i++) z[2 * turning + i] = x[others[i]] * scale[i];
+    for (let i = 0; i < features; i++) error[i] = z[i] - atTarget[i];
+    dz.fill(0);
+    let sum = 0;
+    for (const each of members) sum += member(each);
+    const count = members.length;
+    for (let i = 0; i < turning; i++) dV[angles[i]] = (dz[i] * z[turning + i] - dz[turning + i] * z[i]) / count;
+    for (let i = 0; i < others.length; i++) dV[others[i]] = (dz[2 * turning + i] * scale[i]) / count;
+    return sum / count;
+  }
+
+  function slope(x, result) {
+    value(x, gradient);
+    for (let k = 0; k < m; k++) {
+      result[k] = 0;
+      for (let i = 0; i < n; i++) result[k] += B[i * m + k] * gradient[i];
+    }
+  }
+
+  // P = -dw/du of an input that is held; positive semidefinite.
+  function steepness(x) {
+    robot.optimal_input(w, closed);
+    const chord = Array.from({ length: m }, () => new Float64Array(m));
+    for (let k = 0; k < m; k++) {
+      let step = Math.max(Math.abs(closed[k]), shortest * facts.inputs[k].limit);
+      if (closed[k] < 0 || Object.is(closed[k], -0)) step = -step;
+      for (let i = 0; i < n; i++) beside[i] = x[i] + seconds * B[i * m + k] * step;
+      slope(beside, moved);
+      for (let j = 0; j < m; j++) chord[j][k] = (w[j] - moved[j]) / step;
+    }
+    for (let i = 0; i < m; i++) for (let k = 0; k <= i; k++) chord[i][k] = chord[k][i] = (chord[i][k] + chord[k][i]) / 2;
+    p.fill(0);
+    for (let j = 0; j < m; j++) {
+      const root = Math.sqrt(Math.max(chord[j][j], 0)), column = [];
+      for (let i = j; i < m; i++) {
+        const most = Math.sqrt(Math.max(chord[i][i], 0));
+        column[i] = Math.min(Math.max(chord[i][j] / Math.max(root, small), -most), most);
+      }
+      for (let i = j; i < m; i++)
+        for (let k = j; k < m; k++) {
+          chord[i][k] -= column[i] * column[k];
+          p[i * m + k] += column[i] * column[k];
+        }
+    }
+  }
+
+  function held(x) {
+    steepness(x);
+    if (m === 1) {
+      // Newton's method for g'(u) + p u = |w| between 0 and the closed form, else bisection
+      const target = Math.abs(w[0]);
+      let low = 0, high = Math.abs(closed[0]), u = high;
+      for (let i = 0; i < run.newtonSteps; i++) {
+        size1[0] = u;
+        robot.action_cost(size1, one, first, second);
+        const excess = first[0] + p[0] * u - target;
+        if (excess > 0) high = u;
+        else low = u;
+        const step = u - excess / (second[0] + p[0]);
+        u = step >= low && step <= high ? step : (low + high) / 2;
+      }
+      at[0] = w[0] - p[0] * (w[0] < 0 ? -u : u);
+      return;
+    }
+    at.set(w);
+    for (let i = 0; i < run.contractions; i++) {
+      for (let k = 0; k < m; k++) moved[k] = Math.abs(at[k]) < small ? small : at[k];
+      robot.optimal_input(moved, closed);
+      const rows = [];
+      for (let j = 0; j < m; j++) {
+        rows.push([]);
+        for (let k = 0; k < m; k++) rows[j].push((j === k ? 1 : 0) + (p[j * m + k] * closed[k]) / moved[k]);
+        rows[j].push(w[j]);
+      }
+      for (let j = 0; j < m; j++)
+        for (let r = j + 1; r < m; r++)
+          for (let k = m; k >= j; k--) rows[r][k] -= (rows[r][j] / rows[j][j]) * rows[j][k];
+      for (let j = m - 1; j >= 0; j--) {
+        at[j] = rows[j][m];
+        for (let k = j + 1; k < m; k++) at[j] -= rows[j][k] * at[k];
+        at[j] /= rows[j][j];
+      }
+    }
+  }
+
+  // Fills u, within the limits; returns its cost g(u).
+  function policy(x, u) {
+    robot.affine_dynamics(x, nominal, a, B);
+    slope(x, w);
+    if (seconds > 0) held(x);
+    else at.set(w);
+    robot.optimal_input(at, u);
+    robot.optimal_input_cost(at, one);
+    return one[0];
+  }
+  return { policy, value };
+}
+
+// The weights of every member and layer, from base64 of float32: weights (in, out) row by row, then biases.
+function decoded(run) {
+  const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const places = new Uint8Array(128), text = run.weights.replace(/=+$/, "");
+  for (let i = 0; i < 64; i++) places[digits.charCodeAt(i)] = i;
+  const bytes = new Uint8Array(Math.floor((text.length * 3) / 4));
+  for (let i = 0, k = 0, bits = 0, held = 0; i < text.length; i++) {
+    held = ((held << 6) | places[text.charCodeAt(i)]) & 0xffffff;
+    bits += 6;
+    if (bits >= 8) bytes[k++] = (held >> (bits -= 8)) & 255;
+  }
+  const numbers = new DataView(bytes.buffer), all = [];
+  let position = 0;
+  const take = (count) => Float64Array.from({ length: count }, () => numbers.getFloat32(4 * position++, true));
+  for (let i = 0; i < run.members; i++) {
+    const layers = [];
+    for (let l = 0; l + 1 < run.sizes.length; l++)
+      layers.push({ weights: take(run.sizes[l] * run.sizes[l + 1]), biases: take(run.sizes[l + 1]) });
+    all.push(layers);
+  }
+  return all;
+}
