@@ -70,7 +70,9 @@ def load_solution(folder: str | Path, generated: str | None = None, reaction_per
         raise SolverError(
             f"the checkpoint in {folder} does not fit the settings in its run.json: {str(error).splitlines()[0]}"
         ) from error
-    return Solution(run, Problem(robot, identified=run.identified), ensemble, FrozenValue(ensemble), checkpoint["iteration"])
+    return Solution(
+        run, Problem(robot, identified=run.identified), ensemble, FrozenValue(ensemble), checkpoint["iteration"]
+    )
 
 
 def label(run: Run, robot: CompiledRobot) -> str:

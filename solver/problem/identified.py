@@ -108,7 +108,9 @@ def read(path: Path, robot: CompiledRobot) -> Identified:
         content = json.loads(data)
         nominal, ellipsoid, directions, radii = _parts(content, robot)
     except OSError as error:
-        raise SolverError(f"cannot read {path}: {error.strerror}. Write it with `modelgen identify {robot.name}`.") from error
+        raise SolverError(
+            f"cannot read {path}: {error.strerror}. Write it with `modelgen identify {robot.name}`."
+        ) from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         reason = f"it has no entry {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
         raise SolverError(
@@ -126,9 +128,7 @@ def read(path: Path, robot: CompiledRobot) -> Identified:
     return Identified(str(path), digest, nominal, tuple(map(tuple, shape.tolist())), share, other, radii)
 
 
-def _parts(
-    content: Any, robot: CompiledRobot
-) -> tuple[tuple[float, ...], Array, Array, dict[str, tuple[float, ...]]]:
+def _parts(content: Any, robot: CompiledRobot) -> tuple[tuple[float, ...], Array, Array, dict[str, tuple[float, ...]]]:
     """Nominal parameters (p,), shape (p, p), directions not identified (p, k) and radii. ValueError where they are
     none."""
     names, sizes = list(robot.parameter_names), (len(robot.state_names), len(robot.input_names), len(robot.state_names))
