@@ -27,8 +27,8 @@ SAMPLES, REPEATS = 64, 1e-5  # states, and the share of the cost that a turn may
 class Problem:
     """A compiled robot with the limits, costs, times and distributions of its task, float32 on one device.
 
-    scheme: how it is integrated, one of `solver.problem.schemes`. identified: the admissible sets that recordings leave;
-    the robot's nominal parameters are then the identified ones.
+    scheme: how it is integrated, one of `solver.problem.schemes`. identified: the admissible sets that recordings
+    leave; the robot's nominal parameters are then the identified ones.
     """
 
     def __init__(
