@@ -6,6 +6,9 @@ theta (p,) or (N, p), w (N, m) = B^T dV/dx. The last axis of a derivative is the
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,13 +35,15 @@ class CompiledRobot:
         self.metadata: Metadata = metadata
         self.name = metadata.name
         self.hash = manifest.hash
+        self.model_hash = manifest.model_hash
         self.backend = backend
         self.dtype = dtype
         self.folder = folder
         self.state_names = tuple(state.name for state in metadata.states)
         self.input_names = tuple(entry.name for entry in metadata.inputs)
         self.parameter_names = tuple(parameter.name for parameter in metadata.parameters)
-        self.nominal_parameters = kernels.constant([parameter.value for parameter in metadata.parameters])
+        self.declared_parameters = tuple(parameter.value for parameter in metadata.parameters)  # of the model file
+        self.nominal_parameters = kernels.constant(self.declared_parameters)
         self.parameter_bounds = kernels.constant(
             [(parameter.lower, parameter.upper) for parameter in metadata.parameters] or [(0.0, 0.0)][:0]
         ).reshape(-1, 2)
@@ -49,6 +54,27 @@ class CompiledRobot:
 
     def __repr__(self) -> str:
         return f"<modelgen robot {self.name}: {self.backend}, {self.dtype}, {self.hash[:12]}>"
+
+    def with_nominal(self, values: Sequence[float]) -> CompiledRobot:
+        """The same robot with other nominal parameters (p,), identified ones for example; its hash stays.
+
+        Raises ModelError for another number of them.
+        """
+        if len(values) != len(self.parameter_names):
+            raise ModelError(
+                f"{len(values)} parameters were given, but `{self.name}` has {len(self.parameter_names)}: "
+                f"{', '.join(self.parameter_names)}."
+            )
+        changed = tuple(
+            replace(each, value=float(value)) for each, value in zip(self.metadata.parameters, values, strict=True)
+        )
+        robot = copy.copy(self)
+        robot.__dict__.pop("drawing", None)
+        robot.metadata = replace(self.metadata, parameters=changed)
+        robot._manifest = replace(self._manifest, metadata=robot.metadata)
+        robot._kernels = self._kernels.with_nominal([each.value for each in changed])
+        robot.nominal_parameters = robot._kernels.constant([each.value for each in changed])
+        return robot
 
     def affine_dynamics(self, x: Any, theta: Any = None, out: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
         """a (N, n) and B (N, n, m) of xdot = a + B u."""

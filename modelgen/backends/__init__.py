@@ -32,6 +32,9 @@ class Kernels(Protocol):
     def constant(self, values: Sequence[Any]) -> Any:
         """The values as an array of this backend's kind and dtype."""
 
+    def with_nominal(self, values: Sequence[float]) -> Kernels:
+        """The same functions with other values (p,) where `theta` is not given."""
+
     def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
         """The outputs of a function; arrays are checked, `theta` is (p,) or (N, p)."""
 

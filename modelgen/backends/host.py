@@ -5,10 +5,11 @@ Torch is never imported here: a tensor can only be passed by a caller that has i
 
 from __future__ import annotations
 
+import copy
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -31,6 +32,12 @@ class HostKernels(ABC):
     def constant(self, values: Sequence[Any]) -> Array:
         """The values as an array of the robot's dtype."""
         return np.array(values, dtype=self._dtype)
+
+    def with_nominal(self, values: Sequence[float]) -> Self:
+        """The same functions with other nominal parameters (p,)."""
+        kernels = copy.copy(self)
+        kernels._nominal = self.constant(values)
+        return kernels
 
     def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
         """The function's outputs; `theta` None means the nominal parameters."""

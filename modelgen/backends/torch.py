@@ -7,11 +7,12 @@ The emitted module imports Torch; this one does not, for the generator must work
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 from modelgen.artifact.manifest import Manifest
 from modelgen.backends.array_checks import check_shape, sample_count
@@ -120,6 +121,12 @@ class TorchKernels:
     def constant(self, values: Sequence[Any]) -> Any:
         """The values as a CPU tensor of the robot's dtype."""
         return self._torch.tensor(values, dtype=self._dtype)
+
+    def with_nominal(self, values: Sequence[float]) -> Self:
+        """The same functions with other nominal parameters (p,)."""
+        kernels = copy.copy(self)
+        kernels._nominal = self.constant(values)
+        return kernels
 
     def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
         """The function's outputs; `theta` None means the nominal parameters."""

@@ -6,13 +6,17 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from modelgen.commandline.options import Argument, Subjects
 from solver.commands.resuming import require_alone
 from solver.errors import SolverError
 from solver.fvi.presets import Algorithm
 from solver.fvi.settings import Settings
+
+if TYPE_CHECKING:
+    from modelgen.loader import CompiledRobot
+    from solver.problem.identified import Identified
 
 #: Subject of the settings in help -> the first of them; those that follow in `Settings` belong to it too.
 SUBJECTS = {
@@ -46,6 +50,9 @@ class Options:
     warm_from: Annotated[Path | None, Argument(name="from", metavar="DIR")] = None
     """Begin from the value function of this run, for example after a parameter or a limit was changed in the model
     file. It takes a quarter of the iterations."""
+    identified: Annotated[Path | None, Argument(metavar="FILE")] = None
+    """What `modelgen identify` wrote: nominal parameters, and the sets of all adversaries. A radius that is given
+    beside it replaces the file's; its proportions between states stay."""
     resume: Annotated[Path | None, Argument(metavar="DIR")] = None
     """Continue the run in this folder, with its own settings. No other option may stand beside it."""
     generated: Annotated[str | None, Argument(metavar="DIR")] = None
@@ -64,15 +71,27 @@ def defaults(given: Mapping[str, Any]) -> Options:
 
     robot = load_robot(given["robot"], "cpu", given.get("generated"))
     preset, algorithm = given.get("preset", Options.preset), given.get("algorithm", Options.algorithm)
+    if given.get("identified"):
+        robot = robot.with_nominal(_identified(given["identified"], robot).nominal)
     settings = make_settings(preset, robot, algorithm)
+    if given.get("identified") and algorithm == "rfvi":
+        settings = replace(settings, **_identified(given["identified"], robot).settings())
     if given.get("warm_from"):
         settings = replace(settings, **warm_settings(Path(given["warm_from"]), settings))
     return Options(settings=settings, preset=preset, algorithm=algorithm)
 
 
+def _identified(path: str | Path, robot: CompiledRobot) -> Identified:
+    """Read the file. Raises SolverError for one that does not fit the robot."""
+    from solver.problem.identified import read
+
+    return read(Path(path), robot)
+
+
 def run(options: Options) -> None:
     """Train, with progress on a terminal."""
     from solver.commands.training import resume, start
+    from solver.fvi.controllable import require_controllable
     from solver.fvi.presets import require_algorithm
     from solver.fvi.run import Run
     from solver.fvi.warnings import forewarnings
@@ -84,10 +103,17 @@ def run(options: Options) -> None:
     elif options.robot:
         robot, settings = load_robot(options.robot, "cpu", options.generated), options.settings
         require_algorithm(settings, options.algorithm)
-        for text in forewarnings(robot, settings):
+        identified = None
+        if options.identified is not None:
+            identified = _identified(options.identified, robot)
+            robot = robot.with_nominal(identified.nominal)
+            if settings.alpha_parameters > 0.0:
+                require_controllable(robot, identified.scaled(settings.alpha_parameters))
+            print(identified.text(robot, settings.algorithm == "rfvi"), file=sys.stderr)
+        for text in forewarnings(robot, settings, identified):
             print(f"warning: {text}", file=sys.stderr)
         before = str(options.warm_from) if options.warm_from else ""
-        run = Run(robot.name, robot.hash, options.generated, settings, options.preset, before)
+        run = Run(robot.name, robot.hash, options.generated, settings, options.preset, before, identified)
         start(kind_that_trains(settings.algorithm), run, options.out, options.overwrite)
     else:
         raise SolverError("name a robot to train, for example `solver train pendulum`, or a run with --resume DIR")

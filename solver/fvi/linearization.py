@@ -44,7 +44,8 @@ def scaled_weights(robot: CompiledRobot) -> tuple[Array, Array]:
 
 def in_double_precision(robot: CompiledRobot) -> CompiledRobot:
     """The same robot with double-precision kernels on the CPU."""
-    return modelgen.load(robot.name, directory=robot.folder.parent)
+    found = modelgen.load(robot.name, directory=robot.folder.parent)
+    return found.with_nominal([each.value for each in robot.metadata.parameters])
 
 
 def _limits(robot: CompiledRobot) -> tuple[Array, Array]:

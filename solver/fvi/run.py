@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import torch
 
 from solver.fvi.settings import ADVERSARY, Settings
 from solver.fvi.stated import read_settings
+from solver.problem.identified import Identified
 from solver.runs import folder as files
 from solver.runs.kinds import Description, kind_of
 
@@ -25,6 +26,12 @@ class Run(Description):
     settings: Settings
     preset: str
     warm_from: str = ""  # the folder of the run whose value function it begins with
+    identified: Identified | None = None  # what recordings say of the robot; its nominal parameters are theirs
+
+    @property
+    def nominal(self) -> tuple[float, ...]:
+        """The identified parameters (p,), or nothing where the model file's count."""
+        return self.identified.nominal if self.identified else ()
 
     @property
     def name(self) -> str:
@@ -40,7 +47,7 @@ class Run(Description):
         """Where it began, and all settings but backend, threads and, for cFVI, those of the adversary."""
         idle = {"threads", "backend", *(ADVERSARY if self.settings.algorithm == "cfvi" else ())}
         settings = {name: value for name, value in vars(self.settings).items() if name not in idle}
-        return settings | {"warm_from": self.warm_from}
+        return settings | {"warm_from": self.warm_from, "identified": self.identified and asdict(self.identified)}
 
 
 def save_run(folder: Path, run: Run) -> None:
@@ -56,7 +63,8 @@ def load_run(folder: Path) -> Run:
 
 def _build(content: dict[str, Any]) -> Run:
     settings = read_settings(content.pop("settings"))
-    return Run(settings=settings, **content)
+    identified = content.pop("identified", None)
+    return Run(settings=settings, identified=identified and Identified.of(identified), **content)
 
 
 def load_run_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:

@@ -14,13 +14,14 @@ import torch
 from torch import Tensor
 
 from solver.fvi.settings import Settings
+from solver.game.adversaries.parameters import ParameterAdversary
 from solver.plants.nominal import Nominal
 from solver.plants.rollouts import Controller, rollouts
 from solver.problem.problem import Problem
 from solver.streams import Purpose, stream
 
 ROLLOUTS = 64
-SPREAD = 0.15  # of every parameter: the half width of the box that rFVI's robots are drawn from
+SPREAD = 0.15  # of every parameter: the half width of the box that rFVI's robots are drawn from, if not identified
 WORST = 0.25  # share of the rollouts whose mean counts
 
 
@@ -42,7 +43,10 @@ class Selection:
         self.theta: Tensor | None = None
         if self.robust:
             share = 2.0 * torch.rand(ROLLOUTS, len(problem.theta), generator=generator, device=settings.device) - 1.0
-            spread = problem.theta + SPREAD * share * problem.theta.abs()
+            if problem.identified is None:
+                spread = problem.theta + SPREAD * share * problem.theta.abs()
+            else:  # on the boundary of the ellipsoid, where the adversary plays
+                spread = ParameterAdversary(1.0).admissible_set(problem, 1.0).extreme_point(share)
             self.theta = spread.clamp(problem.theta_bounds[:, 0], problem.theta_bounds[:, 1])
 
     def score(self, act: Controller) -> Score:

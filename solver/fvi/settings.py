@@ -125,7 +125,8 @@ class Settings:
     alpha_observation: float = ObservationAdversary.usual
     """Radius of the observation adversary, in units of the state."""
     alpha_parameters: float = ParameterAdversary.usual
-    """Half width of the box of the parameter adversary, as a share of every nominal parameter."""
+    """Half width of the box of the parameter adversary, as a share of every nominal parameter. With --identified, the
+    semi-axes of its ellipsoid, as a share of those of the file."""
     adversary_ramp: tuple[float, float] = (0.0, 0.0)
     """Begin and end, as shares of the iterations, of the ramp on which all radii grow from zero to their full size. 0 0
     plays at full size from the first iteration."""
@@ -188,8 +189,8 @@ class Settings:
         if sum(getattr(self, name) for name in SHARES) > 1.0:
             raise SolverError(f"the sum of the settings {', '.join(SHARES)} is above 1; give less of one")
         for kind in ADVERSARIES:
-            if not 0.0 <= self.radius(kind) < kind.below:
-                most = "" if math.isinf(kind.below) else f" and less than {kind.below:g}"
+            if not 0.0 <= self.radius(kind) <= kind.most:
+                most = "" if math.isinf(kind.most) else f" and at most {kind.most:g}"
                 raise SolverError(f"setting {kind.setting()} is {self.radius(kind)}; give a value of at least 0{most}")
         ramp = self.adversary_ramp
         numbers = isinstance(ramp, tuple) and all(type(share) in (int, float) for share in ramp)

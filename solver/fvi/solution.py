@@ -56,7 +56,7 @@ def load_solution(folder: str | Path, generated: str | None = None, reaction_per
     """
     folder = run_folder(folder)
     run = load_run(folder)
-    robot = load_robot(run.robot, "cpu", generated or run.generated)
+    robot = load_robot(run.robot, "cpu", generated or run.generated, nominal=run.nominal)
     require_same_artifact(folder, run.artifact_hash, robot)
     if reaction_periods is not None:
         require_reaction_periods(reaction_periods)
@@ -70,13 +70,17 @@ def load_solution(folder: str | Path, generated: str | None = None, reaction_per
         raise SolverError(
             f"the checkpoint in {folder} does not fit the settings in its run.json: {str(error).splitlines()[0]}"
         ) from error
-    return Solution(run, Problem(robot), ensemble, FrozenValue(ensemble), checkpoint["iteration"])
+    return Solution(
+        run, Problem(robot, identified=run.identified), ensemble, FrozenValue(ensemble), checkpoint["iteration"]
+    )
 
 
 def label(run: Run, robot: CompiledRobot) -> str:
     """Robot, algorithm and preset, and every setting that differs from the preset's and may change the policy."""
     usual = make_settings(run.preset, robot, algorithm=run.settings.algorithm)
     words = [run.robot, run.settings.algorithm, run.preset]
+    if run.identified:
+        words.append(f"identified={Path(run.identified.source).name}")
     idle = {*WITHOUT_EFFECT, *(ADVERSARY if run.settings.algorithm == "cfvi" else ())}
     for name, value in vars(run.settings).items():
         if name not in idle and value != getattr(usual, name):

@@ -31,6 +31,7 @@ from solver.fvi.targets import Trace, value_targets
 from solver.game.game import Game
 from solver.plants.outcome import summary
 from solver.plants.rollouts import controller, rollouts, sample_starts
+from solver.problem.identified import Identified
 from solver.problem.problem import Problem
 from solver.serial import serial_torch
 from solver.streams import EVALUATION_SEED, Purpose, stream
@@ -70,13 +71,19 @@ class Kept:
 class Trainer:
     """The state of a run between two iterations."""
 
-    def __init__(self, robot: CompiledRobot, settings: Settings, checkpoint: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        robot: CompiledRobot,
+        settings: Settings,
+        checkpoint: dict[str, Any] | None = None,
+        identified: Identified | None = None,
+    ) -> None:
         """A new run, or one that continues from a checkpoint (`load_run_checkpoint`).
 
         SolverError when the checkpoint was made with other settings; threads, device and backend may differ.
         """
         self.robot, self.settings = robot, settings
-        self.problem = Problem(robot, settings.device, settings.integrator)
+        self.problem = Problem(robot, settings.device, settings.integrator, identified)
         self.ensemble = make_ensemble(robot, settings).to(settings.device)
         self.optimisers = self._fresh_optimisers()
         self.source = StateSource(self.problem, settings)

@@ -62,16 +62,16 @@ def load_controller(
 def diagnosis(folder: Path) -> str:
     """What to say of a finished run that does not solve its task, see `solver.fvi.stall`; nothing of one that does."""
     run = read(folder)
-    problem = Problem(load_robot(run.robot, "cpu", run.generated))
+    problem = Problem(load_robot(run.robot, "cpu", run.generated, nominal=run.nominal))
     starts = sample_starts(problem, run.settings.episodes, EVALUATION_SEED)
     idle_return = float(rollouts(problem, without_input(problem), starts).returns.mean())
     return stall.diagnosis(read_metrics(folder), idle_return, run.robot, folder)
 
 
 def _trainer(run: Run, folder: Path, checkpoint: dict[str, Any] | None = None) -> Trainer:
-    robot = load_robot(run.robot, run.settings.device, run.generated, run.settings.backend)
+    robot = load_robot(run.robot, run.settings.device, run.generated, run.settings.backend, run.nominal)
     require_same_artifact(folder, run.artifact_hash, robot)
-    return Trainer(robot, run.settings, checkpoint)
+    return Trainer(robot, run.settings, checkpoint, run.identified)
 
 
 def _train(trainer: Trainer, folder: Path, report: Report) -> None:

@@ -16,6 +16,7 @@ from solver.fvi.settings import Settings
 from solver.fvi.time_scale import crossing_time, time_scale
 from solver.game.adversaries.adversary import Adversary, Hamiltonian
 from solver.plants.outcome import tolerances
+from solver.problem.identified import Identified
 from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
 
@@ -27,12 +28,12 @@ CLIPPED, OVERPOWERED, PASSES = 0.05, 0.5, 1.0
 COARSE = 0.5
 
 
-def forewarnings(robot: CompiledRobot, settings: Settings) -> list[str]:
+def forewarnings(robot: CompiledRobot, settings: Settings, identified: Identified | None = None) -> list[str]:
     """A paragraph for each thing that is likely to fail: what, the number that shows it, and what to change.
 
     `robot` has float32 kernels on the CPU.
     """
-    problem = Problem(robot)
+    problem = Problem(robot, identified=identified)
     found = [
         _starts_outside(problem),
         _rates_too_low(problem),

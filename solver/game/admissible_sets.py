@@ -26,13 +26,19 @@ class AdmissibleSet(Protocol):
 
 @dataclass(frozen=True)
 class Ball:
-    """The Euclidean ball |xi| <= radius about zero. radius: one number, or (N, 1) with one for every sample."""
+    """The Euclidean ball |xi| <= radius about zero. radius: one number, or (N, 1) with one for every sample.
+
+    scale (d,): where given, an ellipsoid with the semi-axes radius * scale along the components.
+    """
 
     radius: Tensor | float
+    scale: Tensor | None = None
 
     def extreme_point(self, z: Tensor) -> Tensor:
         """-radius z/|z| (Theorems 1-3)."""
-        return -self.radius * unit_rows(z)
+        if self.scale is None:
+            return -self.radius * unit_rows(z)
+        return -self.radius * self.scale * unit_rows(z * self.scale)
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,9 @@ def find_limit(
     theta = changed_parameters(problem, changes)
     chosen = design(problem.robot.metadata, starts)
     program = NonlinearProgram(
-        modelgen.load(problem.robot.name, backend="casadi", directory=folder),
+        modelgen.load(problem.robot.name, backend="casadi", directory=folder).with_nominal(
+            [each.value for each in problem.robot.metadata.parameters]
+        ),
         theta.double().numpy() if changes else None,
     )
     begin = problem.confine(torch.tensor(chosen, dtype=torch.float32))

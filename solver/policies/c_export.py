@@ -73,8 +73,16 @@ def _names(robot: CompiledRobot, label: str) -> dict[str, object]:
         "states": f"x ({', '.join(state.name for state in metadata.states)})",
         "inputs": f"u ({', '.join(entry.name for entry in metadata.inputs)})",
         "period": repr(1.0 / metadata.task.control_rate),
-        "nominal": f"{robot.name}_nominal" if metadata.parameters else "0",
+        "nominal": _nominal(robot),
     }
+
+
+def _nominal(robot: CompiledRobot) -> str:
+    """The parameters as an argument in C: the exported robot's own, or a literal where others were identified."""
+    values = tuple(each.value for each in robot.metadata.parameters)
+    if values == robot.declared_parameters:
+        return f"{robot.name}_nominal" if values else "0"
+    return f"(const {robot.name}_real[]){{{_listed(values)}}}"
 
 
 def _held_input(robot: CompiledRobot, seconds: float) -> dict[str, object]:

@@ -26,6 +26,7 @@ def emit(solution: Solution, label: str, generated: str | None) -> bytes:
     """The content of the .onnx file. generated: the folder of artifacts, where it has moved."""
     folder = generated or solution.run.generated
     robot = modelgen.load(solution.problem.robot.name, backend="casadi", dtype="float64", directory=folder)
+    robot = robot.with_nominal([each.value for each in solution.problem.robot.metadata.parameters])
     graph = Graph()
     x, n, m = Value(graph, "x"), len(robot.metadata.states), len(robot.metadata.inputs)
     value, gradient = _value(solution, x)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.problem.action_cost import ActionCost
+from solver.problem.identified import Identified
 from solver.problem.robots import largest_rates
 from solver.problem.schemes import SCHEMES, SchemeName
 
@@ -26,12 +27,20 @@ SAMPLES, REPEATS = 64, 1e-5  # states, and the share of the cost that a turn may
 class Problem:
     """A compiled robot with the limits, costs, times and distributions of its task, float32 on one device.
 
-    scheme: how it is integrated, one of `solver.problem.schemes`.
+    scheme: how it is integrated, one of `solver.problem.schemes`. identified: the admissible sets that recordings
+    leave; the robot's nominal parameters are then the identified ones.
     """
 
-    def __init__(self, robot: CompiledRobot, device: torch.device | str = "cpu", scheme: SchemeName = "rk4") -> None:
+    def __init__(
+        self,
+        robot: CompiledRobot,
+        device: torch.device | str = "cpu",
+        scheme: SchemeName = "rk4",
+        identified: Identified | None = None,
+    ) -> None:
         task = robot.metadata.task
         self.robot, self.device, self.scheme = robot, device, SCHEMES[scheme]
+        self.identified = identified
 
         def tensor(values: object) -> Tensor:
             return torch.as_tensor(values, dtype=torch.float32, device=device)
@@ -49,7 +58,7 @@ class Problem:
 
     def integrated_by(self, scheme: SchemeName) -> Problem:
         """The same problem under another integration scheme."""
-        return Problem(self.robot, self.device, scheme)
+        return Problem(self.robot, self.device, scheme, self.identified)
 
     def state_cost(self, x: Tensor) -> Tensor:
         """q_c (N,) at x (N, n), at the nominal parameters; that of the wrapped angles where a joint has turned on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,13 @@ from solver.errors import SolverError
 POSES = 256
 
 
-def load_robot(name: str, device: str, generated: str | None, backend: str = "auto") -> CompiledRobot:
+def load_robot(
+    name: str, device: str, generated: str | None, backend: str = "auto", nominal: Sequence[float] = ()
+) -> CompiledRobot:
     """Load the float32 kernels of a robot, serial where they run under the solver's own threads.
 
-    backend: one of `modelgen.load`, or `auto`, which is llvm on the CPU and torch on a GPU. Raises SolverError where
+    backend: one of `modelgen.load`, or `auto`, which is llvm on the CPU and torch on a GPU. nominal: parameters (p,) in
+    place of the model file's. Raises SolverError where
     Torch sees no GPU, and for a backend that does not compute on one.
     """
     if device == "cuda" and not torch.cuda.is_available():
@@ -27,7 +31,8 @@ def load_robot(name: str, device: str, generated: str | None, backend: str = "au
         raise SolverError(f"backend {backend} computes on the CPU only; with --device cuda use --backend torch")
     if backend == "auto":
         backend = "torch" if device == "cuda" else "llvm"
-    return modelgen.load(name, backend=backend, dtype="float32", directory=generated, parallel=False)
+    robot = modelgen.load(name, backend=backend, dtype="float32", directory=generated, parallel=False)
+    return robot.with_nominal(nominal) if nominal else robot
 
 
 def largest_rates(robot: CompiledRobot) -> NDArray[np.float64]:

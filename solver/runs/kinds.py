@@ -49,7 +49,7 @@ class Description(ABC):
         """Raise TypeError for a name that is not a string."""
         for entry in dataclasses.fields(self):
             value = getattr(self, entry.name)
-            if entry.name == "settings" or (entry.name == "generated" and value is None):
+            if entry.name in ("settings", "identified") or (entry.name == "generated" and value is None):
                 continue
             if not isinstance(value, str):
                 raise TypeError(f"{entry.name} is {value!r}, not a string")

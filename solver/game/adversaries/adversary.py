@@ -62,7 +62,7 @@ class Adversary(ABC):
 
     name: ClassVar[str]
     usual: ClassVar[float]  # the radius where no setting states another
-    below: ClassVar[float] = inf  # radii must be smaller
+    most: ClassVar[float] = inf  # the largest radius
     radius_in_time: ClassVar[RadiusInTime] = "walk"
 
     alpha: float
@@ -77,9 +77,10 @@ class Adversary(ABC):
         """The gradient (N, d) of the Hamiltonian with respect to this adversary's variable."""
 
     def admissible_set(self, problem: Problem, radius: Tensor | float) -> AdmissibleSet:
-        """The values that the variable may take for a radius, one number or (N, 1); by default a Euclidean ball."""
-        del problem
-        return Ball(radius)
+        """The values that the variable may take for a radius, one number or (N, 1); by default a Euclidean ball, with
+        semi-axes in the proportions of what recordings leave unexplained where the robot was identified."""
+        proportions = problem.identified and problem.identified.proportions(self.name)
+        return Ball(radius, problem.target.new_tensor(proportions)) if proportions else Ball(radius)
 
     @abstractmethod
     def disturb(self, disturbed: Disturbed, choice: Tensor) -> Disturbed:

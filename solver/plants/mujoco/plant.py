@@ -56,7 +56,8 @@ class MuJoCoPlant:
         self.steps = task.simulation_rate // task.control_rate
         self.model.opt.timestep = problem.control_step / self.steps
         self.model.opt.integrator = self.mujoco.mjtIntegrator.mjINT_RK4
-        changed = (self.theta != problem.theta).reshape(-1, len(problem.theta)).any(0)
+        self.declared = problem.theta.new_tensor(robot.declared_parameters)  # those of the MJCF file
+        changed = (self.theta != self.declared).reshape(-1, len(problem.theta)).any(0)
         if robot.name not in PARAMETERS and bool(changed.any()):
             name = robot.parameter_names[int(changed.nonzero()[0])]
             raise SolverError(
@@ -79,7 +80,7 @@ class MuJoCoPlant:
         """The model at the parameters `values`."""
         model, robot = copy.copy(self.model), self.problem.robot
         if robot.name in PARAMETERS:
-            usual = dict(zip(robot.parameter_names, self.problem.theta.tolist(), strict=True))
+            usual = dict(zip(robot.parameter_names, self.declared.tolist(), strict=True))
             write_parameters(model, robot.name, dict(zip(robot.parameter_names, values, strict=True)), usual)
             self.mujoco.mj_setConst(model, self.mujoco.MjData(model))
         return model

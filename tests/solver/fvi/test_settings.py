@@ -122,7 +122,7 @@ def test_the_adversary_grows_between_the_shares_of_its_ramp() -> None:
         ("final_learning_rate", math.inf),
         ("trace_decay", 1.0),
         ("trace_floor", 0.0),
-        ("alpha_parameters", 1.0),
+        ("alpha_parameters", 1.1),
         ("alpha_state", -0.1),
         ("step_periods", ()),
         ("step_periods", (2, 0)),

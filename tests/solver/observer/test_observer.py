@@ -134,7 +134,7 @@ def test_an_unknown_rate_is_known_as_well_as_a_line_through_the_counts_tells(loa
 
 
 def test_the_covariance_stays_one_where_the_robot_is_unstable(load: Load) -> None:
-    """Ten seconds upright: a difference of rounding between P and P^T would grow by exp(16 t), to negative variances."""
+    """Ten seconds upright: what rounding leaves between P and P^T would grow by exp(16 t), to negative variances."""
     problem = Problem(load("furuta"))
     observer = Observer(problem, make_sensing(problem, usual_counts(problem)))
     noise = observer.measured.sqrt().float() * torch.randn(1250, 1, 2, generator=torch.Generator().manual_seed(0))

@@ -1,0 +1,183 @@
+"""Files of `modelgen identify` in a training: sets within their bounds, refusals, and the way through a run folder."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+import modelgen
+from modelgen.loader import CompiledRobot
+from solver.cli import main
+from solver.errors import SolverError
+from solver.fvi.controllable import require_controllable
+from solver.fvi.run import load_run
+from solver.fvi.solution import load_solution
+from solver.game.adversaries.action import ActionAdversary
+from solver.game.adversaries.observation import ObservationAdversary
+from solver.game.adversaries.parameters import ParameterAdversary
+from solver.policies.c_export import emit
+from solver.problem.identified import Identified, read
+from solver.problem.problem import Problem
+
+Load = Callable[[str], CompiledRobot]
+Capture = pytest.CaptureFixture[str]
+
+
+def content(robot: CompiledRobot, shape: Any = None, centre: Any = None) -> dict[str, Any]:
+    """A file with a set of 2 % about parameters 1 % above the model file's."""
+    names = list(robot.parameter_names)
+    values = 1.01 * np.array(robot.declared_parameters) if centre is None else np.array(centre)
+    shape = np.diag((0.02 * values) ** 2) if shape is None else np.asarray(shape)
+    n, m = len(robot.state_names), len(robot.input_names)
+    return {
+        "robot": robot.name,
+        "model_hash": robot.model_hash,
+        "parameters": {name: {"value": value} for name, value in zip(names, values.tolist(), strict=True)},
+        "ellipsoid": {"names": names, "centre": values.tolist(), "shape": shape.tolist()},
+        "unidentifiable": [],
+        "radii": {"state": n * [0.1], "action": m * [0.2], "observation": [0.003, *(n - 1) * [None]]},
+    }
+
+
+def written(folder: Path, data: Any) -> Path:
+    path = folder / "robot.identified.json"
+    path.write_text(json.dumps(data))
+    return path
+
+
+def bounds(robot: CompiledRobot) -> tuple[np.ndarray, np.ndarray]:
+    lower, upper = np.array([(each.lower, each.upper) for each in robot.metadata.parameters]).T
+    return lower, upper
+
+
+def test_the_adversary_plays_the_worst_point_of_the_set(load: Load, tmp_path: Path) -> None:
+    robot = load("cartpole")
+    centre = 1.01 * np.array(robot.declared_parameters)
+    root = 0.02 * centre[:, None] * np.random.default_rng(0).standard_normal((len(centre), len(centre)))
+    found = read(written(tmp_path, content(robot, root @ root.T)), robot)
+    problem = Problem(robot.with_nominal(found.nominal), identified=found)
+    rng = np.random.default_rng(1)
+    z = rng.standard_normal((5, len(centre))) / centre
+    extreme = ParameterAdversary(1.0).admissible_set(problem, 1.0).extreme_point(torch.tensor(z).float()).numpy()
+    b = rng.standard_normal((200000, len(centre)))
+    members = (b / np.linalg.norm(b, axis=1, keepdims=True)) @ np.linalg.cholesky(np.array(found.shape)).T
+    others, reached = z @ members.T, (z * (extreme - centre)).sum(1)
+    assert (others.min(1) >= reached * (1 + 1e-4)).all()
+    assert (others.min(1) <= 0.9 * reached).all()
+
+
+def test_the_other_sets_have_the_proportions_of_the_file(load: Load, tmp_path: Path) -> None:
+    found = read(written(tmp_path, content(load("pendulum"))), load("pendulum"))
+    problem = Problem(load("pendulum"), identified=found)
+    z = torch.tensor([[1.0, 2.0]])
+    played = ObservationAdversary(0.003).admissible_set(problem, 0.003).extreme_point(z)
+    torch.testing.assert_close(played, torch.tensor([[-0.003, 0.0]]))
+    played = ActionAdversary(0.2).admissible_set(problem, 0.2).extreme_point(torch.tensor([[3.0]]))
+    torch.testing.assert_close(played, torch.tensor([[-0.2]]))
+
+
+def test_a_set_beyond_the_bounds_is_scaled_and_touches_them(load: Load, tmp_path: Path) -> None:
+    robot = load("pendulum")
+    lower, upper = bounds(robot)
+    shape = np.array([[4.0, 0.3], [0.3, 1.0]]) * (upper - lower).min() ** 2
+    found = read(written(tmp_path, content(robot, shape)), robot)
+    np.testing.assert_allclose(found.shape, found.share**2 * shape, rtol=1e-9)
+    room = np.minimum(np.array(found.nominal) - lower, upper - found.nominal)
+    assert (np.sqrt(np.diag(found.shape)) / room).max() == pytest.approx(1.0)
+
+
+def test_an_unseen_direction_takes_nothing_from_what_is_known(load: Load, tmp_path: Path) -> None:
+    robot = load("pendulum")
+    lower, upper = bounds(robot)
+    half = (upper - lower) / 2
+    null, known = np.array([1.0, -1.0]) / np.sqrt(2), np.array([1.0, 1.0]) / np.sqrt(2)
+    shape = (9.0 * np.outer(null, null) + 1e-6 * np.outer(known, known)) * np.outer(half, half)
+    data = content(robot, shape)
+    data["unidentifiable"] = [{"direction": dict(zip(robot.parameter_names, (half * null).tolist(), strict=True))}]
+    found = read(written(tmp_path, data), robot)
+    inside = np.array(found.shape) / np.outer(half, half)
+    assert known @ inside @ known == pytest.approx(1e-6)
+    room = np.minimum(np.array(found.nominal) - lower, upper - found.nominal)
+    assert (np.sqrt(np.diag(found.shape)) / room).max() == pytest.approx(1.0)
+
+
+def test_a_run_keeps_what_it_was_given(load: Load, tmp_path: Path, tiny_options: list[str], capsys: Capture) -> None:
+    robot, folder = load("pendulum"), tmp_path / "run"
+    path = written(tmp_path, content(robot))
+    words = ["train", "pendulum", "--identified", str(path), "--out", str(folder), *tiny_options, "--iterations", "1"]
+    assert main(words) == 0
+    assert "+- 0.0202 kg" in capsys.readouterr().err
+    run = load_run(folder)
+    assert run.identified == read(path, robot)
+    assert (run.settings.alpha_parameters, run.settings.alpha_action) == (1.0, 0.2)
+    path.unlink()
+    solution = load_solution(folder)
+    np.testing.assert_allclose(solution.problem.theta, 1.01 * np.array(robot.declared_parameters), rtol=1e-6)
+    x = torch.tensor([[1.0, 2.0]])
+    there, usual = (each.affine_dynamics(x)[0] for each in (solution.problem.robot, robot))
+    torch.testing.assert_close(there, robot.affine_dynamics(x, solution.problem.theta)[0])
+    assert not torch.equal(there, usual)
+    assert "(const pendulum_real[]){1.01, 1.01}" in emit(solution, "label")["pendulum_policy.c"]
+    assert main(["train", "--resume", str(folder)]) == 0
+    assert main(["evaluate", str(folder), "--episodes", "2"]) == 0
+
+
+def test_refusals(load: Load, tmp_path: Path) -> None:
+    robot = load("pendulum")
+
+    def refused(match: str, **changes: Any) -> None:
+        with pytest.raises(SolverError, match=match):
+            read(written(tmp_path, content(robot) | changes), robot)
+
+    refused("is of another model", model_hash="0" * 64)
+    upper = bounds(robot)[1]
+    for centre, match in ((upper, "at its declared bound"), (2 * upper, "is empty")):
+        with pytest.raises(SolverError, match=match):
+            read(written(tmp_path, content(robot, centre=centre)), robot)
+    with pytest.raises(SolverError, match="not positive semidefinite"):
+        read(written(tmp_path, content(robot, np.diag([-1.0, 1.0]))), robot)
+    with pytest.raises(SolverError, match="not symmetric"):
+        read(written(tmp_path, content(robot, [[1e-4, 1e-5], [0.0, 1e-4]])), robot)
+    with pytest.raises(SolverError, match="cannot read"):
+        read(tmp_path / "none.json", robot)
+
+
+def test_a_set_that_the_input_cannot_hold_names_its_direction(load: Load, tmp_path: Path) -> None:
+    """A pendulum of a thousand times the mass falls faster than its motor can catch it."""
+    robot = load("pendulum")
+    found = read(written(tmp_path, content(robot)), robot)
+    require_controllable(robot.with_nominal(found.nominal), found)
+    heavy = Identified("f", "", found.nominal, ((1e6, 0.0), (0.0, 1e-9)), 1.0, 1.0, found.radii)
+    with pytest.raises(SolverError, match="mass up by"):
+        require_controllable(robot.with_nominal(found.nominal), heavy)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@examples(max_examples=60)
+@given(st.sampled_from(["robot", "model_hash", "parameters", "ellipsoid", "unidentifiable", "radii", ""]), JSON)
+def test_a_malformed_file_gives_one_paragraph(key: str, value: Any) -> None:
+    robot = modelgen.load("pendulum", dtype="float32", parallel=False)
+    data = content(robot) | {key: value} if key else value
+    with tempfile.TemporaryDirectory() as folder:
+        path = written(Path(folder), data)
+        if key == "unidentifiable" and value in ([], {}, ""):
+            read(path, robot)
+            return
+        with pytest.raises(SolverError, match="identify"):
+            read(path, robot)
