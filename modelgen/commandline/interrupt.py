@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-#: A library may swallow the exception (in a destructor, in a callback): then Ctrl-C works again after these seconds.
+#: A library may catch the exception and go on: then Ctrl-C works again after these seconds.
 PAUSE = 1.0
+#: Python itself drops it in a destructor or a callback: then it is raised again, these seconds later.
+AGAIN = 0.01
 
 
 class Interrupts:
@@ -30,6 +32,14 @@ class Interrupts:
         self.last = now
         raise KeyboardInterrupt
 
+    def dropped(self, what: sys.UnraisableHookArgs) -> None:
+        """The hook for what cannot be raised: Ctrl-C is raised again when Python is out of the destructor."""
+        if not issubclass(what.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(what)
+            return
+        self.last = float("-inf")
+        threading.Timer(AGAIN, signal.pthread_kill, [threading.get_ident(), signal.SIGINT]).start()
+
     @property
     def raised(self) -> bool:
         """Whether Ctrl-C was pressed."""
@@ -45,10 +55,12 @@ def interrupts() -> Iterator[Interrupts]:
         yield handler
         return
     signal.signal(signal.SIGINT, handler)
+    hook, sys.unraisablehook = sys.unraisablehook, handler.dropped
     try:
         yield handler
     finally:
         handler.over = True
+        sys.unraisablehook = hook
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -118,7 +118,7 @@ def _arguments(training: Training, folder: Path, generated: str | None) -> list[
     words += [] if generated is None else ["--generated", generated]
     common = {entry.name for entry in dataclasses.fields(Description)}
     own = {entry.name: getattr(run, entry.name) for entry in dataclasses.fields(run) if entry.name not in common}
-    own = {name: value for name, value in own.items() if value != ""}  # such as warm_from, of no run of a plan
+    own = {name: value for name, value in own.items() if value not in ("", None)}  # warm_from, identified: of no plan
     settings = vars(run.settings).items()
     changed = {name: value for name, value in settings if value != getattr(training.usual, name)}
     changed.pop("algorithm", None)

@@ -17,6 +17,7 @@ ALLOWED = {
     "modelgen.engines.mjcf",
     "modelgen.errors",
     "modelgen.files",
+    "modelgen.identification.identifiability",
     "modelgen.linear",
     "modelgen.linear.regulator",
     "modelgen.linear.weights",

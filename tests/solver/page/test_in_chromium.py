@@ -42,6 +42,6 @@ def test_a_reader_moves_pushes_and_reads(finished_run: Path, tmp_path: Path) -> 
         page.click("#maps")
         page.wait_for_selector("#heat canvas >> nth=1")
         page.click("#many")
-        page.wait_for_function("document.getElementById('progress').value > 0")
+        sync_api.expect(page.locator("#progress")).not_to_have_js_property("value", 0, timeout=60_000)
         browser.close()
     assert errors == []

@@ -1,0 +1,48 @@
+"""Ctrl-C counts once, and counts even where Python drops the exception."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from modelgen.commandline.interrupt import interrupts
+
+
+@pytest.fixture(autouse=True)
+def _as_in_a_shell() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_pressed_in_a_destructor_it_still_ends_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    class Pressed:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    with interrupts() as handler, pytest.raises(KeyboardInterrupt):
+        Pressed()
+        time.sleep(20.0)
+    assert handler.raised
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_second_press_while_the_first_is_handled_has_no_effect() -> None:
+    with interrupts():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_another_error_in_a_destructor_is_still_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    class Broken:
+        def __del__(self) -> None:
+            raise RuntimeError("broken")
+
+    with interrupts():
+        Broken()
+    assert "RuntimeError: broken" in capsys.readouterr().err
