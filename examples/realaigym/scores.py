@@ -44,13 +44,13 @@ def tables(folder: Path) -> str:
 def ours(name: str, board: str, result: dict[str, Any]) -> Row:
     """A row of ours; `name`: of the file."""
     if board == "global":
-        runs = result["runs"]
-        return result["score_mean"], f"**{name}**", {}, f"{len(runs)} draws, standard deviation {result['score_std']:.3f}"
+        how = f"{len(result['runs'])} draws, standard deviation {result['score_std']:.3f}"
+        return result["score_mean"], f"**{name}**", {}, how
     parts = {part: float(result[part]) for part in PARTS[board]}
     how = "1 simulation"
     if board == "robust":
-        share = "all" if result["full"] else "a part of the"
-        how = f"{share} simulations: {result['n_levels']} levels, {result['noise_reps']} and {result['pert_reps']} draws"
+        share = "all" if result["full"] else "a part"
+        how = f"{share}: {result['n_levels']} levels, {result['noise_reps']} and {result['pert_reps']} draws"
     return result["score"], f"**{name}**", parts, how
 
 
