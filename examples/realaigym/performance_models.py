@@ -1,4 +1,4 @@
-"""Write the contest's robots with costs for its performance board: FOLDER/pendubot_performance.py, FOLDER/acrobot_performance.py.
+"""Write the contest's robots with costs for its performance board into FOLDER: {pendubot,acrobot}_performance.py.
 
 The board pays for little energy, torque, smoothness and velocity more than for a fast swing-up, so the angles weigh a
 tenth of the gallery's and the torque five times as much. Everything else is the gallery's model file, word by word.

@@ -120,7 +120,7 @@ def test_evaluation_on_another_plant(finished_run: Path, capsys: Capture) -> Non
 def test_evaluation_with_an_observer(finished_run: Path, capsys: Capture) -> None:
     """The same numbers as a loop by hand: positions of what the plant shows, the observer, the policy.
 
-    With a policy that holds the robot: a bad one's motion amplifies the rounding of the processor (3 % without the observer).
+    With a policy that holds the robot: a bad one's motion amplifies the processor's rounding. Without observer: 3 %.
     """
     problem, act, _ = load_controller("pendulum-rfvi")
     assert main(["evaluate", "pendulum-rfvi", "--episodes", "4", "--plant", "harsh", "--observer", "--json"]) == 0
