@@ -100,3 +100,18 @@ def test_the_tables_of_the_page_are_those_of_the_scores() -> None:
     text = scores.PAGE.read_text(encoding="utf-8")
     assert scores.page(text) == text, "run python examples/realaigym/scores.py"
     assert scores.page(text.replace("| AR-EAPO |", "| another |")) == text
+
+
+@pytest.mark.parametrize("robot", ["acrobot", "pendubot"])
+def test_the_performance_boards_robot_is_the_gallerys_with_other_costs(robot: str) -> None:
+    """Four lines differ: the name, both angles' costs, and the torque's."""
+    text = (FOLDER.parents[1] / "models" / f"realaigym_{robot}.py").read_text(encoding="utf-8").splitlines()
+    made = imported("performance_models").performance_model(robot).splitlines()
+    assert len(text) == len(made)
+    changed = [new.strip() for old, new in zip(text, made, strict=True) if old != new]
+    assert [line.split("(")[0] for line in changed] == [
+        "robot = Robot",
+        "state_cost=0.1 * ",
+        "+ 0.1 * ",
+        "action_cost=LogCos",
+    ]
