@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEMO := runs/demo
 
-.PHONY: setup demo test test-instruction-sets wheel fuzz lint clean
+.PHONY: setup demo test test-instruction-sets wheel fuzz lint site clean
 
 setup: $(INSTALLED)
 
@@ -34,6 +34,9 @@ lint: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/modelgen check
+
+site: $(INSTALLED)  # build/site: the pages, the Python interface, and robots to push
+	$(BIN)/python .ci/site
 
 wheel: $(INSTALLED)  # built, installed into an empty environment and used in an empty folder
 	PYTHON=$(abspath $(BIN))/python .ci/wheel

@@ -24,6 +24,7 @@ void from_positions(const double *positions, double *u) {{
     double x[{states}];
     {name}_observer_estimate(&observer, positions, x);
     {name}_policy(x, u);
+    {name}_observer_compensate(&observer, u);
     {name}_observer_sent(&observer, u);
 }}
 """

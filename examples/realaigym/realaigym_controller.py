@@ -59,12 +59,15 @@ class Feedback:
         return torques
 
 
-def load(robot: str, run: str, rates: str = "measured", delay: int = 0) -> Feedback:
+def load(robot: str, run: str, rates: str = "measured", delay: int = 0, model: str = "") -> Feedback:
     """The policy of a run, with measured rates in every step of the simulation, or with an observer's in every control
-    period. Raises ValueError for another word than `measured` and `positions`."""
+    period. model: the robot that it was trained on, by default the gallery's.
+
+    Raises ValueError for another word than `measured` and `positions`.
+    """
     if rates not in ("measured", "positions"):
         raise ValueError(f"RATES is {rates!r}; write measured or positions")
-    policy = CompiledPolicy(f"realaigym_{robot}", 4, run, delay)
+    policy = CompiledPolicy(model or f"realaigym_{robot}", 4, run, delay)
     if rates == "measured":
         return Feedback(robot, policy.from_state, hold=1)
     return Feedback(robot, lambda x: policy.from_positions(x[:2]), round(PERIOD / STEP), policy.reset)
@@ -78,7 +81,11 @@ def make_controller(robot: str) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.feedback = load(
-                robot, os.environ["RUN"], os.environ.get("RATES", "measured"), int(os.environ.get("DELAY", "0"))
+                robot,
+                os.environ["RUN"],
+                os.environ.get("RATES", "measured"),
+                int(os.environ.get("DELAY", "0")),
+                os.environ.get("MODEL", ""),
             )
 
         def get_control_output_(self, x: Array, t: float = 0.0) -> Array:

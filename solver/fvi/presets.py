@@ -32,7 +32,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     - The radii of the adversaries grow from zero after the nominal task is solved. With adversaries from the first
       iteration the robot does not learn to swing up.
 
-    docs/results/default-trainings.md says what was measured, docs/results/choices.md what chose the radii and shares.
+    docs/results/choices.md says what was measured.
     """
     metadata = robot.metadata
     simple = len(metadata.states) <= 2

@@ -28,6 +28,7 @@ CHOICES = {
     "modulation": get_args(Modulation),
     "integrator": tuple(SCHEMES),
 }
+LAST = 0.85  # share of the iterations after which training never skips any: the learning rate falls to its end there
 SHARES = ("start_share", "target_share", "on_policy_share")  # of the states; the rest is uniform
 
 #: All radii at zero: cFVI.
@@ -149,8 +150,8 @@ class Settings:
     """Rollouts per evaluation."""
     convergence: float = 0.0
     """Largest relative difference between the mean returns of three evaluations, all with success, at which training
-    goes on to its next phase before its time: to the next step length, or to the growth of the adversaries. It skips
-    the iterations in between. 0: it does all iterations."""
+    goes on to its next phase before its time: to the next step length, to the growth of the adversaries, or to the last
+    iterations, of small learning rates. It skips the iterations in between. 0: it does all iterations."""
     device: Device = "cpu"
     """Where Torch computes: on the CPU, or on a GPU with CUDA."""
     backend: Backend = "auto"
@@ -219,8 +220,8 @@ class Settings:
         return 1.0 if iteration >= full else (iteration - begin) / (full - begin)
 
     def next_phase(self, iteration: int) -> int:
-        """The first later iteration at which the step length changes or the adversaries begin to grow; `iteration`
-        itself where there is none, and while they grow."""
+        """The first later iteration at which the step length changes, the adversaries begin to grow, or the last
+        iterations at small learning rates begin; `iteration` itself where there is none, and while they grow."""
         if 0.0 < self.adversary_share(iteration) < 1.0:
             return iteration
         steps = self.step_periods
@@ -228,6 +229,7 @@ class Settings:
         begins = [math.ceil(stage * self.iterations / len(steps)) for stage in changes]
         if self.algorithm == "rfvi" and self.adversary_ramp[1] > 0.0:
             begins.append(math.ceil(self.adversary_ramp[0] * self.iterations))
+        begins.append(math.ceil(LAST * self.iterations))
         return min((begin for begin in begins if begin > iteration), default=iteration)
 
     def radius(self, kind: type[Adversary]) -> float:

@@ -1,11 +1,14 @@
 """The observer: an extended Kalman filter on the generated dynamics, and a prediction over the delay.
 
 Every control period it predicts what the last input that acted has done, corrects the prediction by the measured
-positions, and predicts on to the time when the next input acts. Nothing is tuned: the variances of the measurement are
-those of the sensors, and those of the prediction follow from the bounds of the model file:
+positions, and predicts on to the time when the next input acts. It estimates a disturbance of every input with the
+state, such as friction that the model does not have, and takes it off what is sent: a disturbance observer (Chen et
+al., 2016, doi 10.1109/TIE.2015.2478397). Nothing is tuned: the variances of the measurement are those of the sensors,
+and those of the prediction follow from the bounds of the model file:
 
-- every parameter is uniform between its bounds, and every input is wrong by up to DRIVE of its limit, both drawn anew
-  in every control period;
+- every parameter is uniform between its bounds, drawn anew in every control period;
+- the disturbance of an input is a Gauss-Markov process that stays within DRIVE of the input limit, with a correlation
+  time of LASTS;
 - a velocity changes by PUSH of its limit in a second, as a random walk, by what the model does not have;
 - at the start a velocity is uniform within its limit.
 """
@@ -22,30 +25,34 @@ from solver.observer.transition import transition
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
-DRIVE = 0.1  # of the input limit: the largest error of a drive
+DRIVE = 0.1  # of the input limit: the largest disturbance of a drive
+LASTS = 1.0  # s, after which exp(-1) of a disturbance is left: longer than friction holds a joint
 PUSH = 0.01  # of a velocity's limit: standard deviation of its change in one second by what the model does not have
 
 
 class Observer:
     """The states of N robots from their positions and inputs, N rows at a time.
 
-    Call `reset`, then in every control period `estimate` and `sent`. The covariance is in double precision.
+    Call `reset`, then in every control period `estimate`, `compensate` and `sent`. The covariance is in double
+    precision.
     """
 
     at_start: bool  # no second positions yet
-    covariance: Tensor  # (N, n, n) of the error of `x`
+    disturbance: Tensor  # (N, m) in units of the inputs: what acts is the input and this
+    covariance: Tensor  # (N, n + m, n + m) of the error of `x` and `disturbance`
     normalised_innovation: Tensor  # (N,) squared, e^T S^-1 e of the last positions; q on average where the model holds
 
     def __init__(self, problem: Problem, sensing: Sensing) -> None:
         self.problem, self.delay = problem, sensing.delay
         self.measured = sensing.deviation.double() ** 2  # (q,)
         bounds, velocities = problem.theta_bounds, problem.state_limits[len(self.measured) :].double()
-        self.errors = torch.cat(
-            [DRIVE / math.sqrt(3.0) * problem.input_limits, (bounds[:, 1] - bounds[:, 0]) / 12**0.5]
-        )
-        still = torch.zeros_like(self.measured)
-        self.pushed = torch.cat([still, PUSH**2 * problem.control_step * velocities**2]).diag()  # (n, n)
-        self.unknown = torch.cat([self.measured, velocities**2 / 3.0]).diag()  # (n, n)
+        self.errors = ((bounds[:, 1] - bounds[:, 0]) / math.sqrt(12.0)).double()  # (p,)
+        drive = DRIVE**2 / 3.0 * problem.input_limits.double() ** 2
+        self.left = math.exp(-problem.control_step / LASTS)  # of a disturbance after a control period
+        pushes = PUSH**2 * problem.control_step * velocities**2
+        #: Variances (n + m,) of what is added in a control period, and at the start.
+        self.added = torch.cat([torch.zeros_like(self.measured), pushes, drive * (1.0 - self.left**2)])
+        self.unknown = torch.cat([self.measured, velocities**2 / 3.0, drive])
         self.reset()
 
     def reset(self) -> None:
@@ -66,20 +73,26 @@ class Observer:
         assert self.x is not None
         x = self.x
         for u in self.waiting:
-            x = integrate_period(self.problem, x, u).x
+            x = integrate_period(self.problem, x, u + self.disturbance).x
         return x
 
+    def compensate(self, u: Tensor) -> Tensor:
+        """What to send so that the policy's input u (N, m) acts: the disturbance taken off, within the limits."""
+        limits = self.problem.input_limits
+        return torch.clamp(u - self.disturbance, -limits, limits)
+
     def sent(self, u: Tensor) -> None:
-        """The input (N, m) that was computed from the last estimate and is on its way to the drive."""
+        """The input (N, m) that is on its way to the drive since the last estimate."""
         self.waiting.append(u)
 
     def _begin(self, positions: Tensor) -> None:
         """At the first positions (N, q), at rest, with unknown velocities and no inputs on their way."""
-        size, rest = len(positions), len(self.unknown) - positions.shape[1]
+        size, rest = len(positions), len(self.problem.target) - positions.shape[1]
         self.x = self.problem.confine(torch.cat([positions, positions.new_zeros(size, rest)], 1))
-        self.at_start, self.covariance = True, self.unknown.repeat(size, 1, 1)
+        self.at_start, self.covariance = True, self.unknown.diag().repeat(size, 1, 1)
         self.normalised_innovation = positions.new_zeros(size)
-        self.waiting = [positions.new_zeros(size, len(self.problem.input_limits))] * self.delay
+        self.disturbance = positions.new_zeros(size, len(self.problem.input_limits))
+        self.waiting = [self.disturbance] * self.delay
 
     def _second_look(self, x: Tensor, u: Tensor, positions: Tensor) -> Tensor:
         """The first states (N, n) with the velocities that the second positions (N, q) tell, to linearise about.
@@ -88,36 +101,40 @@ class Observer:
         """
         covariance, count = self.covariance, positions.shape[1]
         later = self._advance(x, x, u, positions)
-        self.covariance = covariance
+        self.covariance, self.disturbance = covariance, torch.zeros_like(u)
         return torch.cat([x[:, :count], later[:, count:]], 1)
 
     def _advance(self, x: Tensor, about: Tensor, u: Tensor, positions: Tensor) -> Tensor:
         """One control period from x (N, n) under the input u (N, m), linearised about states of the same positions, and
         corrected by the positions (N, q) at its end."""
-        found = transition(self.problem, about, u)
-        slopes = found.by_state.double()
-        wrong = (torch.cat([found.by_input, found.by_parameter], 2) * self.errors).double()
-        self.covariance = slopes @ self.covariance @ slopes.mT + wrong @ wrong.mT + self.pushed
+        found, n = transition(self.problem, about, u + self.disturbance), x.shape[1]
+        slopes = self.left * torch.eye(len(self.added), dtype=torch.float64, device=x.device).repeat(len(x), 1, 1)
+        slopes[:, :n] = torch.cat([found.by_state, found.by_input], 2)
+        wrong = found.by_parameter * self.errors
+        covariance = slopes @ self.covariance @ slopes.mT + self.added.diag()
+        covariance[:, :n, :n] += wrong @ wrong.mT
         predicted = found.x + torch.einsum("bij,bj->bi", found.by_state, x - about)
-        self.x = self.problem.confine(predicted + self._correction(predicted, positions).to(x.dtype))
+        correction, self.covariance = self._correction(covariance, predicted, positions)
+        self.x = self.problem.confine(predicted + correction[:, :n].to(x.dtype))
+        self.disturbance = self.left * self.disturbance + correction[:, n:].to(x.dtype)
         return self.x
 
-    def _correction(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Of the prediction x (N, n) by the positions, one after the other, since their errors are independent."""
+    def _correction(self, covariance: Tensor, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the predicted x (N, n) and disturbance by the positions, one after the other, since their errors are
+        independent: (N, n + m), and the covariance after it."""
         innovation = self._turned(positions - x[:, : positions.shape[1]]).double()
-        correction, total = torch.zeros_like(self.covariance[:, 0]), torch.zeros_like(innovation[:, 0])
+        correction, total = torch.zeros_like(covariance[:, 0]), torch.zeros_like(innovation[:, 0])
         for i, variance in enumerate(self.measured):
-            column = self.covariance[:, i]
+            column = covariance[:, i]
             spread = column[:, i] + variance
             left = innovation[:, i] - correction[:, i]
             gain = column / spread[:, None]
             correction = correction + gain * left[:, None]
             total = total + left**2 / spread
-            self.covariance = self.covariance - gain[:, :, None] * column[:, None, :]
-        # What rounding leaves between P and P^T grows as an unstable robot does, until P has negative variances.
-        self.covariance = 0.5 * (self.covariance + self.covariance.mT)
+            covariance = covariance - gain[:, :, None] * column[:, None, :]
         self.normalised_innovation = total
-        return correction
+        # What rounding leaves between P and P^T grows as an unstable robot does, until P has negative variances.
+        return correction, 0.5 * (covariance + covariance.mT)
 
     def _turned(self, difference: Tensor) -> Tensor:
         """Differences of positions (N, q), those of continuous angles in [-pi, pi)."""

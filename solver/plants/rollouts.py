@@ -73,6 +73,8 @@ def rollouts(
         seen = simulation.seen if observer is None else observer.estimate(simulation.seen[:, :positions])
         u, cost = act(seen)
         if observer is not None:
+            u = observer.compensate(u)
+            cost = problem.action_cost.cost(u)
             observer.sent(u)
         action_reward -= cost * problem.control_step
         state_reward -= simulation.step(u)

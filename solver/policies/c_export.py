@@ -44,13 +44,15 @@ def emit_observer(problem: Problem) -> dict[str, str]:
     fields = _names(robot, "") | {
         "q": len(coordinates),
         "positions": f"positions ({', '.join(coordinates)})",
-        "columns": len(problem.target) + len(observer.errors),
+        "columns": len(observer.added) + len(observer.errors),
         "steps": problem.substeps,
         "turns": ", ".join(str(int(state.continuous)) for state in robot.metadata.states),
         "state_limits": _listed(problem.state_limits.tolist()),
-        "wrong": _listed(observer.errors.tolist()),
-        "unknown": _listed(observer.unknown.diag().tolist()),
-        "pushed": _listed(observer.pushed.diag().tolist()),
+        "input_limits": _listed(problem.input_limits.tolist()),
+        "wrong": _listed(observer.errors.tolist()) or "0",
+        "unknown": _listed(observer.unknown.tolist()),
+        "added": _listed(observer.added.tolist()),
+        "left": f"{observer.left:.17g}",
         "measured": _listed(observer.measured.tolist()),
     }
     files = {".h": "observer.h", ".c": "observer.c", "_driver.c": "observer_driver.c"}

@@ -100,7 +100,7 @@ class PositionController:
             raise SolverError(
                 f"the positions are {array.tolist()}; give {len(self._names)} finite numbers: {', '.join(self._names)}"
             )
-        u = self._act(self._observer.estimate(torch.from_numpy(array)[None]))[0]
+        u = self._observer.compensate(self._act(self._observer.estimate(torch.from_numpy(array)[None]))[0])
         self._observer.sent(u)
         result: NDArray[np.float32] = u[0].numpy()
         return result

@@ -19,6 +19,8 @@ from solver.fvi.settings import Settings
 from solver.fvi.stated import read_settings
 from tests.solver.training import start
 
+ROOT = Path(__file__).parents[2]
+
 TINY: dict[str, Any] = {
     "iterations": 5,
     "states": 192,
@@ -94,15 +96,28 @@ def slider(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="session")
+def short(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A generated/ folder whose pendulum has a horizon of 1 s, for rollouts in a fifth of the time; cart-pole as it is."""
+    folder = tmp_path_factory.mktemp("short")
+    text = (ROOT / "models" / "pendulum.py").read_text(encoding="utf-8")
+    assert text.count("horizon=5,") == 1
+    (folder / "pendulum.py").write_text(text.replace("horizon=5,", "horizon=1,"), encoding="utf-8")
+    generated = folder / "generated"
+    assert modelgen_main(["build", str(folder / "pendulum.py"), "--directory", str(generated)]) == 0
+    shutil.copytree(ROOT / "generated" / "cartpole", generated / "cartpole")
+    return str(generated)
+
+
+@pytest.fixture(scope="session")
 def tiny() -> Callable[..., Settings]:
     """Settings of a run that takes well under a second."""
     return lambda **changes: read_settings({**TINY, **changes})
 
 
 @pytest.fixture(scope="session")
-def tiny_options() -> list[str]:
-    """The same settings as words on the command line."""
-    words = []
+def tiny_options(short: str) -> list[str]:
+    """The same settings, and the short pendulum, as words on the command line."""
+    words = ["--generated", short]
     for name, value in TINY.items():
         values = value if isinstance(value, tuple) else (value,)
         words += ["--" + name.replace("_", "-"), *map(str, values)]
@@ -110,11 +125,11 @@ def tiny_options() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def train_tiny(tiny: Callable[..., Settings]) -> Callable[..., None]:
-    """Train a tiny pendulum run in a folder."""
+def train_tiny(tiny: Callable[..., Settings], short: str) -> Callable[..., None]:
+    """Train a tiny run of the short pendulum in a folder."""
 
     def train(folder: Path, report: Callable[[dict[str, float]], None] = lambda _: None, **changes: Any) -> None:
-        start("pendulum", "fast", tiny(**changes), folder, None, report)
+        start("pendulum", "fast", tiny(**changes), folder, short, report)
 
     return train
 

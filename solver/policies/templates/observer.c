@@ -7,13 +7,14 @@
 
 typedef ${name}_real real;
 
-enum { STATES = $n, INPUTS = $m, POSITIONS = $q, COLUMNS = $columns, PARAMETERS = COLUMNS - STATES - INPUTS };
+enum { STATES = $n, INPUTS = $m, ALL = STATES + INPUTS, POSITIONS = $q, COLUMNS = $columns, PARAMETERS = COLUMNS - ALL };
 enum { STEPS = $steps, DELAY = ${NAME}_DELAY };
 
 static const int turns[STATES] = {$turns};
-static const real limit[STATES] = {$state_limits};
-/* Standard deviations of the errors of inputs and parameters, variances of the states at the start and by pushes. */
-static const double wrong[COLUMNS - STATES] = {$wrong}, unknown[STATES] = {$unknown}, pushed[STATES] = {$pushed};
+static const real limit[STATES] = {$state_limits}, input_limit[INPUTS] = {$input_limits};
+/* Standard deviations of the parameters, variances of states and disturbances at the start and of what a period adds. */
+static const double wrong[PARAMETERS + 1] = {$wrong}, unknown[ALL] = {$unknown}, added[ALL] = {$added};
+static const double left = $left; /* of a disturbance after a period */
 static const double usual[POSITIONS] = {$measured};
 
 static real turned(real angle) {
@@ -76,40 +77,50 @@ static void period(real *x, const real *u, real D[STATES][COLUMNS]) {
     }
 }
 
+/* Moves x on under u and the disturbance. */
+static void disturbed(const ${name}_observer *o, real *x, const real *u, real D[STATES][COLUMNS]) {
+    real acting[INPUTS];
+    for (int k = 0; k < INPUTS; k++) acting[k] = u[k] + o->disturbance[k];
+    period(x, acting, D);
+}
+
 /* One control period from o->x under u, linearised about `about`, and corrected by the positions at its end. */
 static void advance(${name}_observer *o, const real *about, const real *u, const real *positions) {
     real x[STATES], D[STATES][COLUMNS];
-    double half[STATES][STATES], P[STATES][STATES], correction[STATES] = {0};
+    double half[ALL][ALL], P[ALL][ALL], correction[ALL] = {0};
     memcpy(x, about, sizeof x);
-    period(x, u, D);
+    disturbed(o, x, u, D);
     for (int i = 0; i < STATES; i++)
-        for (int j = 0; j < STATES; j++) {
-            x[i] += D[i][j] * (o->x[j] - about[j]);
-            half[i][j] = 0;
-            for (int k = 0; k < STATES; k++) half[i][j] += D[i][k] * o->covariance[k][j];
+        for (int j = 0; j < STATES; j++) x[i] += D[i][j] * (o->x[j] - about[j]);
+    for (int i = 0; i < ALL; i++)
+        for (int j = 0; j < ALL; j++) {
+            half[i][j] = i < STATES ? 0 : left * o->covariance[i][j];
+            for (int k = 0; i < STATES && k < ALL; k++) half[i][j] += D[i][k] * o->covariance[k][j];
         }
-    for (int i = 0; i < STATES; i++)
-        for (int j = 0; j < STATES; j++) {
-            P[i][j] = i == j ? pushed[i] : 0;
-            for (int k = 0; k < STATES; k++) P[i][j] += half[i][k] * D[j][k];
-            for (int c = STATES; c < COLUMNS; c++)
-                P[i][j] += wrong[c - STATES] * D[i][c] * wrong[c - STATES] * D[j][c];
+    for (int i = 0; i < ALL; i++)
+        for (int j = 0; j < ALL; j++) {
+            P[i][j] = (i == j ? added[i] : 0) + (j < STATES ? 0 : left * half[i][j]);
+            for (int k = 0; j < STATES && k < ALL; k++) P[i][j] += half[i][k] * D[j][k];
+            for (int p = 0; i < STATES && j < STATES && p < PARAMETERS; p++)
+                P[i][j] += wrong[p] * D[i][ALL + p] * wrong[p] * D[j][ALL + p];
         }
     o->innovation = 0;
     for (int q = 0; q < POSITIONS; q++) {
-        double error = positions[q] - x[q], column[STATES];
+        double error = positions[q] - x[q], column[ALL];
         error = (turns[q] ? (double)turned((real)error) : error) - correction[q];
-        for (int i = 0; i < STATES; i++) column[i] = P[i][q];
+        for (int i = 0; i < ALL; i++) column[i] = P[i][q];
         const double spread = column[q] + o->variance[q];
         o->innovation += error * error / spread;
-        for (int i = 0; i < STATES; i++) {
+        for (int i = 0; i < ALL; i++) {
             correction[i] += column[i] / spread * error;
-            for (int j = 0; j < STATES; j++) P[i][j] -= column[i] / spread * column[j];
+            for (int j = 0; j < ALL; j++) P[i][j] -= column[i] / spread * column[j];
         }
     }
     for (int i = 0; i < STATES; i++) o->x[i] = x[i] + (real)correction[i];
-    for (int i = 0; i < STATES; i++) /* what rounding leaves between P and its transpose grows as an unstable robot does */
-        for (int j = 0; j < STATES; j++) o->covariance[i][j] = (P[i][j] + P[j][i]) / 2;
+    for (int k = 0; k < INPUTS; k++)
+        o->disturbance[k] = (real)(left * o->disturbance[k] + correction[STATES + k]);
+    for (int i = 0; i < ALL; i++) /* what rounding leaves between P and its transpose grows as an unstable robot does */
+        for (int j = 0; j < ALL; j++) o->covariance[i][j] = (P[i][j] + P[j][i]) / 2;
     confine(o->x);
 }
 
@@ -120,10 +131,8 @@ void ${name}_observer_reset(${name}_observer *o) {
 
 void ${name}_observer_estimate(${name}_observer *o, const real *positions, real *x) {
     if (o->measured == 0) {
-        for (int i = 0; i < STATES; i++) {
-            o->x[i] = i < POSITIONS ? positions[i] : 0;
-            o->covariance[i][i] = i < POSITIONS ? o->variance[i] : unknown[i];
-        }
+        for (int i = 0; i < STATES; i++) o->x[i] = i < POSITIONS ? positions[i] : 0;
+        for (int i = 0; i < ALL; i++) o->covariance[i][i] = i < POSITIONS ? o->variance[i] : unknown[i];
         confine(o->x);
     } else {
         real about[STATES];
@@ -140,7 +149,14 @@ void ${name}_observer_estimate(${name}_observer *o, const real *positions, real 
     memcpy(x, o->x, sizeof o->x);
     for (int d = 0; d < DELAY; d++) {
         real D[STATES][COLUMNS];
-        period(x, o->waiting[d], D);
+        disturbed(o, x, o->waiting[d], D);
+    }
+}
+
+void ${name}_observer_compensate(const ${name}_observer *o, real *u) {
+    for (int k = 0; k < INPUTS; k++) {
+        u[k] -= o->disturbance[k];
+        u[k] = u[k] > input_limit[k] ? input_limit[k] : u[k] < -input_limit[k] ? -input_limit[k] : u[k];
     }
 }
 

@@ -4,6 +4,7 @@
  * An extended Kalman filter, and a prediction over the delay. In every control period of $period s:
  *     ${name}_observer_estimate(&observer, positions, x);   positions measured now -> x when the next input acts
  *     ...                                                   the policy of x gives u
+ *     ${name}_observer_compensate(&observer, u);            takes what disturbs the drive, such as friction, off u
  *     ${name}_observer_sent(&observer, u);                  u is on its way to the drive
  *
  * -D${NAME}_DELAY=d, wherever this header is read: control periods from a measurement until its input acts, 0 otherwise.
@@ -25,7 +26,8 @@ extern "C" {
 typedef struct {
     int measured;                                  /* positions since the reset: 0, 1, or 2 for more */
     ${name}_real x[$n];                            /* at the time of the last positions */
-    double covariance[$n][$n];                     /* of the error of x */
+    ${name}_real disturbance[$m];                  /* of the inputs: what acts is the input and this */
+    double covariance[$n + $m][$n + $m];           /* of the error of x and disturbance */
     ${name}_real waiting[${NAME}_DELAY + 1][$m];   /* inputs that do not act yet, the oldest first */
     double variance[$q];                           /* of the error of each position: counts^2 / 12 of its encoder */
     double innovation;                             /* squared and normalised: $q on average where the model holds */
@@ -36,6 +38,9 @@ void ${name}_observer_reset(${name}_observer *observer);
 
 /* $positions -> $states. */
 void ${name}_observer_estimate(${name}_observer *observer, const ${name}_real *positions, ${name}_real *x);
+
+/* $inputs: from what shall act to what is to be sent, within the limits. */
+void ${name}_observer_compensate(const ${name}_observer *observer, ${name}_real *u);
 
 /* $inputs. */
 void ${name}_observer_sent(${name}_observer *observer, const ${name}_real *u);

@@ -23,9 +23,12 @@ def test_pressed_in_a_destructor_it_still_ends_the_command(capsys: pytest.Captur
         def __del__(self) -> None:
             signal.raise_signal(signal.SIGINT)
 
-    with interrupts() as handler, pytest.raises(KeyboardInterrupt):
+    def command() -> None:
         Pressed()
         time.sleep(20.0)
+
+    with interrupts() as handler, pytest.raises(KeyboardInterrupt):
+        command()
     assert handler.raised
     assert capsys.readouterr() == ("", "")
 

@@ -13,17 +13,21 @@ import pytest
 import solver
 from modelgen.loader import load
 
-FILE = Path(__file__).parents[3] / "examples" / "realaigym" / "realaigym_controller.py"
+FOLDER = Path(__file__).parents[3] / "examples" / "realaigym"
 
 
-@pytest.fixture(scope="module")
-def adapter() -> Any:
-    spec = importlib.util.spec_from_file_location("realaigym_controller", FILE)
+def imported(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def adapter() -> Any:
+    return imported("realaigym_controller")
 
 
 @pytest.mark.parametrize("robot", ["acrobot", "pendubot"])
@@ -89,3 +93,25 @@ def test_the_compiled_policy_is_the_runs(adapter: Any, finished_run: Path) -> No
         np.testing.assert_allclose(compiled.from_positions([angle]), controller([angle]), atol=2e-3)
     with pytest.raises(RuntimeError, match="is not a run folder"):
         adapter.CompiledPolicy("pendulum", 2, "runs/nothing")
+
+
+def test_the_tables_of_the_page_are_those_of_the_scores() -> None:
+    scores = imported("scores")
+    text = scores.PAGE.read_text(encoding="utf-8")
+    assert scores.page(text) == text, "run python examples/realaigym/scores.py"
+    assert scores.page(text.replace("| AR-EAPO |", "| another |")) == text
+
+
+@pytest.mark.parametrize("robot", ["acrobot", "pendubot"])
+def test_the_performance_boards_robot_is_the_gallerys_with_other_costs(robot: str) -> None:
+    """Four lines differ: the name, both angles' costs, and the torque's."""
+    text = (FOLDER.parents[1] / "models" / f"realaigym_{robot}.py").read_text(encoding="utf-8").splitlines()
+    made = imported("performance_models").performance_model(robot).splitlines()
+    assert len(text) == len(made)
+    changed = [new.strip() for old, new in zip(text, made, strict=True) if old != new]
+    assert [line.split("(")[0] for line in changed] == [
+        "robot = Robot",
+        "state_cost=0.1 * ",
+        "+ 0.1 * ",
+        "action_cost=LogCos",
+    ]

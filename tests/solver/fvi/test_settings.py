@@ -201,7 +201,7 @@ def test_fast_follows_the_size_and_the_time_scale() -> None:
 def test_the_next_phase_is_where_the_steps_change_or_the_adversaries_begin(algorithm: str) -> None:
     radii = NO_ADVERSARIES if algorithm == "cfvi" else {}
     s = Settings(iterations=20, step_periods=(4, 2, 2, 2, 1), adversary_ramp=(0.5, 0.7), **radii)
-    begins = [4, 16] if algorithm == "cfvi" else [4, 10, 16]
+    begins = [4, 16, 17] if algorithm == "cfvi" else [4, 10, 16, 17]
     for k in range(20):
         growing = 0.0 < s.adversary_share(k) < 1.0
         assert s.next_phase(k) == (k if growing else next((begin for begin in begins if begin > k), k)), k

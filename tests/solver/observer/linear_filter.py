@@ -9,20 +9,22 @@ from numpy.typing import NDArray
 from scipy.linalg import expm
 
 from modelgen.loader import CompiledRobot
-from solver.observer.observer import DRIVE, PUSH
+from solver.observer.observer import DRIVE, LASTS, PUSH
 
 Array = NDArray[np.float64]
 
 
 class LinearFilter:
-    """x = (position, velocity), m dv/dt = u - b v, and m, b and u in error for one period at a time."""
+    """x = (position, velocity, disturbance of the input), m dv/dt = u + d - b v, d by a Gauss-Markov process, m and b
+    in error for one period at a time."""
 
     def __init__(self, robot: CompiledRobot, deviation: float) -> None:
         self.parameters = robot.metadata.parameters
         (self.mass, self.friction), self.rate = [each.value for each in self.parameters], robot.metadata.states[1].limit
         self.period, self.limit = 1.0 / robot.metadata.task.control_rate, robot.metadata.inputs[0].limit
         self.R = deviation**2
-        self.P = np.diag([self.R, self.rate**2 / 3.0])
+        self.drive = (DRIVE * self.limit) ** 2 / 3.0
+        self.P = np.diag([self.R, self.rate**2 / 3.0, self.drive])
 
     def step(self, x: Array, u: float, position: float) -> tuple[Array, float]:
         """The state after a period, corrected by its position, and the squared normalised innovation."""
@@ -30,16 +32,20 @@ class LinearFilter:
         drift = np.zeros((4, 4))  # of position, velocity, acceleration by u, and a fraction of the friction
         drift[0, 1], drift[1, 1], drift[1, 2] = 1.0, -b / m, 1.0 / m
         flow = expm(drift * self.period)
-        F, G = flow[:2, :2], flow[:2, 2]
-        by_mass, by_friction = (self._by_parameter(x, u, i) for i in range(2))
+        F, G = np.zeros((3, 3)), np.array([*flow[:2, 2], 0.0])
+        F[:2, :2], F[:, 2] = flow[:2, :2], G
+        F[2, 2] = math.exp(-self.period / LASTS)
+        by_mass, by_friction = (self._by_parameter(x[:2], u + x[2], i) for i in range(2))
         spread = [(each.upper - each.lower) / math.sqrt(12.0) for each in self.parameters]
-        noise = np.stack([DRIVE / math.sqrt(3.0) * self.limit * G, spread[0] * by_mass, spread[1] * by_friction], 1)
-        Q = noise @ noise.T + np.diag([0.0, PUSH**2 * self.period * self.rate**2])
-        x, P, C = F @ x + G * u, F @ self.P @ F.T + Q, np.array([[1.0, 0.0]])
+        noise = np.stack([spread[0] * by_mass, spread[1] * by_friction], 1)
+        added = self.drive * (1.0 - F[2, 2] ** 2)
+        Q = np.diag([0.0, PUSH**2 * self.period * self.rate**2, added])
+        Q[:2, :2] += noise @ noise.T
+        x, P, C = F @ x + G * u, F @ self.P @ F.T + Q, np.array([[1.0, 0.0, 0.0]])
         S = C @ P @ C.T + self.R
         K = P @ C.T @ np.linalg.inv(S)
         error = np.array([position]) - C @ x
-        keep = np.eye(2) - K @ C
+        keep = np.eye(3) - K @ C
         self.P = keep @ P @ keep.T + self.R * K @ K.T
         return x + K @ error, float(error @ np.linalg.inv(S) @ error)
 

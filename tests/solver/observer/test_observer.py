@@ -12,7 +12,7 @@ from scipy.stats import chi2
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.observer.observer import PUSH, Observer
+from solver.observer.observer import DRIVE, LASTS, PUSH, Observer
 from solver.observer.sensing import make_sensing, usual_counts
 from solver.plants.harsh.harshness import Harshness
 from solver.plants.harsh.plant import Harsh
@@ -60,12 +60,13 @@ def test_on_a_linear_robot_it_is_the_linear_kalman_filter(slider: str) -> None:
     positions = 0.2 + 0.3 * np.cumsum(generator.normal(size=60)) * 0.01
     inputs = generator.uniform(-10.0, 10.0, 60)
     observer.estimate(torch.tensor([[positions[0]]], dtype=torch.float32))
-    x, gains = np.array([positions[0], 0.0]), []
+    x, gains = np.array([positions[0], 0.0, 0.0]), []
     for u, position in zip(inputs[:-1], positions[1:], strict=True):
         observer.sent(torch.tensor([[u]], dtype=torch.float32))
         found = observer.estimate(torch.tensor([[position]], dtype=torch.float32))[0]
         x, innovation = theirs.step(x, u, position)
-        np.testing.assert_allclose(found.numpy(), x, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(found.numpy(), x[:2], rtol=1e-4, atol=1e-5)
+        assert float(observer.disturbance[0, 0]) == pytest.approx(x[2], rel=1e-3, abs=1e-4)
         np.testing.assert_allclose(observer.covariance[0].numpy(), theirs.P, rtol=1e-3, atol=1e-9)
         assert float(observer.normalised_innovation[0]) == pytest.approx(innovation, rel=1e-2, abs=1e-4)
         gains.append(theirs.P[0, 0] / theirs.R)
@@ -89,31 +90,36 @@ def test_exact_positions_give_the_true_state_soon_after_an_unknown_rate(name: st
 
 @pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta"])
 def test_errors_have_the_stated_covariance(name: str, load: Load) -> None:
-    """On a robot that errs as the observer assumes: N (innovation), and N (state), are chi-square distributed."""
-    problem, size, periods = Problem(load(name)), 300, 40
+    """On a robot that errs as the observer assumes: N (innovation), and N (state and disturbance), are chi-square
+    distributed."""
+    problem, size, periods = Problem(load(name)), 300, 34
     n, generator = len(problem.target), torch.Generator().manual_seed(2)
     q = n // 2
     sensing = make_sensing(problem, noise=usual_counts(problem))
     #: Bounds within which the dynamics are linear in the parameters, as the observer takes them to be.
     problem.theta_bounds = problem.theta[:, None] * torch.tensor([0.9, 1.1])
     observer, (low, high) = Observer(problem, sensing), problem.theta_bounds.T
+    m, left = len(problem.input_limits), math.exp(-problem.control_step / LASTS)
+    drive = DRIVE / math.sqrt(3.0) * problem.input_limits
+    disturbance = drive * torch.randn(size, m, generator=generator)
     x = 0.3 * problem.sample_domain(size, generator)
     x[:, q:] = 0.1 * problem.state_limits[q:] * (2.0 * torch.rand(size, q, generator=generator) - 1.0)
     innovations, errors = [], []
     for u in pushes(problem, size, periods, share=0.1):
         noise = sensing.deviation * torch.randn(size, q, generator=generator)
         found = observer.estimate(problem.confine(torch.cat([x[:, :q] + noise, x[:, q:]], 1))[:, :q])
-        error = difference(problem, x, found).double()
+        error = torch.cat([difference(problem, x, found), disturbance - observer.disturbance], 1).double()
         errors.append((error[:, None] @ torch.linalg.inv(observer.covariance) @ error[:, :, None]).flatten())
         innovations.append(observer.normalised_innovation)
         observer.sent(u)
-        wrong = 0.1 * problem.input_limits * (2.0 * torch.rand(u.shape, generator=generator) - 1.0)
         theta = low + (high - low) * torch.rand(size, len(low), generator=generator)
-        x = integrate_period(problem, x, u + wrong, theta).x
+        x = integrate_period(problem, x, u + disturbance, theta).x
+        fresh = torch.randn(size, m, generator=generator)
+        disturbance = left * disturbance + (1.0 - left**2) ** 0.5 * drive * fresh
         x[:, q:] += (
             PUSH * problem.control_step**0.5 * problem.state_limits[q:] * torch.randn(size, q, generator=generator)
         )
-    for squares, degrees in ((innovations[10:], q), (errors[10:], n)):
+    for squares, degrees in ((innovations[10:], q), (errors[10:], n + m)):
         means = torch.stack(squares).mean(1).numpy()
         lower, upper = chi2.ppf([0.01, 0.99], degrees * size) / size
         assert ((means > lower) & (means < upper)).mean() > 0.9, (degrees, means)

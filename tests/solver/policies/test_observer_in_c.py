@@ -47,17 +47,22 @@ def test_it_is_torchs(name: str, delay: int, load: Load, tmp_path: Path) -> None
     for _ in range(PERIODS):
         positions = motion.seen[:, : len(problem.target) // 2]
         x = observer.estimate(positions)[0].tolist()
-        expected.append([*x, float(observer.normalised_innovation[0])])
+        disturbance = (observer.disturbance[0] / problem.input_limits).tolist()
+        expected.append([*x, *disturbance, float(observer.normalised_innovation[0])])
         u = 0.3 * problem.input_limits * (2.0 * torch.rand(1, len(problem.input_limits), generator=generator) - 1.0)
         rows.append([*positions[0].tolist(), *u[0].tolist()])
         observer.sent(u)
         motion.step(u)
     lines = "\n".join(" ".join(map(repr, row)) for row in rows)
     found = subprocess.run([driver], input=lines, capture_output=True, text=True, check=True)
-    states, innovations = np.split(np.array([line.split() for line in found.stdout.splitlines()], float), [-1], axis=1)
-    error = states - np.array(expected)[:, :-1]
+    table, n = np.array([line.split() for line in found.stdout.splitlines()], float), len(problem.target)
+    states, disturbances, innovations = np.split(table, [n, -1], axis=1)
+    error = states - np.array(expected)[:, :n]
     error = np.where(problem.clipped, error, np.remainder(error + np.pi, 2.0 * np.pi) - np.pi)
     np.testing.assert_allclose(error / problem.state_limits.numpy(), np.zeros_like(error), atol=2e-4)
+    shares = disturbances / problem.input_limits.numpy()
+    np.testing.assert_allclose(shares, np.array(expected)[:, n:-1], atol=2e-4)
+    assert np.abs(shares).max() > 1e-3
     np.testing.assert_allclose(innovations[:, 0], np.array(expected)[:, -1], rtol=0.02, atol=0.02)
     assert innovations.max() > 0.1
 
