@@ -100,7 +100,9 @@ def _build_mechanics(
     with report.stage("mechanics"):
         program = mechanics_program(lowering.mechanics(equations, stated_mechanics(robot, equations)), functions)
     report.operations = program.operations()
-    report.left_out = {name: UNSTATED[name] for name in MECHANICS if name in functions and name not in report.operations}
+    report.left_out = {
+        name: UNSTATED[name] for name in MECHANICS if name in functions and name not in report.operations
+    }
     emitted = _emitted(program, metadata, report)
     manifest = _manifest(program, metadata, model_hash, emitted)
     fields = {each.name: getattr(manifest, each.name) for each in dataclasses.fields(manifest)}

@@ -88,10 +88,7 @@ def _function(program: Program, function: Function, wrapped: bool) -> str:
         body.append(f"{output.name} = _rows({first}, {output.shape}{entries})")
     body.append(f"return {', '.join(output.name for output in function.outputs)},")
     names = ", ".join(argument.name for argument in function.arguments)
-    return (
-        "\n".join([f"def {'_' * wrapped}{function.name}({names}):", *(f"    {line}" for line in body)])
-        + "\n"
-    )
+    return "\n".join([f"def {'_' * wrapped}{function.name}({names}):", *(f"    {line}" for line in body)]) + "\n"
 
 
 def _is_number(text: str) -> bool:

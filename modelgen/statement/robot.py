@@ -151,7 +151,7 @@ class Robot:
         return link
 
     def point(self, name: str, position: Sequence[object], *, on: Link | None = None) -> None:
-        """Name a point for the kernel `forward_kinematics`, which gives its position and Jacobian; nothing else changes.
+        """Name a point for the kernel `forward_kinematics`: its position and Jacobian. Nothing else changes.
 
         position: (x, height) or (x, y, height) in the world, or (x, y, z) in the frame of the link `on`. The origins
         of links have their links' names without this.

@@ -52,7 +52,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 
 def kernel_checks(kernels: Any, case: str, reference: dict[str, Array], points: Points, limit: float) -> list[Check]:
-    """Compare every output of every function that is built with the reference. theta is per sample (N, p), or one vector (p,) for all.
+    """Compare every output of every function that is built with the reference. theta: (N, p), or (p,) for all samples.
 
     The rounding of each entry is seen by calling the kernel again at states moved by a few units in the last place.
     """
