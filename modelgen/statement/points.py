@@ -33,7 +33,7 @@ def stated_point(
     """The point of one `Robot.point(...)`. Raises ModelError for a name that a point or a link has already."""
     place = check.place
     named = identifier(name, "point", place)
-    if any(each.name == named for each in (*points, *links)):
+    if named in {each.name for each in points} | {each.name for each in links}:
         raise ModelError(f"there is a point or link named `{named}` already; give this point another name.", place)
     if on is not None and not any(link is on for link in links):
         raise ModelError(
