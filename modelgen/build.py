@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from modelgen.artifact import folder as artifact
-from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, Signature
+from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest, Signature
 from modelgen.backends import MODULES, drawing, emitter
 from modelgen.derivation import description, lowering
 from modelgen.derivation.content_hash import content_hash
@@ -19,12 +20,16 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.integration import integration_steps
+from modelgen.derivation.mechanics import point_hashes, stated_mechanics
 from modelgen.derivation.regularity import check_regular
 from modelgen.derivation.sketch import Sketch, sketch
-from modelgen.errors import Place
+from modelgen.errors import ModelError, Place, suggestion
 from modelgen.metadata import Metadata
+from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.differentiate import program as differentiated
 from modelgen.program.functions import Program
+from modelgen.program.mechanics import MECHANICS, UNSTATED
+from modelgen.program.mechanics import program as mechanics_program
 from modelgen.proof.refusal import refuse_derived, refuse_stated
 from modelgen.statement.robot import Robot
 
@@ -40,6 +45,7 @@ class BuildReport:
     seconds: dict[str, float] = field(default_factory=dict)  # by stage, in order
     operations: dict[str, int] = field(default_factory=dict)  # by function
     source_bytes: dict[str, int] = field(default_factory=dict)  # by backend; of several that share a source, the first
+    left_out: dict[str, str] = field(default_factory=dict)  # function of mechanics that the robot does not have -> why
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -50,17 +56,73 @@ class BuildReport:
 
 
 def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildReport:
-    """Derive, differentiate and emit a robot into directory/NAME.
+    """Derive, differentiate and emit a robot into directory/NAME, with all functions of an artifact.
 
     Raises ModelError for a mistake in the model, ArtifactError when the folder cannot be written.
+    """
+    (report,) = build(robot, directory)
+    return report
+
+
+def build(
+    robot: Robot, directory: str | Path = "generated", functions: Collection[str] = FUNCTIONS
+) -> Iterator[BuildReport]:
+    """Build the named functions: those of the artifact, and those of mechanics in a folder within, by one derivation.
+
+    The functions of mechanics leave the artifact as it is; there need not be one. Gives a report as each of the two is
+    done. Raises ModelError for a mistake in the model and for a function that the robot does not have, ArtifactError
+    when a folder cannot be written.
     """
     report = BuildReport(robot.name, str(Path(directory) / robot.name))
     with report.stage("equations of motion"):
         equations = equations_of_motion(robot)
     _checked(robot, equations, report)
-    return build_from_equations(
-        equations, description.metadata(robot), content_hash(robot), directory, report, sketch(robot), robot.place
-    )
+    metadata, model_hash = description.metadata(robot), content_hash(robot)
+    if any(name in FUNCTIONS for name in functions):
+        drawn, place = sketch(robot), robot.place
+        yield build_from_equations(equations, metadata, model_hash, directory, report, drawn, place, functions)
+        report = BuildReport(robot.name, report.folder)
+    if any(name in MECHANICS for name in functions):
+        yield _build_mechanics(robot, equations, metadata, model_hash, report, functions)
+
+
+def _build_mechanics(
+    robot: Robot,
+    equations: EquationsOfMotion,
+    metadata: Metadata,
+    model_hash: str,
+    report: BuildReport,
+    functions: Collection[str],
+) -> BuildReport:
+    """Emit functions of mechanics into a folder in the artifact's, which the report names."""
+    folder = Path(report.folder) / artifact.ON_REQUEST
+    report.folder = str(folder)
+    with report.stage("mechanics"):
+        program = mechanics_program(lowering.mechanics(equations, stated_mechanics(robot, equations)), functions)
+    report.operations = program.operations()
+    report.left_out = {
+        name: UNSTATED[name] for name in MECHANICS if name in functions and name not in report.operations
+    }
+    emitted = _emitted(program, metadata, report)
+    manifest = _manifest(program, metadata, model_hash, emitted)
+    fields = {each.name: getattr(manifest, each.name) for each in dataclasses.fields(manifest)}
+    _write(folder, MechanicsManifest(**fields, points=point_hashes(robot)), emitted, report)
+    return report
+
+
+def selected(stated: str | None) -> tuple[str, ...]:
+    """The functions in "NAME,NAME", where `mechanics` is all of mechanics; None is all of the artifact.
+
+    Raises ModelError for a name that is none of them.
+    """
+    if stated is None:
+        return FUNCTIONS
+    names = [name.strip() for name in stated.split(",")]
+    known = (*FUNCTIONS, *MECHANICS, "mechanics")
+    for name in names:
+        if name not in known:
+            raise ModelError(f"there is no function `{name}`.{suggestion(name, known)} Known: {', '.join(known)}.")
+    return (*names, *(MECHANICS if "mechanics" in names else ()))
 
 
 def export(robot: Robot, target: str) -> dict[str, bytes]:
@@ -94,6 +156,7 @@ def build_from_equations(
     report: BuildReport | None = None,
     drawn: Sketch = NO_DRAWING,
     place: Place | None = None,
+    functions: Collection[str] = FUNCTIONS,
 ) -> BuildReport:
     """Build an artifact from equations of motion, whichever way they were derived.
 
@@ -104,12 +167,13 @@ def build_from_equations(
     with report.stage("program"):
         implicit = lowering.mechanism(equations)
     with report.stage("derivatives"):
-        program = differentiated(implicit)
+        program = differentiated(implicit, {*functions, "dynamics"})
     with report.stage("values at task"):
         check_regular(program, metadata, place)
     with report.stage("integration steps"):
         steps = integration_steps(program, metadata, place)
         metadata = replace(metadata, task=replace(metadata.task, integration_steps=steps))
+    program = replace(program, functions=tuple(each for each in program.functions if each.name in functions))
     report.operations = program.operations()
     emitted = _emitted(program, metadata, report)
     with report.stage(f"emit {drawing.FILES}"):
@@ -117,9 +181,13 @@ def build_from_equations(
         emitted[drawing.FILES] = _named(drawing.emit(points, drawn.segments, metadata))
     report.source_bytes[drawing.FILES] = sum(map(len, emitted[drawing.FILES].values()))
     manifest = _manifest(program, metadata, model_hash, emitted)
-    files = {file: content for group in emitted.values() for file, content in group.items()}
-    artifact.write(Path(directory), manifest, files, json.dumps(asdict(report), indent=1) + "\n")
+    _write(Path(directory) / metadata.name, manifest, emitted, report)
     return report
+
+
+def _write(folder: Path, manifest: Manifest, emitted: dict[str, dict[str, bytes]], report: BuildReport) -> None:
+    files = {file: content for group in emitted.values() for file, content in group.items()}
+    artifact.write(folder, manifest, files, json.dumps(asdict(report), indent=1) + "\n")
 
 
 def _emitted(program: Program, metadata: Metadata, report: BuildReport) -> dict[str, dict[str, bytes]]:

@@ -2,6 +2,7 @@
 
 Shapes, in every backend: n states, m inputs, p parameters, N samples; x (N, n), u (N, m), costate (N, n),
 theta (p,) or (N, p), w (N, m) = B^T dV/dx. The last axis of a derivative is the variable differentiated.
+One sample may be given without the axis N, as x (n,), u (m,), ...: the results then have none either.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from modelgen.artifact.folder import find, read, verified
-from modelgen.artifact.manifest import Manifest
+from modelgen.artifact.folder import find, find_mechanics, has_mechanics, read, verified
+from modelgen.artifact.manifest import Manifest, MechanicsManifest
 from modelgen.backends import MODULES, Kernels, backend, drawing
 from modelgen.backends.drawing import Drawing
-from modelgen.errors import ModelError, suggestion
+from modelgen.errors import ArtifactError, ModelError, suggestion
 from modelgen.metadata import Metadata
+from modelgen.program.differentiate import FUNCTIONS
+from modelgen.program.mechanics import MECHANICS
 
 _DTYPES = ("float64", "float32")
 
@@ -27,10 +30,20 @@ class CompiledRobot:
     """The kernels of one robot with its names, limits and parameters.
 
     Every method takes `out`, arrays to write the results to. Those of the state take `theta`, by default the nominal
-    parameters.
+    parameters. `mass_matrix` to `forward_kinematics` need `modelgen build NAME --functions mechanics`, which leaves
+    the artifact and its hash as they are.
     """
 
-    def __init__(self, manifest: Manifest, kernels: Kernels, backend: str, dtype: str, folder: Path) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        kernels: Kernels,
+        backend: str,
+        dtype: str,
+        folder: Path,
+        parallel: bool,
+        directory: str | Path | None,
+    ) -> None:
         metadata = manifest.metadata
         self.metadata: Metadata = metadata
         self.name = metadata.name
@@ -51,6 +64,8 @@ class CompiledRobot:
         self.input_limits = kernels.constant([entry.limit for entry in metadata.inputs])
         self._kernels = kernels
         self._manifest = manifest
+        self._parallel = parallel
+        self._directory = directory  # where the functions of mechanics are looked for when one of them is called
 
     def __repr__(self) -> str:
         return f"<modelgen robot {self.name}: {self.backend}, {self.dtype}, {self.hash[:12]}>"
@@ -70,6 +85,7 @@ class CompiledRobot:
         )
         robot = copy.copy(self)
         robot.__dict__.pop("drawing", None)
+        robot.__dict__.pop("_mechanics", None)
         robot.metadata = replace(self.metadata, parameters=changed)
         robot._manifest = replace(self._manifest, metadata=robot.metadata)
         robot._kernels = self._kernels.with_nominal([each.value for each in changed])
@@ -111,9 +127,66 @@ class CompiledRobot:
         """g (N,) of the optimal input; it keeps its digits in float32 where the input saturates."""
         return self._evaluate("optimal_input_cost", {"w": w}, out)[0]
 
+    def mass_matrix(self, x: Any, theta: Any = None, out: tuple[Any, ...] | None = None) -> Any:
+        """M (N, n_v, n_v) of M vdot + bias = S u. This and the following are there after `--functions mechanics`."""
+        return self._evaluate("mass_matrix", {"x": x, "theta": theta}, out)[0]
+
+    def bias(self, x: Any, theta: Any = None, out: tuple[Any, ...] | None = None) -> Any:
+        """bias (N, n_v): all forces but M vdot and S u, on that side of M: Coriolis, gravity, springs, friction."""
+        return self._evaluate("bias", {"x": x, "theta": theta}, out)[0]
+
+    def gravity(self, x: Any, theta: Any = None, out: tuple[Any, ...] | None = None) -> Any:
+        """The weights' part of the bias (N, n_v), that of `robot.potential_energy` included, that of springs not."""
+        return self._evaluate("gravity", {"x": x, "theta": theta}, out)[0]
+
+    def input_map(self, x: Any, theta: Any = None, out: tuple[Any, ...] | None = None) -> Any:
+        """S (N, n_v, m): the generalized force of each input."""
+        return self._evaluate("input_map", {"x": x, "theta": theta}, out)[0]
+
+    def kinetic_energy(self, x: Any, theta: Any = None, out: tuple[Any, ...] | None = None) -> Any:
+        """T (N,), in J."""
+        return self._evaluate("kinetic_energy", {"x": x, "theta": theta}, out)[0]
+
+    def potential_energy(self, x: Any, theta: Any = None, out: tuple[Any, ...] | None = None) -> Any:
+        """U (N,), in J: weights, springs and couplings."""
+        return self._evaluate("potential_energy", {"x": x, "theta": theta}, out)[0]
+
+    def forward_kinematics(self, x: Any, theta: Any = None, out: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
+        """Positions (N, k, 3) of the points `point_names` in the world, in m, height last; dp_dq (N, k, 3, n_q)."""
+        return self._evaluate("forward_kinematics", {"x": x, "theta": theta}, out)
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The functions that are built: those of the artifact, and of mechanics where there are some."""
+        built = has_mechanics(self.name, self._directory)
+        return (*self._manifest.functions, *(self._mechanics[1].functions if built else ()))
+
+    @property
+    def point_names(self) -> tuple[str, ...]:
+        """The points of `forward_kinematics`: the origins of the links, then the points that the model file names."""
+        return tuple(self._mechanics[1].points)
+
+    @cached_property
+    def _mechanics(self) -> tuple[Kernels, MechanicsManifest]:
+        """Kernels of the functions of mechanics. Raises ArtifactError where they are not built."""
+        folder, manifest = find_mechanics(self.name, self.model_hash, self._directory)
+        verified(folder, manifest, self.backend)
+        kernels = _backend(self.backend).load(folder, manifest, self.dtype, self._parallel)
+        return kernels.with_nominal([each.value for each in self.metadata.parameters]), manifest
+
+    def _kernels_of(self, function: str) -> Kernels:
+        """The kernels that have a function. Raises ArtifactError where it is not built."""
+        kernels, manifest = self._mechanics if function in MECHANICS else (self._kernels, self._manifest)
+        if function not in manifest.functions and function in {*MECHANICS, *FUNCTIONS}:
+            there = ",".join([*manifest.functions, function])
+            raise ArtifactError(
+                f"`{self.name}` was built without `{function}`. Run `modelgen build {self.name} --functions {there}`."
+            )
+        return kernels
+
     def casadi_function(self, name: str) -> Any:
         """The casadi.Function of one sample behind a method; columns in, one matrix an output. Backend casadi."""
-        return self._of_one_backend("casadi_function", "casadi")(name)
+        return self._of_one_backend("casadi_function", "casadi", name)
 
     def numba_function(self, name: str) -> Any:
         """The function of one sample behind a method, jitted by Numba, for your own jitted loops. Backend numba.
@@ -125,17 +198,16 @@ class CompiledRobot:
         code that it kept of your functions with cache=True.
         Raises ModelError for an unknown name and above 5 000 operations, which Numba would compile for minutes.
         """
-        return self._of_one_backend("numba_function", "numba")(name)
+        return self._of_one_backend("numba_function", "numba", name)
 
-    def _of_one_backend(self, method: str, backend: str) -> Any:
-        """A method that only the kernels of one backend have."""
-        found = getattr(self._kernels, method, None)
-        if found is None:
+    def _of_one_backend(self, method: str, backend: str, function: str) -> Any:
+        """What a method gives that only the kernels of one backend have."""
+        if self.backend != backend:
             raise ModelError(
                 f"{method} belongs to the {backend} backend, and this robot uses {self.backend}. "
                 f"Load it with modelgen.load('{self.name}', backend='{backend}')."
             )
-        return found
+        return getattr(self._kernels_of(function), method)(function)
 
     @cached_property
     def drawing(self) -> Drawing:
@@ -149,7 +221,7 @@ class CompiledRobot:
         return js.of_artifact(self.folder, self._manifest)
 
     def _evaluate(self, function: str, arguments: dict[str, Any], out: tuple[Any, ...] | None) -> tuple[Any, ...]:
-        return self._kernels.evaluate(function, arguments, out)
+        return self._kernels_of(function).evaluate(function, arguments, out)
 
 
 def load(
@@ -175,7 +247,7 @@ def load(
     manifest = read(folder)
     verified(folder, manifest, backend)
     kernels = _backend(backend).load(folder, manifest, dtype, parallel)
-    return CompiledRobot(manifest, kernels, backend, dtype, folder)
+    return CompiledRobot(manifest, kernels, backend, dtype, folder, parallel, directory)
 
 
 _backend = backend

@@ -11,13 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, from_json, to_json
+from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest, from_json, to_json
 from modelgen.errors import ArtifactError, ModelError, suggestion
 from modelgen.files import UNFINISHED, write_together
 
 MANIFEST = "manifest.json"
 REPORT = "build_report.json"
 PROOF = "proof.json"
+#: The folder in an artifact's that holds the functions of mechanics, which are built on request. No robot's name.
+ON_REQUEST = "on-request"
 _EMITTED = re.compile(r"\w+_[0-9a-f]{12}\.\w+")
 #: The artifacts shipped beside the packages.
 SHIPPED = Path(__file__).resolve().parents[2] / "generated"
@@ -52,7 +54,7 @@ def _places(directory: str | Path | None) -> list[Path]:
 def read(folder: Path) -> Manifest:
     """The manifest of an artifact. Raises ArtifactError when it cannot be read or another version wrote it."""
     path = folder / MANIFEST
-    rebuild = f"Run `modelgen build {folder.name}`."
+    rebuild = _rebuild(folder)
     try:
         text = path.read_text(encoding="utf-8")
         version = json.loads(text)["generator_version"]
@@ -89,19 +91,66 @@ def verified(folder: Path, manifest: Manifest, backend: str) -> None:
         raise ArtifactError(f"The artifact {folder} has no files for the backend {backend}.")
     findings = damage(folder, manifest, backend)
     if findings:
-        raise ArtifactError(f"{' '.join(findings)} Run `modelgen build {folder.name}`.")
+        raise ArtifactError(f"{' '.join(findings)} {_rebuild(folder)}")
 
 
-def check(name: str, directory: str | Path | None = None, model_hash: str | None = None) -> list[str]:
+def _rebuild(folder: Path) -> str:
+    """The command that makes the artifact of a folder anew."""
+    if folder.name == ON_REQUEST:
+        return f"Run `modelgen build {folder.parent.name} --functions mechanics`."
+    return f"Run `modelgen build {folder.name}`."
+
+
+def has_mechanics(name: str, directory: str | Path | None = None) -> bool:
+    """Whether `find_mechanics` finds a folder."""
+    return any((place / name / ON_REQUEST / MANIFEST).is_file() for place in _places(directory))
+
+
+def find_mechanics(name: str, model_hash: str, directory: str | Path | None = None) -> tuple[Path, MechanicsManifest]:
+    """The folder of a robot's functions of mechanics, and its manifest; `model_hash` is that of the robot's artifact.
+
+    Raises ArtifactError where they are missing, damaged or made from another content of the model file.
+    """
+    places = [place / name / ON_REQUEST for place in _places(directory)]
+    folder = next((place for place in places if (place / MANIFEST).is_file()), None)
+    if folder is None:
+        raise ArtifactError(f"The functions of mechanics of `{name}` are built on request. {_rebuild(places[0])}")
+    manifest = read(folder)
+    if not isinstance(manifest, MechanicsManifest) or manifest.model_hash != model_hash:
+        raise ArtifactError(
+            f"{folder} was made from another content of the model file than the artifact. {_rebuild(folder)}"
+        )
+    return folder, manifest
+
+
+def check(
+    name: str,
+    directory: str | Path | None = None,
+    model_hash: str | None = None,
+    points: Mapping[str, str] | None = None,
+) -> list[str]:
     """What is wrong with an artifact, one sentence each; an empty list when it is whole and matches its model.
 
     model_hash: the content hash of the model file; without it, the artifact is checked for damage only.
+    points: those of the model file, with hashes, for the functions of mechanics where these were built.
     """
     try:
         folder = find(name, directory)
-        manifest = read(folder)
+        findings = _check_folder(folder, model_hash)
+        beside = folder / ON_REQUEST
+        if (beside / MANIFEST).is_file():
+            findings += _check_folder(beside, model_hash)
+            manifest = read(beside)
+            if points is not None and isinstance(manifest, MechanicsManifest) and manifest.points != points:
+                findings.append(f"{beside} was made of other points than the model file states. {_rebuild(beside)}")
     except ArtifactError as error:
         return [str(error)]
+    return findings
+
+
+def _check_folder(folder: Path, model_hash: str | None) -> list[str]:
+    """What is wrong with one folder of files. Raises ArtifactError where its manifest cannot be read."""
+    manifest = read(folder)
     findings = [*dict.fromkeys(each for backend in manifest.files for each in damage(folder, manifest, backend))]
     if (folder / MANIFEST).read_text(encoding="utf-8") != to_json(manifest):
         findings.append(f"{folder / MANIFEST} was edited: its text is not what its content is written as.")
@@ -110,7 +159,7 @@ def check(name: str, directory: str | Path | None = None, model_hash: str | None
     strangers = sorted(name for name in files if name not in expected)
     findings += [f"{folder / stranger} does not belong to the artifact." for stranger in strangers]
     if model_hash is not None and model_hash != manifest.model_hash:
-        findings.append(f"{folder} was made from another content of the model file. Run `modelgen build {name}`.")
+        findings.append(f"{folder} was made from another content of the model file. {_rebuild(folder)}")
     return findings
 
 
@@ -139,14 +188,13 @@ def hashed(name: str, content: bytes) -> str:
     return f"{path.stem}_{hashlib.sha256(content).hexdigest()[:12]}{path.suffix}"
 
 
-def write(directory: Path, manifest: Manifest, files: Mapping[str, bytes], report: str) -> Path:
-    """Put an artifact in place and return its folder; an equal one is left alone, with its compiled kernels.
+def write(folder: Path, manifest: Manifest, files: Mapping[str, bytes], report: str) -> Path:
+    """Put an artifact in its folder, which is returned; an equal one is left alone, with its compiled kernels.
 
     Emitted files have their hash in the name, so that the new ones stand beside the old ones until the manifest is
     replaced, as the last file; that one step makes them the artifact. Raises ArtifactError when the folder cannot be
     written (disk full, read-only); the old artifact then stays.
     """
-    folder = directory / manifest.metadata.name
     content = {**files, REPORT: report.encode(), MANIFEST: to_json(manifest).encode()}
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -43,6 +43,16 @@ class Manifest:
         return {"x": n, "u": m, "costate": n, "theta": p, "w": m}
 
 
+@dataclass(frozen=True)
+class MechanicsManifest(Manifest):
+    """The content of mechanics/manifest.json: functions built on request, in a folder of their own in the artifact's.
+
+    They leave the artifact and its hash as they are.
+    """
+
+    points: dict[str, str]  # name -> hash of what the model file states of it, for `modelgen check`
+
+
 def to_json(manifest: Manifest) -> str:
     """The manifest as text, the same on every machine and at every time."""
     return _text(asdict(manifest) | {"hash": manifest.hash})
@@ -53,9 +63,12 @@ def _text(data: dict[str, Any]) -> str:
 
 
 def from_json(text: str) -> Manifest:
-    """Read a manifest. Raises KeyError, TypeError or ValueError for a text that is not one, or that was edited."""
+    """Read a manifest, a MechanicsManifest where the text is one of these.
+
+    Raises KeyError, TypeError or ValueError for a text that is not one, or that was edited.
+    """
     data: dict[str, Any] = json.loads(text)
-    manifest = Manifest(
+    fields: dict[str, Any] = dict(
         metadata=_metadata(data["metadata"]),
         model_hash=str(data["model_hash"]),
         generator_version=int(data["generator_version"]),
@@ -69,6 +82,7 @@ def from_json(text: str) -> Manifest:
         operations={name: int(count) for name, count in data["operations"].items()},
         files={backend: dict(files) for backend, files in data["files"].items()},
     )
+    manifest = MechanicsManifest(**fields, points=dict(data["points"])) if "points" in data else Manifest(**fields)
     if manifest.hash != data["hash"]:
         raise ValueError("it was edited: its hash is not that of its content")
     return manifest

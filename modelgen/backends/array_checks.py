@@ -8,25 +8,26 @@ from modelgen.errors import ModelError
 
 
 def check_shape(name: str, shape: tuple[int, ...], columns: int) -> None:
-    """Raises ModelError unless the shape is (N, columns), or (columns,) for theta."""
-    if (len(shape) == 2 and shape[1] == columns) or (name == "theta" and shape == (columns,)):
-        return
-    single = f"({columns},) or " if name == "theta" else ""
-    hint = ""
-    if shape == (columns,):
-        hint = f" For one sample pass {name}[None, :]."
-    raise ModelError(f"`{name}` has shape {shape}; it must be {single}(N, {columns}), one row a sample.{hint}")
+    """Raises ModelError unless the shape is (N, columns), or (columns,) for one sample."""
+    if len(shape) not in (1, 2) or shape[-1] != columns:
+        raise ModelError(
+            f"`{name}` has shape {shape}; it must be (N, {columns}), one row a sample, or ({columns},) for one sample."
+        )
 
 
-def sample_count(shapes: Mapping[str, tuple[int, ...]]) -> int:
-    """N, the rows of the first argument.
+def sample_count(shapes: Mapping[str, tuple[int, ...]]) -> int | None:
+    """N, the rows of the first argument; None where it is one sample without that axis, as all others then are.
 
     theta of shape (p,) holds for every sample. Raises ModelError when the arrays disagree.
     """
     first = next(iter(shapes))
-    samples = shapes[first][0]
+    samples = shapes[first][0] if len(shapes[first]) == 2 else None
     for name, shape in shapes.items():
-        if len(shape) == 2 and shape[0] != samples:
-            rows = ", ".join(f"{other} {found}" for other, found in shapes.items())
-            raise ModelError(f"`{name}` has {shape[0]} rows, but `{first}` has {samples}; shapes are {rows}.")
+        rows = shape[0] if len(shape) == 2 else None
+        if rows == samples or (rows is None and name == "theta"):
+            continue
+        found = ", ".join(f"{other} {each}" for other, each in shapes.items())
+        said = "is one sample" if rows is None else f"has {rows} rows"
+        wanted = "is one sample" if samples is None else f"has {samples}"
+        raise ModelError(f"`{name}` {said}, but `{first}` {wanted}; shapes are {found}.")
     return samples

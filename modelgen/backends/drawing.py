@@ -74,15 +74,17 @@ class Drawing:
 
     def segments(self, x: ArrayLike, theta: ArrayLike | None = None) -> Array:
         """(N, k, 2, 2): for every state of x (N, n) the k segments, their two ends, and (across, height) of each.
+        For one state x (n,) it is (k, 2, 2).
 
         theta: (p,) or (N, p), nominal unless given. Raises ModelError for other shapes.
         """
         arrays = {"x": np.asarray(x, np.float64), "theta": self._nominal if theta is None else np.asarray(theta, float)}
         for name, array in arrays.items():
             check_shape(name, array.shape, self._sizes[name])
-        sample_count({name: array.shape for name, array in arrays.items()})
-        points: Array = self._module.points(**arrays)
-        return points[:, self._module.SEGMENTS]
+        one = sample_count({name: array.shape for name, array in arrays.items()}) is None
+        points: Array = self._module.points(np.atleast_2d(arrays["x"]), arrays["theta"])
+        segments: Array = points[:, self._module.SEGMENTS]
+        return segments[0] if one else segments
 
     @cached_property
     def view(self) -> tuple[float, float, float, float]:

@@ -40,18 +40,28 @@ class HostKernels(ABC):
         return kernels
 
     def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
-        """The function's outputs; `theta` None means the nominal parameters."""
+        """The function's outputs; `theta` None means the nominal parameters.
+
+        Without the sample axis in the arguments, the outputs have none either.
+        """
         signature = self._signatures[function]
         arrays = {
             name: self._nominal if name == "theta" and value is None else self._array(name, value)
             for name, value in arguments.items()
         }
         samples = sample_count({name: array.shape for name, array in arrays.items()})
+        rows = () if samples is None else (samples,)
         if out is not None:
-            self._run(function, arrays, self._outputs(signature, samples, out, arrays), samples)
+            results = self._outputs(signature, rows, out, arrays)
+        else:
+            results = [np.empty((*rows, *shape), self._dtype) for _, shape in signature.outputs]
+        if samples is None:  # the kernels take batches; these are views
+            batch = {name: array if name == "theta" else array[None] for name, array in arrays.items()}
+            self._run(function, batch, [result[None] for result in results], 1)
+        else:
+            self._run(function, arrays, results, samples)
+        if out is not None:
             return tuple(out)
-        results = [np.empty((samples, *shape), self._dtype) for _, shape in signature.outputs]
-        self._run(function, arrays, results, samples)
         return tuple(map(_tensor, results)) if any(map(_is_tensor, arguments.values())) else tuple(results)
 
     @abstractmethod
@@ -85,7 +95,9 @@ class HostKernels(ABC):
             )
         return array
 
-    def _outputs(self, signature: Signature, samples: int, out: Sequence[Any], arrays: dict[str, Array]) -> list[Array]:
+    def _outputs(
+        self, signature: Signature, rows: tuple[int, ...], out: Sequence[Any], arrays: dict[str, Array]
+    ) -> list[Array]:
         names = [name for name, _ in signature.outputs]
         if not isinstance(out, (tuple, list)) or len(out) != len(names):
             raise ModelError(f"`out` must be a tuple of {len(names)} arrays: {', '.join(names)}.")
@@ -93,7 +105,7 @@ class HostKernels(ABC):
         results: list[Array] = []
         for (name, shape), given in zip(signature.outputs, out, strict=True):
             array = _memory(f"out for {name}", given)
-            expected = (samples, *shape)
+            expected = (*rows, *shape)
             if array.shape != expected or array.dtype != self._dtype:
                 raise ModelError(
                     f"`out` for {name} has shape {array.shape} and dtype {array.dtype}; "

@@ -122,9 +122,12 @@ def _jitted(text: str, functions: dict[str, Signature], dtype: str) -> str:
 
 
 def _loop(function: str, signature: Signature, way: str) -> str:
-    """`own_theta` is 1 where every sample has its own row of theta, and 0 where one row holds for all."""
-    names = [*signature.arguments, *(name for name, _ in signature.outputs)]
-    rows = ", ".join("theta[i * own_theta]" if name == "theta" else f"{name}[i]" for name in names)
+    """`own_theta` is 1 where every sample has its own row of theta, and 0 where one row holds for all.
+
+    An output may have its function's name, which the loop calls; so the arrays have names that no function has.
+    """
+    names = [f"{name}_rows" for name in (*signature.arguments, *(name for name, _ in signature.outputs))]
+    rows = ", ".join("theta_rows[i * own_theta]" if name == "theta_rows" else f"{name}[i]" for name in names)
     return (
         f"@numba.njit({_OPTIONS}, cache=True, parallel={way == 'parallel'})\n"
         f"def {function}_{way}(samples, own_theta, {', '.join(names)}):\n"

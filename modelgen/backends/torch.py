@@ -60,19 +60,19 @@ _DYNAMICS = '''class _Dynamics(torch.autograd.Function):
 def dynamics(x, u, theta):
     return _Dynamics.apply(x, u, theta),
 '''
-#: Functions that are emitted under another name, for what wraps them has theirs.
-_WRAPPED = {"dynamics": "_dynamics"}
 
 
 def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
     """One module that needs only Torch."""
     parts = [_HEADER.replace("{robot}", robot.name)]
-    parts += [_function(program, function) for function in program.functions]
-    parts.append(_DYNAMICS)
+    swept = {"dynamics", "hamiltonian_gradient"} <= {function.name for function in program.functions}
+    parts += [_function(program, each, swept and each.name == "dynamics") for each in program.functions]
+    parts += [_DYNAMICS] if swept else []
     return {"torch.py": "\n\n".join(parts).encode()}
 
 
-def _function(program: Program, function: Function) -> str:
+def _function(program: Program, function: Function, wrapped: bool) -> str:
+    """One function, under another name where what wraps it has its own."""
     graph, first = program.graph, function.arguments[0].name
 
     def call(name: str, arguments: list[str]) -> str:
@@ -88,10 +88,7 @@ def _function(program: Program, function: Function) -> str:
         body.append(f"{output.name} = _rows({first}, {output.shape}{entries})")
     body.append(f"return {', '.join(output.name for output in function.outputs)},")
     names = ", ".join(argument.name for argument in function.arguments)
-    return (
-        "\n".join([f"def {_WRAPPED.get(function.name, function.name)}({names}):", *(f"    {line}" for line in body)])
-        + "\n"
-    )
+    return "\n".join([f"def {'_' * wrapped}{function.name}({names}):", *(f"    {line}" for line in body)]) + "\n"
 
 
 def _is_number(text: str) -> bool:
@@ -129,7 +126,10 @@ class TorchKernels:
         return kernels
 
     def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
-        """The function's outputs; `theta` None means the nominal parameters."""
+        """The function's outputs; `theta` None means the nominal parameters.
+
+        Without the sample axis in the arguments, the outputs have none either.
+        """
         first = next(iter(arguments.values()))
         if "theta" in arguments and arguments["theta"] is None and self._torch.is_tensor(first):
             arguments = {**arguments, "theta": self._nominal.to(first.device)}
@@ -142,15 +142,19 @@ class TorchKernels:
                 )
         samples = sample_count({name: tensor.shape for name, tensor in arguments.items()})
         signature = self._signatures[function]
+        if samples is None:  # the kernels take batches
+            arguments = {name: each if name == "theta" else each[None] for name, each in arguments.items()}
         results: tuple[Any, ...] = getattr(self._module, function)(*(arguments[name] for name in signature.arguments))
+        results = results if samples is not None else tuple(result[0] for result in results)
+        rows = () if samples is None else (samples,)
         if out is None:
             return results
         names = [name for name, _ in signature.outputs]
         if not isinstance(out, (tuple, list)) or len(out) != len(names):
             raise ModelError(f"`out` must be a tuple of {len(names)} tensors: {', '.join(names)}.")
         for (name, shape), given, result in zip(signature.outputs, out, results, strict=True):
-            if not self._torch.is_tensor(given) or given.shape != (samples, *shape) or given.dtype != self._dtype:
-                raise ModelError(f"`out` for {name} must be a {self._dtype} tensor {(samples, *shape)}.")
+            if not self._torch.is_tensor(given) or given.shape != (*rows, *shape) or given.dtype != self._dtype:
+                raise ModelError(f"`out` for {name} must be a {self._dtype} tensor {(*rows, *shape)}.")
             given.copy_(result)
         return tuple(out)
 

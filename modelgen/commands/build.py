@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from modelgen.commandline.options import Argument
@@ -24,29 +25,33 @@ class Options:
     """Names of robots, or paths of model files. By default all files in ./models."""
     directory: Annotated[str, Argument(metavar="DIR")] = ARTIFACTS
     """Folder of artifacts."""
+    functions: Annotated[str | None, Argument(metavar="NAME[,NAME]")] = None
+    """Build these functions only: of the artifact, affine_dynamics, dynamics, jacobians, hamiltonian_gradient,
+    state_cost, action_cost, optimal_input and optimal_input_cost; beside it, without a change to it, mass_matrix, bias,
+    gravity, input_map, kinetic_energy, potential_energy and forward_kinematics, together `mechanics`."""
 
 
 def run(options: Options) -> int:
     """Build every model; a mistake in one stops no other."""
-    from modelgen.artifact.folder import find, read
-    from modelgen.build import build_artifact
+    from modelgen.artifact.folder import read
+    from modelgen.build import build, selected
     from modelgen.derivation import model_file as modelfile
 
     models = options.models or sorted(modelfile.own())
     if not models:
         raise ModelError("there is no model file in ./models. Write one with `modelgen new NAME`.")
+    functions = selected(options.functions)
+    where = "" if options.directory == ARTIFACTS else f" --directory {options.directory}"
     mistakes = 0
     for model in models:
         try:
-            report = build_artifact(modelfile.load(model), options.directory)
+            for report in build(modelfile.load(model), options.directory, functions):
+                print(_text(report, read(Path(report.folder)), f"modelgen verify {model}{where}"))
         except ModelError as error:
             if len(models) == 1:
                 raise
             print(f"error: {error}", file=sys.stderr)
             mistakes += 1
-            continue
-        where = "" if options.directory == ARTIFACTS else f" --directory {options.directory}"
-        print(_text(report, read(find(report.robot, options.directory)), f"modelgen verify {model}{where}"))
     return USAGE if mistakes else 0
 
 
@@ -61,6 +66,7 @@ def _text(report: BuildReport, manifest: Manifest, following: str) -> str:
     lines = [f"{report.robot:<20} {', '.join(sizes)}"]
     lines += [f"  {stage:<22} {seconds:6.2f} s" for stage, seconds in report.seconds.items()]
     lines += ["  operations: " + ", ".join(f"{name} {count}" for name, count in manifest.operations.items())]
+    lines += [f"  without {name}: {why}" for name, why in report.left_out.items()]
     return "\n".join([*lines, f"  -> {report.folder} ({', '.join(manifest.files)})    next: {following}"])
 
 

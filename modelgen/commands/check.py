@@ -30,6 +30,7 @@ def run(options: Options) -> int:
     from modelgen.artifact import folder as artifact
     from modelgen.derivation import model_file as modelfile
     from modelgen.derivation.content_hash import content_hash
+    from modelgen.derivation.mechanics import point_hashes
 
     built = sorted(path.parent.name for path in options.directory.glob(f"*/{artifact.MANIFEST}"))
     models = options.models or sorted({*built, *modelfile.own()})
@@ -43,7 +44,8 @@ def run(options: Options) -> int:
         try:
             robot = modelfile.load(model) if here else None
             name = robot.name if robot else model
-            findings = artifact.check(name, options.directory, content_hash(robot) if robot else None)
+            stated = (content_hash(robot), point_hashes(robot)) if robot else ()
+            findings = artifact.check(name, options.directory, *stated)
         except ModelError as error:
             if len(models) == 1:
                 raise

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import sympy
 from sympy import Expr, Matrix, Symbol
 
 from modelgen.derivation.equations import Definition, EquationsOfMotion
+from modelgen.derivation.mechanics import StatedMechanics
 from modelgen.derivation.sketch import Sketch
 from modelgen.errors import ModelError
 from modelgen.program.functions import Argument, Function, Mechanism, Output, Program
 from modelgen.program.graph import BINARY, UNARY, Graph, Node
+from modelgen.program.mechanics import OUTPUTS, Mechanics
 from modelgen.program.names import unique_names
 from modelgen.statement.functions import CALLS, FUNCTIONS
 
@@ -73,6 +76,42 @@ def _input_costs(
     }
 
 
+def mechanics(equations: EquationsOfMotion, stated: StatedMechanics) -> Mechanics:
+    """The quantities of mechanics in a graph of their own. Raises ModelError as `scalars` does."""
+    symbols = (*equations.parameters, *equations.state)
+    none = [sympy.S.Zero]
+    groups: list[Sequence[Expr]] = [
+        list(equations.coordinate_rates),
+        list(equations.mass_matrix),
+        list(equations.force),
+        list(equations.input_matrix),
+        [stated.kinetic],
+        none if stated.potential is None else [stated.potential],
+        none if stated.weight is None else [stated.weight],
+        [entry for position in stated.points.values() for entry in position],
+    ]
+    flat, definitions = [entry for group in groups for entry in group], (*equations.definitions, *stated.definitions)
+    graph, inputs, entries = scalars(symbols, flat, definitions, OUTPUTS)
+    ends = list(accumulate(map(len, groups)))
+    rates, mass, force, input_map, kinetic, potential, weight, points = (
+        entries[end - len(group) : end] for group, end in zip(groups, ends, strict=True)
+    )
+    count = len(equations.parameters)
+    return Mechanics(
+        graph,
+        Argument("x", inputs[count:]),
+        Argument("theta", inputs[:count]),
+        rates,
+        mass,
+        force,
+        input_map,
+        kinetic[0],
+        None if stated.potential is None else potential[0],
+        None if stated.weight is None else weight[0],
+        points,
+    )
+
+
 def drawing(sketch: Sketch, state: Sequence[Symbol], parameters: Sequence[Symbol]) -> Program:
     """One function, the points of a drawing, in a graph of its own: (x, theta) -> points (P, 2)."""
     flat = [entry for point in sketch.points for entry in point]
@@ -82,14 +121,17 @@ def drawing(sketch: Sketch, state: Sequence[Symbol], parameters: Sequence[Symbol
 
 
 def scalars(
-    symbols: Sequence[Symbol], expressions: Iterable[Expr], definitions: Sequence[Definition] = ()
+    symbols: Sequence[Symbol],
+    expressions: Iterable[Expr],
+    definitions: Sequence[Definition] = (),
+    taken: Iterable[str] = (),
 ) -> tuple[Graph, tuple[Node, ...], tuple[Node, ...]]:
-    """A graph of its own, the nodes of the symbols in it, and those of the expressions.
+    """A graph of its own, the nodes of the symbols in it, and those of the expressions; no input's name is in `taken`.
 
     Raises ModelError for a function of SymPy that no kernel can evaluate.
     """
     graph = Graph()
-    inputs = tuple(graph.input(name) for name in unique_names([symbol.name for symbol in symbols]))
+    inputs = tuple(graph.input(name) for name in unique_names([symbol.name for symbol in symbols], taken))
     converter = _Converter(graph, dict(zip(symbols, inputs, strict=True)))
     for symbol, expression in definitions:
         converter.known[symbol] = converter(expression)

@@ -10,14 +10,13 @@ from modelgen.errors import ModelError, Place
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Program
 
-CALLS = ("jacobians", "state_cost")
+CALLS = ("jacobians", "affine_dynamics", "state_cost")  # of these, the ones that the program has
 
 
 def check_regular(program: Program, robot: Metadata, place: Place | None) -> None:
     """Raise ModelError for the first entry that is not finite, at the nominal parameters. `place` is named in it."""
     theta = [parameter.value for parameter in robot.parameters]
-    for call in CALLS:
-        stated = program.function(call)
+    for stated in [function for function in program.functions if function.name in CALLS]:
         evaluate = compiled(program.graph, stated, robot.name)
         for where, x in _points(robot):
             for output, result in zip(stated.outputs, evaluate(x, theta), strict=True):

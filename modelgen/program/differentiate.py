@@ -7,7 +7,7 @@ M_bar = -w c^T. Both reuse the factorisation of M, and no derivative of an inver
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from modelgen.program.functions import Argument, Function, Mechanism, Output, Program
 from modelgen.program.graph import Graph, Node
@@ -138,8 +138,21 @@ def _dependent(graph: Graph, roots: Sequence[Node], variables: set[Node]) -> lis
     return [node for node in order if node in dependent]
 
 
-def program(mechanism: Mechanism) -> Program:
-    """The functions of an artifact."""
+#: The functions of a whole artifact, in the order in which they are made.
+FUNCTIONS = (
+    "affine_dynamics",
+    "dynamics",
+    "jacobians",
+    "hamiltonian_gradient",
+    "state_cost",
+    "action_cost",
+    "optimal_input",
+    "optimal_input_cost",
+)
+
+
+def program(mechanism: Mechanism, names: Collection[str] = FUNCTIONS) -> Program:
+    """The named functions of an artifact. Only for these are derivatives formed."""
     graph, x, u, theta = mechanism.graph, mechanism.x, mechanism.u, mechanism.theta
     n, m, p = len(x.entries), len(u.entries), len(theta.entries)
     padding = (graph.zero,) * len(mechanism.coordinate_rates)
@@ -153,33 +166,29 @@ def program(mechanism: Mechanism) -> Program:
     ]
     xdot = mechanism.coordinate_rates + graph.solve(mechanism.mass_matrix, right)
     affine = (Output("a", (n,), a), Output("B", (n, m), b))
-    return Program(
-        graph,
-        (
-            Function("affine_dynamics", (x, theta), affine),
-            Function("dynamics", (x, u, theta), (Output("xdot", (n,), xdot),)),
-            Function(
-                "jacobians",
-                (x, theta),
-                (
-                    *affine,
-                    Output("da_dx", (n, n), _jacobian(graph, a, x)),
-                    Output("dB_dx", (n, m, n), _jacobian(graph, b, x)),
-                    Output("da_dtheta", (n, p), _jacobian(graph, a, theta)),
-                    Output("dB_dtheta", (n, m, p), _jacobian(graph, b, theta)),
-                ),
-            ),
-            _hamiltonian_gradient(mechanism, xdot),
-            Function(
-                "state_cost",
-                (x, theta),
-                (
-                    Output("q", (), (mechanism.state_cost,)),
-                    Output("dq_dx", (n,), tuple(reverse(graph, {mechanism.state_cost: graph.one}, x.entries))),
-                ),
-            ),
-            *_action_cost(mechanism),
-        ),
+    made = [
+        Function("affine_dynamics", (x, theta), affine),
+        Function("dynamics", (x, u, theta), (Output("xdot", (n,), xdot),)),
+    ]
+    if "jacobians" in names:
+        derivatives = (
+            Output("da_dx", (n, n), _jacobian(graph, a, x)),
+            Output("dB_dx", (n, m, n), _jacobian(graph, b, x)),
+            Output("da_dtheta", (n, p), _jacobian(graph, a, theta)),
+            Output("dB_dtheta", (n, m, p), _jacobian(graph, b, theta)),
+        )
+        made.append(Function("jacobians", (x, theta), (*affine, *derivatives)))
+    if "hamiltonian_gradient" in names:
+        made.append(_hamiltonian_gradient(mechanism, xdot))
+    made += [_state_cost(mechanism), *_action_cost(mechanism)]
+    return Program(graph, tuple(function for function in made if function.name in names))
+
+
+def _state_cost(mechanism: Mechanism) -> Function:
+    graph, x, cost = mechanism.graph, mechanism.x, mechanism.state_cost
+    slopes = tuple(reverse(graph, {cost: graph.one}, x.entries))
+    return Function(
+        "state_cost", (x, mechanism.theta), (Output("q", (), (cost,)), Output("dq_dx", (len(x.entries),), slopes))
     )
 
 

@@ -44,7 +44,7 @@ def spring(check: Terms, displacement: object, stiffness: object, rest: object) 
     along, span = check.along(displacement)
     stretch = along - check.term(rest, "rest position", "q", span)
     hardness = check.term(stiffness, "stiffness", "q", per("J", span, 2))
-    return Contribution(potential=(Energy(hardness * stretch**2 / 2, check.place),))
+    return Contribution(potential=(Energy(hardness * stretch**2 / 2, check.place, elastic=True),))
 
 
 def coupling(
@@ -57,7 +57,7 @@ def coupling(
     hardness = check.term(stiffness, "stiffness", "q", per("J", span, 2))
     loss = check.coefficient(damping, "damping coefficient", "q", per("J s", span, 2))
     loads = (Load(gap, -loss * check.velocity(gap), check.place),) if loss != 0 else ()
-    return Contribution(potential=(Energy(hardness * gap**2 / 2, check.place),), loads=loads)
+    return Contribution(potential=(Energy(hardness * gap**2 / 2, check.place, elastic=True),), loads=loads)
 
 
 def end_stops(

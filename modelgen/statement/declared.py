@@ -89,6 +89,7 @@ class Energy:
 
     value: Expr
     place: Place
+    elastic: bool = False  # that of a spring, which is no weight
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from modelgen.statement.declarations import Declarations
 from modelgen.statement.declared import Contribution, Coordinate, Energy, Joint, Load, Speed, StatedTask
 from modelgen.statement.figure import Line, stated_lines
 from modelgen.statement.links import Link, make_link
+from modelgen.statement.points import Point, stated_point
 from modelgen.statement.tasks import numeric_task, stated_action_cost
 from modelgen.statement.terms import Terms
 
@@ -40,6 +41,7 @@ class Robot:
         self.potential: list[Energy] = []
         self.loads: list[Load] = []
         self.links: list[Link] = []
+        self.points: list[Point] = []
         self.system: MechanicalSystem | None = None
         self.downward_acceleration: Expr = Float("9.81")
         self.gravity_place: Place | None = None  # None: not set in the file
@@ -147,6 +149,14 @@ class Robot:
         link = make_link(self.links, self._check(), stated)
         self.links.append(link)
         return link
+
+    def point(self, name: str, position: Sequence[object], *, on: Link | None = None) -> None:
+        """Name a point for the kernel `forward_kinematics`: its position and Jacobian. Nothing else changes.
+
+        position: (x, height) or (x, y, height) in the world, or (x, y, z) in the frame of the link `on`. The origins
+        of links have their links' names without this.
+        """
+        self.points.append(stated_point(self._check(), self.points, self.links, name, position, on))
 
     def point_mass(self, mass: object, position: Sequence[object]) -> None:
         """Add a mass (kg) at a position (m), (x, height) or (x, y, height), with its weight."""

@@ -10,13 +10,15 @@ from typing import Any
 
 from modelgen.backends import MODULES, emitter
 from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.program.mechanics import MECHANICS
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import LIMITS, PRECISIONS, Check
-from modelgen.verification.energy import power_balance
+from modelgen.verification.energy import POINTS, power_balance
 from modelgen.verification.kernels import kernel_checks
 from modelgen.verification.mechanics import mechanics_checks, routes_check
-from modelgen.verification.points import sample_points
-from modelgen.verification.reference import Reference
+from modelgen.verification.on_request import mechanics_quantities
+from modelgen.verification.points import Points, sample_points
+from modelgen.verification.reference import Array, Reference
 from modelgen.verification.whole_domain import SECONDS, domain_checks
 
 SAMPLES = 128
@@ -32,9 +34,9 @@ def quick(
     """
     points = sample_points(robot, QUICK_SAMPLES)
     compiled = load(robot.name, backend="llvm", dtype="float64", directory=directory)
-    reference = Reference(equations).quantities(points.x, points.u, points.costate, points.theta, points.w)
+    reference = _exactly(robot, equations, points, compiled)
     return [
-        power_balance(robot, equations, compiled, QUICK_SAMPLES),
+        *_power(robot, equations, compiled, QUICK_SAMPLES),
         *kernel_checks(compiled, "llvm float64", reference, points, LIMITS["float64"]),
     ]
 
@@ -49,10 +51,8 @@ def verify(
     """Every check of the artifact of `robot`; `load` is `modelgen.load`, `proof_seconds` for each quantity's proof."""
     points = sample_points(robot, max(16, SAMPLES // len(robot.joints)))  # 50 digits take their time
     together = replace(points, theta=points.theta[0])
-    exactly = Reference(equations)
-    references = [
-        (each, exactly.quantities(each.x, each.u, each.costate, each.theta, each.w)) for each in (points, together)
-    ]
+    first = load(robot.name, backend="llvm", directory=directory)
+    references = [(each, _exactly(robot, equations, each, first)) for each in (points, together)]
     mechanics, kernels = mechanics_checks(robot, equations, points), []
     mechanics += domain_checks(robot, equations, proof_seconds)
     if robot.links:
@@ -69,7 +69,17 @@ def verify(
         for precision in PRECISIONS:
             compiled = load(robot.name, backend=backend, dtype=precision, directory=directory)
             if (backend, precision) == ("llvm", "float64"):
-                mechanics.append(power_balance(robot, equations, compiled))
+                mechanics += _power(robot, equations, compiled)
             for each, reference in references:
                 kernels += kernel_checks(compiled, f"{backend} {precision}", reference, each, LIMITS[precision])
     return mechanics + kernels
+
+
+def _exactly(robot: Robot, equations: EquationsOfMotion, points: Points, compiled: Any) -> dict[str, Array]:
+    """Every quantity with 50 digits; those of mechanics where their functions are built."""
+    reference = Reference(equations).quantities(points.x, points.u, points.costate, points.theta, points.w)
+    return reference | (mechanics_quantities(robot, equations, points) if MECHANICS.keys() & compiled.functions else {})
+
+
+def _power(robot: Robot, equations: EquationsOfMotion, compiled: Any, count: int = POINTS) -> list[Check]:
+    return [power_balance(robot, equations, compiled, count)] if "dynamics" in compiled.functions else []

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from modelgen.program.mechanics import MECHANICS
 from modelgen.verification.check import Check
 from modelgen.verification.noise import moved, natural_scale, numbers
 from modelgen.verification.points import Points
@@ -28,6 +29,13 @@ CALLS: dict[str, tuple[str, ...]] = {
     "action_cost": ("g", "dg_du", "d2g_du2"),
     "optimal_input": ("u_optimal",),
     "optimal_input_cost": ("g_optimal",),
+    "mass_matrix": ("M",),
+    "bias": ("bias",),
+    "gravity": ("gravity",),
+    "input_map": ("S",),
+    "kinetic_energy": ("T",),
+    "potential_energy": ("U",),
+    "forward_kinematics": ("positions", "dp_dq"),
 }
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -39,17 +47,20 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "action_cost": ("u",),
     "optimal_input": ("w",),
     "optimal_input_cost": ("w",),
+    **dict.fromkeys(MECHANICS, ("x", "theta")),
 }
 
 
 def kernel_checks(kernels: Any, case: str, reference: dict[str, Array], points: Points, limit: float) -> list[Check]:
-    """Compare every output of every call with the reference. theta is per sample (N, p), or one vector (p,) for all.
+    """Compare every output of every function that is built with the reference. theta: (N, p), or (p,) for all samples.
 
     The rounding of each entry is seen by calling the kernel again at states moved by a few units in the last place.
     """
     checks = []
     near = replace(points, x=moved(points.x, np.finfo(_precision(kernels)).dtype.type))
     for call, names in CALLS.items():
+        if call not in kernels.functions:
+            continue
         if points.theta.ndim == 1 and "theta" not in ARGUMENTS[call]:
             continue
         again = _called(kernels, call, near) if "x" in ARGUMENTS[call] else [None] * len(names)

@@ -157,6 +157,7 @@ def as_pinocchio(pin: Any, tree: Tree, theta: np.ndarray) -> tuple[Any, list[int
             joint, frame = model.addJoint(joint, kinds[kind](direction), frame, name), pin.SE3.Identity()
         model.appendBodyToJoint(joint, pin.Inertia(mass[number], np.array(bar.centre), bar.inertia), frame)
         placed[number] = (joint, frame)
+        model.addFrame(pin.Frame(bar.name, joint, frame, pin.FrameType.OP_FRAME))
     return model, [model.joints[model.getJointId(name)].idx_v for name in tree.coordinates]
 
 

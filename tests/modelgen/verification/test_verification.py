@@ -15,6 +15,7 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.derivation.numeric import evaluator
+from modelgen.program.differentiate import FUNCTIONS
 from modelgen.verification.check import Check, table
 from modelgen.verification.energy import power_balance
 from modelgen.verification.kernels import CALLS, kernel_checks, relative_error
@@ -69,6 +70,8 @@ def test_relative_errors(got: list[Any], expected: list[Any], error: Any) -> Non
 
 class Kernels:
     """Answers with given quantities, as a loaded artifact would."""
+
+    functions = FUNCTIONS
 
     def __init__(self, quantities: dict[str, np.ndarray], dtype: Any = np.float64) -> None:
         self.quantities = quantities
