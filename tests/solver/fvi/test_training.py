@@ -28,7 +28,7 @@ from tests.solver.training import start, tensors
 
 TrainTiny = Callable[..., None]
 TIMES = {"seconds_targets", "seconds_fit"}
-LONG = ["--iterations", "40", "--evaluate-every", "20"]
+LONG = ["--iterations", "20", "--evaluate-every", "10"]
 
 
 def identical(a: Path, b: Path) -> bool:
@@ -127,14 +127,14 @@ def started(folder: Path, words: list[str], rows: int) -> subprocess.Popen[str]:
     return process
 
 
-def test_killed_and_resumed_is_uninterrupted(tiny_options: list[str], tmp_path: Path) -> None:
+def test_killed_and_resumed_is_uninterrupted(tiny_options: list[str], short: str, tmp_path: Path) -> None:
     process = started(tmp_path / "killed", [*tiny_options, *LONG], rows=2)
     process.kill()
     process.communicate()
     assert process.returncode == -signal.SIGKILL
-    assert 1 <= load_run_checkpoint(tmp_path / "killed")["iteration"] < 40
+    assert 1 <= load_run_checkpoint(tmp_path / "killed")["iteration"] < 20
     assert main(["train", "--resume", str(tmp_path / "killed")]) == 0
-    start("pendulum", "fast", load_run(tmp_path / "killed").settings, tmp_path / "whole", None, lambda _: None)
+    start("pendulum", "fast", load_run(tmp_path / "killed").settings, tmp_path / "whole", short, lambda _: None)
     assert identical(tmp_path / "whole", tmp_path / "killed")
 
 

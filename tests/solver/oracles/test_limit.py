@@ -7,7 +7,7 @@ import json
 import math
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Timer
 
@@ -183,6 +183,15 @@ def test_the_state_cost_is_that_of_the_nominal_parameters(tmp_path: Path) -> Non
     assert costs[0] == pytest.approx(costs[1], rel=1e-12)
 
 
+@pytest.fixture
+def heeds_ctrl_c() -> Iterator[None]:
+    """A shell starts what runs in its background so that it ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_ctrl_c")
 def test_ctrl_c_is_no_worse_limit(slider: str) -> None:
     program = NonlinearProgram(modelgen.load("slider", backend="casadi", directory=slider))
     start = np.array([0.5, 0.0])
