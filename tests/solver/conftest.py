@@ -97,7 +97,7 @@ def slider(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def short(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A folder of artifacts: the pendulum with a horizon of 1 s, for rollouts in a fifth of the time, and the cart-pole."""
+    """Artifacts of the pendulum with a horizon of 1 s, for rollouts in a fifth of the time, and of the cart-pole."""
     folder = tmp_path_factory.mktemp("short")
     text = (ROOT / "models" / "pendulum.py").read_text(encoding="utf-8")
     assert text.count("horizon=5,") == 1

@@ -32,7 +32,7 @@ def test_two_equal_runs_are_drawn_side_by_side(finished_run: Path, tmp_path: Pat
         for index in range(image.n_frames):  # type: ignore[attr-defined]
             image.seek(index)
             durations += image.info["duration"]
-    assert durations == pytest.approx(1000 * (5 + 1 + 1 / FRAMES), abs=60)  # the horizon, and a second of rest
+    assert durations == pytest.approx(1000 * (1 + 1 + 1 / FRAMES), abs=60)  # the horizon, and a second of rest
     picture = frames(path)[0]
     middle = picture[60:-20]  # without titles and clock
     half = middle.shape[1] // 2
