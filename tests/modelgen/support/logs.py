@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from modelgen.identification.recordings import Recording, columns, read
 from modelgen.loader import CompiledRobot
 
 Array = NDArray[np.float64]
@@ -49,3 +50,21 @@ def write(path: Path, robot: CompiledRobot, time: Array, states: Array, inputs: 
     table = np.column_stack([time, states[:, :kept], inputs])
     np.savetxt(path, table, "%.17g", ",", header=header, comments="")
     return path
+
+
+def recordings(
+    robot: CompiledRobot, folder: Path, theta: Any, count: int, noise: float, seed: int = 0
+) -> list[Recording]:
+    """Logs of 3 s of positions at 100 Hz, with an input of its own each."""
+    random = np.random.default_rng(seed)
+    found = []
+    for number in range(count):
+        time, states, inputs = log(robot, theta, [3.0, 0.0], 3.0, 100, seed=100 * seed + number)
+        states = states + noise * random.normal(size=states.shape)
+        path = write(folder / f"log{seed}-{number}.csv", robot, time, states, inputs)
+        found.append(read(path, robot.metadata, columns((), robot.metadata)))
+    return found
+
+
+def silent(_: str) -> None:
+    """Take a line of progress and say nothing."""
