@@ -34,6 +34,7 @@ REST = 100.0  # nats that ending with the speed of the limit costs
 SETTLING = 0.2  # s over which an acceleration at the end counts as a speed
 OUTSIDE = 1e4  # nats that leaving the limits costs, so that the search finds back
 POPULATION = 12
+FIRST = 0.1  # the search's first step, of an input's limit
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def excite(robot: CompiledRobot, task: Task, generations: int, progress: Progres
         )
     basis = _basis(task, count, rate)
     options = {"seed": 1, "popsize": POPULATION, "verbose": -9, "maxiter": generations}
-    search = cma.CMAEvolutionStrategy(np.zeros(basis.shape[1] * len(robot.input_names)), 0.3, options)
+    search = cma.CMAEvolutionStrategy(np.zeros(basis.shape[1] * len(robot.input_names)), FIRST, options)
     best, lowest = zeros, np.inf
     for generation in range(generations):
         asked = search.ask()
@@ -167,14 +168,18 @@ def _robots(robot: CompiledRobot, task: Task) -> Array:
 
 
 def _basis(task: Task, count: int, rate: int) -> Array:
-    """Sines and cosines that begin and end at zero, (K, 2 f), at multiples of 1 / seconds up to the highest."""
+    """Sines and cosines that begin and end at zero, (K, 2 f), at multiples of 1 / seconds up to the highest.
+
+    Slow ones are smaller: the same force moves a mass by the square of the period.
+    """
     most = max(1, int(task.highest * task.seconds))
     harmonics = np.unique(np.round(np.geomspace(1, most, SINES)))
     time = np.arange(count) / rate
     edge = np.minimum(time, task.seconds - time) / (TAPER * task.seconds)
     taper = np.sin(np.pi / 2 * np.clip(edge, 0, 1)) ** 2
     phase = 2 * np.pi * harmonics * time[:, None] / task.seconds
-    return np.asarray(taper[:, None] * np.hstack([np.sin(phase), np.cos(phase)]))
+    size = taper[:, None] * harmonics / harmonics[-1]
+    return np.asarray(np.hstack([size * np.sin(phase), size * np.cos(phase)]))
 
 
 def _inputs(robot: CompiledRobot, task: Task, basis: Array, points: Array) -> Array:

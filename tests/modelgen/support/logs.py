@@ -43,6 +43,21 @@ def log(robot: CompiledRobot, theta: Any, start: Any, seconds: float, rate: int,
     return time, np.array(states), inputs
 
 
+def play(robot: CompiledRobot, theta: Any, start: Any, inputs: Array, rate: int, finer: int = 4) -> Array:
+    """States (K + 1, n) under inputs (K, m) that are held for 1 / rate s each, by Runge-Kutta with `finer` steps."""
+    states = [np.asarray(start, float)]
+    for u in inputs[:, None]:
+        x, h = states[-1][None], 1 / (rate * finer)
+        for _ in range(finer):
+            k1 = robot.dynamics(x, u, theta)
+            k2 = robot.dynamics(x + h / 2 * k1, u, theta)
+            k3 = robot.dynamics(x + h / 2 * k2, u, theta)
+            k4 = robot.dynamics(x + h * k3, u, theta)
+            x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        states.append(x[0])
+    return np.array(states)
+
+
 def write(path: Path, robot: CompiledRobot, time: Array, states: Array, inputs: Array, rates: bool = False) -> Path:
     """A CSV file under the robot's names, without the velocities unless `rates`."""
     kept = len(robot.state_names) if rates else len(robot.metadata.coordinates)
