@@ -66,5 +66,5 @@ def run(options: Options) -> None:
         from modelgen.identification.page import html
 
         with replacing(options.html) as beside:
-            beside.write_text(html(robot, data, found), encoding="utf-8")
+            beside.write_text(html(robot, data, found, str(path)), encoding="utf-8")
         print(f"{options.html} is written")

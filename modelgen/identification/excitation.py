@@ -30,11 +30,11 @@ SINES = 8  # frequencies of every input
 TAPER = 0.1  # share of the motion over which the input grows from zero, and falls to it
 ROOM = 0.9  # share of a state's limit that the predicted motion may take
 ROBOTS = 4  # from the boundary of the set, which must stay within the limits as well
-REST = 100.0  # nats that ending with the speed of the limit costs
+REST = 20.0  # nats that ending with the speed of the limit costs
 SETTLING = 0.2  # s over which an acceleration at the end counts as a speed
 OUTSIDE = 1e4  # nats that leaving the limits costs, so that the search finds back
 POPULATION = 12
-FIRST = 0.1  # the search's first step, of an input's limit
+FIRST = 0.3  # the search's first step, of an input's limit
 
 
 @dataclass(frozen=True)

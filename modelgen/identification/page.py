@@ -27,8 +27,8 @@ STYLE = (
 )
 
 
-def html(robot: CompiledRobot, data: dict[str, Any], found: Identified) -> str:
-    """The page; data: the content of the file."""
+def html(robot: CompiledRobot, data: dict[str, Any], found: Identified, file: str) -> str:
+    """The page; data: the content of `file`."""
     title = escape(f"Parameters of {robot.name} from recordings")
     held = max(found.held_out, key=lambda each: float(np.nanmax(each.error / robot.state_limits)))
     listed = "".join(f"<li>{escape(line)}</li>" for line in least_known(robot, found.ellipsoid))
@@ -46,6 +46,8 @@ def html(robot: CompiledRobot, data: dict[str, Any], found: Identified) -> str:
         "values, dotted its bounds. The least known parameters are drawn.</p>\n"
         f"{_image(projections(robot, found), 'projections of the confidence set on pairs of parameters')}\n"
         f"<h2>What to measure next</h2>\n<p>The least known combinations, the widest first:</p>\n<ul>{listed}</ul>\n"
+        f"<p><code>modelgen excite {robot.name} --identified {escape(file)}</code> writes an input that shows "
+        "them.</p>\n"
         f"<h2>Recordings</h2>\n<pre>{escape(files)}</pre>\n</body></html>\n"
     )
 
