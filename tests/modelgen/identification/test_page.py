@@ -21,7 +21,7 @@ def test_the_shadow_is_the_outline_of_all_points() -> None:
     for angle in np.linspace(0, np.pi, 7):
         along = np.array([np.cos(angle), np.sin(angle)])
         reached, drawn = (along @ points[:, [0, 2]].T).max(), (along @ outline).max()
-        assert reached == pytest.approx(drawn, abs=0.03 * np.linalg.norm(root))
+        assert reached == pytest.approx(drawn, abs=0.03 * float(np.linalg.norm(root)))
 
 
 def test_the_spectrum_holds_the_power_of_a_sine_at_its_frequency() -> None:
@@ -34,7 +34,7 @@ def test_the_spectrum_holds_the_power_of_a_sine_at_its_frequency() -> None:
 def test_the_prediction_has_the_stated_error(hanging: CompiledRobot, found: Identified) -> None:
     held = found.held_out[0]
     above, below = prediction(hanging, held).axes
-    measured, *predicted = (line.get_xydata() for line in above.lines)
+    measured, *predicted = (np.array(line.get_xydata(), float) for line in above.lines)
     drawn = np.concatenate(predicted)
     order = np.argsort(measured[:, 0])
     np.testing.assert_array_equal(measured[order, 0], drawn[:, 0])
