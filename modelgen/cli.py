@@ -50,6 +50,11 @@ PROGRAM = Program(
             "Find parameters and their uncertainty from recordings.",
             "modelgen identify cartpole log1.csv log2.csv",
         ),
+        "excite": Command(
+            "modelgen.commands.excite",
+            "Write an input that shows the parameters, to be played on the robot.",
+            "modelgen excite cartpole --seconds 8",
+        ),
         "export": Command(
             "modelgen.commands.export",
             "Write C sources or CasADi functions of a robot.",

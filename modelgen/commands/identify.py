@@ -10,6 +10,7 @@ from typing import Annotated
 
 from modelgen.commandline.options import Argument
 from modelgen.errors import ModelError
+from modelgen.files import replacing
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Options:
     state or an input."""
     out: Annotated[Path | None, Argument(metavar="FILE")] = None
     """The file to write. By default NAME.identified.json."""
+    html: Annotated[Path | None, Argument(metavar="FILE")] = None
+    """Write a page with figures to FILE: held-out motion, the residual's spectrum, the set, what to measure next."""
     window: float = 0.5
     """Seconds that the model is simulated before it starts again from the measurements."""
     directory: Annotated[str | None, Argument(metavar="DIR")] = None
@@ -59,3 +62,9 @@ def run(options: Options) -> None:
     path = options.out or Path(f"{robot.name}.identified.json")
     result.write(path, data)
     print(f"{result.text(robot, data)}\n{path} is written")
+    if options.html:
+        from modelgen.identification.page import html
+
+        with replacing(options.html) as beside:
+            beside.write_text(html(robot, data, found, str(path)), encoding="utf-8")
+        print(f"{options.html} is written")

@@ -37,6 +37,8 @@ class HeldOut:
     recordings: tuple[int, ...]
     error: Array  # (n,), NaN where not measured
     error_of_all: Array  # (n,) of the fit to all recordings, in the same windows
+    windows: Windows
+    residuals: Array  # (K, N, n) of the fit that did not see them, in the states' units, zero where not measured
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,8 @@ class Identified:
     blocks: int
     inflation: float
     held_out: tuple[HeldOut, ...]
-    windows: int
-    seconds: float  # of a window
+    windows: Windows
+    residuals: Array  # (K, N, n) of the fit to all, in the states' units, zero where not measured
 
 
 def identify(robot: CompiledRobot, recordings: Sequence[Recording], seconds: float, progress: Progress) -> Identified:
@@ -89,8 +91,8 @@ def identify(robot: CompiledRobot, recordings: Sequence[Recording], seconds: flo
         count,
         factor,
         tuple(held),
-        windows.steps.shape[1],
-        seconds,
+        windows,
+        found.settled.residuals * found.deviations,
     )
 
 
@@ -101,11 +103,10 @@ def _held_out(robot: CompiledRobot, windows: Windows, whole: Fit, out: NDArray[n
     )
     hidden = windows.chosen(out)
     predicted = settle(robot, hidden, whole.settled.starts[out], refit.theta, whole.deviations, robust=True)
-    errors = (
-        _error(hidden, residuals * whole.deviations)
-        for residuals in (predicted.residuals, whole.settled.residuals[:, out])
-    )
-    return HeldOut(tuple(int(each) for each in np.unique(hidden.recording)), *errors), refit.theta
+    residuals = predicted.residuals * whole.deviations
+    error_of_all = _error(hidden, whole.settled.residuals[:, out] * whole.deviations)
+    owners = tuple(int(each) for each in np.unique(hidden.recording))
+    return HeldOut(owners, _error(hidden, residuals), error_of_all, hidden, residuals), refit.theta
 
 
 def _error(windows: Windows, residuals: Array) -> Array:

@@ -50,8 +50,8 @@ def content(
             "root_mean_square": _numbers(found.residual),
             "correlation_seconds": found.correlation,
             "condition": found.condition,
-            "windows": found.windows,
-            "window_seconds": found.seconds,
+            "windows": len(found.windows.recording),
+            "window_seconds": found.windows.seconds,
             "blocks": found.blocks,
             "inflation": found.inflation,
             "held_out": [

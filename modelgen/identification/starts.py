@@ -86,7 +86,7 @@ def settle(
     step = np.where(np.abs(step) < CLOSE * limits, step, 0.0)
     with np.errstate(invalid="ignore", over="ignore"):
         found = residuals(motion.x + np.einsum("kwij,wj->kwi", motion.dx_dstart, step))
-        return _settled(motion, starts + step, found, weigh, robust)
+        return eliminated(motion, starts + step, found, weigh, robust)
 
 
 def _merged(better: NDArray[np.bool_], new: Motion, old: Motion) -> Motion:
@@ -112,7 +112,7 @@ def _step(motion: Motion, found: Array, weigh: Array, damping: Array, robust: bo
         return step, -(step * gradient).sum(axis=1)
 
 
-def _settled(motion: Motion, starts: Array, found: Array, weigh: Array, robust: bool) -> Settled:
+def eliminated(motion: Motion, starts: Array, found: Array, weigh: Array, robust: bool) -> Settled:
     """Eliminate the starts from the derivatives."""
     by_start = motion.dx_dstart * weigh[..., None]
     others = np.concatenate([motion.dx_dtheta, motion.dx_dpush], axis=3) * weigh[..., None]

@@ -29,8 +29,14 @@ class Windows:
     measured: Array  # (K, N, n), NaN where not measured
     starts: Array  # (N, n), a first guess of the state at the first sample
     recording: NDArray[np.intp]  # (N,)
+    begin: Array  # (N,) s, the time of the first sample in its recording
     seconds: float  # the longest window
     period: float  # s between samples, the median
+
+    @property
+    def time(self) -> Array:
+        """The time of every sample in its recording, (K, N)."""
+        return np.concatenate([self.begin[None], self.begin + np.cumsum(self.steps, axis=0)])
 
     def chosen(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Windows:
         """Some of the windows."""
@@ -40,6 +46,7 @@ class Windows:
             self.measured[:, which],
             self.starts[which],
             self.recording[which],
+            self.begin[which],
             self.seconds,
             self.period,
         )
@@ -70,7 +77,8 @@ def cut(robot: CompiledRobot, recordings: Sequence[Recording], seconds: float) -
         measured[:size, place] = recording.states[part]
     starts = _starts(robot, steps, measured)
     period = float(np.median(np.concatenate([np.diff(each.time) for each in recordings])))
-    return Windows(steps, inputs, measured, starts, np.array(owners), seconds, period)
+    begin = np.array([recording.time[part.start] for recording, part in parts])
+    return Windows(steps, inputs, measured, starts, np.array(owners), begin, seconds, period)
 
 
 def _parts(recording: Recording, seconds: float) -> Iterator[slice]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sympy import cos, sin
 
 import modelgen
 from modelgen import LogCos, Robot
 from modelgen.build import build_artifact
+from modelgen.identification.identify import Identified, identify
 from modelgen.loader import CompiledRobot
+from tests.modelgen.support.logs import recordings, silent
 
 
 @pytest.fixture(scope="session")
@@ -42,3 +45,10 @@ def hanging(tmp_path_factory: pytest.TempPathFactory) -> CompiledRobot:
     folder: Path = tmp_path_factory.mktemp("hanging")
     build_artifact(robot, folder)
     return modelgen.load("hanging", directory=folder, parallel=False)
+
+
+@pytest.fixture(scope="session")
+def found(hanging: CompiledRobot, tmp_path_factory: pytest.TempPathFactory) -> Identified:
+    """Of two recordings of `hanging`, whose product of mass and length is 0.72 kg m."""
+    logs = recordings(hanging, tmp_path_factory.mktemp("logs"), np.array([1.2, 0.6, 0.12]), 2, 1e-3)
+    return identify(hanging, logs, 0.5, silent)

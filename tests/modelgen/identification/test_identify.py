@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +16,13 @@ from modelgen.cli import main
 from modelgen.identification.confidence import blocks, covariance, inflation, quantile, scores
 from modelgen.identification.fit import fit
 from modelgen.identification.identify import Identified, identify
-from modelgen.identification.recordings import Recording, columns, read
+from modelgen.identification.recordings import columns, read
 from modelgen.identification.starts import Settled
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
-from tests.modelgen.support.logs import log, write
+from tests.modelgen.support.logs import log, recordings, silent, write
 
 TRUTH = np.array([1.1, 0.9])  # mass, length
-
-
-def recordings(
-    robot: CompiledRobot, folder: Path, theta: Any, count: int, noise: float, seed: int = 0
-) -> list[Recording]:
-    """Logs of 3 s of positions at 100 Hz, with an input of its own each."""
-    random = np.random.default_rng(seed)
-    found = []
-    for number in range(count):
-        time, states, inputs = log(robot, theta, [3.0, 0.0], 3.0, 100, seed=100 * seed + number)
-        states = states + noise * random.normal(size=states.shape)
-        path = write(folder / f"log{seed}-{number}.csv", robot, time, states, inputs)
-        found.append(read(path, robot.metadata, columns((), robot.metadata)))
-    return found
-
-
-def silent(_: str) -> None:
-    pass
 
 
 def test_mass_and_length_of_noiseless_positions(pendulum: CompiledRobot, tmp_path: Path) -> None:
@@ -53,12 +37,6 @@ def test_outliers_do_not_move_the_fit(pendulum: CompiledRobot, tmp_path: Path) -
     _, found = fit(pendulum, logs, 0.5, silent)
     np.testing.assert_allclose(found.theta, TRUTH, rtol=2e-3)
     assert found.deviations[0] == pytest.approx(1e-4, rel=0.2)
-
-
-@pytest.fixture(scope="module")
-def found(hanging: CompiledRobot, tmp_path_factory: pytest.TempPathFactory) -> Identified:
-    logs = recordings(hanging, tmp_path_factory.mktemp("logs"), np.array([1.2, 0.6, 0.12]), 2, 1e-3)
-    return identify(hanging, logs, 0.5, silent)
 
 
 class TestAnExactNullDirection:
@@ -145,8 +123,9 @@ class TestCovariance:
 
     def test_blocks_are_longer_than_the_correlation_and_stay_in_their_recording(self) -> None:
         owner = np.repeat([0, 1], [10, 5])
+        nothing = np.zeros(15)
         windows = Windows(
-            np.zeros((1, 15)), np.zeros((1, 15, 0)), np.zeros((2, 15, 1)), np.zeros((15, 1)), owner, 0.5, 0.1
+            np.zeros((1, 15)), np.zeros((1, 15, 0)), np.zeros((2, 15, 1)), nothing[:, None], owner, nothing, 0.5, 0.1
         )
         assert blocks(windows, 0.1).tolist() == list(range(15))
         assert blocks(windows, 0.4).tolist() == [0] * 4 + [1] * 3 + [2] * 3 + [3] * 5
@@ -163,9 +142,13 @@ class TestCommand:
         return [str(each.path) for each in recordings(pendulum, tmp_path, TRUTH, 2, 1e-3)]
 
     def test_the_file(self, files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["identify", "pendulum", *files, "--out", "deep/found.json"]) == 0
+        assert main(["identify", "pendulum", *files, "--out", "deep/found.json", "--html", "deep/page.html"]) == 0
         said = capsys.readouterr()
-        assert "deep/found.json is written" in said.out
+        assert "deep/found.json is written\ndeep/page.html is written" in said.out
+        page = Path("deep/page.html").read_text()
+        assert all(base64.b64decode(each)[:4] == b"\x89PNG" for each in re.findall(r'base64,([^"]+)"', page))
+        assert page.count("<img") == 3
+        assert "http" not in page
         assert "refit 2 of 2" in said.err
         data = json.loads(Path("deep/found.json").read_text())
         manifest = json.loads((Path(__file__).parents[3] / "generated/pendulum/manifest.json").read_text())

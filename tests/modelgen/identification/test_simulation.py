@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,10 +66,6 @@ def test_sensitivities_are_those_of_central_differences(robot: CompiledRobot, mo
     assert found.dx_dpush.shape == (*found.x.shape, 2)
 
 
-def _rest(windows: Windows) -> tuple[NDArray[np.intp], float, float]:
-    return windows.recording, windows.seconds, windows.period
-
-
 def test_the_starts_follow_the_parameters(robot: CompiledRobot, motion: tuple[Windows, Array]) -> None:
     """The projected derivative is that of the residuals with the starts found again at other parameters."""
     windows, theta, one = motion[0], np.asarray(robot.nominal_parameters), np.ones(4)
@@ -85,6 +82,6 @@ def test_velocities_that_are_not_measured_are_found(robot: CompiledRobot, motion
     windows, true = motion
     hidden = windows.measured.copy()
     hidden[..., 2:] = np.nan
-    only = Windows(windows.steps, windows.inputs, hidden, windows.starts + np.array([0, 0, 0.3, -0.3]), *_rest(windows))
+    only = replace(windows, measured=hidden, starts=windows.starts + np.array([0, 0, 0.3, -0.3]))
     found = settle(robot, only, only.starts, np.asarray(robot.nominal_parameters), np.full(4, 1e-3), robust=True)
     np.testing.assert_allclose(found.starts, true[0], atol=1e-5)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from modelgen.identification.recordings import Recording, columns, read
 from modelgen.loader import CompiledRobot
 
 Array = NDArray[np.float64]
@@ -42,6 +43,21 @@ def log(robot: CompiledRobot, theta: Any, start: Any, seconds: float, rate: int,
     return time, np.array(states), inputs
 
 
+def play(robot: CompiledRobot, theta: Any, start: Any, inputs: Array, rate: int, finer: int = 4) -> Array:
+    """States (K + 1, n) under inputs (K, m) that are held for 1 / rate s each, by Runge-Kutta with `finer` steps."""
+    states = [np.asarray(start, float)]
+    for u in inputs[:, None]:
+        x, h = states[-1][None], 1 / (rate * finer)
+        for _ in range(finer):
+            k1 = robot.dynamics(x, u, theta)
+            k2 = robot.dynamics(x + h / 2 * k1, u, theta)
+            k3 = robot.dynamics(x + h / 2 * k2, u, theta)
+            k4 = robot.dynamics(x + h * k3, u, theta)
+            x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        states.append(x[0])
+    return np.array(states)
+
+
 def write(path: Path, robot: CompiledRobot, time: Array, states: Array, inputs: Array, rates: bool = False) -> Path:
     """A CSV file under the robot's names, without the velocities unless `rates`."""
     kept = len(robot.state_names) if rates else len(robot.metadata.coordinates)
@@ -49,3 +65,21 @@ def write(path: Path, robot: CompiledRobot, time: Array, states: Array, inputs: 
     table = np.column_stack([time, states[:, :kept], inputs])
     np.savetxt(path, table, "%.17g", ",", header=header, comments="")
     return path
+
+
+def recordings(
+    robot: CompiledRobot, folder: Path, theta: Any, count: int, noise: float, seed: int = 0
+) -> list[Recording]:
+    """Logs of 3 s of positions at 100 Hz, with an input of its own each."""
+    random = np.random.default_rng(seed)
+    found = []
+    for number in range(count):
+        time, states, inputs = log(robot, theta, [3.0, 0.0], 3.0, 100, seed=100 * seed + number)
+        states = states + noise * random.normal(size=states.shape)
+        path = write(folder / f"log{seed}-{number}.csv", robot, time, states, inputs)
+        found.append(read(path, robot.metadata, columns((), robot.metadata)))
+    return found
+
+
+def silent(_: str) -> None:
+    """Take a line of progress and say nothing."""

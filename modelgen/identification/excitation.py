@@ -1,0 +1,217 @@
+"""An input that shows parameters: D-optimal over sums of sines, within the limits of inputs and states.
+
+The information matrix of a motion is the sum of J' J over its samples, with J the derivative of what the sensors show
+by the parameters, in standard deviations. J comes from the windows, and with their free starts, from which `modelgen
+identify` will fit. The logarithm of its determinant is the volume of the confidence set (V. V. Fedorov, Theory of
+Optimal Experiments, 1972); sums of sines after J. Swevers et al., "Optimal robot excitation and identification", IEEE
+Trans. Robotics and Automation 13, 1997. The search is CMA-ES (N. Hansen).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cma
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri
+
+from modelgen.errors import ModelError
+from modelgen.identification.confidence import LEVEL
+from modelgen.identification.fit import Progress
+from modelgen.identification.simulation import FINER, simulate
+from modelgen.identification.starts import eliminated
+from modelgen.identification.windows import Windows
+from modelgen.loader import CompiledRobot
+
+Array = NDArray[np.float64]
+
+SINES = 8  # frequencies of every input
+TAPER = 0.1  # share of the motion over which the input grows from zero, and falls to it
+ROOM = 0.9  # share of a state's limit that the predicted motion may take
+ROBOTS = 4  # from the boundary of the set, which must stay within the limits as well
+REST = 20.0  # nats that ending with the speed of the limit costs
+SETTLING = 0.2  # s over which an acceleration at the end counts as a speed
+OUTSIDE = 1e4  # nats that leaving the limits costs, so that the search finds back
+POPULATION = 12
+FIRST = 0.3  # the search's first step, of an input's limit
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is excited, how long, and what is known before."""
+
+    start: Array  # (n,)
+    seconds: float
+    window: float  # s, of the identification
+    highest: float  # Hz
+    share: float  # of the inputs' limits
+    deviations: Array  # (n,) of the sensors; NaN where a state is not measured
+    weight: float  # of a sample, at most 1: less where residuals are correlated
+    centre: Array  # (p,)
+    shape: Array  # (p, p) of the set that is known, in the parameters' units
+
+
+@dataclass(frozen=True)
+class Excitation:
+    """The input, its predicted motion, and the set that is expected from it."""
+
+    time: Array  # (K,) s
+    inputs: Array  # (K, m), held; zero at the end
+    states: Array  # (K, n) at the centre
+    information: Array  # (p, p) in the parameters' units
+    shape: Array  # (p, p) of the set after it
+
+
+def excite(robot: CompiledRobot, task: Task, generations: int, progress: Progress) -> Excitation:
+    """Search. The same arguments give the same input.
+
+    Raises ModelError where the robot leaves its limits without an input, or with all inputs that were tried.
+    """
+    rate = robot.metadata.task.control_rate
+    count = max(round(task.seconds * rate), 1)
+    thetas = _robots(robot, task)
+    zeros = np.zeros((count, 1, len(robot.input_names)))
+    if not _violation(robot, _motions(robot, task, zeros, thetas))[0] <= 0:
+        raise ModelError(
+            f"`{robot.name}` leaves its limits without an input from where it starts. Give a --start at which it rests."
+        )
+    basis = _basis(task, count, rate)
+    options = {"seed": 1, "popsize": POPULATION, "verbose": -9, "maxiter": generations}
+    search = cma.CMAEvolutionStrategy(np.zeros(basis.shape[1] * len(robot.input_names)), FIRST, options)
+    best, lowest = zeros, np.inf
+    for generation in range(generations):
+        asked = search.ask()
+        tried = _inputs(robot, task, basis, np.array(asked))
+        values = _costs(robot, task, tried, thetas)
+        search.tell(asked, values.tolist())
+        if values.min() < lowest:
+            lowest, best = float(values.min()), tried[:, [int(values.argmin())]]
+        if (generation + 1) % 10 == 0:
+            progress(f"search {generation + 1} of {generations}")
+    if lowest >= OUTSIDE:
+        raise ModelError(
+            f"no input was found that keeps `{robot.name}` within {100 * ROOM:.0f} % of its limits, for the parameters "
+            f"of the set. Write a smaller --share, fewer --seconds, or another --start."
+        )
+    states = _motions(robot, task, best, task.centre[None])[:, 0, 0]
+    information = informations(robot, task, best, states[:, None])[0]
+    inputs = np.concatenate([best[:, 0], np.zeros((1, best.shape[2]))])
+    return Excitation(np.arange(count + 1) / rate, inputs, states, information, _after(task, information[None])[0])
+
+
+def informations(robot: CompiledRobot, task: Task, inputs: Array, states: Array) -> Array:
+    """Of C inputs (K, C, m) with motions (K + 1, C, n) at the centre: (C, p, p), in the parameters' units."""
+    rate, (count, many, m) = robot.metadata.task.control_rate, inputs.shape
+    size = min(count, max(1, round(task.window * rate)))
+    parts = count // size
+    held = inputs[: parts * size].reshape(parts, size, many, m).swapaxes(0, 1).reshape(size, -1, m)
+    starts = states[: parts * size : size].reshape(parts * many, -1)
+    n = len(robot.state_names)
+    nothing = np.zeros(len(starts))
+    measured = np.zeros((size + 1, len(starts), n))
+    windows = Windows(
+        np.full((size, len(starts)), 1 / rate),
+        held,
+        measured,
+        starts,
+        np.zeros(len(starts), np.intp),
+        nothing,
+        task.window,
+        1 / rate,
+    )
+    weigh = np.broadcast_to(np.where(np.isnan(task.deviations), 0.0, 1 / task.deviations), measured.shape)
+    motion = simulate(robot, windows, starts, task.centre)
+    J = eliminated(motion, starts, measured, weigh, robust=False).sensitivity
+    J = J.reshape(size + 1, parts, many, n, -1)
+    return task.weight * np.asarray(np.einsum("kwcia,kwcib->cab", J, J, optimize=True))
+
+
+def _after(task: Task, informations: Array) -> Array:
+    """The sets (C, p, p) that are expected where the known one is combined with new information."""
+    size = float(chdtri(len(task.centre), 1 - LEVEL))
+    root = np.linalg.cholesky(task.shape)
+    seen = root.T @ informations @ root / size
+    inverse = np.linalg.inv(np.eye(len(root)) + (seen + seen.swapaxes(1, 2)) / 2)
+    return np.asarray(root @ inverse @ root.T)
+
+
+def _costs(robot: CompiledRobot, task: Task, inputs: Array, thetas: Array) -> Array:
+    """Half the logarithm of the set's volume, squared, and what is added for the limits and the end: (C,)."""
+    motions = _motions(robot, task, inputs, thetas)
+    outside = _violation(robot, motions)
+    costs = OUTSIDE * (1 + np.nan_to_num(outside, nan=1e6, posinf=1e6))
+    inside = outside <= 0
+    if inside.any():
+        states = motions[:, inside, 0]
+        volume = np.linalg.slogdet(_after(task, informations(robot, task, inputs[:, inside], states)))[1]
+        costs[inside] = volume + REST * _unrest(robot, task, states[-1])
+    return np.asarray(costs)
+
+
+def _unrest(robot: CompiledRobot, task: Task, states: Array) -> Array:
+    """How far states (C, n) are from rest without input: squared speeds, and accelerations, beside the limits, (C,)."""
+    count = len(robot.metadata.coordinates)
+    limits = np.asarray(robot.state_limits)[count:]
+    still = np.zeros((len(states), len(robot.input_names)))
+    gained = SETTLING * np.asarray(robot.dynamics(np.ascontiguousarray(states), still, task.centre))[:, count:]
+    return np.asarray(((states[:, count:] / limits) ** 2 + (gained / limits) ** 2).sum(axis=1))
+
+
+def _robots(robot: CompiledRobot, task: Task) -> Array:
+    """The centre, and parameters from the boundary of the known set, within the declared bounds: (1 + ROBOTS, p)."""
+    directions = np.random.default_rng(0).normal(size=(ROBOTS, len(task.centre)))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    lower, upper = np.asarray(robot.parameter_bounds).T
+    others = np.clip(task.centre + directions @ np.linalg.cholesky(task.shape).T, lower, upper)
+    return np.concatenate([task.centre[None], others])
+
+
+def _basis(task: Task, count: int, rate: int) -> Array:
+    """Sines and cosines that begin and end at zero, (K, 2 f), at multiples of 1 / seconds up to the highest.
+
+    Slow ones are smaller: the same force moves a mass by the square of the period.
+    """
+    most = max(1, int(task.highest * task.seconds))
+    harmonics = np.unique(np.round(np.geomspace(1, most, SINES)))
+    time = np.arange(count) / rate
+    edge = np.minimum(time, task.seconds - time) / (TAPER * task.seconds)
+    taper = np.sin(np.pi / 2 * np.clip(edge, 0, 1)) ** 2
+    phase = 2 * np.pi * harmonics * time[:, None] / task.seconds
+    size = taper[:, None] * harmonics / harmonics[-1]
+    return np.asarray(np.hstack([size * np.sin(phase), size * np.cos(phase)]))
+
+
+def _inputs(robot: CompiledRobot, task: Task, basis: Array, points: Array) -> Array:
+    """Points (C, 2 f m) as inputs (K, C, m): scaled as a whole where one would leave its limit."""
+    sums = np.einsum("kf,cfm->kcm", basis, points.reshape(len(points), basis.shape[1], -1))
+    scaled = sums / np.maximum(1.0, np.abs(sums).max(axis=0))
+    return np.asarray(task.share * np.asarray(robot.input_limits) * scaled)
+
+
+def _motions(robot: CompiledRobot, task: Task, inputs: Array, thetas: Array) -> Array:
+    """States (K + 1, C, R, n) of C inputs (K, C, m) on R robots, by Runge-Kutta; infinite where it ends so."""
+    many, robots = inputs.shape[1], len(thetas)
+    parameters = np.tile(thetas, (many, 1))
+    steps = robot.metadata.task.integration_steps * FINER
+    h = 1 / (robot.metadata.task.control_rate * steps)
+    x = np.tile(task.start, (many * robots, 1))
+    states = [x]
+    with np.errstate(all="ignore"):
+        for u in np.repeat(inputs, robots, axis=1):
+            for _ in range(steps):
+                k1 = robot.dynamics(x, u, parameters)
+                k2 = robot.dynamics(x + h / 2 * k1, u, parameters)
+                k3 = robot.dynamics(x + h / 2 * k2, u, parameters)
+                k4 = robot.dynamics(x + h * k3, u, parameters)
+                x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+            states.append(x)
+    return np.stack(states).reshape(len(states), many, robots, -1)
+
+
+def _violation(robot: CompiledRobot, motions: Array) -> Array:
+    """The largest share of a limit beyond ROOM that any robot reaches, (C,); at most zero where all stay inside."""
+    bounded = np.array([not each.continuous for each in robot.metadata.states])
+    with np.errstate(all="ignore"):
+        reached = np.abs(motions[..., bounded]) / np.asarray(robot.state_limits)[bounded]
+    return np.asarray(np.nan_to_num(reached, nan=1e6, posinf=1e6).max(axis=(0, 2, 3)) - ROOM)

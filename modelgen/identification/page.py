@@ -1,0 +1,69 @@
+"""What was identified as one HTML file that loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import io
+from html import escape
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from modelgen.identification.ellipsoid import Ellipsoid
+from modelgen.identification.figures import prediction, projections, spectra
+from modelgen.identification.identifiability import in_words
+from modelgen.identification.identify import Identified
+from modelgen.identification.result import text
+from modelgen.loader import CompiledRobot
+
+Array = NDArray[np.float64]
+
+NAMED = 3  # directions of the set that are listed
+STYLE = (
+    "body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}pre{background:#f2f2f2;padding:1em;"
+    "overflow:auto}img{max-width:100%}"
+)
+
+
+def html(robot: CompiledRobot, data: dict[str, Any], found: Identified, file: str) -> str:
+    """The page; data: the content of `file`."""
+    title = escape(f"Parameters of {robot.name} from recordings")
+    held = max(found.held_out, key=lambda each: float(np.nanmax(each.error / robot.state_limits)))
+    listed = "".join(f"<li>{escape(line)}</li>" for line in least_known(robot, found.ellipsoid))
+    files = "\n".join(f"{each['path']}  {each['seconds']:.3g} s  {each['sha256']}" for each in data["recordings"])
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
+        f"</head><body>\n<h1>{title}</h1>\n<pre>{escape(text(robot, data))}</pre>\n"
+        "<h2>Held-out motion</h2>\n<p>The part that was predicted worst, by parameters from the other parts. Every "
+        f"window of {found.windows.seconds:g} s begins at the state that fits it best; the parameters have not seen "
+        f"it.</p>\n{_image(prediction(robot, held), 'predicted and measured states, and their difference, over time')}"
+        "\n<h2>What the model leaves unexplained</h2>\n<p>Noise of a sensor has the same power at all frequencies: the "
+        "dotted line. A hill is motion that the model lacks. The windows' own starts take away what is slower than "
+        f"one window.</p>\n{_image(spectra(robot, found), 'power of the residual over frequency')}\n"
+        f"<h2>The {data['confidence']:.0%} set</h2>\n<p>Blue: the set, and + its centre. Grey: x the model file's "
+        "values, dotted its bounds. The least known parameters are drawn.</p>\n"
+        f"{_image(projections(robot, found), 'projections of the confidence set on pairs of parameters')}\n"
+        f"<h2>What to measure next</h2>\n<p>The least known combinations, the widest first:</p>\n<ul>{listed}</ul>\n"
+        f"<p><code>modelgen excite {robot.name} --identified {escape(file)}</code> writes an input that shows "
+        "them.</p>\n"
+        f"<h2>Recordings</h2>\n<pre>{escape(files)}</pre>\n</body></html>\n"
+    )
+
+
+def least_known(robot: CompiledRobot, region: Ellipsoid) -> list[str]:
+    """The set's longest semi-axes, in units of half of each parameter's range, in words."""
+    half = np.ptp(np.asarray(robot.parameter_bounds), axis=1) / 2
+    sizes, vectors = np.linalg.eigh(region.shape / np.outer(half, half))
+    return [
+        f"{in_words(robot.parameter_names, half * vectors[:, index], region.centre)}: known to "
+        f"{100 * np.sqrt(max(sizes[index], 0.0)):.3g} % of the declared ranges"
+        for index in np.argsort(-sizes)[:NAMED]
+    ]
+
+
+def _image(figure: Figure, words: str) -> str:
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=110)
+    return f'<img alt="{escape(words)}" src="data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}">'
