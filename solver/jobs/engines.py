@@ -62,7 +62,7 @@ def _cluster(address: str) -> Iterator[Engine]:
     with client:
         threads = sum(client.nthreads().values())
         place = f"on {address}, {threads} at a time" if threads else f"on {address}, which waits for its first worker"
-        yield Engine(client.get_executor(), _task_is_wanted, place)
+        yield Engine(client.get_executor(pure=False), _task_is_wanted, place)
 
 
 def _task_is_wanted() -> bool:

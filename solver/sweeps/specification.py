@@ -56,7 +56,10 @@ def read(path: Path, generated: str | None = None, threads: int = 1) -> Sweep:
         raise table.mistake("settings", "holds no table; write for example [settings.usual]")
     if len(seeds) * len(robots) * len(settings) > MOST_RUNS:
         raise SolverError(f"{path} asks for more than {MOST_RUNS} runs; split it")
-    made = [_training(table, *each, generated, threads) for each in product(seeds, robots, settings)]
+    made = [
+        _training(table, seed, robot, name, generated, threads)
+        for seed, robot, name in product(seeds, robots, settings)
+    ]
     return Sweep(tuple(made), generated)
 
 
