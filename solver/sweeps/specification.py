@@ -51,21 +51,22 @@ def read(path: Path, generated: str | None = None, threads: int = 1) -> Sweep:
     for key, given in (("robots", robots), ("seeds", seeds)):
         if len(set(given)) < len(given):
             raise table.mistake(key, f"is {given}, and names something twice")
-    settings = table.inner("settings").content if "settings" in content else {"usual": {}}
-    if not settings:
+    settings = table.inner("settings") if "settings" in content else Table(str(path), "settings.", {"usual": {}})
+    names = list(settings.content)
+    if not names:
         raise table.mistake("settings", "holds no table; write for example [settings.usual]")
-    if len(seeds) * len(robots) * len(settings) > MOST_RUNS:
+    if len(seeds) * len(robots) * len(names) > MOST_RUNS:
         raise SolverError(f"{path} asks for more than {MOST_RUNS} runs; split it")
     made = [
-        _training(table, seed, robot, name, generated, threads)
-        for seed, robot, name in product(seeds, robots, settings)
+        _training(settings, seed, robot, name, generated, threads)
+        for seed, robot, name in product(seeds, robots, names)
     ]
     return Sweep(tuple(made), generated)
 
 
-def _training(table: Table, seed: int, robot: str, name: str, generated: str | None, threads: int) -> Training:
+def _training(settings: Table, seed: int, robot: str, name: str, generated: str | None, threads: int) -> Training:
     """One run: the settings of the table `name`, checked by whoever trains with them."""
-    given = table.inner("settings").inner(name)
+    given = settings.inner(name)
     for key in ("seed", "robot"):
         if key in given.content:
             raise given.mistake(key, f"stands in the key {key}s at the top of the file, for all settings")
@@ -88,4 +89,4 @@ def _training(table: Table, seed: int, robot: str, name: str, generated: str | N
         run = describe(compiled, generated, **usual | changes | {"seed": seed})
         return Training(name, kind, run, describe(compiled, generated, **usual).settings)
     except (ModelError, SolverError, TypeError) as error:
-        raise SolverError(f"{table.file}, settings.{name}, robot {robot}, seed {seed}: {error}") from error
+        raise SolverError(f"{given.file}, settings.{name}, robot {robot}, seed {seed}: {error}") from error

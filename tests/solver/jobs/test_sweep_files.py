@@ -65,7 +65,7 @@ def test_a_mistake_is_named(text: str, message: str, tmp_path: Path, capsys: Cap
 
 def test_what_is_finished_is_kept_only_with_resume(tmp_path: Path, capsys: Capture) -> None:
     path, out = tmp_path / "s.toml", tmp_path / "runs"
-    path.write_text(SPEC.replace("150", "2").replace("= 50", "= 1"))
+    path.write_text(SPEC.replace("= 60", "= 2").replace("= 30", "= 1"))
     train_here(read(path), out)  # type: ignore[arg-type]
     before = {file: file.stat().st_mtime_ns for file in out.rglob("*.pt")}
     assert main(["sweep", str(path), "--out", str(out)]) == 2
