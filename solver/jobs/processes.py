@@ -21,6 +21,10 @@ from solver.jobs.engines import Engine
 from solver.jobs.versions import versions
 from solver.runs.folder import CHECKPOINT
 
+SOLVER = (
+    "import sys; from solver.jobs.parent import end_with_parent; end_with_parent(); "
+    "from solver.cli import main; sys.exit(main())"
+)
 FAILED = 1  # exit code of a training that could not be run
 LOG = "training.log"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -120,7 +124,7 @@ def _run(job: Job, log: BinaryIO, wanted: Callable[[], bool]) -> int:
     arguments = job.arguments()
     log.write(f"\n$ solver {shlex.join(arguments)}\n".encode())
     log.flush()
-    program = job.program or (sys.executable, "-c", "from solver.jobs.child import main; main()")
+    program = job.program or (sys.executable, "-c", SOLVER)
     environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(job.threads))
     child = subprocess.Popen([*program, *arguments], stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment)
     with child:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ rollouts = 2
 SLOW = (sys.executable, "-c", "import time; print('begin', flush=True); time.sleep(0.5); print('end', flush=True)")
 
 
-def job(folder: Path, **changes: object) -> Job:
+def job(folder: Path, **changes: Any) -> Job:
     artifact = load_robot("pendulum", "cpu", None).hash
     usual = Job(folder, "train", (), 1, "pendulum", artifact, None, versions(), SLOW)
     return dataclasses.replace(usual, **changes)
