@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -51,6 +52,7 @@ def _cluster(address: str) -> Iterator[Engine]:
         from distributed import Client
     except ImportError as error:
         raise SolverError("--cluster needs Dask: pip install 'robust-value-iteration[cluster]'") from error
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # prints tracebacks of lost connections
     try:
         client = Client(address, timeout=SECONDS)
     except (OSError, ValueError, TypeError) as error:
