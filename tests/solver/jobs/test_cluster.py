@@ -7,8 +7,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +47,6 @@ rollouts = 2
 """
 #: Stands for a training: says when it begins and ends, and takes a moment.
 SLOW = (sys.executable, "-c", "import time; print('begin', flush=True); time.sleep(0.5); print('end', flush=True)")
-#: Lasts as long as its worker lets it.
-ENDLESS = (sys.executable, "-c", "import sys; sys.stdin.read()")
 
 
 def job(folder: Path, **changes: Any) -> Job:
@@ -61,13 +57,6 @@ def job(folder: Path, **changes: Any) -> Job:
 
 def has_child(pid: int) -> bool:
     return any(path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children"))
-
-
-def await_that(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60.0
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_what_a_cluster_survives(cluster: Cluster, tmp_path: Path) -> None:
@@ -92,14 +81,6 @@ def test_what_a_cluster_survives(cluster: Cluster, tmp_path: Path) -> None:
     assert said["fails"] == f"failed (3): {tmp_path / 'fails' / LOG}"
     assert said["good"] == ""
 
-    # Ctrl-C: the training on the worker ends too.
-    (tmp_path / "left").mkdir()
-    with suppress(KeyboardInterrupt), engine(1, address) as place:
-        place.executor.submit(perform, job(tmp_path / "left", program=ENDLESS), place.wanted)
-        await_that(lambda: any(has_child(worker.pid) for worker in cluster.workers))
-        raise KeyboardInterrupt
-    await_that(lambda: not any(has_child(worker.pid) for worker in cluster.workers))
-
     # Killed in the middle of a training: the other worker goes on from the checkpoint, bit for bit.
     (tmp_path / "spec.toml").write_text(SPEC)
     sweep = read(tmp_path / "spec.toml")
@@ -123,12 +104,6 @@ def test_what_a_cluster_survives(cluster: Cluster, tmp_path: Path) -> None:
     assert len((folder / METRICS).read_text().splitlines()) == 60
     weights, expected = (load_run_checkpoint(each)["ensemble"] for each in (folder, whole))
     assert all((weights[name] == expected[name]).all() for name in expected)
-
-    # The scheduler is lost: the job is named, nothing hangs.
-    with engine(1, address) as place:
-        threading.Timer(0.5, cluster.scheduler.kill).start()
-        ended = run_all([job(tmp_path / "lost", program=ENDLESS)], place, quiet)
-    assert ended[tmp_path / "lost"].said.startswith("failed: the scheduler is lost")
 
 
 def test_a_cluster_that_does_not_answer(
