@@ -91,6 +91,11 @@ PROGRAM = Program(
             "List the trained policies that ship with the package.",
             "solver policies",
         ),
+        "sweep": Command(
+            "solver.commands.sweep",
+            "Train robots x settings x seeds, on this machine or a cluster.",
+            "solver sweep sweep.toml --cluster tcp://10.0.0.1:8786",
+        ),
         "reproduce": Command(
             "solver.commands.reproduce",
             "Make a table or figure of the paper, with all trainings.",

@@ -32,6 +32,7 @@ MODELGEN = {
 SOLVER = {
     "casadi",
     "cma",
+    "distributed",
     "gymnasium",
     "matplotlib",
     "mujoco",

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -35,7 +36,9 @@ class Options:
     baseline_steps: int | None = None
     """Actions to train each baseline for. By default the algorithm's own."""
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
-    """Trainings at once. They share the cores."""
+    """Trainings at once on this machine. They share the cores."""
+    cluster: Annotated[str | None, Argument(metavar="ADDRESS")] = None
+    """Address of a Dask scheduler whose workers train, as in `solver sweep`."""
     report_only: bool = False
     """Train nothing, and report what is finished."""
     runs: Annotated[Path, Argument(metavar="DIR")] = Path("runs/reproduce")
@@ -64,7 +67,7 @@ def run(options: Options) -> int:
         methods=tuple(options.methods),
         baseline_steps=options.baseline_steps,
         generated=options.generated,
-        threads=max(1, (os.cpu_count() or 1) // max(1, options.jobs)),
+        threads=1 if options.cluster else max(1, (os.cpu_count() or 1) // max(1, options.jobs)),
     )
     return carry_out(options, choice)
 
@@ -81,20 +84,21 @@ def carry_out(options: Options, choice: Choice) -> int:
     plan = make_plan(options.experiment, options.budget, choice)
     _require_extras(plan)
     origin = Origin(options.command(), options.jobs, choice.threads)
+    train = partial(
+        run_plan, plan, options.runs, options.jobs, _announce, not options.report_only, cluster=options.cluster
+    )
     if plan.experiment == "gallery":
         gallery = Gallery(plan, options.out, origin, _announce)
-        runs = run_plan(
-            plan, options.runs, options.jobs, _announce, train=not options.report_only, finished=gallery.add
-        )
+        runs = train(finished=gallery.add)
         paths = gallery.write()
     else:
-        runs = run_plan(plan, options.runs, options.jobs, _announce, train=not options.report_only)
+        runs = train()
         paths = write_report(plan, runs, options.out, origin, _announce)
     print(f"{runs.trained} trained, {len(set(runs.folders.values())) - runs.trained} reused")
     print(*paths, sep="\n")
     for failure in runs.failures:
         t = failure.training
-        print(f"error: {t.method}, {t.robot}, seed {t.seed} failed ({failure.code}): {failure.log}", file=sys.stderr)
+        print(f"error: {t.method}, {t.robot}, seed {t.seed} {failure.said}", file=sys.stderr)
     return FAILED if runs.failures else 0
 
 

@@ -7,6 +7,7 @@ only. Finished runs in other folders of the same parent are reused too.
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import hashlib
 import json
@@ -14,14 +15,29 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from solver.errors import SolverError
-from solver.reproduction.experiments import Plan, Training
-from solver.reproduction.processes import FAILED, LOG, SOLVER, Announce, run_all
+from solver.jobs.engines import engine
+from solver.jobs.processes import LOG, Announce, Job, run_all
+from solver.jobs.versions import versions
+from solver.reproduction.experiments import Training
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import KINDS, Description, holds_run, kind_of
 
 LOCK = ".reproduce.lock"
+
+
+class Plan(Protocol):
+    """What is to be trained."""
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """The runs."""
+
+    @property
+    def generated(self) -> str | None:
+        """The folder of their artifacts, when one was named."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +47,7 @@ class Failure:
     training: Training
     code: int
     log: Path
+    said: str  # what happened, and where to read on
 
 
 @dataclass(frozen=True)
@@ -54,18 +71,20 @@ def run_plan(
     train: bool = True,
     command: Sequence[str] = (),
     finished: Callable[[Training, Path], None] = lambda *_: None,
+    cluster: str | None = None,
 ) -> Runs:
     """Finish every run of the plan, at most `jobs` at a time. The others go on when one of them fails.
 
     train: False takes the finished runs and starts nothing. command: what to call instead of `solver`, for tests.
     finished: called with every finished run, the reused ones first and the others as soon as they are trained.
-    Raises SolverError, before it starts anything, when a folder holds another run or another call is at work there.
+    cluster: the address of a Dask scheduler; its workers train then. Raises SolverError, before it starts anything,
+    when a folder holds another run, another call is at work there, or the cluster does not answer.
     """
-    if jobs < 1:
-        raise SolverError(f"--jobs is {jobs}; give at least 1")
+    if cluster is not None:
+        parent = parent.absolute()
     folders: dict[Training, Path] = {}
     todo: dict[Path, Training] = {}
-    with _locked(parent) as lock:
+    with _locked(parent):
         reused = _finished(parent)
         for training in plan.trainings:
             key = _key(training.run)
@@ -78,9 +97,16 @@ def run_plan(
             if folder not in todo:
                 finished(training, folder)
         started = dict(todo) if train else {}
-        codes = run_all(started, plan.generated, jobs, tuple(command) or SOLVER, lock, announce, finished)
-    missing = {folder for folder in todo if codes.get(folder, FAILED) != 0}
-    failures = tuple(Failure(started[folder], code, folder / LOG) for folder, code in codes.items() if code != 0)
+        generated = plan.generated
+        if cluster is not None and generated is not None:
+            generated = str(Path(generated).absolute())
+        given = [_job(training, folder, generated, tuple(command)) for folder, training in started.items()]
+        with engine(jobs, cluster if given else None) as place:
+            ended = run_all(given, place, announce, lambda job: finished(started[job.folder], job.folder))
+    missing = {folder for folder in todo if folder not in ended or ended[folder].code != 0}
+    failures = tuple(
+        Failure(started[folder], one.code, folder / LOG, one.said) for folder, one in ended.items() if one.code != 0
+    )
     found = {training: folder for training, folder in folders.items() if folder not in missing}
     return Runs(found, len(started) - len(failures), failures)
 
@@ -133,8 +159,8 @@ def _require_own(folder: Path, key: str) -> None:
 
 
 @contextmanager
-def _locked(parent: Path) -> Iterator[int]:
-    """The only call at work in `parent`; its children hold the lock as long as they live."""
+def _locked(parent: Path) -> Iterator[None]:
+    """The only call at work in `parent`."""
     try:
         parent.mkdir(parents=True, exist_ok=True)
         lock = (parent / LOCK).open("w")
@@ -145,7 +171,34 @@ def _locked(parent: Path) -> Iterator[int]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise SolverError(
-                f"another `solver reproduce`, or a training that one left behind, is at work in {parent}; wait for "
-                "it, or name another folder with --runs"
+                f"another `solver` that trains many runs is at work in {parent}; wait for it, or name another folder "
+                "with --runs"
             ) from error
-        yield lock.fileno()
+        yield
+
+
+def _job(training: Training, folder: Path, generated: str | None, program: tuple[str, ...]) -> Job:
+    """The training as a job for any machine."""
+    run, command = training.run, training.kind.command
+    words = tuple(_words(training, folder, generated))
+    return Job(folder, command, words, training.threads, run.robot, run.artifact_hash, generated, versions(), program)
+
+
+def _words(training: Training, folder: Path, generated: str | None) -> list[str]:
+    """The words behind the command that start a run: what differs from the command's own defaults."""
+    run = training.run
+    words = [run.robot, "--out", str(folder), "--algorithm", run.settings.algorithm]
+    words += [] if generated is None else ["--generated", generated]
+    common = {entry.name for entry in dataclasses.fields(Description)}
+    own = {entry.name: getattr(run, entry.name) for entry in dataclasses.fields(run) if entry.name not in common}
+    own = {name: value for name, value in own.items() if value not in ("", None)}  # warm_from, identified: of no plan
+    settings = vars(run.settings).items()
+    changed = {name: value for name, value in settings if value != getattr(training.usual, name)}
+    changed.pop("algorithm", None)
+    for name, value in {**own, **changed}.items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            words += [f"--{flag}", *map(str, value if isinstance(value, tuple) else (value,))]
+    return words

@@ -11,7 +11,7 @@ from solver.cli import main
 from solver.fvi.settings import Settings
 from solver.reproduction import paper_results
 from solver.reproduction.experiments import Choice, make_plan
-from solver.reproduction.processes import _arguments
+from solver.reproduction.runs import _words
 
 Capture = pytest.CaptureFixture[str]
 
@@ -44,8 +44,8 @@ def test_the_full_table_has_every_row_of_the_papers() -> None:
     assert len(plan.trainings) == len(set(plan.trainings)) == 16 * 3 * 5
     uniform = next(t for t in plan.trainings if t.method == "PPO-U UDR" and t.robot == "cartpole" and t.seed == 2)
     assert uniform.settings == baseline_settings("ppo", start="uniform", randomize=True, seed=2, steps=1000)
-    assert _arguments(uniform, Path("F"), None) == (
-        ["baseline", "cartpole", "--out", "F", "--algorithm", "ppo", "--randomize", "--steps", "1000", "--seed", "2"]
+    assert _words(uniform, Path("F"), None) == (
+        ["cartpole", "--out", "F", "--algorithm", "ppo", "--randomize", "--steps", "1000", "--seed", "2"]
     )
 
 

@@ -22,8 +22,7 @@ from solver.reproduction import gallery
 from solver.reproduction.experiments import Choice, make_plan
 from solver.reproduction.gallery import Gallery
 from solver.reproduction.page import Origin
-from solver.reproduction.processes import _arguments
-from solver.reproduction.runs import run_plan
+from solver.reproduction.runs import _words, run_plan
 from solver.runs.kinds import load_controller
 from solver.streams import EVALUATION_SEED
 from tests.solver.reproduction.small_plans import NEVER, choice, quiet, train_here
@@ -87,7 +86,7 @@ def test_all_robots_with_default_settings() -> None:
     training = plan.trainings[-1]
     robot = load_robot(training.robot, "cpu", None)
     assert training.settings == make_settings("fast", robot, algorithm="rfvi", seed=0, threads=2)
-    words = _arguments(training, Path("out"), None)
+    words = _words(training, Path("out"), None)
     assert {word for word in words if word.startswith("--")} <= {
         "--out",
         "--algorithm",

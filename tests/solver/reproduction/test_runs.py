@@ -22,9 +22,9 @@ from solver.errors import SolverError
 from solver.fvi.presets import fast
 from solver.fvi.run import RUN, load_run, load_run_checkpoint
 from solver.fvi.settings import NO_ADVERSARIES, Settings
+from solver.jobs.processes import LOG
 from solver.problem.robots import load_robot
 from solver.reproduction.experiments import Choice, make_plan
-from solver.reproduction.processes import LOG
 from solver.reproduction.runs import run_plan
 from solver.runs.folder import CHECKPOINT
 from tests.solver.reproduction.small_plans import NEVER, SMALL, TINY, choice, quiet

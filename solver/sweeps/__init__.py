@@ -1,0 +1,1 @@
+"""Robots x settings x seeds, from a file."""

@@ -1,0 +1,118 @@
+"""Trainings on a Dask cluster: a worker that is killed, a job that is given twice, other versions and artifacts."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from solver.cli import main
+from solver.fvi.run import load_run_checkpoint
+from solver.jobs.engines import engine
+from solver.jobs.processes import LOG, Job, perform, run_all
+from solver.jobs.versions import versions
+from solver.problem.robots import load_robot
+from solver.reproduction.runs import run_plan
+from solver.runs.folder import METRICS
+from solver.runs.metrics import read_metrics
+from solver.sweeps.specification import read
+from tests.solver.jobs.conftest import Cluster
+from tests.solver.reproduction.small_plans import quiet, train_here
+
+SPEC = """
+robots = ["pendulum"]
+[settings.tiny]
+iterations = 60
+states = 96
+epochs = 1
+minibatch = 48
+trace_decay = 0.8
+step_periods = [2, 1]
+members = 1
+layers = 1
+width = 8
+convergence = 0.0
+basin = false
+reaction_periods = 0.0
+evaluate_every = 30
+episodes = 3
+chunk = 48
+rollouts = 2
+"""
+#: Stands for a training: says when it begins and ends, and takes a moment.
+SLOW = (sys.executable, "-c", "import time; print('begin', flush=True); time.sleep(0.5); print('end', flush=True)")
+
+
+def job(folder: Path, **changes: Any) -> Job:
+    artifact = load_robot("pendulum", "cpu", None).hash
+    usual = Job(folder, "train", (), 1, "pendulum", artifact, None, versions(), SLOW)
+    return dataclasses.replace(usual, **changes)
+
+
+def has_child(pid: int) -> bool:
+    return any(path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children"))
+
+
+def test_what_a_cluster_survives(cluster: Cluster, tmp_path: Path) -> None:
+    """One cluster for all, since it takes seconds to start. The worker is killed last."""
+    address = cluster.address
+    # Given twice: one after the other, never both at once in one folder.
+    with engine(1, address) as place:
+        (tmp_path / "twice").mkdir()
+        futures = [place.executor.submit(perform, job(tmp_path / "twice"), place.wanted) for _ in range(2)]
+        assert [future.result() for future in futures] == [0, 0]
+        lines = [line for line in (tmp_path / "twice" / LOG).read_text().splitlines() if line in ("begin", "end")]
+        assert lines == ["begin", "end"] * 2
+
+        # Other versions, another artifact, a program that fails: each is named, and the good one goes on.
+        wrong = job(tmp_path / "versions", versions=versions() | {"solver": "0" * 12})
+        edited = job(tmp_path / "artifact", artifact_hash="f" * 64)
+        failing = job(tmp_path / "fails", program=(sys.executable, "-c", "raise SystemExit(3)"))
+        ended = run_all([wrong, edited, failing, job(tmp_path / "good")], place, quiet)
+    said = {folder.name: one.said for folder, one in ended.items()}
+    assert f"solver {versions()['solver']} in place of {'0' * 12}" in said["versions"]
+    assert f"artifact {job(tmp_path).artifact_hash[:12]} of pendulum in place of {'f' * 12}" in said["artifact"]
+    assert said["fails"] == f"failed (3): {tmp_path / 'fails' / LOG}"
+    assert said["good"] == ""
+
+    # Killed in the middle of a training: the other worker goes on from the checkpoint, bit for bit.
+    (tmp_path / "spec.toml").write_text(SPEC)
+    sweep = read(tmp_path / "spec.toml")
+    train_here(sweep, tmp_path / "whole")  # type: ignore[arg-type]
+    (whole,) = (tmp_path / "whole").iterdir()
+    folder = tmp_path / "runs" / whole.name
+    killed: list[int] = []
+
+    def kill() -> None:
+        while len(rows := read_metrics(folder)) < 3:
+            time.sleep(0.01)
+        busy = next(worker for worker in cluster.workers if has_child(worker.pid))
+        busy.send_signal(signal.SIGKILL)
+        killed.append(len(rows))
+
+    threading.Thread(target=kill, daemon=True).start()
+    runs = run_plan(sweep, tmp_path / "runs", 1, quiet, cluster=address)
+    assert (runs.trained, runs.failures) == (1, ())
+    assert killed
+    assert "--resume" in (folder / LOG).read_text()
+    assert len((folder / METRICS).read_text().splitlines()) == 60
+    weights, expected = (load_run_checkpoint(each)["ensemble"] for each in (folder, whole))
+    assert all((weights[name] == expected[name]).all() for name in expected)
+
+
+def test_a_cluster_that_does_not_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("solver.jobs.engines.SECONDS", 0.5)
+    (tmp_path / "spec.toml").write_text(SPEC)
+    words = ["sweep", str(tmp_path / "spec.toml"), "--out", str(tmp_path / "runs")]
+    assert main([*words, "--cluster", "tcp://127.0.0.1:9"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9 within 0.5 s" in line

@@ -1,0 +1,78 @@
+"""What `solver sweep` reads, refuses, reuses and writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from solver.cli import main
+from solver.sweeps.specification import read
+from tests.solver.jobs.test_cluster import SPEC
+from tests.solver.reproduction.small_plans import train_here
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_every_robot_with_all_settings_and_seeds(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(
+        'robots = ["pendulum", "cartpole"]\nseeds = [3, 4]\n[settings.a]\nwidth = 8\nthreads = 2\n'
+        '[settings.b]\nalgorithm = "sac"\nrandomize = true\n'
+    )
+    found = [
+        (t.seed, t.robot, t.method, t.kind.command, t.threads) for t in read(tmp_path / "s.toml", threads=5).trainings
+    ]
+    assert found == [
+        (seed, robot, *rest)
+        for seed in (3, 4)
+        for robot in ("pendulum", "cartpole")
+        for rest in (("a", "train", 2), ("b", "baseline", 1))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("robots = [", "is no TOML file"),
+        ("seeds = [1]", 'robots names none; write for example robots = ["pendulum"]'),
+        ('robots = ["pendulum"]\nseed = [1]', "seed is no key here. Did you mean `seeds`?"),
+        ('robots = ["pendulum"]\nseeds = [1, 1]', "seeds is [1, 1], and names something twice"),
+        ('robots = ["pendulum"]\nseeds = [true]', "must be a list of whole numbers"),
+        ('robots = ["pendulun"]', "settings.usual, robot pendulun, seed 0: There is no artifact 'pendulun'"),
+        ('robots = ["pendulum"]\nseeds = [-1]', "seed -1: "),
+        ('robots = ["pendulum"]\n[settings]', "settings holds no table"),
+        ('robots = ["pendulum"]\nsettings = 3', "settings is 3, and must be a table"),
+        ('robots = ["pendulum"]\n[settings.a]\nseed = 1', "settings.a.seed stands in the key seeds"),
+        ('robots = ["pendulum"]\n[settings.a]\nwidht = 1', "unknown setting 'widht'. Did you mean `width`?"),
+        ('robots = ["pendulum"]\n[settings.a]\nwidth = "x"', "settings.a, robot pendulum, seed 0: "),
+        ('robots = ["pendulum"]\n[settings.a]\nepochs = 1.5', "settings.a, robot pendulum, seed 0: "),
+        ('robots = ["pendulum"]\n[settings.a]\npreset = [1]', "settings.a, robot pendulum, seed 0: "),
+        ('robots = ["pendulum"]\n[settings.a]\nalgorithm = "td3"', "unknown algorithm 'td3'"),
+        ('robots = ["pendulum"]\n[settings.a]\nalgorithm = 3', "settings.a.algorithm is 3"),
+        ('robots = ["pendulum"]\n[settings.a.b]\nc = 3', "settings.a.b is a table"),
+    ],
+)
+def test_a_mistake_is_named(text: str, message: str, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(text)
+    assert main(["sweep", str(path), "--out", str(tmp_path / "runs")]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert str(path) in err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_what_is_finished_is_kept_only_with_resume(tmp_path: Path, capsys: Capture) -> None:
+    path, out = tmp_path / "s.toml", tmp_path / "runs"
+    path.write_text(SPEC.replace("= 60", "= 2").replace("= 30", "= 1"))
+    train_here(read(path), out)  # type: ignore[arg-type]
+    before = {file: file.stat().st_mtime_ns for file in out.rglob("*.pt")}
+    assert main(["sweep", str(path), "--out", str(out)]) == 2
+    assert "already holds runs. Do what is missing with --resume" in capsys.readouterr().err
+    assert main(["sweep", str(path), "--out", str(out), "--resume"]) == 0
+    assert "0 trained, 1 reused" in capsys.readouterr().out
+    assert {file: file.stat().st_mtime_ns for file in out.rglob("*.pt")} == before
+    (row,) = json.loads((out / "sweep.json").read_text())
+    assert (row["robot"], row["settings"], row["seed"]) == ("pendulum", "tiny", 0)
+    assert row["return_mean"] < 0.0
