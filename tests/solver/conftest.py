@@ -142,6 +142,14 @@ def finished_run(train_tiny: Callable[..., None], tmp_path_factory: pytest.TempP
     return folder
 
 
+@pytest.fixture(scope="session")
+def gallery_run(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished tiny run of the gallery's pendulum, whose artifact ships; tests must not change it."""
+    folder = tmp_path_factory.mktemp("runs") / "gallery"
+    start("pendulum", "fast", tiny(), folder)
+    return folder
+
+
 @pytest.fixture
 def run_copy(finished_run: Path, tmp_path: Path) -> Path:
     """A copy of the tiny run that a test may damage."""

@@ -254,8 +254,8 @@ def test_guesses_stay_within_the_limits_and_repeat() -> None:
     assert ends == {0, 2}  # up by either way round
 
 
-def test_limit_of_a_run(finished_run: Path, capsys: Capture) -> None:
-    assert main(["limit", str(finished_run), "--guesses", "0", "--json"]) == 0
+def test_limit_of_a_run(gallery_run: Path, capsys: Capture) -> None:
+    assert main(["limit", str(gallery_run), "--guesses", "0", "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["robot"] == "pendulum"
     assert content["label"].startswith("pendulum rfvi fast")

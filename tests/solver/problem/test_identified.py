@@ -111,8 +111,8 @@ def test_an_unseen_direction_takes_nothing_from_what_is_known(load: Load, tmp_pa
     assert (np.sqrt(np.diag(found.shape)) / room).max() == pytest.approx(1.0)
 
 
-def test_a_run_keeps_what_it_was_given(load: Load, tmp_path: Path, tiny_options: list[str], capsys: Capture) -> None:
-    robot, folder = load("pendulum"), tmp_path / "run"
+def test_a_run_keeps_what_it_was_given(short: str, tmp_path: Path, tiny_options: list[str], capsys: Capture) -> None:
+    robot, folder = modelgen.load("pendulum", dtype="float32", directory=short, parallel=False), tmp_path / "run"
     path = written(tmp_path, content(robot))
     words = ["train", "pendulum", "--identified", str(path), "--out", str(folder), *tiny_options, "--iterations", "1"]
     assert main(words) == 0

@@ -163,14 +163,14 @@ def test_a_run_of_another_kind_is_named(third_kind: Kind, tmp_path: Path) -> Non
 
 
 def test_training_from_python_is_training_from_the_command(
-    tmp_path: Path, tiny_options: list[str], tiny: Any, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    tmp_path: Path, tiny_options: list[str], short: str, tiny: Any, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["train", "pendulum", *tiny_options, "--iterations", "2", "--seed", "4", "--out", "command"]) == 0
     choices = {
         name: value for name, value in vars(tiny(iterations=2)).items() if f"--{name.replace('_', '-')}" in tiny_options
     }
-    folder = solver.train("pendulum", seed=4, **choices)
+    folder = solver.train("pendulum", generated=short, seed=4, **choices)
     assert folder == Path("runs/pendulum-rfvi-fast-seed4")
     assert load_run(folder) == load_run(Path("command"))
     ours, theirs = (load_checkpoint(path, ["ensemble"])["ensemble"] for path in (folder, Path("command")))

@@ -41,25 +41,25 @@ FIGURES = shipped.Figures(
 
 
 @pytest.fixture
-def one(empty: Path, finished_run: Path) -> Path:
+def one(empty: Path, gallery_run: Path) -> Path:
     """The tiny run as a shipped policy."""
-    assert shipping.ship(finished_run) == NAME
+    assert shipping.ship(gallery_run) == NAME
     shipped.save_figures(NAME, FIGURES)
     return empty / NAME
 
 
-def test_a_name_stands_for_the_same_policy(one: Path, finished_run: Path) -> None:
+def test_a_name_stands_for_the_same_policy(one: Path, gallery_run: Path) -> None:
     """In half the bytes or less, without optimisers and visited states."""
     x = np.random.default_rng(0).uniform(-1.0, 1.0, (50, 2)).astype(np.float32)
-    assert np.array_equal(solver.load_policy(NAME)(x), solver.load_policy(finished_run)(x))
-    for got, expected in zip(solver.load_value(NAME)(x), solver.load_value(finished_run)(x), strict=True):
+    assert np.array_equal(solver.load_policy(NAME)(x), solver.load_policy(gallery_run)(x))
+    for got, expected in zip(solver.load_value(NAME)(x), solver.load_value(gallery_run)(x), strict=True):
         assert np.array_equal(got, expected)
     content = torch.load(one / CHECKPOINT, weights_only=True)
     assert "visited" not in content
     assert content["optimisers"] == []
-    assert (one / CHECKPOINT).stat().st_size < 0.5 * (finished_run / CHECKPOINT).stat().st_size
-    assert load_controller(NAME)[2] == load_controller(finished_run)[2]  # the label
-    assert load_run(one) == load_run(finished_run)
+    assert (one / CHECKPOINT).stat().st_size < 0.5 * (gallery_run / CHECKPOINT).stat().st_size
+    assert load_controller(NAME)[2] == load_controller(gallery_run)[2]  # the label
+    assert load_run(one) == load_run(gallery_run)
 
 
 def test_commands_take_a_name(one: Path, capsys: Capture) -> None:
@@ -118,17 +118,17 @@ def test_none_ship(empty: Path, capsys: Capture) -> None:
 
 
 def test_ship_measures_the_run(
-    empty: Path, finished_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    empty: Path, gallery_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     start = np.array([np.pi, 0.0])
     best = Trajectory(np.zeros((2, 2)), np.zeros((1, 1)), -30.0, "a guess")
     found = limit.StartLimit(start, best, 1, 1, True, idle_return=-50.0, run_return=-33.0)
     monkeypatch.setattr(limit, "find_limit", lambda *_, **__: limit.Limit("pendulum", ("a", "b"), {}, (found,), "run"))
-    assert main(["policies", "--ship", str(finished_run)]) == 0
+    assert main(["policies", "--ship", str(gallery_run)]) == 0
     assert NAME in capsys.readouterr().out
     figures = shipped.read_figures(NAME)
     assert (figures.limit, figures.gap, figures.gap_percent) == (-30.0, 3.0, pytest.approx(15.0))
-    assert main(["evaluate", str(finished_run), "--json"]) == 0
+    assert main(["evaluate", str(gallery_run), "--json"]) == 0
     evaluated = json.loads(capsys.readouterr().out)
     assert figures.return_mean == evaluated["return_mean"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", figures.date)
@@ -143,15 +143,18 @@ def test_an_unknown_name_suggests_the_nearest(one: Path, capsys: Capture) -> Non
     assert one.is_dir()
 
 
-def test_a_folder_of_the_user_comes_first(one: Path, finished_run: Path) -> None:
-    shutil.copytree(finished_run, NAME)
+def test_a_folder_of_the_user_comes_first(one: Path, gallery_run: Path) -> None:
+    shutil.copytree(gallery_run, NAME)
     assert shipped.run_folder(NAME) == Path(NAME)
     assert shipped.run_folder(f"elsewhere/{NAME}") == Path(f"elsewhere/{NAME}")
     shutil.rmtree(NAME)
     assert shipped.run_folder(NAME) == one
 
 
-def test_what_cannot_be_shipped(empty: Path, run_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_shipped(
+    empty: Path, gallery_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_copy = Path(shutil.copytree(gallery_run, tmp_path / "run"))
     monkeypatch.setattr(shipping, "LARGEST", 1000)
     with pytest.raises(SolverError, match="and a shipped policy at most 1000"):
         shipping.ship(run_copy)
