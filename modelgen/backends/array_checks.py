@@ -8,10 +8,11 @@ from modelgen.errors import ModelError
 
 
 def check_shape(name: str, shape: tuple[int, ...], columns: int) -> None:
-    """Raises ModelError unless the shape is (N, columns), or (columns,) for one sample."""
+    """Raises ModelError unless the shape is (N, columns), or (columns,) for one sample; for theta, all samples."""
     if len(shape) not in (1, 2) or shape[-1] != columns:
+        few = "all samples" if name == "theta" else "one sample"
         raise ModelError(
-            f"`{name}` has shape {shape}; it must be (N, {columns}), one row a sample, or ({columns},) for one sample."
+            f"`{name}` has shape {shape}; it must be (N, {columns}), one row a sample, or ({columns},) for {few}."
         )
 
 

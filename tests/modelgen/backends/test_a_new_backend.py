@@ -76,8 +76,8 @@ def test_its_file_is_part_of_the_artifact(interpreted: Path) -> None:
 
 def test_it_explains_a_wrong_call_and_what_it_lacks(interpreted: Path) -> None:
     robot = modelgen.load("dense", backend="interpreted", directory=interpreted)
-    with pytest.raises(ModelError, match=r"`x` has shape \(6,\).*For one sample pass x\[None, :\]"):
-        robot.affine_dynamics(np.zeros(6))
+    with pytest.raises(ModelError, match=r"`x` has shape \(5,\); it must be \(N, 6\)"):
+        robot.affine_dynamics(np.zeros(5))
     with pytest.raises(
         ModelError, match="casadi_function belongs to the casadi backend, and this robot uses interpreted"
     ):

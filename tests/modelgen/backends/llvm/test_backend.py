@@ -107,7 +107,9 @@ LOCKED.flags.writeable = False
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"x": np.zeros(2), "u": U}, r"`x` has shape \(2,\).*\(N, 2\).*x\[None, :\]"),
+        ({"x": np.zeros(3), "u": U}, r"`x` has shape \(3,\); it must be \(N, 2\).*or \(2,\) for one sample"),
+        ({"x": np.zeros(2), "u": U}, "`u` has 4 rows, but `x` is one sample"),
+        ({"x": X, "u": np.zeros(1)}, "`u` is one sample, but `x` has 4"),
         ({"x": np.zeros((4, 3)), "u": U}, r"`x` has shape \(4, 3\)"),
         ({"x": X, "u": np.zeros((3, 1))}, r"`u` has 3 rows, but `x` has 4"),
         ({"x": X.astype(np.float32), "u": U}, "`x` has dtype float32.*loaded with dtype float64"),
@@ -116,7 +118,10 @@ LOCKED.flags.writeable = False
         ({"x": np.ma.array(X, mask=X > 0), "u": U}, r"`x` is a masked array.*Pass x.filled\(value\)"),
         ({"x": X.tolist(), "u": U}, "`x` is a list"),
         ({"x": np.zeros((2, 4)).T, "u": U}, "`x` is not contiguous.*ascontiguousarray"),
-        ({"x": X, "u": U, "theta": np.ones(3)}, r"`theta` has shape \(3,\); it must be \(2,\) or \(N, 2\)"),
+        (
+            {"x": X, "u": U, "theta": np.ones(3)},
+            r"`theta` has shape \(3,\); it must be \(N, 2\).*or \(2,\) for all samples",
+        ),
         ({"x": X, "u": U, "theta": np.ones((3, 2))}, "`theta` has 3 rows"),
         ({"x": torch.zeros(4, 2, dtype=torch.float64, requires_grad=True), "u": U}, "requires a gradient"),
         ({"x": torch.zeros(4, 2, dtype=torch.float64, device="meta"), "u": U}, "tensor on meta"),
