@@ -52,7 +52,7 @@ PROGRAM = Program(
         ),
         "excite": Command(
             "modelgen.commands.excite",
-            "Write an input that shows the parameters, to be played on the robot.",
+            "Write an input to play that shows the parameters.",
             "modelgen excite cartpole --seconds 8",
         ),
         "export": Command(
