@@ -30,8 +30,9 @@ class ModelError(ValueError):
 
 #: What is said of an expression that SymPy cannot walk through.
 TOO_DEEP = (
-    "an expression is nested too deep for SymPy, whose functions call themselves for each level. State it with fewer "
-    "functions within functions (a hundred is well), and a product or power as it stands instead of by expand()."
+    "an expression is nested too deep or has too many terms for SymPy, whose functions call themselves for each. State "
+    "it with fewer functions within functions (a hundred is well) or fewer terms in a sum (a thousand is well), and a "
+    "product or power as it stands instead of by expand()."
 )
 
 
