@@ -23,11 +23,21 @@ class Options:
     """JavaScript module of robot, policy, V and dV/dx, in one file."""
     observer: bool = False
     """With --c: write the observer too, the state from measured positions and past inputs, its memory in a struct."""
+    budget: Annotated[str | None, Argument(metavar="TIME@CLOCK")] = None
+    """With --c: distil the policy into a small network for a microcontroller, so that a call takes no longer than this
+    on a Cortex-M4F, at two cycles an instruction: 500us@168MHz. Takes minutes."""
+    max_loss: float = 0.02
+    """With --budget: write nothing where the distilled policy loses more than this share of the mean return, or of the
+    successes, on the nominal robot."""
+    seed: int = 0
+    """With --budget: of the weights and states of the distillation."""
     reaction_periods: float | None = None
     """Control periods that an input acts before the next one can, as in `solver evaluate`. By default as in
     training."""
     generated: Annotated[str | None, Argument(metavar="DIR")] = None
     """Folder of artifacts, where it has moved since the training."""
+    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
+    """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
 
 
 def run(options: Options) -> None:
@@ -40,6 +50,8 @@ def run(options: Options) -> None:
         raise SolverError("nothing to export; give --c DIR, --onnx FILE or --js FILE")
     if options.observer and options.c is None:
         raise SolverError("--observer is written in C; give --c DIR too")
+    if options.budget is not None and options.c is None:
+        raise SolverError("--budget distils a policy in C; give --c DIR too")
     solution = load_solution(options.run, options.generated, options.reaction_periods)
     robot = solution.problem.robot
     files: dict[Path, bytes] = {}
@@ -47,7 +59,13 @@ def run(options: Options) -> None:
         from solver.policies.c_export import emit as emit_c
         from solver.policies.c_export import emit_observer
 
-        sources = emit_c(solution, label(solution.run, robot))
+        if options.budget is None:
+            sources = emit_c(solution, label(solution.run, robot))
+        else:
+            from solver.policies.distilled.export import export
+
+            text = label(solution.run, robot)
+            sources = export(solution, text, options.budget, options.max_loss, options.seed, report=print)
         if options.observer:
             sources |= emit_observer(solution.problem)
         files.update((options.c / name, text.encode()) for name, text in sources.items())

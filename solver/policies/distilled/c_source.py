@@ -1,0 +1,77 @@
+"""The distilled policy in C99, with a header that states what it is and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from modelgen.loader import CompiledRobot
+from solver.policies.c_templates import feature_map, filled, listed, names
+from solver.policies.distilled.network import LARGEST, SmallNetwork, controller
+from solver.problem.problem import Problem
+
+REPLAYED = 32  # states of the replay
+WITHOUT_BOUND = 3e38  # of an angle that wraps: any finite number
+
+
+def emit(problem: Problem, network: SmallNetwork, label: str, facts: Sequence[str]) -> dict[str, str]:
+    """NAME_policy.h, NAME_policy.c, a driver and the replay, by file name. facts: lines for the header."""
+    robot = problem.robot
+    sizes = [len(network.weights[0]), *(weight.shape[1] for weight in network.weights)]
+    rows = _rows(network)
+    bounds = problem.bound.clamp(max=WITHOUT_BOUND).tolist()
+    fields = (
+        names(robot, label)
+        | feature_map(network.features)
+        | {
+            "facts": "\n".join(f" * {line}".rstrip() for line in [*_signals(robot), "", *facts]),
+            "layers": len(sizes) - 2,
+            "widest": max(sizes),
+            "sizes": ", ".join(map(str, sizes)),
+            "weights": sum(map(len, rows)),
+            "network": ",\n".join("    " + ", ".join(f"{value!s}f" for value in row) for row in rows),
+            "input_scale": listed(network.scale.tolist()),
+            "bounds": listed(bounds),
+            "largest": repr(LARGEST),
+        }
+        | _replay(problem, network)
+    )
+    ends = (".h", ".c", "_driver.c", "_replay.c")
+    return {f"{robot.name}_policy{end}": filled(f"distilled_policy{end}", fields) for end in ends}
+
+
+def _replay(problem: Problem, network: SmallNetwork) -> dict[str, object]:
+    """States of the domain, and the inputs of the policy there in Torch."""
+    x = problem.sample_domain(REPLAYED, torch.Generator().manual_seed(0))
+    u = controller(problem, network)(x)[0]
+
+    def rows(values: torch.Tensor) -> str:
+        return ",\n".join(f"    {{{listed(row)}}}" for row in values.tolist())
+
+    return {
+        "rows": REPLAYED,
+        "replayed_states": rows(x),
+        "replayed_inputs": rows(u),
+        "input_limits": listed(problem.input_limits.tolist()),
+    }
+
+
+def _rows(network: SmallNetwork) -> list[NDArray[np.float32]]:
+    """Of every output of every layer: its bias, then its weights, with as many digits as float32 has."""
+    biases = [*(bias.detach() for bias in network.biases), network.output_bias()]
+    layers = zip(network.weights, biases, strict=True)
+    return [row for weight, bias in layers for row in torch.cat([bias[:, None], weight.detach().T], 1).numpy()]
+
+
+def _signals(robot: CompiledRobot) -> list[str]:
+    """States and inputs with units and limits."""
+    lines = []
+    for index, state in enumerate(robot.metadata.states):
+        range_ = "any number of turns" if state.continuous else f"-{state.limit:g} to {state.limit:g}"
+        lines.append(f"x[{index}] {state.name} ({state.unit}) {range_}")
+    for index, entry in enumerate(robot.metadata.inputs):
+        lines.append(f"u[{index}] {entry.name} ({entry.unit}) -{entry.limit:g} to {entry.limit:g}")
+    return lines

@@ -1,0 +1,79 @@
+"""The distilled policy: u = grad g~(y(x)), where a small tanh network gives y.
+
+y stands for the argument of grad g~ in the run's own policy: B^T dV/dx, or that of the policy for a held input. Its
+size ranges from that of an input near zero to that of a state far away, where the input is at its limit and y hardly
+matters. The network therefore gives s = asinh(y / c), which is proportional to y where |y| < c and its logarithm
+beyond. c is the argument at which an input has half of its limit. The network's output at the target is subtracted, so
+that the input at the target is zero, as in the run's policy.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from solver.plants.rollouts import Controller
+from solver.problem.problem import Problem
+from solver.value.network import Features
+
+LAYERS = 2  # hidden
+LARGEST = 20.0  # of |s|: sinh of it is finite in float32
+LEAST, MOST = -12.0, 12.0  # powers of ten between which c is looked for
+HALVINGS = 60
+
+
+def argument_scale(problem: Problem) -> Tensor:
+    """c (m,), by bisection of its logarithm."""
+    half = 0.5 * problem.input_limits
+    low, high = torch.full_like(half, LEAST), torch.full_like(half, MOST)
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        above = problem.action_cost.policy(torch.pow(10.0, middle)[None])[0] > half
+        low, high = torch.where(above, low, middle), torch.where(above, middle, high)
+    return torch.pow(10.0, high)
+
+
+class SmallNetwork(nn.Module):
+    """s (N, m) from the features z (N, n_z)."""
+
+    def __init__(self, features: Features, scale: Tensor, width: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.features, self.scale = features, scale
+        sizes = [features.size, *[width] * LAYERS, len(scale)]
+        self.weights = nn.ParameterList()
+        self.biases = nn.ParameterList()  # of the hidden layers
+        for fan_in, fan_out in pairwise(sizes):
+            deviation = (2.0 / (fan_in + fan_out)) ** 0.5
+            self.weights.append(nn.Parameter(deviation * torch.randn(fan_in, fan_out, generator=generator)))
+        for fan_out in sizes[1:-1]:
+            self.biases.append(nn.Parameter(torch.zeros(fan_out)))
+
+    def forward(self, z: Tensor) -> Tensor:
+        """s (N, m), differentiable in the weights."""
+        s = self._uncorrected(torch.cat([z, self.features.error_at_target[None]]))
+        return s[:-1] - s[-1]
+
+    def output_bias(self) -> Tensor:
+        """What makes s zero at the target, (m,)."""
+        return -self._uncorrected(self.features.error_at_target[None])[0].detach()
+
+    def _uncorrected(self, h: Tensor) -> Tensor:
+        for weight, bias in zip(self.weights[:-1], self.biases, strict=True):
+            h = torch.tanh(torch.addmm(bias, h, weight))
+        s: Tensor = h @ self.weights[-1]
+        return s
+
+
+def controller(problem: Problem, network: SmallNetwork) -> Controller:
+    """The distilled policy, for rollouts."""
+    cost = problem.action_cost
+
+    @torch.no_grad()
+    def act(x: Tensor) -> tuple[Tensor, Tensor]:
+        s = network(network.features(x)).clamp(-LARGEST, LARGEST)
+        y = network.scale * torch.sinh(s)
+        return cost.policy(y), cost.cost_of_policy(y)
+
+    return act

@@ -1,0 +1,94 @@
+"""Regression of the distilled policy's network on the argument of grad g~ in the run's policy.
+
+The states come from the whole domain, from around the task's starts and target, and from rollouts. The rollouts of the
+first round are those of the run's policy. Those of every later round are the network's own as it then is, with noise on
+its inputs (DAgger, Ross et al. 2011): it learns what to do at the states to which its own errors lead. The run's policy
+gives the label of every state. Each round adds states and removes none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import smooth_l1_loss
+
+from solver.fvi.solution import Solution
+from solver.fvi.states import StateSource
+from solver.game.held_input_policy import make_policy
+from solver.policies.distilled.network import SmallNetwork, argument_scale, controller
+from solver.streams import Purpose, stream
+from solver.value.adam import Adam
+
+LARGE_ERROR = 0.1  # of s, beyond which the loss grows linearly: y jumps where V has a kink
+#: The mixture of states, as in `solver.fvi.settings`; what is left is uniform in the domain.
+MIXTURE: dict[str, Any] = {
+    "start_share": 0.1,
+    "start_spread": 0.05,
+    "target_share": 0.15,
+    "on_policy_share": 0.5,
+    "on_policy_spread": 0.02,
+}
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long a distillation trains. The default takes one to two minutes of one core."""
+
+    rounds: int = 6
+    states: int = 16384  # that each round adds
+    steps: int = 3000  # of the optimiser in each round; three times as many in the last
+    minibatch: int = 512
+    learning_rate: float = 4e-3  # at the begin of each round; it falls to nearly zero at its end
+
+
+def distil(
+    solution: Solution, width: int, seed: int, effort: Effort, report: Callable[[str], None] = lambda _: None
+) -> SmallNetwork:
+    """Train the network of the distilled policy. Equal arguments give equal networks on one machine."""
+    problem, settings = solution.problem, solution.run.settings
+    teacher = make_policy(problem, solution.value, settings.reaction_periods)
+
+    def generator(purpose: Purpose, number: int = 0) -> torch.Generator:
+        return torch.Generator().manual_seed(stream(seed, number, purpose))
+
+    weights = generator(Purpose.WEIGHTS)
+    network = SmallNetwork(solution.ensemble.features, argument_scale(problem), width, weights)
+    optimiser = Adam(network, effort.learning_rate, weight_decay=0.0, amsgrad=False)
+    source = StateSource(problem, replace(settings, states=effort.states, **MIXTURE))
+    source.basin = solution.value.basin if solution.value.basin.level > 0.0 else None
+    x, s = problem.target.new_empty(0, len(problem.target)), network.scale.new_empty(0, len(network.scale))
+    for number in range(effort.rounds):
+        act = controller(problem, network) if number else solution.controller()
+        new = source.draw(act, generator(Purpose.STATES, number))
+        y = teacher.argument(new, solution.value(new)[1])
+        x, s = torch.cat([x, new]), torch.cat([s, torch.asinh(y / network.scale)])
+        steps = effort.steps * (3 if number == effort.rounds - 1 else 1)
+        loss = _fit(network, optimiser, x, s, effort, steps, generator(Purpose.MINIBATCHES, number))
+        report(f"round {number + 1} of {effort.rounds}: {len(x)} states, loss {loss:.4f}")
+    return network
+
+
+def _fit(
+    network: SmallNetwork,
+    optimiser: Adam,
+    x: Tensor,
+    s: Tensor,
+    effort: Effort,
+    steps: int,
+    generator: torch.Generator,
+) -> float:
+    """Minibatch descent towards s (N, m) at the states x (N, n); returns the last loss."""
+    z = network.features(x)
+    for step in range(steps):
+        optimiser.learning_rate = 0.5 * effort.learning_rate * (1.0 + math.cos(math.pi * step / steps))
+        rows = torch.randint(len(x), (effort.minibatch,), generator=generator)
+        loss = smooth_l1_loss(network(z[rows]), s[rows], beta=LARGE_ERROR)
+        optimiser.gradient.zero_()
+        torch.autograd.backward(loss)
+        optimiser.step()
+    return float(loss.detach())

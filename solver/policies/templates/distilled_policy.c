@@ -1,0 +1,54 @@
+/* $label, distilled: made by `solver export --budget`; not to be edited. See ${name}_policy.h. */
+
+#include "${name}_policy.h"
+
+#include <math.h>
+
+typedef ${name}_real real;
+#define REAL(function) ${NAME}_CALL(function)
+
+enum { STATES = $n, INPUTS = $m, ANGLES = $angles, FEATURES = $features, LAYERS = $layers, WIDEST = $widest };
+
+static const int size[LAYERS + 2] = {$sizes};
+static const int angle[] = {$angle_index}, other[] = {$other_index};
+static const real scale[] = {$scale}, input_scale[INPUTS] = {$input_scale};
+static const real bound[STATES] = {$bounds}; /* of the domain */
+
+/* Of every output of every layer: its bias, then the weights of its inputs. */
+static const float network[$weights] = {
+$network
+};
+
+static int in_domain(const real *x) {
+    for (int i = 0; i < STATES; i++)
+        if (!(REAL(fabs)(x[i]) <= bound[i])) return 0;
+    return 1;
+}
+
+int ${name}_policy(const real *x, real *u) {
+    real values[2][WIDEST];
+    const float *weight = network;
+    int finite = 1;
+    for (int i = 0; i < STATES; i++) finite &= x[i] - x[i] == 0;
+    for (int i = 0; i < ANGLES; i++) {
+        values[0][i] = REAL(sin)(x[angle[i]]);
+        values[0][ANGLES + i] = REAL(cos)(x[angle[i]]);
+    }
+    for (int i = 2 * ANGLES; i < FEATURES; i++) values[0][i] = x[other[i - 2 * ANGLES]] * scale[i - 2 * ANGLES];
+    for (int l = 0; l <= LAYERS; l++) {
+        const real *in = values[l % 2];
+        real *out = values[(l + 1) % 2];
+        for (int j = 0; j < size[l + 1]; j++) {
+            real sum = *weight++;
+            for (int i = 0; i < size[l]; i++) sum += *weight++ * in[i];
+            out[j] = l < LAYERS ? REAL(tanh)(sum) : sum;
+        }
+    }
+    real *s = values[(LAYERS + 1) % 2];
+    for (int k = 0; k < INPUTS; k++) {
+        const real kept = s[k] > (real)$largest ? (real)$largest : s[k] >= -(real)$largest ? s[k] : -(real)$largest;
+        s[k] = finite && s[k] == s[k] ? input_scale[k] * REAL(sinh)(kept) : 0;
+    }
+    ${name}_optimal_input(s, u);
+    return in_domain(x);
+}

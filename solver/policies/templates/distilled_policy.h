@@ -1,0 +1,31 @@
+/* $label, distilled
+ *
+ * The policy of one state in one small network, made by `solver export --budget`; not to be edited.
+ *     modelgen export $name --c .
+ *     cc -std=c99 -O2 -D${NAME}_REAL=float -c $name.c ${name}_policy.c
+ * Without -D${NAME}_REAL=float it computes in double. Not with -ffast-math, which drops the tests for NaN.
+ *
+$facts
+ */
+#ifndef ${NAME}_POLICY_H
+#define ${NAME}_POLICY_H
+
+#include "$name.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* $states -> $inputs, within the limits and never NaN; call it once every $period s and hold u in between.
+ * Returns 1, or 0 where the state is not in the domain that the policy was made for: stop the robot then. u is 0 where
+ * a state is not a finite number. */
+int ${name}_policy(const ${name}_real *x, ${name}_real *u);
+
+/* In ${name}_policy_replay.c: 0 where this machine computes what Torch did. */
+int ${name}_policy_replay(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,196 @@
+"""A policy distilled into a small network: what it learns, what it costs, and its C beside Torch's."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from modelgen.build import export as export_model
+from modelgen.derivation.model_file import load as load_model
+from solver.cli import main
+from solver.errors import SolverError
+from solver.fvi.settings import Settings
+from solver.fvi.solution import Solution, load_solution
+from solver.game.held_input_policy import make_policy
+from solver.policies.distilled import export
+from solver.policies.distilled.c_source import emit
+from solver.policies.distilled.comparison import Comparison, require_small_loss
+from solver.policies.distilled.cost import WIDTHS, cost, read_budget, widest
+from solver.policies.distilled.network import SmallNetwork, argument_scale, controller
+from solver.policies.distilled.training import Effort, distil
+from tests.solver.training import start
+
+ROOT = Path(__file__).parents[3]
+COMPILER = shutil.which("gcc") or shutil.which("cc")
+STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
+EMULATED = all(map(shutil.which, ("arm-none-eabi-gcc", "qemu-system-arm")))
+QUICK = Effort(rounds=2, states=1500, steps=150, minibatch=256)
+
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+
+
+def sources(solution: Solution, width: int, folder: Path) -> tuple[SmallNetwork, Path]:
+    """A network with random weights, large enough that inputs saturate, and a folder with its C and the robot's."""
+    name, generator = solution.problem.robot.name, torch.Generator().manual_seed(3)
+    network = SmallNetwork(solution.ensemble.features, argument_scale(solution.problem), width, generator)
+    with torch.no_grad():
+        network.weights[-1].mul_(3.0)
+    files = {file: text.encode() for file, text in emit(solution.problem, network, name, ["facts"]).items()}
+    for file, content in {**files, **export_model(load_model(name), "c")}.items():
+        (folder / file).write_bytes(content)
+    return network, folder
+
+
+@needs_compiler
+@pytest.mark.parametrize("real", ["float", "double"])
+@pytest.mark.parametrize("name", ["pendulum", "planar_arm2"])
+def test_c_is_torchs_and_never_nan(
+    name: str, real: str, tiny: Callable[..., Settings], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """With one input and two; inside of the domain, outside of it, and where a state is no number."""
+    run = tmp_path / "run"
+    if name == "pendulum":
+        run = request.getfixturevalue("gallery_run")
+    else:
+        start(name, "fast", tiny(iterations=1, algorithm="cfvi"), run)
+    solution = load_solution(run)
+    problem = solution.problem
+    network, folder = sources(solution, 16, tmp_path)
+    driver = folder / "driver"
+    files = [str(folder / f"{name}{end}.c") for end in ("", "_policy", "_policy_driver")]
+    words = [*STRICT, f"-D{name.upper()}_REAL={real}", *files, "-lm", "-o", str(driver)]
+    subprocess.run([str(COMPILER), *words], check=True)
+    x = 1.2 * problem.sample_domain(200, torch.Generator().manual_seed(1))
+    limits, inside = problem.input_limits.numpy(), ~(x.abs() > problem.bound).any(1).numpy()
+    assert 20 < inside.sum() < 190
+    strange = x[:40].clone()
+    strange[torch.arange(40), torch.arange(40) % x.shape[1]] = torch.tensor([np.nan, np.inf, -np.inf, 1e30] * 10)
+    rows = torch.cat([x, problem.target[None], strange]).tolist()
+    text = "\n".join(" ".join(map(repr, row)) for row in rows)
+    answer = subprocess.run([driver], input=text, capture_output=True, text=True, check=True).stdout
+    found = np.array([line.split() for line in answer.splitlines()], float)
+    u = controller(problem, network)(x)[0].numpy()
+    assert np.abs(u / limits).max() > 0.6
+    np.testing.assert_allclose(found[:200, :-1] / limits, u / limits, atol=1e-4)
+    np.testing.assert_array_equal(found[:200, -1], inside)
+    assert np.abs(found[200, :-1] / limits).max() < 1e-6
+    broken = ~np.isfinite(strange.numpy()).all(1)
+    assert (found[201:][broken] == 0.0).all()
+    assert (np.abs(found[:, :-1]) <= limits).all()
+
+
+@needs_compiler
+@pytest.mark.parametrize("real", ["float", "double"])
+def test_the_replay_notices_another_weight(real: str, gallery_run: Path, tmp_path: Path) -> None:
+    _, folder = sources(load_solution(gallery_run), 8, tmp_path)
+    files = [str(folder / f"pendulum{end}.c") for end in ("", "_policy", "_policy_replay")]
+    command = [str(COMPILER), *STRICT, f"-DPENDULUM_REAL={real}", *files, "-lm", "-o", str(folder / "replay")]
+    subprocess.run(command, check=True)
+    subprocess.run([folder / "replay"], check=True)
+    text = (folder / "pendulum_policy.c").read_text()
+    (folder / "pendulum_policy.c").write_text(text.replace("real sum = ", "real sum = 0.1f + "))
+    subprocess.run(command, check=True)
+    assert subprocess.run([folder / "replay"], check=False).returncode > 0
+
+
+def test_it_learns_the_argument_of_the_runs_policy(gallery_run: Path) -> None:
+    """In the domain and along rollouts, better than the network that it began with; one seed gives one network."""
+    solution = load_solution(gallery_run)
+    problem = solution.problem
+    x = problem.sample_domain(500, torch.Generator().manual_seed(9))
+    _, control_matrix = problem.robot.affine_dynamics(x)
+    teacher = make_policy(problem, solution.value, 0.0)
+    w = torch.einsum("bnm,bn->bm", control_matrix, solution.value(x)[1])
+    torch.testing.assert_close(teacher.argument(x, solution.value(x)[1]), w)
+    networks = [distil(solution, 16, seed, QUICK) for seed in (0, 0, 1)]
+    wanted, _ = solution.controller()(x)
+    off = [(controller(problem, network)(x)[0] - wanted).abs().mean() for network in networks]
+    assert max(off) < 0.25 * wanted.abs().mean()
+    first, second, other = (torch.cat([w.flatten() for w in network.weights]) for network in networks)
+    assert torch.equal(first, second)
+    assert not torch.equal(first, other)
+
+
+def test_the_scale_is_the_argument_of_half_the_limit(gallery_run: Path) -> None:
+    problem = load_solution(gallery_run).problem
+    u = problem.action_cost.policy(argument_scale(problem)[None])[0]
+    torch.testing.assert_close(u, 0.5 * problem.input_limits)
+
+
+@pytest.mark.skipif(not EMULATED, reason="there is no arm-none-eabi-gcc or no qemu-system-arm")
+@pytest.mark.parametrize("width", [8, 32])
+def test_the_stated_cost_bounds_what_an_emulated_board_counts(gallery_run: Path, tmp_path: Path, width: int) -> None:
+    """And is no more than 1.5 times of it. The inputs that the board computes are Torch's."""
+    specification = importlib.util.spec_from_file_location("board", ROOT / "benchmarks" / "board.py")
+    assert specification is not None
+    assert specification.loader is not None
+    board = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(board)
+    solution = load_solution(gallery_run)
+    network, folder = sources(solution, width, tmp_path)
+    x = solution.problem.sample_domain(150, torch.Generator().manual_seed(1))
+    counts, u, stack, flash = board.measured("pendulum", folder, x.numpy(), 1)
+    stated = cost(solution.problem, width)
+    assert stated.instructions / 1.5 < counts.max() <= stated.instructions
+    assert stated.flash / 1.5 < flash <= stated.flash
+    assert stack <= stated.stack
+    expected = controller(solution.problem, network)(x)[0].numpy()
+    np.testing.assert_allclose(u, expected, atol=1e-4 * float(solution.problem.input_limits[0]))
+
+
+def test_the_widest_network_that_fits_is_taken(gallery_run: Path) -> None:
+    problem = load_solution(gallery_run).problem
+    assert read_budget("0.5ms@168MHz").instructions == read_budget("500us@168000kHz").instructions == 42000
+    for width in WIDTHS:
+        needed = cost(problem, width).instructions
+        assert widest(problem, read_budget(f"{2 * needed}us@1MHz")) == width
+    with pytest.raises(SolverError, match="give at least"):
+        widest(problem, read_budget(f"{2 * needed - 2}us@1MHz"))
+
+
+@pytest.mark.parametrize("text", ["500us", "500@168MHz", "-5us@168MHz", "500us@168", "us@MHz", "1e3us@1MHz"])
+def test_a_budget_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(SolverError, match="500us@168MHz"):
+        read_budget(text)
+
+
+def test_a_loss_above_the_stated_one_is_refused() -> None:
+    good = {"return_mean": -10.0, "success_rate": 1.0}
+    require_small_loss(Comparison("nominal", good, {"return_mean": -10.15, "success_rate": 1.0}), 0.02, "1us@1MHz")
+    for worse in ({"return_mean": -10.25, "success_rate": 1.0}, {"return_mean": -9.0, "success_rate": 0.95}):
+        with pytest.raises(SolverError, match="nothing is written"):
+            require_small_loss(Comparison("nominal", good, worse), 0.02, "1us@1MHz")
+
+
+def test_the_command_writes_a_header_with_the_facts_or_nothing(
+    finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(export, "distil", lambda solution, width, seed, *_: distil(solution, width, seed, QUICK))
+    words = ["export", str(finished_run), "--c", str(tmp_path / "c"), "--budget", "500us@168MHz"]
+    assert main([*words, "--max-loss", "1"]) == 0
+    header = (tmp_path / "c" / "pendulum_policy.h").read_text()
+    problem = load_solution(finished_run).problem
+    needed = cost(problem, widest(problem, read_budget("500us@168MHz")))
+    facts = [f"{needed.instructions} instructions", f"{needed.flash} bytes of flash", f"{needed.stack} bytes of stack"]
+    facts += ["single precision", "Control rate 125 Hz", "angle_rate (rad/s) -8 to 8", problem.robot.model_hash]
+    for fact in (*facts, "nominal", "parameters", "harsh", "success"):
+        assert fact in header
+    assert f"{needed.instructions} instructions" in capsys.readouterr().out
+    words[3] = str(tmp_path / "none")
+    good = {"return_mean": -1.0, "return_worst": -1.0, "success_rate": 1.0}
+    monkeypatch.setattr(export, "compare", lambda *_: [Comparison("nominal", good, {**good, "return_mean": -1.03})])
+    assert main(words) == 2
+    assert "loses 3.0 % of the return" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_budget_without_c_is_refused(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(finished_run), "--onnx", "x.onnx", "--budget", "500us@168MHz"]) == 2
+    assert "--c DIR" in capsys.readouterr().err
