@@ -8,20 +8,21 @@ One sample may be given without the axis N, as x (n,), u (m,), ...: the results 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from modelgen.artifact.folder import find, find_mechanics, has_mechanics, read, verified
+from modelgen.artifact.folder import find, find_mechanics, has_mechanics, read
 from modelgen.artifact.manifest import Manifest, MechanicsManifest
-from modelgen.backends import MODULES, Kernels, backend, drawing
+from modelgen.backends import HARMLESS, MODULES, Kernels, backend, drawing
 from modelgen.backends.drawing import Drawing
 from modelgen.errors import ArtifactError, ModelError, suggestion
 from modelgen.metadata import Metadata
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.mechanics import MECHANICS
+from modelgen.trust import require_trust
 
 _DTYPES = ("float64", "float32")
 
@@ -43,12 +44,14 @@ class CompiledRobot:
         folder: Path,
         parallel: bool,
         directory: str | Path | None,
+        trust: Collection[str],
     ) -> None:
         metadata = manifest.metadata
         self.metadata: Metadata = metadata
         self.name = metadata.name
         self.hash = manifest.hash
         self.model_hash = manifest.model_hash
+        self.operations = manifest.operations  # by function
         self.backend = backend
         self.dtype = dtype
         self.folder = folder
@@ -66,6 +69,7 @@ class CompiledRobot:
         self._manifest = manifest
         self._parallel = parallel
         self._directory = directory  # where the functions of mechanics are looked for when one of them is called
+        self._trust = trust
 
     def __repr__(self) -> str:
         return f"<modelgen robot {self.name}: {self.backend}, {self.dtype}, {self.hash[:12]}>"
@@ -170,8 +174,7 @@ class CompiledRobot:
     def _mechanics(self) -> tuple[Kernels, MechanicsManifest]:
         """Kernels of the functions of mechanics. Raises ArtifactError where they are not built."""
         folder, manifest = find_mechanics(self.name, self.model_hash, self._directory)
-        verified(folder, manifest, self.backend)
-        kernels = _backend(self.backend).load(folder, manifest, self.dtype, self._parallel)
+        kernels = _kernels(folder, manifest, self.backend, self.dtype, self._parallel, self._trust)
         return kernels.with_nominal([each.value for each in self.metadata.parameters]), manifest
 
     def _kernels_of(self, function: str) -> Kernels:
@@ -230,13 +233,15 @@ def load(
     dtype: str = "float64",
     directory: str | Path | None = None,
     parallel: bool = True,
+    trust: str | Collection[str] = (),
 ) -> CompiledRobot:
     """Load the artifact of the robot `name`.
 
     directory: the folder that holds NAME/; by default ./generated when it holds NAME, else the one shipped
     beside the packages. parallel: spread the samples over threads; False runs the same loop serially
-    and releases the GIL. Raises ModelError for an unknown name, backend or dtype, and ArtifactError when the
-    artifact is damaged, edited or of another generator version.
+    and releases the GIL. trust: hashes of artifacts whose code may run, which the backends other than llvm ask for
+    where an artifact was neither built here nor shipped with modelgen. Raises ModelError for an unknown name, backend
+    or dtype, and ArtifactError when the artifact is damaged, edited, not trusted or of another generator version.
     """
     if backend not in MODULES:
         known = ", ".join(MODULES)
@@ -245,9 +250,17 @@ def load(
         raise ModelError(f"There is no dtype {dtype!r}.{suggestion(str(dtype), _DTYPES)} Use float64 or float32.")
     folder = find(name, directory)
     manifest = read(folder)
-    verified(folder, manifest, backend)
-    kernels = _backend(backend).load(folder, manifest, dtype, parallel)
-    return CompiledRobot(manifest, kernels, backend, dtype, folder, parallel, directory)
+    trusted = (trust,) if isinstance(trust, str) else tuple(trust)
+    kernels = _kernels(folder, manifest, backend, dtype, parallel, trusted)
+    return CompiledRobot(manifest, kernels, backend, dtype, folder, parallel, directory, trusted)
+
+
+def _kernels(
+    folder: Path, manifest: Manifest, backend: str, dtype: str, parallel: bool, trust: Collection[str]
+) -> Kernels:
+    if backend not in HARMLESS:
+        require_trust(manifest.metadata.name, folder, manifest.hash, backend, trust)
+    return _backend(backend).load(folder, manifest, dtype, parallel)
 
 
 _backend = backend

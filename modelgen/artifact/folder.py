@@ -14,6 +14,7 @@ from typing import Any
 from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest, from_json, to_json
 from modelgen.errors import ArtifactError, ModelError, suggestion
 from modelgen.files import UNFINISHED, write_together
+from modelgen.trust import note_built
 
 MANIFEST = "manifest.json"
 REPORT = "build_report.json"
@@ -71,27 +72,40 @@ def read(folder: Path) -> Manifest:
         raise ArtifactError(f"{path} is damaged: it is not the manifest that was written. {rebuild}") from error
 
 
-def damage(folder: Path, manifest: Manifest, backend: str) -> list[str]:
-    """What is wrong with the files of one backend, one sentence for each file."""
-    findings = []
+def _opened(folder: Path, manifest: Manifest, backend: str) -> tuple[dict[str, bytes], list[str]]:
+    """The files of one backend by name, and what is wrong with them, one sentence for each file."""
+    contents, findings = {}, []
     for name, expected in manifest.files.get(backend, {}).items():
         try:
-            found = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+            contents[name] = (folder / name).read_bytes()
         except OSError as error:
             findings.append(f"{folder / name} cannot be read ({error.strerror}).")
             continue
-        if found != expected:
+        if hashlib.sha256(contents[name]).hexdigest() != expected:
             findings.append(f"{folder / name} was edited or truncated: its sha256 is not the manifest's.")
-    return findings
+    return contents, findings
 
 
-def verified(folder: Path, manifest: Manifest, backend: str) -> None:
-    """Raise ArtifactError unless the files of the backend are there, as they were written."""
+def contents(folder: Path, manifest: Manifest, backend: str) -> dict[str, bytes]:
+    """The files of a backend by name, as they were written; whoever opens one uses these bytes and reads none again.
+
+    Raises ArtifactError where one is missing or was edited, and where there are none.
+    """
     if not manifest.files.get(backend):
         raise ArtifactError(f"The artifact {folder} has no files for the backend {backend}.")
-    findings = damage(folder, manifest, backend)
+    found, findings = _opened(folder, manifest, backend)
     if findings:
         raise ArtifactError(f"{' '.join(findings)} {_rebuild(folder)}")
+    return found
+
+
+def source(folder: Path, manifest: Manifest, backend: str) -> tuple[Path, bytes]:
+    """Place and content of the only file of a backend; raises as `contents` does, and where there are several."""
+    found = contents(folder, manifest, backend)
+    if len(found) != 1:
+        raise ArtifactError(f"The artifact {folder} has {len(found)} files for the backend {backend} in place of one.")
+    ((name, content),) = found.items()
+    return folder / name, content
 
 
 def _rebuild(folder: Path) -> str:
@@ -151,7 +165,7 @@ def check(
 def _check_folder(folder: Path, model_hash: str | None) -> list[str]:
     """What is wrong with one folder of files. Raises ArtifactError where its manifest cannot be read."""
     manifest = read(folder)
-    findings = [*dict.fromkeys(each for backend in manifest.files for each in damage(folder, manifest, backend))]
+    findings = [*dict.fromkeys(each for backend in manifest.files for each in _opened(folder, manifest, backend)[1])]
     if (folder / MANIFEST).read_text(encoding="utf-8") != to_json(manifest):
         findings.append(f"{folder / MANIFEST} was edited: its text is not what its content is written as.")
     expected = {MANIFEST, REPORT, PROOF, *(file for files in manifest.files.values() for file in files)}
@@ -189,7 +203,7 @@ def hashed(name: str, content: bytes) -> str:
 
 
 def write(folder: Path, manifest: Manifest, files: Mapping[str, bytes], report: str) -> Path:
-    """Put an artifact in its folder, which is returned; an equal one is left alone, with its compiled kernels.
+    """Put an artifact in its folder, which is returned, and note that it was built here; an equal one is left alone.
 
     Emitted files have their hash in the name, so that the new ones stand beside the old ones until the manifest is
     replaced, as the last file; that one step makes them the artifact. Raises ArtifactError when the folder cannot be
@@ -201,6 +215,7 @@ def write(folder: Path, manifest: Manifest, files: Mapping[str, bytes], report: 
         with _locked(folder):
             write_together({folder / name: data for name, data in content.items() if not _holds(folder / name, data)})
             _remove_leftovers(folder, content)
+        note_built(manifest.hash)
     except OSError as error:
         raise ArtifactError(
             f"The artifact {folder} cannot be written: {error.strerror or error}. "
@@ -230,11 +245,7 @@ def _holds(path: Path, data: bytes) -> bool:
 
 
 def _remove_leftovers(folder: Path, current: Collection[str]) -> None:
-    """Remove emitted files of older builds, their machine code, and unfinished files of builds that were killed."""
+    """Remove emitted files of older builds, and unfinished files of builds that were killed."""
     for entry in folder.iterdir():
-        if entry.name.startswith(UNFINISHED):
+        if entry.name.startswith(UNFINISHED) or (_EMITTED.fullmatch(entry.name) and entry.name not in current):
             entry.unlink()
-        elif _EMITTED.fullmatch(entry.name) and entry.name not in current:
-            entry.unlink()
-            for compiled in folder.glob(f"__pycache__/**/{entry.stem}.*"):
-                compiled.unlink()

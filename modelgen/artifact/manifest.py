@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from modelgen.metadata import ActionCost, Input, Metadata, Parameter, State, Task
+from modelgen.artifact.typed import typed
+from modelgen.metadata import Input, Metadata, Parameter, State
 
 #: Increase this number with every change of the content of artifacts; older artifacts then count as stale.
 GENERATOR_VERSION = 9
+#: Entries of an output for one sample; a hundred states and as many inputs have a tenth of them.
+MOST_ENTRIES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -67,37 +72,30 @@ def from_json(text: str) -> Manifest:
 
     Raises KeyError, TypeError or ValueError for a text that is not one, or that was edited.
     """
-    data: dict[str, Any] = json.loads(text)
-    fields: dict[str, Any] = dict(
-        metadata=_metadata(data["metadata"]),
-        model_hash=str(data["model_hash"]),
-        generator_version=int(data["generator_version"]),
-        functions={
-            name: Signature(
-                tuple(signature["arguments"]),
-                tuple((output, tuple(shape)) for output, shape in signature["outputs"]),
-            )
-            for name, signature in data["functions"].items()
-        },
-        operations={name: int(count) for name, count in data["operations"].items()},
-        files={backend: dict(files) for backend, files in data["files"].items()},
-    )
-    manifest = MechanicsManifest(**fields, points=dict(data["points"])) if "points" in data else Manifest(**fields)
-    if manifest.hash != data["hash"]:
+    data = json.loads(text)
+    told = data.pop("hash")
+    manifest: Manifest = typed(MechanicsManifest if "points" in data else Manifest, data, "manifest")
+    _check(manifest)
+    if manifest.hash != told:
         raise ValueError("it was edited: its hash is not that of its content")
     return manifest
 
 
-def _metadata(data: dict[str, Any]) -> Metadata:
-    task: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in data["task"].items()
-    }
-    cost = task.pop("action_cost")
-    return Metadata(
-        name=data["name"],
-        description=data["description"],
-        states=tuple(State(**state) for state in data["states"]),
-        inputs=tuple(Input(**entry) for entry in data["inputs"]),
-        parameters=tuple(Parameter(**parameter) for parameter in data["parameters"]),
-        task=Task(action_cost=ActionCost(cost["name"], tuple(cost["weights"])), **task),
-    )
+def _check(manifest: Manifest) -> None:
+    """Raise ValueError for what the types leave open: names that no model file can have, lengths, files elsewhere."""
+    metadata, states, task = manifest.metadata, manifest.metadata.states, manifest.metadata.task
+    named: list[State | Input | Parameter] = [*states, *metadata.inputs, *metadata.parameters]
+    for name in (metadata.name, *(each.name for each in named)):
+        if not (name.isascii() and name.isidentifier()):
+            raise ValueError(f"{name!r} is no name")
+    lengths = {len(task.target), len(task.start_mean), len(task.start_deviation)}
+    if lengths != {len(states)} or len(task.action_cost.weights) != len(manifest.metadata.inputs):
+        raise ValueError("its task is of another number of states or inputs")
+    if 2 * len(manifest.metadata.coordinates) != len(states):
+        raise ValueError("its states are not as many positions as velocities")
+    for name in (name for files in manifest.files.values() for name in files):
+        if not name or Path(name).name != name:
+            raise ValueError(f"its file {name!r} is in another folder")
+    for shape in (shape for each in manifest.functions.values() for _, shape in each.outputs):
+        if min(shape, default=0) < 0 or math.prod(shape) > MOST_ENTRIES:
+            raise ValueError(f"an output has the shape {shape}")

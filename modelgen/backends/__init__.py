@@ -18,6 +18,8 @@ MODULES = {
     "casadi": "modelgen.backends.casadi",
     "torch": "modelgen.backends.torch",
 }
+#: Those whose files are read as arithmetic and never run, so that an artifact of anybody can be opened.
+HARMLESS = {"llvm"}
 #: What `modelgen export` writes on demand; a module of these needs no `load`.
 EXPORTS = {
     "c": "modelgen.backends.c",
@@ -50,7 +52,7 @@ class Backend(Emitter, Protocol):
     """What a backend's module offers."""
 
     def load(self, folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> Kernels:
-        """The kernels of an artifact whose files have been checked."""
+        """The kernels of an artifact; the files are those that `artifact.folder.contents` gives, which checks them."""
 
 
 def backend(name: str) -> Backend:

@@ -1,4 +1,7 @@
-"""Where compiled code is kept between processes: the first folder of a short list that can be written."""
+"""Where compiled code is kept between processes: the first folder of a short list that can be written.
+
+Never beside an artifact: machine code runs unseen, and an artifact may come from somebody else.
+"""
 
 from __future__ import annotations
 
@@ -15,26 +18,25 @@ from modelgen.files import replacing
 CACHE = "MODELGEN_CACHE"
 
 
-def folders(beside: Path) -> Iterator[Path]:
-    """Where compiled code may be kept, best first; `beside` is a folder beside the artifact's files."""
+def folders() -> Iterator[Path]:
+    """Where compiled code may be kept, best first."""
     if os.environ.get(CACHE):
         yield Path(os.environ[CACHE])
-    yield beside
     with contextlib.suppress(RuntimeError):  # a user without a home
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "modelgen"
 
 
-def keep(path: Path, content: bytes) -> Path | None:
+def keep(name: str, content: bytes) -> Path | None:
     """Write a file into the first folder that can be written, and return where it is.
 
     Returns None, with a warning, where no folder can be written.
     """
-    for folder in folders(path.parent):
-        with contextlib.suppress(ModelError), replacing(folder / path.name) as unfinished:
+    for folder in folders():
+        with contextlib.suppress(ModelError), replacing(folder / name) as unfinished:
             unfinished.write_bytes(content)
-            return folder / path.name
+            return folder / name
     warnings.warn(
-        f"No folder can be written to keep the compiled code {path.name}: it is compiled again in every process. "
+        f"No folder can be written to keep the compiled code {name}: it is compiled again in every process. "
         f"Set {CACHE} to a folder that can be written.",
         stacklevel=2,
     )

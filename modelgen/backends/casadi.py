@@ -15,6 +15,7 @@ from typing import Any
 import casadi
 import numpy as np
 
+from modelgen.artifact.folder import contents
 from modelgen.artifact.manifest import Manifest
 from modelgen.backends.host import Array, HostKernels
 from modelgen.backends.threads import threads
@@ -88,9 +89,9 @@ def _matrix_shape(shape: tuple[int, ...]) -> tuple[int, int]:
 def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> CasadiKernels:
     """The deserialized functions; `parallel` maps them over threads."""
     functions = {}
-    for name in manifest.files["casadi"]:
+    for name, content in contents(folder, manifest, "casadi").items():
         try:
-            functions[name.rpartition("_")[0]] = casadi.Function.load(str(folder / name))
+            functions[name.rpartition("_")[0]] = casadi.StringDeserializer(content.decode()).unpack()
         except RuntimeError as error:
             raise ArtifactError(
                 f"{folder / name} cannot be read by CasADi {casadi.CasadiMeta.version()}; it may have been "

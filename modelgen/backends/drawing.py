@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from modelgen.artifact.folder import verified
+from modelgen.artifact.folder import source
 from modelgen.artifact.manifest import Manifest
+from modelgen.backends import grammar
 from modelgen.backends.array_checks import check_shape, sample_count
 from modelgen.backends.listing import Dialect, columns, listing
-from modelgen.backends.modules import emitted_module
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Program
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int_]
 
 #: The drawing's entry among the files of a manifest.
 FILES = "drawing"
@@ -36,7 +38,6 @@ def points(x, theta):
     """x (N, n), theta (p,) or (N, p) -> (N, P, 2): across and height of every point (m); SEGMENTS joins them."""
     points = np.empty((len(x), {count}, 2))
 '''
-_CALLS = {name: f"arc{name[1:]}" for name in ("asin", "acos", "atan")} | {"atan2": "arctan2", "pow": "power"}
 
 
 def emit(program: Program, segments: Sequence[tuple[int, int]], robot: Metadata) -> dict[str, bytes]:
@@ -53,21 +54,24 @@ def emit(program: Program, segments: Sequence[tuple[int, int]], robot: Metadata)
 
 
 def _call(name: str, arguments: list[str]) -> str:
-    return f"np.{_CALLS.get(name, name)}({', '.join(arguments)})"
+    return f"np.{grammar.NUMPY.get(name, name)}({', '.join(arguments)})"
 
 
 def load(folder: Path, manifest: Manifest) -> Drawing:
-    """Raises ArtifactError when the file is missing or was edited."""
-    verified(folder, manifest, FILES)
-    (name,) = manifest.files[FILES]
-    return Drawing(emitted_module(folder / name), manifest)
+    """Raises ArtifactError when the file is missing, was edited, or holds more than arithmetic."""
+    path, content = source(folder, manifest, FILES)
+    segments, function = grammar.drawing(path, content, manifest.sizes())
+    space: dict[str, Any] = {"np": np, "__builtins__": {"len": len}}
+    exec(compile(ast.Module([function], []), path, "exec"), space)
+    return Drawing(np.array(segments, int).reshape(-1, 2), space["points"], manifest)
 
 
 class Drawing:
     """What there is to see of a robot, in a vertical plane; lengths in m."""
 
-    def __init__(self, module: ModuleType, manifest: Manifest) -> None:
-        self._module = module
+    def __init__(self, joined: Integers, points: Callable[[Array, Array], Array], manifest: Manifest) -> None:
+        self._joined = joined  # (k, 2) the points at the ends of every segment
+        self._points = points
         self._sizes = manifest.sizes()
         self._limits = np.array([state.limit for state in manifest.metadata.states])
         self._nominal = np.array([parameter.value for parameter in manifest.metadata.parameters])
@@ -82,8 +86,7 @@ class Drawing:
         for name, array in arrays.items():
             check_shape(name, array.shape, self._sizes[name])
         one = sample_count({name: array.shape for name, array in arrays.items()}) is None
-        points: Array = self._module.points(np.atleast_2d(arrays["x"]), arrays["theta"])
-        segments: Array = points[:, self._module.SEGMENTS]
+        segments = self._points(np.atleast_2d(arrays["x"]), arrays["theta"])[:, self._joined]
         return segments[0] if one else segments
 
     @cached_property

@@ -70,23 +70,8 @@ class HostKernels(ABC):
 
     def _array(self, name: str, value: Any) -> Array:
         array = _memory(name, value)
-        if isinstance(array, np.ma.MaskedArray):
-            raise ModelError(f"`{name}` is a masked array, whose mask no kernel reads. Pass {name}.filled(value).")
-        if array.dtype == self._dtype.newbyteorder():
-            raise ModelError(
-                f"`{name}` has the byte order of another machine (dtype {array.dtype}). "
-                f"Pass {name}.astype(numpy.{self._dtype.name})."
-            )
-        if array.dtype.kind in "biu":
-            raise ModelError(
-                f"`{name}` has whole numbers (dtype {array.dtype}); the robot was loaded with dtype "
-                f"{self._dtype.name}. Pass {name}.astype(numpy.{self._dtype.name}), or write 1.0 for 1."
-            )
-        if array.dtype != self._dtype:
-            raise ModelError(
-                f"`{name}` has dtype {array.dtype}, but the robot was loaded with dtype {self._dtype.name}. "
-                f"Convert `{name}`, or load the robot with dtype='{array.dtype.name}' if that is float32 or float64."
-            )
+        if array.dtype != self._dtype or isinstance(array, np.ma.MaskedArray):
+            raise self._wrong_type(name, array)
         check_shape(name, array.shape, self._sizes[name])
         if not array.flags.c_contiguous:
             raise ModelError(
@@ -94,6 +79,24 @@ class HostKernels(ABC):
                 f"Pass numpy.ascontiguousarray({name}), or {name}.contiguous() for a tensor."
             )
         return array
+
+    def _wrong_type(self, name: str, array: Array) -> ModelError:
+        if isinstance(array, np.ma.MaskedArray):
+            return ModelError(f"`{name}` is a masked array, whose mask no kernel reads. Pass {name}.filled(value).")
+        if array.dtype == self._dtype.newbyteorder():
+            return ModelError(
+                f"`{name}` has the byte order of another machine (dtype {array.dtype}). "
+                f"Pass {name}.astype(numpy.{self._dtype.name})."
+            )
+        if array.dtype.kind in "biu":
+            return ModelError(
+                f"`{name}` has whole numbers (dtype {array.dtype}); the robot was loaded with dtype "
+                f"{self._dtype.name}. Pass {name}.astype(numpy.{self._dtype.name}), or write 1.0 for 1."
+            )
+        return ModelError(
+            f"`{name}` has dtype {array.dtype}, but the robot was loaded with dtype {self._dtype.name}. "
+            f"Convert `{name}`, or load the robot with dtype='{array.dtype.name}' if that is float32 or float64."
+        )
 
     def _outputs(
         self, signature: Signature, rows: tuple[int, ...], out: Sequence[Any], arrays: dict[str, Array]

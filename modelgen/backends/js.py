@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from modelgen.artifact.folder import verified
+from modelgen.artifact.folder import source
 from modelgen.artifact.manifest import Manifest
-from modelgen.backends import python
+from modelgen.backends import grammar, python
 from modelgen.errors import ArtifactError
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Program
@@ -30,7 +29,7 @@ _HELPER_NAMES = {"sign", "minimum", "maximum"}
 _MATH = {"sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"}
 _MATH |= {"exp", "log", "log1p", "expm1", "sqrt", "floor", "pow", "abs"}
 #: NumPy's names for them, which drawings use.
-_NUMPY = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "power": "pow"}
+_NUMPY = {spelled: name for name, spelled in grammar.NUMPY.items()}
 #: A symbol of one of these names gets a dollar, which no Python name has.
 _RESERVED = {
     "Infinity", "Math", "NaN", "arguments", "await", "break", "case", "catch", "class", "const", "continue",
@@ -61,23 +60,19 @@ def of_artifact(folder: Path, manifest: Manifest) -> tuple[str, list[str]]:
     points(x, theta, points) fills (P, 2), across and height; the constant SEGMENTS joins them. Raises ArtifactError for
     files that are missing, were edited, or hold more than arithmetic.
     """
-    texts = []
-    for files in ("numba", "drawing"):
-        verified(folder, manifest, files)
-        (name,) = manifest.files[files]
-        texts.append((folder / name).read_text(encoding="utf-8"))
-    kernels, names = translated(texts[0])
-    drawing, points = translated(texts[1])
-    return f"{kernels}\n{drawing}\nconst SEGMENTS = {_segments(texts[1])};\n", [*names, *points, "SEGMENTS"]
+    path, content = source(folder, manifest, "llvm")
+    kernels = grammar.kernels(path, content, manifest.functions, manifest.sizes())
+    drawn, drawing = source(folder, manifest, "drawing")
+    segments, points = grammar.drawing(drawn, drawing, manifest.sizes())
+    text = "\n".join([HELPERS, *map(_function, kernels.values()), _function(points), f"const SEGMENTS = {segments};\n"])
+    return text, [*kernels, "points", "SEGMENTS"]
 
 
 def translated(module: str) -> tuple[str, list[str]]:
     """An emitted module of Python as JavaScript functions, and their names. Raises ArtifactError for any other text."""
     functions = [each for each in ast.parse(module).body if isinstance(each, ast.FunctionDef)]
     functions = [each for each in functions if each.name not in _HELPER_NAMES]
-    drawn = any(each.name == "points" for each in functions)
-    source = "\n".join(_function(each) for each in functions)
-    return source if drawn else f"{HELPERS}\n{source}", [each.name for each in functions]
+    return "\n".join([HELPERS, *map(_function, functions)]), [each.name for each in functions]
 
 
 def _function(function: ast.FunctionDef) -> str:
@@ -143,17 +138,6 @@ def _index(place: ast.expr) -> int:
         case ast.Tuple(elts=[ast.Slice(), ast.Constant(value=int() as row), ast.Constant(value=int() as column)]):
             return 2 * row + column
     raise _foreign(place)
-
-
-def _segments(module: str) -> Sequence[Sequence[int]]:
-    for statement in ast.parse(module).body:
-        match statement:
-            case ast.Assign(
-                targets=[ast.Name(id="SEGMENTS")],
-                value=ast.Call(func=ast.Attribute(value=ast.Call(args=[pairs, *_]))),
-            ):
-                return [[int(end) for end in pair] for pair in ast.literal_eval(pairs)]
-    raise ArtifactError("the drawing of the artifact names no segments; build the artifact again")
 
 
 def _name(name: str) -> str:

@@ -1,8 +1,8 @@
-"""Import an emitted Python module of an artifact."""
+"""Import an emitted Python module of an artifact that is trusted."""
 
 from __future__ import annotations
 
-import importlib.util
+import hashlib
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -10,18 +10,19 @@ from types import ModuleType
 from modelgen.errors import ArtifactError
 
 
-def emitted_module(path: Path) -> ModuleType:
-    """The module at `path`, imported once a process and content, for its name holds its content's hash."""
-    name = f"modelgen_artifact_{path.stem.replace('.', '_')}"
+def emitted_module(path: Path, content: bytes) -> ModuleType:
+    """The module of that content, run once a process; `path` is where tracebacks and Numba say that it stands.
+
+    Python's own import would take compiled code from a folder beside the file, whoever put it there.
+    """
+    name = f"modelgen_artifact_{hashlib.sha256(content).hexdigest()}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ArtifactError(f"{path} cannot be imported: it is not a Python module.")
-    module = importlib.util.module_from_spec(spec)
+    module = ModuleType(name)
+    module.__file__ = str(path)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        exec(compile(content, path, "exec"), module.__dict__)
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, ImportError):

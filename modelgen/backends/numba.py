@@ -20,6 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from modelgen.artifact.folder import source
 from modelgen.artifact.manifest import Manifest, Signature
 from modelgen.backends.cache import folders, keep
 from modelgen.backends.host import Array, HostKernels
@@ -40,9 +41,8 @@ _launch = threading.Lock()  # not every threading layer of Numba's takes loops f
 
 def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> NumbaKernels:
     """The jitted functions. Numba compiles each at its first call, or reads its machine code from the cache."""
-    (name,) = manifest.files["numba"]
-    text = (folder / name).read_text(encoding="utf-8")
-    module = _imported(folder / "__pycache__" / Path(name).stem, _jitted(text, manifest.functions, dtype))
+    path, content = source(folder, manifest, "numba")
+    module = _imported(path.stem, _jitted(content.decode(), manifest.functions, dtype))
     return NumbaKernels(module, manifest, dtype, parallel)
 
 
@@ -88,20 +88,18 @@ class NumbaKernels(HostKernels):
             getattr(self._module, f"{function}_serial")(samples, int(own_theta), *rows)
 
 
-def _imported(stem: Path, text: str) -> ModuleType:
+def _imported(stem: str, text: str) -> ModuleType:
     """The module of that text, from a folder where Numba can keep machine code beside it, if there is one."""
     content = text.encode()
-    path = stem.with_name(f"{stem.name}.numba_{hashlib.sha256(content).hexdigest()[:12]}.py")
-    for folder in folders(path.parent):
+    name = f"{stem}.numba_{hashlib.sha256(content).hexdigest()}.py"
+    for folder in folders():
         with contextlib.suppress(OSError):
-            if (folder / path.name).read_bytes() == content and os.access(folder, os.W_OK):
-                return emitted_module(folder / path.name)
-    kept = keep(path, content)
+            if (folder / name).read_bytes() == content and os.access(folder, os.W_OK):
+                return emitted_module(folder / name, content)
+    kept = keep(name, content)
     if kept is not None:
-        return emitted_module(kept)
-    module = ModuleType("modelgen_uncached")
-    exec(compile(text.replace("cache=True", "cache=False"), path.name, "exec"), module.__dict__)
-    return module
+        return emitted_module(kept, content)
+    return emitted_module(Path(name), content.replace(b"cache=True", b"cache=False"))
 
 
 def _jitted(text: str, functions: dict[str, Signature], dtype: str) -> str:

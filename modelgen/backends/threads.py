@@ -32,8 +32,12 @@ def run_chunks(chunk: Callable[[int, int], None], samples: int, operations: int)
 
     `operations` is the number a sample takes.
     """
-    count = max(1, min(threads(), samples * operations // _FEWEST, samples // _SMALLEST))
-    first = min(samples - _SMALLEST * count, _HEAD_START // operations) if count > 1 else 0
+    count = min(samples * operations // _FEWEST, samples // _SMALLEST)
+    count = min(threads(), count) if count > 1 else 1
+    if count == 1:
+        chunk(0, samples)
+        return
+    first = min(samples - _SMALLEST * count, _HEAD_START // operations)
     bounds = [0, *(first + (samples - first) * k // count for k in range(1, count + 1))]
     jobs = [_workers().submit(chunk, bounds[k], bounds[k + 1]) for k in range(1, count)]
     chunk(bounds[0], bounds[1])

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
 
+from modelgen.artifact.folder import source
 from modelgen.artifact.manifest import Manifest
 from modelgen.backends.array_checks import check_shape, sample_count
 from modelgen.backends.listing import Dialect, columns, listing
@@ -100,8 +101,7 @@ def _is_number(text: str) -> bool:
 
 def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> TorchKernels:  # noqa: ARG001
     """The emitted functions; threads are Torch's own, so `parallel` changes nothing."""
-    (name,) = manifest.files["torch"]
-    return TorchKernels(emitted_module(folder / name), manifest, dtype)
+    return TorchKernels(emitted_module(*source(folder, manifest, "torch")), manifest, dtype)
 
 
 class TorchKernels:

@@ -15,8 +15,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from modelgen.artifact.folder import source
 from modelgen.artifact.manifest import Manifest
-from modelgen.backends import helpers
+from modelgen.backends import grammar, helpers
 from modelgen.backends.host import Array, HostKernels
 from modelgen.backends.llvm import elementary, native, vectors
 from modelgen.backends.llvm import translate as translation
@@ -32,16 +33,15 @@ _buffer: Callable[[Any], object] = (ctypes.c_char * 0).from_buffer
 
 def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> LlvmKernels:
     """The compiled functions; machine code is made, or read from the cache, at a function's first call."""
-    (name,) = manifest.files["llvm"]
-    return LlvmKernels(folder / name, (folder / name).read_text(encoding="utf-8"), manifest, dtype, parallel)
+    return LlvmKernels(*source(folder, manifest, "llvm"), manifest, dtype, parallel)
 
 
 class LlvmKernels(HostKernels):
     """The functions over NumPy arrays, or over CPU Torch tensors whose memory is used as it is."""
 
-    def __init__(self, module: Path, text: str, manifest: Manifest, dtype: str, parallel: bool) -> None:
+    def __init__(self, path: Path, content: bytes, manifest: Manifest, dtype: str, parallel: bool) -> None:
         super().__init__(manifest, dtype)
-        self._module, self._text = module, text  # a rebuild may remove the file
+        self._path, self._content = path, content  # a rebuild may remove the file
         self._real = _REALS[dtype]
         self._parallel = parallel
         self._operations = manifest.operations
@@ -65,7 +65,12 @@ class LlvmKernels(HostKernels):
 
     def llvm_code(self, function: str, shared: bool) -> str:
         """What is compiled for a function; `shared` for one theta for all samples."""
-        return translation.llvm_code(_statements(self._text)[function], self._widths(function), self._real, shared)
+        return translation.llvm_code(self._statements[function], self._widths(function), self._real, shared)
+
+    @functools.cached_property
+    def _statements(self) -> dict[str, ast.FunctionDef]:
+        """Parsed where machine code is to be made. Raises ArtifactError for anything but arithmetic."""
+        return grammar.kernels(self._path, self._content, self._signatures, self._sizes)
 
     def _widths(self, function: str) -> dict[str, int]:
         signature = self._signatures[function]
@@ -73,12 +78,13 @@ class LlvmKernels(HostKernels):
         return widths | {name: math.prod(shape) for name, shape in signature.outputs}
 
     def _kernel(self, function: str, shared: bool) -> Callable[..., None]:
-        variant = f"{self._module.stem}.{function}-{self._real}{'-shared' if shared else ''}"
+        widths = self._widths(function)
+        variant = f"{self._path.stem}.{function}-{self._real}{'-shared' if shared else ''}"
         kernel = self._compiled[function, shared] = native.function(
             function,
-            len(self._widths(function)),
-            self._module.parent / "__pycache__" / variant,
-            f"{_translator()} {variant}",  # the module's name holds its content's hash
+            len(widths),
+            variant,
+            f"{_translator()} {variant} {hashlib.sha256(self._content).hexdigest()} {widths}",
             lambda: self.llvm_code(function, shared),
         )
         return kernel
@@ -89,14 +95,10 @@ def _address(array: Array) -> object:
     return _buffer(array) if array.flags.writeable else array.ctypes.data
 
 
-@functools.lru_cache(maxsize=2)
-def _statements(text: str) -> dict[str, ast.FunctionDef]:
-    tree = ast.parse(text)
-    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-
-
 @functools.cache
 def _translator() -> str:
     """Which LLVM code is made of an emitted module, as a hash."""
-    files = [Path(str(module.__file__)) for module in (translation, vectors, transposition, elementary, helpers)]
+    files = [
+        Path(str(module.__file__)) for module in (translation, vectors, transposition, elementary, helpers, grammar)
+    ]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

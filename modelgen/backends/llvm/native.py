@@ -20,21 +20,21 @@ _lock = threading.RLock()
 _engines: list[Any] = []  # machine code lives as long as its engine
 
 
-def function(name: str, arrays: int, kept_as: Path, made_from: str, make: Callable[[], str]) -> Callable[..., None]:
+def function(name: str, arrays: int, kept_as: str, made_from: str, make: Callable[[], str]) -> Callable[..., None]:
     """The kernel `name(first, last, addresses...)`, which releases the GIL.
 
-    arrays: the number of addresses. kept_as: the file of its machine code beside the artifact. made_from: a text that
-    says what the LLVM code is made from; the key of the kept code holds it, the processor and the version of llvmlite.
-    make: returns the LLVM code; called where no machine code is kept.
+    arrays: the number of addresses. kept_as: begins the name of the file of its machine code. made_from: a
+    text that says all that the LLVM code is made from; the key of the kept code holds it, the processor and the version
+    of llvmlite. make: returns the LLVM code; called where no machine code is kept.
     """
     with _lock:
         made_for = target()
         key = hashlib.sha256("\n".join([made_from, llvmlite.__version__, *made_for]).encode()).hexdigest()
-        kept_as = kept_as.with_name(f"{kept_as.name}-{key[:16]}.o")
-        code = next((found for folder in folders(kept_as.parent) if (found := _read(folder / kept_as.name))), None)
+        file = f"{kept_as}-{key}.o"
+        code = next((found for folder in folders() if (found := _read(folder / file))), None)
         if code is None:
             code = _compiled(make(), made_for)
-            keep(kept_as, hashlib.sha256(code).digest() + code)
+            keep(file, hashlib.sha256(code).digest() + code)
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine(made_for))
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()

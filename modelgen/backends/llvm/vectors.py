@@ -6,6 +6,7 @@ time grows much faster than a kernel's length, need not run at all.
 
 from __future__ import annotations
 
+import ctypes
 import re
 import struct
 from collections.abc import Sequence
@@ -64,7 +65,7 @@ class Code:
         return Value(self.make(f"load {self.real}, ptr {place}", before=True), uniform=True)
 
     def constant(self, value: float) -> Value:
-        rounded = struct.unpack("f", struct.pack("f", value))[0] if self.real == "float" else value
+        rounded = ctypes.c_float(value).value if self.real == "float" else value
         return Value(f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}", uniform=True)
 
     def wide(self, value: Value) -> str:

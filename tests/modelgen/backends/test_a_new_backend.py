@@ -20,6 +20,7 @@ FILE = '''
 """Python itself runs the emitted functions, sample after sample."""
 import math
 
+from modelgen.artifact.folder import source
 from modelgen.backends import python
 from modelgen.backends.host import HostKernels
 from modelgen.backends.modules import emitted_module
@@ -30,8 +31,7 @@ def emit(program, robot):
 
 
 def load(folder, manifest, dtype, parallel):
-    (name,) = manifest.files["interpreted"]
-    return Interpreted(emitted_module(folder / name), manifest, dtype)
+    return Interpreted(emitted_module(*source(folder, manifest, "interpreted")), manifest, dtype)
 
 
 class Interpreted(HostKernels):

@@ -49,18 +49,22 @@ def test_machine_code_is_kept_for_the_next_process(copied: Path, tmp_path: Path)
 
 def test_damaged_machine_code_is_made_again(copied: Path, tmp_path: Path) -> None:
     _run_with(copied, tmp_path)
-    (kept,) = (copied / "pendulum" / "__pycache__").glob("*.o")
+    (kept,) = (tmp_path / "cache" / "modelgen").glob("*.o")
     kept.write_bytes(kept.read_bytes()[:-40])
     assert _run_with(copied, tmp_path)[0] == 1
     assert _run_with(copied, tmp_path)[0] == 0
 
 
-def test_a_folder_that_cannot_be_written_keeps_its_machine_code_in_the_users_cache(
-    copied: Path, tmp_path: Path
-) -> None:
-    (copied / "pendulum" / "__pycache__").write_text("not a folder, so nothing can be kept in it")
-    assert _run_with(copied, tmp_path / "home")[0] == 1
-    assert _run_with(copied, tmp_path / "home")[0] == 0
+def test_machine_code_beside_an_artifact_is_not_used(copied: Path, tmp_path: Path) -> None:
+    """An artifact may come from somebody else, and machine code of anybody would run unseen."""
+    _run_with(copied, tmp_path)
+    (kept,) = (tmp_path / "cache" / "modelgen").glob("*.o")
+    (copied / "pendulum" / "__pycache__").mkdir()
+    kept.rename(copied / "pendulum" / "__pycache__" / kept.name)
+    assert _run_with(copied, tmp_path)[0] == 1
+
+
+def test_where_no_folder_can_be_written_one_can_be_stated(copied: Path, tmp_path: Path) -> None:
     (tmp_path / "none").write_text("not a folder either")
     compiled, errors = _run_with(copied, tmp_path / "none")
     assert compiled == 1

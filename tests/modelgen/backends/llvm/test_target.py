@@ -106,7 +106,7 @@ def test_without_fused_operations_a_kernel_computes_what_plain_python_does(monke
     monkeypatch.setenv(CPU, "x86-64")
     robot = modelgen.load("furuta", parallel=False)
     kernels: Any = robot._kernels
-    emitted = runpy.run_path(str(kernels._module))
+    emitted = runpy.run_path(str(kernels._path))
     parts = HALF_PI["double"]
     stand_in = SimpleNamespace(
         **{name: getattr(math, name) for name in dir(math) if not name.startswith("_")}

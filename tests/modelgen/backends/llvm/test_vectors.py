@@ -34,7 +34,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., np.ndar
         assert isinstance(function, ast.FunctionDef)
         widths = {"x": x.shape[1], "theta": x.shape[1], "result": entries}
         code = translation.llvm_code(function, widths, real, shared)
-        kernel = native.function("f", 3, folder / f"{hash(code)}", code, lambda: code)
+        kernel = native.function("f", 3, f"{folder.name}-{hash(code)}", code, lambda: code)
         result = np.full((len(x), entries), GUARD, x.dtype)
         kernel(*(rows or (0, len(x))), x.ctypes.data, x.ctypes.data, result.ctypes.data)
         return result
@@ -168,7 +168,7 @@ def test_numba_compiles_the_emitted_functions_as_they_are() -> None:
     njit = pytest.importorskip("numba").njit
     furuta = modelgen.load("furuta")
     kernels: Any = furuta._kernels
-    path = kernels._module
+    path = kernels._path
     x, u, costate = np.array([[0.1, 2.0, -0.3, 0.4]]), np.array([[0.05]]), np.array([[1.0, -2.0, 0.3, 0.1]])
     expected = furuta.hamiltonian_gradient(x, u, costate)
     emitted = runpy.run_path(str(path))["hamiltonian_gradient"]

@@ -1,0 +1,41 @@
+"""JSON as the dataclasses that it was written from, each entry checked by its type."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from functools import cache
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+
+def typed(kind: Any, value: Any, name: str) -> Any:
+    """The value as a dataclass, tuple, dictionary with text as keys, Literal, number, text, bool or None of that type.
+
+    An integer may stand for a float. name: the entry that a message names. Raises TypeError for any other value.
+    """
+    origin, inner = get_origin(kind), get_args(kind)
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and isinstance(value, dict):
+        hints = _hints(kind)
+        required = {each.name for each in dataclasses.fields(kind) if each.default is dataclasses.MISSING}
+        if not required <= value.keys() <= hints.keys():
+            raise TypeError(f"{name} lacks an entry, or has another: {', '.join(sorted(hints.keys() ^ value.keys()))}")
+        return kind(**{key: typed(hints[key], each, key) for key, each in value.items()})
+    if origin is tuple and isinstance(value, list):
+        kinds = [inner[0]] * len(value) if inner[-1] is Ellipsis else [*inner]
+        if len(kinds) == len(value):
+            return tuple(typed(each, entry, name) for each, entry in zip(kinds, value, strict=True))
+    if origin is dict and isinstance(value, dict):
+        return {key: typed(inner[1], each, f"{name}.{key}") for key, each in value.items()}
+    if origin in (Union, types.UnionType):
+        (plain,) = (each for each in inner if each is not type(None))
+        return None if value is None else typed(plain, value, name)
+    if origin is Literal and value in inner:
+        return value
+    if type(value) in ((int, float) if kind is float else (kind,)):
+        return value
+    raise TypeError(f"{name} is {str(value)[:60]!r}")
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)

@@ -1,0 +1,67 @@
+"""Files as bad disks, editors and attackers leave them."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from hypothesis import strategies as st
+
+Damage = tuple[str, int, int]
+#: An entry counted in the order of the document, and what stands there instead.
+Mistake = tuple[int, Any]
+
+VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    3,
+    10**30,
+    1.5,
+    1e300,
+    float("nan"),
+    "",
+    "x",
+    "\ud800",
+    "../x",
+    "<b>",
+    [],
+    [1],
+    ["x"],
+    {},
+)
+
+damages: st.SearchStrategy[Damage] = st.tuples(
+    st.sampled_from(["cut", "flip", "insert", "zero"]), st.integers(0, 10**7), st.integers(1, 255)
+)
+mistakes: st.SearchStrategy[Mistake] = st.tuples(st.integers(0, 10**4), st.sampled_from(VALUES))
+
+
+def damaged(content: bytes, damage: Damage) -> bytes:
+    """The bytes cut short, with one flipped, with one more, or with 64 of them zero."""
+    kind, place, value = damage
+    place %= len(content)
+    return {
+        "cut": content[:place],
+        "flip": content[:place] + bytes([content[place] ^ value]) + content[place + 1 :],
+        "insert": content[:place] + bytes([value]) + content[place:],
+        "zero": content[:place] + bytes(64) + content[place + 64 :],
+    }[kind]
+
+
+def mistaken(document: Any, mistake: Mistake) -> Any:
+    """The document of dictionaries and lists with one entry, at any depth, replaced by a value of another type."""
+    document = copy.deepcopy(document)
+    entries: list[tuple[Any, Any]] = []
+    left = [document]
+    while left:
+        inner = left.pop()
+        keys = list(inner) if isinstance(inner, dict) else range(len(inner)) if isinstance(inner, list) else ()
+        for key in keys:
+            entries.append((inner, key))
+            left.append(inner[key])
+    place, value = mistake
+    inner, key = entries[place % len(entries)]
+    inner[key] = copy.copy(value)
+    return document

@@ -1,0 +1,37 @@
+"""Artifacts and descriptions as an attacker would make them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from modelgen.metadata import Metadata
+
+
+def forged(folder: Path, change: Callable[[dict[str, Any]], object] = lambda _: None) -> None:
+    """Change the manifest of an artifact and make its hashes those of what is there."""
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest.pop("hash")
+    for files in manifest["files"].values():
+        for name in files:
+            files[name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    change(manifest)
+    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    manifest["hash"] = hashlib.sha256(text.encode()).hexdigest()
+    path.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+
+
+def saying(metadata: Metadata, text: str) -> Metadata:
+    """The description with that text wherever a model file has free text."""
+
+    def told(group: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(replace(each, meaning=text, unit=text) for each in group)
+
+    groups = {"states": told(metadata.states), "inputs": told(metadata.inputs), "parameters": told(metadata.parameters)}
+    changed: Any = {**groups, "description": text}
+    return replace(metadata, **changed)

@@ -1,0 +1,132 @@
+"""Run folders and the files of `solver` with random damage: a SolverError or ModelError that names the file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from modelgen.errors import ModelError
+from modelgen.loader import CompiledRobot
+from solver.certification import counterexample, specification
+from solver.errors import SolverError
+from solver.fvi.run import RUN
+from solver.fvi.solution import load_solution
+from solver.problem.problem import Problem
+from solver.reproduction import gallery
+from solver.runs.folder import CHECKPOINT, METRICS
+from solver.runs.metrics import read_metrics
+from solver.sweeps import specification as sweeps
+from tests.modelgen.support.damage import Damage, Mistake, damaged, damages, mistaken, mistakes
+
+
+def refused_or(read: Callable[[], object], where: str) -> None:
+    """It is read, or one paragraph names the file."""
+    try:
+        read()
+    except (SolverError, ModelError) as refusal:
+        text = str(refusal)
+    else:
+        return
+    assert where in text
+    assert 10 < len(text) < 3000
+
+
+@pytest.fixture(scope="module")
+def run(gallery_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder; a test puts back what it damages."""
+    return Path(shutil.copytree(gallery_run, tmp_path_factory.mktemp("fuzz") / "the_run"))
+
+
+@contextlib.contextmanager
+def replaced(path: Path, content: bytes) -> Any:
+    before = path.read_bytes()
+    path.write_bytes(content)
+    try:
+        yield
+    finally:
+        path.write_bytes(before)
+
+
+@given(st.sampled_from([RUN, CHECKPOINT, METRICS]), damages)
+@settings(max_examples=60)
+def test_damaged_run_folders(run: Path, name: str, damage: Damage) -> None:
+    with replaced(run / name, damaged((run / name).read_bytes(), damage)):
+        refused_or(lambda: load_solution(run), "the_run")
+        assert all(isinstance(row, dict) for row in read_metrics(run, ("iteration",)))
+
+
+@given(mistakes)
+def test_run_descriptions_of_other_types(run: Path, mistake: Mistake) -> None:
+    text = json.dumps(mistaken(json.loads((run / RUN).read_text()), mistake))
+    with replaced(run / RUN, text.encode()):
+        refused_or(lambda: load_solution(run), "")
+
+
+@given(mistakes)
+@settings(max_examples=60)
+def test_checkpoints_of_other_types(run: Path, mistake: Mistake) -> None:
+    content = mistaken(torch.load(run / CHECKPOINT, weights_only=True), mistake)
+    with replaced(run / CHECKPOINT, b""):
+        torch.save(content, run / CHECKPOINT)
+        refused_or(lambda: load_solution(run), "the_run")
+
+
+FOUND = {
+    "run": "runs/demo",
+    "robot": "pendulum",
+    "checkpoint": "0" * 64,
+    "conditions": {"plant": "nominal", "effects": ["stiction"], "horizon": 5.0, "observer": False},
+    "noise": 3,
+    "start": {"angle": 3.0, "angle_rate": 0.1},
+    "parameters": {"mass": 1.0, "length": 1.0},
+    "total": -30.0,
+    "success": True,
+}
+
+
+@given(mistakes)
+def test_counterexamples_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: Mistake) -> None:
+    path = tmp_path_factory.getbasetemp() / "found.json"
+    path.write_text(json.dumps(mistaken(FOUND, mistake)))
+    refused_or(lambda: counterexample.load(path), "found.json")
+
+
+@given(mistakes)
+def test_gallery_reports_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: Mistake) -> None:
+    ours = Path(__file__).parents[2] / "docs" / "results" / "gallery.json"
+    path = tmp_path_factory.getbasetemp() / "gallery.json"
+    path.write_text(json.dumps(mistaken(json.loads(ours.read_text()), mistake)))
+    refused_or(lambda: gallery._read(path), "gallery.json")
+
+
+SWEEP = (
+    b'robots = ["pendulum"]\nseeds = [0, 1]\n[settings.usual]\nalgorithm = "rfvi"\nalpha_state = 0.02\nthreads = 1\n'
+)
+
+
+@given(st.lists(damages, min_size=1, max_size=3))
+def test_damaged_specifications(
+    load: Callable[[str], CompiledRobot], tmp_path_factory: pytest.TempPathFactory, several: list[Damage]
+) -> None:
+    path, problem = tmp_path_factory.getbasetemp() / "spec.toml", Problem(load("pendulum"))
+    for usual, read in (
+        (SWEEP, sweeps.read),
+        (specification.USUAL.encode(), lambda path: specification.read(path, problem)),
+    ):
+        content = usual
+        for damage in several:
+            content = damaged(content or b"\0", damage)
+        path.write_bytes(content)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            refused_or(lambda read=read: read(path), "spec.toml")  # type: ignore[misc]
