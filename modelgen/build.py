@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from modelgen.artifact import folder as artifact
@@ -22,18 +22,25 @@ from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.integration import integration_steps
 from modelgen.derivation.mechanics import point_hashes, stated_mechanics
 from modelgen.derivation.regularity import check_regular
+from modelgen.derivation.size import refuse_too_large, size
 from modelgen.derivation.sketch import Sketch, sketch
 from modelgen.errors import ModelError, Place, suggestion
 from modelgen.metadata import Metadata
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.differentiate import program as differentiated
-from modelgen.program.functions import Program
+from modelgen.program.functions import MOST_OPERATIONS, Program
 from modelgen.program.mechanics import MECHANICS, UNSTATED
 from modelgen.program.mechanics import program as mechanics_program
+from modelgen.proof.kinks import warnings
 from modelgen.proof.refusal import refuse_derived, refuse_stated
 from modelgen.statement.robot import Robot
 
 NO_DRAWING = Sketch((), (), ())
+Tell = Callable[[str], None]
+
+
+def silent(_: str) -> None:
+    """Tell nobody."""
 
 
 @dataclass
@@ -46,13 +53,26 @@ class BuildReport:
     operations: dict[str, int] = field(default_factory=dict)  # by function
     source_bytes: dict[str, int] = field(default_factory=dict)  # by backend; of several that share a source, the first
     left_out: dict[str, str] = field(default_factory=dict)  # function of mechanics that the robot does not have -> why
+    warnings: list[str] = field(default_factory=list)  # of what is built although it may be a mistake
+    tell: Tell = silent  # is given the text of a line for each stage, its name before the work and its seconds after it
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Measure the seconds of the block."""
-        start = time.perf_counter()
-        yield
-        self.seconds[name] = round(self.seconds.get(name, 0.0) + time.perf_counter() - start, 4)
+        start, ending = time.perf_counter(), ""
+        self.tell(f"  {name:<22} ")
+        try:
+            yield
+            seconds = time.perf_counter() - start
+            self.seconds[name] = round(self.seconds.get(name, 0.0) + seconds, 4)
+            ending = f"{seconds:6.2f} s"
+        finally:
+            self.tell(f"{ending}\n")
+
+    def written(self) -> str:
+        """The report as JSON."""
+        content = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name != "tell"}
+        return json.dumps(content, indent=1) + "\n"
 
 
 def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildReport:
@@ -65,15 +85,23 @@ def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildRe
 
 
 def build(
-    robot: Robot, directory: str | Path = "generated", functions: Collection[str] = FUNCTIONS
+    robot: Robot,
+    directory: str | Path = "generated",
+    functions: Collection[str] = FUNCTIONS,
+    most_operations: int = MOST_OPERATIONS,
+    tell: Tell = silent,
 ) -> Iterator[BuildReport]:
     """Build the named functions: those of the artifact, and those of mechanics in a folder within, by one derivation.
 
     The functions of mechanics leave the artifact as it is; there need not be one. Gives a report as each of the two is
-    done. Raises ModelError for a mistake in the model and for a function that the robot does not have, ArtifactError
-    when a folder cannot be written.
+    done; `tell` is given text about each stage as it begins and ends. Raises ModelError for a mistake in the model, for
+    a function that the robot does not have, and, before any work, for more operations than `most_operations`;
+    ArtifactError when a folder cannot be written.
     """
-    report = BuildReport(robot.name, str(Path(directory) / robot.name))
+    expected = size(robot, functions)
+    tell(f"  expected: {expected}\n")
+    refuse_too_large(robot, expected, most_operations)
+    report = BuildReport(robot.name, str(Path(directory) / robot.name), tell=tell)
     with report.stage("equations of motion"):
         equations = equations_of_motion(robot)
     _checked(robot, equations, report)
@@ -81,7 +109,7 @@ def build(
     if any(name in FUNCTIONS for name in functions):
         drawn, place = sketch(robot), robot.place
         yield build_from_equations(equations, metadata, model_hash, directory, report, drawn, place, functions)
-        report = BuildReport(robot.name, report.folder)
+        report = BuildReport(robot.name, report.folder, tell=tell)
     if any(name in MECHANICS for name in functions):
         yield _build_mechanics(robot, equations, metadata, model_hash, report, functions)
 
@@ -142,6 +170,7 @@ def _checked(robot: Robot, equations: EquationsOfMotion, report: BuildReport) ->
     """All checks over the domain; those that know the line of an expression come first."""
     with report.stage("search for violations"):
         refuse_stated(robot)
+        report.warnings += warnings(robot)
     with report.stage("checks"):
         check_domain(robot, equations)
     with report.stage("search for violations"):
@@ -187,7 +216,7 @@ def build_from_equations(
 
 def _write(folder: Path, manifest: Manifest, emitted: dict[str, dict[str, bytes]], report: BuildReport) -> None:
     files = {file: content for group in emitted.values() for file, content in group.items()}
-    artifact.write(folder, manifest, files, json.dumps(asdict(report), indent=1) + "\n")
+    artifact.write(folder, manifest, files, report.written())
 
 
 def _emitted(program: Program, metadata: Metadata, report: BuildReport) -> dict[str, dict[str, bytes]]:

@@ -15,6 +15,7 @@ from modelgen.commandline.interrupt import interrupts, leave
 from modelgen.commandline.options import options_of
 from modelgen.commandline.reading import HELP, UsageError, completed, read
 from modelgen.errors import suggestion
+from modelgen.trust import trusting
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130  # exit codes
 
@@ -92,7 +93,7 @@ class Program:
             print(command_help(called, module.Options, command.summary, command.example, shown))
             return 0
         options = completed(called, module.Options, given, defaults)
-        with self.around():
+        with trusting(getattr(options, "trust", ())), self.around():
             return module.run(options) or 0
 
     def _help(self) -> str:

@@ -38,7 +38,7 @@ def run(options: Options) -> None:
 
     if not 0 < options.seconds <= 600:
         raise ModelError(f"--seconds {options.seconds:g} cannot be drawn; write a number above 0, at most 600.")
-    robot = load(options.name, backend="casadi", directory=options.directory, parallel=False)
+    robot = load(options.name, directory=options.directory, parallel=False)
     start = np.array(robot.metadata.task.target) if options.start else leaning(robot)
     for name, text in assigned("--start", options.start, robot.state_names, f"state of `{robot.name}`").items():
         start[robot.state_names.index(name)] = number("--start", name, text)

@@ -11,10 +11,12 @@ from modelgen.commandline.options import Argument
 from modelgen.commandline.program import USAGE
 from modelgen.commands.model_files import ARTIFACTS
 from modelgen.errors import ModelError
+from modelgen.program.functions import MOST_OPERATIONS
 
 if TYPE_CHECKING:
     from modelgen.artifact.manifest import Manifest
     from modelgen.build import BuildReport
+    from modelgen.statement.robot import Robot
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Options:
     """Build these functions only: of the artifact, affine_dynamics, dynamics, jacobians, hamiltonian_gradient,
     state_cost, action_cost, optimal_input and optimal_input_cost; beside it, without a change to it, mass_matrix, bias,
     gravity, input_map, kinetic_energy, potential_energy and forward_kinematics, together `mechanics`."""
+    most_operations: int = MOST_OPERATIONS
+    """Refuse a robot that is expected to have more, before the work."""
 
 
 def run(options: Options) -> int:
@@ -45,8 +49,12 @@ def run(options: Options) -> int:
     mistakes = 0
     for model in models:
         try:
-            for report in build(modelfile.load(model), options.directory, functions):
-                print(_text(report, read(Path(report.folder)), f"modelgen verify {model}{where}"))
+            robot = modelfile.load(model)
+            print(f"{robot.name:<20} {_sizes(robot)}")
+            for report in build(robot, options.directory, functions, options.most_operations, _tell):
+                for words in report.warnings:
+                    print(f"warning: {words}", file=sys.stderr)
+                print(_text(report, read(Path(report.folder)), f"modelgen verify {model}{where}"), flush=True)
         except ModelError as error:
             if len(models) == 1:
                 raise
@@ -55,20 +63,19 @@ def run(options: Options) -> int:
     return USAGE if mistakes else 0
 
 
+def _tell(text: str) -> None:
+    """A part of a line, at once also in a pipe."""
+    print(text, end="", flush=True)
+
+
+def _sizes(robot: Robot) -> str:
+    uncertain = sum(not each.fixed for each in robot.parameters)
+    counts = (len(robot.joints), "coordinate"), (len(robot.inputs), "input"), (uncertain, "parameter")
+    return ", ".join(f"{number} {noun}" if number == 1 else f"{number} {noun}s" for number, noun in counts)
+
+
 def _text(report: BuildReport, manifest: Manifest, following: str) -> str:
-    """Seconds of each stage, operations of each function, and the command that follows."""
-    described = manifest.metadata
-    sizes = (
-        _count(len(described.states) // 2, "coordinate"),
-        _count(len(described.inputs), "input"),
-        _count(len(described.parameters), "parameter"),
-    )
-    lines = [f"{report.robot:<20} {', '.join(sizes)}"]
-    lines += [f"  {stage:<22} {seconds:6.2f} s" for stage, seconds in report.seconds.items()]
-    lines += ["  operations: " + ", ".join(f"{name} {count}" for name, count in manifest.operations.items())]
+    """Operations of each function, and the command that follows."""
+    lines = ["  operations: " + ", ".join(f"{name} {count}" for name, count in manifest.operations.items())]
     lines += [f"  without {name}: {why}" for name, why in report.left_out.items()]
     return "\n".join([*lines, f"  -> {report.folder} ({', '.join(manifest.files)})    next: {following}"])
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -104,7 +104,7 @@ def _linearize(options: Options) -> str:
     from modelgen.loader import load
     from modelgen.report.linearization import linearize, stated, text
 
-    robot = load(options.name, backend="casadi", directory=options.directory)
+    robot = load(options.name, directory=options.directory, parallel=False)
     return text(robot, linearize(robot, stated(options.at, robot)))
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sympy import Expr, Matrix, Symbol
+from sympy import Matrix, Symbol
 
-from modelgen.derivation.equations import Definition, EquationsOfMotion
-from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.compiled import evaluator
+from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.sampling import samples
 from modelgen.derivation.sketch import sketch
 from modelgen.errors import ModelError, Place
 from modelgen.statement.declared import Joint
+from modelgen.statement.expressions import abridged, numbered, stated_expressions
 from modelgen.statement.robot import Robot
 
 Array = NDArray[np.float64]
@@ -32,10 +33,11 @@ def check_domain(robot: Robot, equations: EquationsOfMotion) -> None:
     """
     _check_used(robot, equations)
     sampled = _Samples((*equations.state, *equations.parameters), *samples(robot))
-    rates, mass_matrix, force, input_matrix = (
-        sampled.values(each, equations.definitions)
+    functions = [
+        evaluator(sampled.symbols, each, equations.definitions)
         for each in (equations.coordinate_rates, equations.mass_matrix, equations.force, equations.input_matrix)
-    )
+    ]
+    rates, mass_matrix, force, input_matrix = (function(sampled.at) for function in functions)
     rows = [
         joint.symbol if speed == joint.symbol.rate else speed
         for joint, speed in zip(robot.joints, equations.velocities, strict=True)
@@ -46,9 +48,9 @@ def check_domain(robot: Robot, equations: EquationsOfMotion) -> None:
         ("the force", force, rows),
         ("the input matrix", input_matrix, rows),
     ):
-        _check_finite(what, batch, symbols, sampled, robot.place)
+        _check_finite(what, batch, symbols, sampled, robot)
     _check_positive_definite(mass_matrix, robot.joints, sampled)
-    _check_periodic(robot.joints, equations, sampled)
+    _check_periodic(robot.joints, functions[1:], sampled)
     _check_cost(robot, equations, sampled)
     _check_drawing(robot, sampled)
 
@@ -61,9 +63,14 @@ class _Samples:
     x: Array  # (N, n)
     theta: Array  # (N, p)
 
-    def values(self, what: Expr | Matrix, definitions: Sequence[Definition] = ()) -> Array:
-        """An expression (N,) or a matrix (N, rows, columns) at every sample."""
-        return evaluator(self.symbols, what, definitions)(*self.x.T, *self.theta.T)
+    @property
+    def at(self) -> Array:
+        """The values (N, n + p) of the symbols."""
+        return self.with_states(self.x)
+
+    def with_states(self, x: Array) -> Array:
+        """The same with other states (N, n)."""
+        return np.hstack([x, self.theta])
 
     def words(self, number: int) -> str:
         """One sample, for a message."""
@@ -105,21 +112,42 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
             )
 
 
-def _check_finite(what: str, batch: Array, symbols: Sequence[Symbol], sampled: _Samples, place: Place) -> None:
+def _check_finite(what: str, batch: Array, symbols: Sequence[Symbol], sampled: _Samples, robot: Robot) -> None:
     bad = np.argwhere(~np.isfinite(batch))
     if len(bad):
         sample, row = bad[0][:2]
+        reason, place = _source(robot, sampled, sample)
         raise ModelError(
-            f"{what} in the row of `{symbols[row]}` is {batch[tuple(bad[0])]} at {sampled.words(sample)}. Look for a "
-            "division by zero, a logarithm or a root of a negative number, or narrow the limits and bounds.",
+            f"{what} in the row of `{symbols[row]}` is {batch[tuple(bad[0])]} at {sampled.words(sample)}{reason}. Look "
+            "for a division by zero, a logarithm or a root of a negative number, or a number beyond 1e308 such as "
+            "exp(1000); or narrow the limits and bounds.",
             place,
         )
+
+
+def _source(robot: Robot, sampled: _Samples, sample: int) -> tuple[str, Place]:
+    """The first expression of the file that is not finite at a sample and at full inputs, in words, and its line.
+
+    The line of the robot where each is finite, and only what follows from several is not.
+    """
+    inputs, known = [each.symbol for each in robot.inputs], numbered(robot)
+    at = np.hstack([sampled.at[sample], [each.limit for each in robot.inputs]])
+    rates = [symbol for joint in robot.joints for symbol in (joint.symbol, joint.symbol.rate)]
+    for stated in stated_expressions(robot):
+        for entry in stated.entries:
+            slopes = [entry.diff(symbol) for symbol in rates] if stated.slopes > 1 else []
+            column = Matrix([entry, *slopes]).xreplace(known)
+            values = evaluator((*sampled.symbols, *inputs), column)(at[None])[0, :, 0]
+            for value, whose in zip(values, ["", *["a slope of "] * len(slopes)], strict=True):
+                if not np.isfinite(value):
+                    return f", because {whose}`{abridged(str(entry))}` is {value} there", stated.place
+    return "", robot.place
 
 
 def _check_drawing(robot: Robot, sampled: _Samples) -> None:
     """Every drawn point is finite at every sample."""
     drawn = sketch(robot)
-    points = sampled.values(Matrix(drawn.points), drawn.definitions)
+    points = evaluator(sampled.symbols, Matrix(drawn.points), drawn.definitions)(sampled.at)
     bad = np.argwhere(~np.isfinite(points))
     if len(bad):
         sample, row, column = bad[0]
@@ -165,18 +193,14 @@ def _check_positive_definite(mass_matrix: Array, joints: Sequence[Joint], sample
         )
 
 
-def _check_periodic(joints: Sequence[Joint], equations: EquationsOfMotion, sampled: _Samples) -> None:
+def _check_periodic(joints: Sequence[Joint], functions: Sequence[Callable[[Array], Array]], sampled: _Samples) -> None:
     """A continuous joint's equations repeat after a whole turn."""
-    functions = [
-        evaluator(sampled.symbols, matrix, equations.definitions)
-        for matrix in (equations.mass_matrix, equations.force, equations.input_matrix)
-    ]
     for row, joint in enumerate(joints):
         if not joint.continuous:
             continue
         turned = sampled.x + 2 * np.pi * (np.arange(sampled.x.shape[1]) == row)
         for function in functions:
-            before, after = function(*sampled.x.T, *sampled.theta.T), function(*turned.T, *sampled.theta.T)
+            before, after = function(sampled.at), function(sampled.with_states(turned))
             if np.abs(after - before).max() > 1e-6 * max(np.abs(before).max(), 1e-300):
                 raise ModelError(
                     f"the joint `{joint.symbol}` is continuous, but its equations change after a whole turn. "
@@ -188,9 +212,9 @@ def _check_periodic(joints: Sequence[Joint], equations: EquationsOfMotion, sampl
 
 def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -> None:
     """The state cost is finite, without a jump and zero at the target; `modelgen.proof` shows its sign."""
-    place, x, theta = robot.stated_task.place, sampled.x, sampled.theta
+    place, x = robot.stated_task.place, sampled.x
     function = evaluator(sampled.symbols, equations.state_cost)
-    cost = function(*x.T, *theta.T)
+    cost = function(sampled.at)
     if not np.isfinite(cost).all():
         sample = int(np.flatnonzero(~np.isfinite(cost))[0])
         raise ModelError(
@@ -201,7 +225,8 @@ def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -
     if cost.max() <= 0:
         raise ModelError("the state cost is zero everywhere; write what the robot is to avoid.", place)
     for row in (row for row, joint in enumerate(robot.joints) if joint.continuous):
-        ends = [function(*np.where(np.arange(x.shape[1]) == row, end, x).T, *theta.T) for end in (np.pi, -np.pi)]
+        turned = [np.where(np.arange(x.shape[1]) == row, end, x) for end in (np.pi, -np.pi)]
+        ends = [function(sampled.with_states(each)) for each in turned]
         if np.abs(ends[0] - ends[1]).max() > 1e-6 * cost.max():
             name = robot.joints[row].symbol
             raise ModelError(
@@ -209,8 +234,8 @@ def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -
                 f"repeats after a whole turn, such as (pi * sin(({name} - target) / 2))**2.",
                 place,
             )
-    target = np.tile(robot.stated_task.numbers.target, (len(theta), 1))
-    at_target = function(*target.T, *theta.T)
+    target = np.tile(robot.stated_task.numbers.target, (len(x), 1))
+    at_target = function(sampled.with_states(target))
     sample = int(np.abs(at_target).argmax())
     if not abs(at_target[sample]) <= ROUNDING * cost.max():
         named = ", ".join(f"{symbol} = {value:g}" for symbol, value in zip(equations.state, target[0], strict=True))

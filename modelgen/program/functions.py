@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from modelgen.program.graph import Graph, Node
 
+MOST_OPERATIONS = 1_500_000  # of a build, unless its user allows more
+
 
 @dataclass(frozen=True)
 class Argument:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sympy import Basic, Expr, Float, MatrixBase, S, Symbol, cos, exp, postorder_traversal
+from sympy import Basic, Expr, S, Symbol, cos, exp, postorder_traversal
 
 from modelgen.errors import Place
+from modelgen.statement.expressions import abridged, numbered, stated_expressions
 from modelgen.statement.robot import Robot
 
 Array = NDArray[np.float64]
@@ -31,7 +32,7 @@ class Guard:
     @property
     def name(self) -> str:
         """The words of a table's row."""
-        return f"{self.what} {shortened(self.text)}".strip()
+        return f"{self.what} {abridged(self.text)}".strip()
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,6 @@ ADVICE = (
 )
 
 
-def shortened(text: str, most: int = 60) -> str:
-    """The text, its middle left out where it is long."""
-    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 3 :]}"
-
-
 def domain(robot: Robot) -> Domain:
     """Everything that the equations of a robot depend on."""
     limits = [(joint.symbol, joint.limit) for joint in robot.joints]
@@ -75,52 +71,25 @@ def domain(robot: Robot) -> Domain:
     return Domain(symbols, np.array(lower, np.float64), np.array(upper, np.float64))
 
 
-def numbered(robot: Robot) -> dict[Symbol, Expr]:
-    """What stands for a symbol that is no entry of x, u or theta: fixed parameters, and rates that speeds replace."""
-    fixed = {each.symbol: Float(each.value) for each in robot.parameters if each.fixed}
-    rates = robot.system.rates if robot.system else {}
-    return fixed | {symbol: value.xreplace(fixed) for symbol, value in rates.items()}
-
-
 def guards(robot: Robot) -> list[Guard]:
     """Divisors and arguments of roots, logarithms and inverse functions in all that the file states, inner ones first.
 
     Kernels hold derivatives as well, so that the argument of a root must not reach zero, where it has no slope.
     """
     known, found = numbered(robot), dict[tuple[str, Expr], Guard]()
-    for stated, place, slopes in _stated(robot):
-        for node in (node for entry in _entries(stated) for node in postorder_traversal(entry)):
-            for guard in _of_node(node, known, place, slopes):
+    for stated in stated_expressions(robot):
+        for node in (node for entry in stated.entries for node in postorder_traversal(entry)):
+            for guard in _of_node(node, known, stated.place, stated.slopes):
                 if guard.expression.free_symbols:
                     found.setdefault((guard.what, guard.expression), guard)
     return list(found.values())
-
-
-def _stated(robot: Robot) -> Iterator[tuple[Basic, Place, int]]:
-    """Expressions, their lines, and how often kernels hold a derivative of them."""
-    for energy in (*robot.kinetic, *robot.potential):
-        yield energy.value, energy.place, 2
-    for load in robot.loads:
-        yield load.force, load.place, 1
-        yield load.displacement, load.place, 2
-    for link in robot.links:
-        yield from ((term, link.place, 1) for term in link.terms)
-    if robot.gravity_place:
-        yield robot.downward_acceleration, robot.gravity_place, 1
-    if robot.system:
-        yield from ((term, robot.system.place, 1) for term in robot.system.terms)
-    yield robot.stated_task.state_cost, robot.stated_task.place, 1
-
-
-def _entries(stated: Basic) -> Iterator[Basic]:
-    yield from stated if isinstance(stated, MatrixBase) else (stated,)
 
 
 def _of_node(node: Basic, known: dict[Symbol, Expr], place: Place, slopes: int) -> Iterator[Guard]:
     """The guards of one operation; `known` replaces symbols in what is examined, not in what is shown."""
 
     def guard(what: str, argument: Basic, expression: Expr, needs: str, **how: bool) -> Guard:
-        claim = f"the {what} `{shortened(str(argument))}` {needs}, but is"
+        claim = f"the {what} `{abridged(str(argument))}` {needs}, but is"
         return Guard(what, f"`{argument}`", expression.xreplace(known), place, claim, ADVICE, **how)
 
     name = type(node).__name__

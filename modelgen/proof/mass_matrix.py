@@ -24,10 +24,11 @@ from modelgen.derivation.frames import Frame, Intermediates, frames_of, placemen
 from modelgen.derivation.lowering import scalars
 from modelgen.program.differentiate import forward
 from modelgen.program.graph import Graph, Node
-from modelgen.proof.guards import Domain, domain, numbered
+from modelgen.proof.guards import Domain, domain
 from modelgen.proof.intervals import enclosures
 from modelgen.proof.quantity import stated_quantity
 from modelgen.proof.subdivision import Boxes, Judge, Judgement, Shown, subdivided
+from modelgen.statement.expressions import numbered
 from modelgen.statement.robot import Robot
 
 Array = NDArray[np.float64]

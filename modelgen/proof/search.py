@@ -64,7 +64,7 @@ def search(
         return Least(least, best, bool(high[0] < -slack))
     if least < 0:
         positive = values > 0
-        best = _root(quantity, best, points[positive][0]) if positive.any() else best
+        best = root(quantity, best, points[positive][0]) if positive.any() else best
         return Least(0.0 if positive.any() else least, best, True)
     around = NEAR * np.maximum(np.abs(quantity.domain.lower), np.abs(quantity.domain.upper))
     low, _ = quantity.enclosure(best[None] - around, best[None] + around)
@@ -144,7 +144,7 @@ def _polished(quantity: Quantity, point: Array, value: float) -> tuple[Array, fl
     return point, value
 
 
-def _root(quantity: Quantity, negative: Array, positive: Array) -> Array:
+def root(quantity: Quantity, negative: Array, positive: Array) -> Array:
     """The point on a line between two where the quantity is smallest in size: where it changes its sign."""
     ends = [negative, positive]
     for _ in range(BISECTIONS):

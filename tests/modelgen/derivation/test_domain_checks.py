@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sympy import Matrix, cos, log, pi, sin, sqrt, symbols
+from sympy import Matrix, cos, exp, log, pi, sin, sqrt, symbols
 
 from modelgen import LogCos, ModelError, Robot
 from modelgen.derivation.derive import equations_of_motion
@@ -67,6 +67,40 @@ def test_a_sound_robot_passes(draft: Draft) -> None:
     M = draft.check().mass_matrix
     assert M[0, 0] == draft.mass + 0.3
     assert (M[0, 1] - 0.3 * cos(draft.q)).expand() == 0
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        lambda draft: draft.robot.apply(draft.s, exp(1000 * draft.s)),
+        lambda draft: draft.robot.apply(draft.s, 1e-3 * draft.force * exp(1000 * draft.s)),
+        lambda draft: draft.robot.apply(draft.s, exp(1000 * draft.s) - exp(1000 * draft.s**2)),
+        lambda draft: draft.robot.potential_energy(exp(1000 * draft.s)),
+    ],
+)
+def test_an_overflow_names_the_line_that_it_is_in(draft: Draft, state: Any) -> None:
+    draft.bodies()
+    line = state.__code__.co_firstlineno
+    state(draft)
+    draft.rejected(f"test_domain_checks.py:{line}: ", "1000*slide", "at slide = ", " there. ", "exp(1000)")
+
+
+def test_an_overflow_of_the_cost_names_the_task(draft: Draft) -> None:
+    draft.bodies()
+    draft.cost = exp(1000 * draft.s**2) - 1
+    draft.rejected("the state cost is inf")
+    with pytest.raises(ModelError) as caught:
+        check_domain(draft.robot, equations_of_motion(draft.robot))
+    assert caught.value.place == draft.robot.stated_task.place != draft.robot.place
+
+
+def test_a_force_without_an_own_mistake_is_the_robots(draft: Draft) -> None:
+    """Two finite factors whose product is not: no line alone is wrong."""
+    draft.bodies()
+    draft.robot.apply(exp(600 * draft.s), exp(600 * draft.s))
+    with pytest.raises(ModelError, match="the force in the row of `slide` is inf") as caught:
+        draft.check()
+    assert caught.value.place == draft.robot.place
 
 
 def test_unused_parameter(draft: Draft) -> None:

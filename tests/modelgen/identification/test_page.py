@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from modelgen.identification.figures import prediction, projections, shadow, welched
 from modelgen.identification.identify import Identified
-from modelgen.identification.page import least_known
+from modelgen.identification.page import html, least_known
+from modelgen.identification.result import content
 from modelgen.loader import CompiledRobot
+from tests.modelgen.support.forgery import saying
+from tests.modelgen.support.logs import recordings
 
 
 def test_the_shadow_is_the_outline_of_all_points() -> None:
@@ -49,3 +55,15 @@ def test_the_null_direction_is_named_first_and_drawn(hanging: CompiledRobot, fou
     assert "length" in first.partition(":")[0]
     assert "damping" not in first
     assert len([axes for axes in projections(hanging, found).axes if axes.axison]) == 3
+
+
+def test_a_script_in_a_name_stays_text(hanging: CompiledRobot, found: Identified, tmp_path: Path) -> None:
+    """An artifact with such names is refused when it is loaded; this is the second wall."""
+    evil = "</pre><script>alert(1)</script>"
+    robot = copy.copy(hanging)
+    robot.name, robot.metadata = evil, saying(hanging.metadata, evil)
+    robot.parameter_names = tuple(f"{name}{evil}" for name in robot.parameter_names)
+    logs = recordings(hanging, tmp_path, np.array([1.2, 0.6, 0.12]), 2, 1e-3)
+    text = html(robot, content(hanging, evil, logs, found), found, evil)
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text

@@ -84,3 +84,15 @@ def test_words_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     (tmp_path / "pendulum.py").write_text(text.replace("angle of the rod, 0 upright", "a < b & c"))
     assert main(["show", str(tmp_path / "pendulum.py"), "--html"]) == 0
     assert "a &lt; b &amp; c" in capsys.readouterr().out
+
+
+def test_a_script_in_a_meaning_stays_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (SHIPPED / "pendulum.py").read_text()
+    for words in ("motor torque", "angle of the rod, 0 upright", "A uniform rod on a motor"):
+        assert words in text
+        text = text.replace(words, "<script>alert(1)</script>")
+    (tmp_path / "pendulum.py").write_text(text)
+    assert main(["show", str(tmp_path / "pendulum.py"), "--html"]) == 0
+    page = capsys.readouterr().out
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") >= 3

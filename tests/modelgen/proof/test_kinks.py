@@ -1,0 +1,88 @@
+"""Forces and costs with a kink or a jump on the domain are told; what is smooth there is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sympy import Abs, sympify
+
+from modelgen.cli import main
+from modelgen.derivation.model_file import SHIPPED, load
+from modelgen.proof.kinks import warnings
+from tests.modelgen.support.proofs import Draft
+
+
+def told(expression: str, cost: bool = False) -> list[str]:
+    draft = Draft().bodies()
+    stated = sympify(expression, {"s": draft.s, "v": draft.s.rate, "q": draft.q, "u": draft.force})
+    if cost:
+        draft.cost += stated
+    else:
+        draft.robot.apply(draft.s, stated)
+    return warnings(draft.finished())
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("sqrt(sin(q)**2)", "by `Abs(sin(turn))`, where `sin(turn)` changes"),
+        ("Abs(s)", "has a kink, and so no derivative, by `Abs(slide)`"),
+        ("3 * q + 0.2 * Abs(s - 0.5)", "`slide - 0.5` changes its sign, as at slide = 0.5"),
+        ("Max(s, q) * 2", "has a kink"),
+        ("Min(q, 0.25)", "turn = 0.25"),
+        ("-0.4 * sign(v)", "jumps from "),
+        ("u * Abs(q)", "has a kink"),
+    ],
+)
+@pytest.mark.parametrize("cost", [False, True])
+def test_a_kink_names_its_line_and_place(expression: str, words: str, cost: bool) -> None:
+    if cost and "u" in expression.split():
+        pytest.skip("a state cost has no input")
+    (message,) = told(expression, cost)
+    assert message.startswith(("tests/modelgen/proof/test_kinks.py:", "tests/modelgen/support/proofs.py:"))
+    assert "\n" not in message
+    for each in (words, "sqrt(y**2 + 1e-6)"):
+        assert each in message, message
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "v * Abs(v)",  # quadratic drag has a slope everywhere
+        "Abs(v)**1.5",
+        "sign(v) * v**2",
+        "Max(s, 0)**2",
+        "Abs(s + 1.5) + Max(q, 3)",  # their arguments change no sign on the domain
+        "tanh(v / 1e-3) + sqrt(s**2 + 1e-6)",
+    ],
+)
+def test_what_is_smooth_on_the_domain_is_not_told(expression: str) -> None:
+    assert told(expression) == []
+
+
+def test_end_stops_are_smooth_though_they_hold_a_maximum() -> None:
+    draft = Draft().bodies()
+    draft.robot.end_stops(draft.s, 0.8, 4000, width=0.005, damping=3)
+    assert any(load.force.has(Abs) for load in draft.robot.loads)
+    assert warnings(draft.finished()) == []
+
+
+@pytest.mark.parametrize("name", ["cartpole_quanser", "furuta"])
+def test_shipped_robots_have_none(name: str) -> None:
+    assert warnings(load(str(SHIPPED / f"{name}.py"))) == []
+
+
+def test_the_command_warns_and_builds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (SHIPPED / "pendulum.py").read_text()
+    kink = 'robot.apply(angle, Abs(sin(angle)) * robot.parameter("slope", 1e-3, "N m", fixed=True))'
+    line = next(line for line in text.splitlines() if line.startswith("robot.task("))
+    (tmp_path / "pendulum.py").write_text(text.replace(line, f"from sympy import Abs, sin\n{kink}\n{line}"))
+    assert main(["build", "./pendulum.py", "--directory", "out"]) == 0
+    captured = capsys.readouterr()
+    assert "warning: pendulum.py:" in captured.err
+    assert "has a kink" in captured.err
+    assert "-> out/pendulum" in captured.out
