@@ -57,6 +57,8 @@ class Options:
     """Continue the run in this folder, with its own settings. No other option may stand beside it."""
     generated: Annotated[str | None, Argument(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
+    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
+    """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
     settings: Annotated[Settings, Subjects(SUBJECTS)] = field(default_factory=Settings)
 
 

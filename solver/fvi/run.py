@@ -75,7 +75,7 @@ def load_run_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:
 def _check_content(content: dict[str, Any]) -> None:
     """Raise ValueError for optimisers and visited states of another type."""
     for state in content.get("optimisers", ()):
-        if not isinstance(state, dict) or not isinstance(state.get("state"), dict):
+        if not isinstance(state, dict):
             raise ValueError("an entry of `optimisers` is not the state of an optimiser")
     if not isinstance(content.get("visited", torch.empty(0)), torch.Tensor):
         raise ValueError("its entry `visited` is not a tensor")

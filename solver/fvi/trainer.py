@@ -35,8 +35,9 @@ from solver.problem.identified import Identified
 from solver.problem.problem import Problem
 from solver.serial import serial_torch
 from solver.streams import EVALUATION_SEED, Purpose, stream
+from solver.value.adam import Adam
 from solver.value.basin import Basin
-from solver.value.fitting import Fit, fit_ensemble, make_optimiser
+from solver.value.fitting import Fit, fit_ensemble
 from solver.value.frozen import FrozenValue
 
 
@@ -103,9 +104,9 @@ class Trainer:
             self.ensemble.set_basin(basin)
         self.source.basin = basin
 
-    def _fresh_optimisers(self) -> list[torch.optim.Adam]:
+    def _fresh_optimisers(self) -> list[Adam]:
         s = self.settings
-        return [make_optimiser(m, s.learning_rate, s.weight_decay, s.amsgrad) for m in self.ensemble.factors]
+        return [Adam(m, s.learning_rate, s.weight_decay, s.amsgrad) for m in self.ensemble.factors]
 
     def step(self, workers: ThreadPoolExecutor) -> dict[str, float]:
         """Run one iteration and return its metrics. DivergenceError when targets or weights explode."""
@@ -117,7 +118,7 @@ class Trainer:
             self.optimisers = self._fresh_optimisers()
         rate = self._learning_rate()
         for optimiser in self.optimisers:
-            optimiser.param_groups[0]["lr"] = rate
+            optimiser.learning_rate = rate
         fit = Fit(s.epochs, s.minibatch, s.loss_power, self._loss_scale())
         seed = stream(s.seed, k, Purpose.MINIBATCHES)
         loss = fit_ensemble(self.ensemble, self.optimisers, x, target, fit, seed, workers)
@@ -186,7 +187,7 @@ class Trainer:
             "artifact_hash": self.robot.hash,
             "ensemble": self.ensemble.state_dict(),
             "visited": self.source.visited,
-            "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
+            "optimisers": [optimiser.state for optimiser in self.optimisers],
             "settings": _stored(self.settings),
             "looks": self.looks,
             "best": vars(self.best) | {"score": list(vars(self.best.score).values())} if self.best else {},
@@ -203,7 +204,7 @@ class Trainer:
             self.ensemble.load_state_dict(checkpoint["ensemble"])
             self.source.basin = self.ensemble.basin if self.ensemble.basin.level else None
             for optimiser, state in zip(self.optimisers, checkpoint["optimisers"], strict=True):
-                optimiser.load_state_dict(state)
+                optimiser.restore(state)
             self.source.restore(checkpoint["visited"])
             self.looks = [[float(number) for number in look] for look in checkpoint.get("looks", [])]
             if checkpoint["best"]:

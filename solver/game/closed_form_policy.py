@@ -31,6 +31,11 @@ class ClosedFormPolicy:
         argument, cost = self._argument(x, control_matrix, w), self.problem.action_cost
         return Response(cost.policy(argument), cost.cost_of_policy(argument), w)
 
+    def argument(self, x: Tensor, costate: Tensor) -> Tensor:
+        """What grad g~ is evaluated at for the input at x (N, n), (N, m)."""
+        _, control_matrix = self.problem.robot.affine_dynamics(x)
+        return self._argument(x, control_matrix, torch.einsum("bnm,bn->bm", control_matrix, costate))
+
     def _argument(self, _x: Tensor, _control_matrix: Tensor, w: Tensor) -> Tensor:
         """What grad g~ is evaluated at, (N, m)."""
         return w

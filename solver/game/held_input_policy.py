@@ -28,6 +28,7 @@ from solver.value.protocol import ValueFunction
 BISECTIONS = 24  # of the C source: halve the range of an input to the digits of float32
 NEWTON_STEPS = 10
 CONTRACTIONS = 50  # iterations for several inputs
+CONVERGED = 1e-5  # largest relative change of the last iteration; what is left is less
 SMALL = 1e-9  # keeps divisions by an argument or a pivot finite
 SHORTEST = 0.02  # of the input limit, length of a chord: differences over a shorter one are rounding noise
 
@@ -108,9 +109,12 @@ def _one_input(cost: ActionCost, closed: Tensor, w: Tensor, p: Tensor) -> Tensor
     for _ in range(NEWTON_STEPS):
         first, second = cost.slopes(u)
         excess = first + p * u - size
-        low, high = torch.where(excess > 0.0, low, u), torch.where(excess > 0.0, u, high)
+        above = excess > 0.0
+        low, high = torch.where(above, low, u), torch.where(above, u, high)
         step = u - excess / (second + p)
-        u = torch.where((step >= low) & (step <= high), step, 0.5 * (low + high))
+        last, u = u, torch.where((step >= low) & (step <= high), step, 0.5 * (low + high))
+        if _converged(u, last):
+            break
     return w - p * torch.copysign(u, w)
 
 
@@ -123,8 +127,15 @@ def _contracted(cost: ActionCost, w: Tensor, p: Tensor) -> Tensor:
     unit, at = torch.eye(w.shape[1], dtype=w.dtype, device=w.device), w
     for _ in range(CONTRACTIONS):
         away = torch.where(at.abs() < SMALL, SMALL, at)
-        at = torch.linalg.solve(unit + p * (cost.policy(away) / away)[:, None, :], w)
+        last, at = at, torch.linalg.solve(unit + p * (cost.policy(away) / away)[:, None, :], w)
+        if _converged(at, last):
+            break
     return at.contiguous()  # the kernels of the robot need rows in memory
+
+
+def _converged(now: Tensor, last: Tensor) -> bool:
+    """Whether iterations may end. Only asked of the CPU: another device would have to be waited for."""
+    return now.device.type == "cpu" and torch.allclose(now, last, rtol=CONVERGED, atol=0.0)
 
 
 def require_reaction_periods(periods: float) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from modelgen.artifact.typed import typed
 from solver.errors import SolverError
 from solver.oracles.limit import find_limit, percent_of_gain
 from solver.plants.outcome import summary
@@ -179,7 +180,7 @@ def _read(path: Path) -> tuple[dict[tuple[str, str, int], Row], dict[str, dict[s
         return {}, {}
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        rows = [Row(**entry) for entry in content["rows"]]
+        rows = {row.key: row for row in (typed(Row, entry, "rows") for entry in content["rows"])}
         limits = dict(content["limits"])
         if not all("artifact" in limit for limit in limits.values()):
             raise ValueError("a limit without its artifact")
@@ -187,4 +188,4 @@ def _read(path: Path) -> tuple[dict[tuple[str, str, int], Row], dict[str, dict[s
         raise SolverError(
             f"{path} is damaged or from another version ({error}); move it away, or write to another folder with --out"
         ) from error
-    return {row.key: row for row in rows}, limits
+    return rows, limits

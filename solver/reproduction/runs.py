@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from modelgen.trust import is_trusted
 from solver.errors import SolverError
 from solver.jobs.engines import engine
 from solver.jobs.processes import LOG, Announce, Job, run_all
@@ -181,7 +182,8 @@ def _job(training: Training, folder: Path, generated: str | None, program: tuple
     """The training as a job for any machine."""
     run, command = training.run, training.kind.command
     words = tuple(_words(training, folder, generated))
-    return Job(folder, command, words, training.threads, run.robot, run.artifact_hash, generated, versions(), program)
+    robot = (run.robot, run.artifact_hash, generated, is_trusted(run.artifact_hash))
+    return Job(folder, command, words, training.threads, *robot, versions(), program)
 
 
 def _words(training: Training, folder: Path, generated: str | None) -> list[str]:

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from solver.value.adam import Adam
 from solver.value.network import DIAGONAL_FLOOR, Ensemble, Factor
 
 
@@ -119,22 +120,7 @@ class LossGradient:
         torch.mm(z.T, gradient, out=self.weights[0].grad)
 
 
-def make_optimiser(member: Factor, learning_rate: float, weight_decay: float, amsgrad: bool) -> torch.optim.Adam:
-    """Adam on the parameters of one member, which become views of one vector: a step is one operation on it."""
-    parameters = list(member.parameters())
-    flat = torch.nn.Parameter(torch.cat([each.detach().flatten() for each in parameters]))
-    flat.grad = torch.zeros_like(flat)
-    begin = 0
-    for each in parameters:
-        end = begin + each.numel()
-        each.data, each.grad = flat.data[begin:end].view(each.shape), flat.grad[begin:end].view(each.shape)
-        begin = end
-    return torch.optim.Adam([flat], lr=learning_rate, weight_decay=weight_decay, amsgrad=amsgrad, fused=True)
-
-
-def fit_member(
-    member: Factor, optimiser: torch.optim.Adam, samples: Samples, fit: Fit, generator: torch.Generator
-) -> float:
+def fit_member(member: Factor, optimiser: Adam, samples: Samples, fit: Fit, generator: torch.Generator) -> float:
     """Minibatch descent on one member; returns the last epoch's mean loss."""
     loss_gradient = LossGradient(member, min(fit.minibatch, len(samples.target)))
     last_epoch: list[Tensor] = []
@@ -149,7 +135,7 @@ def fit_member(
 
 def fit_ensemble(
     ensemble: Ensemble,
-    optimisers: list[torch.optim.Adam],
+    optimisers: list[Adam],
     x: Tensor,
     target: Tensor,
     fit: Fit,

@@ -12,6 +12,7 @@ ALLOWED = {
     "modelgen",
     "modelgen.artifact",
     "modelgen.artifact.folder",
+    "modelgen.artifact.typed",
     "modelgen.commandline.options",
     "modelgen.commandline.program",
     "modelgen.engines.mjcf",
@@ -23,6 +24,7 @@ ALLOWED = {
     "modelgen.linear.weights",
     "modelgen.loader",
     "modelgen.metadata",
+    "modelgen.trust",
 }
 
 

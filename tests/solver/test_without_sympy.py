@@ -1,7 +1,4 @@
-"""Artifacts and finished runs where SymPy is not installed: on a robot, or on a GPU box that an artifact was copied to.
-
-Training is left out: Torch's optimisers import SymPy themselves.
-"""
+"""Artifacts and finished runs where SymPy is not installed: on a robot, or on a GPU box."""
 
 from __future__ import annotations
 
@@ -20,6 +17,7 @@ STEPS = {
         for backend in MODULES
     },
     "load_policy": "solver.load_policy(run)(x.numpy())",
+    "train": "command('train', 'pendulum', '--iterations', '1', '--states', '64', '--out', folder + '/run')",
     "evaluate": "command('evaluate', run, '--episodes', '2')",
     "evaluate on the harsh plant": "command('evaluate', run, '--episodes', '2', '--plant', 'harsh')",
     "evaluate in MuJoCo": "command('evaluate', run, '--episodes', '2', '--plant', 'mujoco')",

@@ -20,6 +20,7 @@ from solver.streams import Purpose
 
 LINE = "horizon = 0.1\n[starts]\nangle = [0.5, 2.5]\nangle_rate = [0, 0]\n"
 CUBE = """\
+# <script>alert(1)</script> is text in a page
 horizon = 0.1
 failure_probability = 0.3
 confidence = 0.9
@@ -89,6 +90,8 @@ def test_report_worst_case_and_replay(finished_run: Path, tmp_path: Path, capsys
     text = page.read_text()
     assert 'src="data:image/png;base64,' in text
     assert "angle = [0.5, 2.5]" in text
+    assert "&lt;script&gt;" in text
+    assert "<script" not in text
     assert "http" not in text
 
     assert main(["replay", str(tmp_path / "worst.json"), "--out", str(tmp_path / "again")]) == 0

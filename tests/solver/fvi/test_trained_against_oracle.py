@@ -20,11 +20,12 @@ from solver.value.frozen import FrozenValue
 #: iterations.
 GAME: dict[str, Any] = {"relative_values": True, "limit_cost": 0.0, "reaction_periods": 0.0, "basin": False}
 GAME |= {
-    "step_periods": (4, 4, 4, 2),
+    "step_periods": (4,),
     "trace_floor": 0.05,
     "target_share": 0.0,
     "adversary_ramp": (0.3, 0.6),
-    "states": 5120,
+    "states": 3072,
+    "minibatch": 256,
 }
 
 

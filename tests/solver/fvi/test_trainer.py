@@ -160,20 +160,22 @@ def test_robots_with_four_states_train(tiny: Callable[..., Settings], tmp_path: 
 
 
 def test_a_short_training_swings_the_pendulum_up(tmp_path: Path) -> None:
-    """Hanging still for 5 s is worth about -50 and the optimum -29.9."""
+    """Hanging still for 5 s is worth about -50 and the optimum -30.4."""
     settings = Settings(
         **NO_ADVERSARIES,
-        iterations=24,
-        states=6144,
-        epochs=10,
-        minibatch=512,
+        iterations=28,
+        states=2048,
+        epochs=12,
+        minibatch=256,
         members=2,
         width=48,
-        evaluate_every=24,
+        step_periods=(4,),
+        trace_decay=0.9,
+        evaluate_every=28,
         threads=1,
     )
     start("pendulum", "fast", settings, tmp_path / "run", None, lambda _: None)
     last = read_metrics(tmp_path / "run")[-1]
     assert last["success_rate"] >= 0.9
-    assert last["return_mean"] > -40.0
+    assert last["return_mean"] > -35.0
     shutil.rmtree(tmp_path / "run")

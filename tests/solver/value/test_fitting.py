@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from solver.value.fitting import Fit, LossGradient, Samples, fit_ensemble, fit_member, make_optimiser
+from solver.value.adam import Adam
+from solver.value.fitting import Fit, LossGradient, Samples, fit_ensemble, fit_member
 from solver.value.network import Ensemble
 
 
@@ -54,7 +55,7 @@ def test_loss_of_an_epoch_counts_every_sample_once() -> None:
     expected = float((ensemble(x) - data.target).abs().mean().detach())
     member = ensemble.factors[0]
     fit = Fit(epochs=1, minibatch=10, power=1.0)
-    loss = fit_member(member, make_optimiser(member, 1e-12, 0.0, False), data, fit, torch.Generator().manual_seed(0))
+    loss = fit_member(member, Adam(member, 1e-12, 0.0, False), data, fit, torch.Generator().manual_seed(0))
     assert loss == pytest.approx(expected, rel=1e-5)
 
 
@@ -62,7 +63,7 @@ def test_minibatch_larger_than_the_samples() -> None:
     ensemble = make()
     _, data = samples(ensemble)
     member = ensemble.factors[0]
-    optimiser = make_optimiser(member, 1e-3, 0.0, True)
+    optimiser = Adam(member, 1e-3, 0.0, True)
     assert fit_member(member, optimiser, data, Fit(2, 1000, 2.0), torch.Generator().manual_seed(0)) > 0.0
 
 
@@ -71,7 +72,7 @@ def test_fit_reaches_a_quadratic_target(power: float) -> None:
     ensemble = make(2)
     x = 2.0 * torch.rand(600, 3, generator=torch.Generator().manual_seed(1)) - 1.0
     target = -(4.0 * torch.sin(x[:, 0] / 2) ** 2 + x[:, 1] ** 2 + 0.5 * x[:, 2] ** 2)
-    optimisers = [make_optimiser(m, 3e-3, 0.0, False) for m in ensemble.factors]
+    optimisers = [Adam(m, 3e-3, 0.0, False) for m in ensemble.factors]
     before = float((ensemble(x) - target).abs().mean().detach())
     with ThreadPoolExecutor(1) as workers:
         fit_ensemble(ensemble, optimisers, x, target, Fit(30, 50, power), 0, workers)
@@ -87,7 +88,7 @@ def test_a_scale_buys_precision_where_little_is_left_to_pay() -> None:
     start = {name: value.clone() for name, value in ensemble.state_dict().items()}
     for scale in (math.inf, 1.0):
         ensemble.load_state_dict(start)
-        optimisers = [make_optimiser(m, 1e-2, 0.0, False) for m in ensemble.factors]
+        optimisers = [Adam(m, 1e-2, 0.0, False) for m in ensemble.factors]
         with ThreadPoolExecutor(1) as workers:
             states, target = torch.cat([x, x, x[:20]]), torch.cat([small, large])
             fit_ensemble(ensemble, optimisers, states, target, Fit(200, 100, 1.0, scale), 0, workers)
@@ -101,7 +102,7 @@ def test_weight_decay_shrinks_the_weights() -> None:
         ensemble = make()
         _, data = samples(ensemble)
         member = ensemble.factors[0]
-        fit_member(member, make_optimiser(member, 1e-2, decay, False), data, Fit(20, 23, 1.0), torch.Generator())
+        fit_member(member, Adam(member, 1e-2, decay, False), data, Fit(20, 23, 1.0), torch.Generator())
         norms.append(float(member.weights[1].detach().norm()))
     assert norms[1] < 0.9 * norms[0]
 
@@ -111,7 +112,7 @@ def test_fit_does_not_depend_on_the_number_of_threads() -> None:
     for threads in (1, 3):
         ensemble = make(3)
         x, data = samples(ensemble, 90)
-        optimisers = [make_optimiser(m, 1e-3, 1e-6, False) for m in ensemble.factors]
+        optimisers = [Adam(m, 1e-3, 1e-6, False) for m in ensemble.factors]
         with ThreadPoolExecutor(threads) as workers:
             loss = fit_ensemble(ensemble, optimisers, x, data.target, Fit(3, 20, 1.0), 11, workers)
         results.append((loss, [p.detach().clone() for p in ensemble.parameters()]))
@@ -126,7 +127,7 @@ def test_every_member_draws_its_own_minibatches() -> None:
         ensemble = make(2)
         ensemble.factors[1].load_state_dict(ensemble.factors[0].state_dict())
         x, data = samples(ensemble)
-        optimisers = [make_optimiser(m, 1e-3, 0.0, False) for m in ensemble.factors]
+        optimisers = [Adam(m, 1e-3, 0.0, False) for m in ensemble.factors]
         with ThreadPoolExecutor(1) as workers:
             fit_ensemble(ensemble, optimisers, x, data.target, Fit(1, 5, 1.0), 3, workers)
         fitted.append([m.weights[1].detach() for m in ensemble.factors])
@@ -138,7 +139,7 @@ def test_every_member_draws_its_own_minibatches() -> None:
 def test_steps_are_adams_with_an_l2_penalty(amsgrad: bool) -> None:
     """The recursion of Kingma and Ba, or of Reddi et al., for one weight; the penalty is part of the gradient."""
     member = torch.nn.Linear(1, 1, bias=False).double()
-    optimiser = make_optimiser(member, 0.1, 0.5, amsgrad)  # type: ignore[arg-type]
+    optimiser = Adam(member, 0.1, 0.5, amsgrad)
     weight, mean, square, largest = member.weight.item(), 0.0, 0.0, 0.0
     for k, slope in enumerate([3.0, -0.2, 0.1, 0.3], 1):
         assert member.weight.grad is not None
