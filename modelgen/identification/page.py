@@ -46,7 +46,7 @@ def html(robot: CompiledRobot, data: dict[str, Any], found: Identified, file: st
         "values, dotted its bounds. The least known parameters are drawn.</p>\n"
         f"{_image(projections(robot, found), 'projections of the confidence set on pairs of parameters')}\n"
         f"<h2>What to measure next</h2>\n<p>The least known combinations, the widest first:</p>\n<ul>{listed}</ul>\n"
-        f"<p><code>modelgen excite {robot.name} --identified {escape(file)}</code> writes an input that shows "
+        f"<p><code>modelgen excite {escape(robot.name)} --identified {escape(file)}</code> writes an input that shows "
         "them.</p>\n"
         f"<h2>Recordings</h2>\n<pre>{escape(files)}</pre>\n</body></html>\n"
     )
