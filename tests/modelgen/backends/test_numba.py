@@ -17,6 +17,7 @@ import pytest
 
 import modelgen
 from modelgen.backends import numba as backend
+from modelgen.backends.cache import CACHE
 from modelgen.build import build_from_equations
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
@@ -121,8 +122,11 @@ def test_a_forked_child_computes_the_same(load: Callable[..., CompiledRobot]) ->
     child.join()
 
 
-def test_float32_is_never_promoted(load: Callable[..., CompiledRobot]) -> None:
+def test_float32_is_never_promoted(
+    load: Callable[..., CompiledRobot], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`dense` has every operation; none of them, and no literal, makes a double of its operands."""
+    monkeypatch.setenv(CACHE, str(tmp_path))  # machine code from an earlier run has no text to look at
     robot = load("dense", dtype="float32", parallel=False)
     random = np.random.default_rng(0)
     x, u = (random.uniform(-1, 1, (3, size)).astype(np.float32) for size in (6, len(robot.input_names)))
