@@ -16,6 +16,7 @@ from torch import Tensor
 from solver.fvi.settings import Settings
 from solver.game.adversaries.parameters import ParameterAdversary
 from solver.plants.nominal import Nominal
+from solver.plants.outcome import Rollouts
 from solver.plants.rollouts import Controller, rollouts
 from solver.problem.problem import Problem
 from solver.streams import Purpose, stream
@@ -49,9 +50,14 @@ class Selection:
                 spread = ParameterAdversary(1.0).admissible_set(problem, 1.0).extreme_point(share)
             self.theta = spread.clamp(problem.theta_bounds[:, 0], problem.theta_bounds[:, 1])
 
-    def score(self, act: Controller) -> Score:
-        """The score of a policy."""
-        result = rollouts(self.problem, act, self.starts, Nominal(self.problem, self.theta))
+    def judge(self, act: Controller, x: Tensor) -> tuple[Score, Rollouts]:
+        """The score of a policy, and its rollouts from further states x (K, n) on the nominal robot.
+
+        All are made together: the time of a rollout hardly depends on how many there are.
+        """
+        robots = None if self.theta is None else torch.cat([self.problem.theta.expand(len(x), -1), self.theta])
+        result = rollouts(self.problem, act, torch.cat([x, self.starts]), Nominal(self.problem, robots))
+        own, others = result.part(slice(len(x), None)), result.part(slice(len(x)))
         count = round(WORST * ROLLOUTS) if self.robust else ROLLOUTS
-        worst = torch.nan_to_num(result.returns, nan=-torch.inf).sort().values[:count]
-        return Score(float(result.success.float().mean()), float(worst.mean()))
+        worst = torch.nan_to_num(own.returns, nan=-torch.inf).sort().values[:count]
+        return Score(float(own.success.float().mean()), float(worst.mean())), others

@@ -30,7 +30,7 @@ from solver.fvi.states import StateSource
 from solver.fvi.targets import Trace, value_targets
 from solver.game.game import Game
 from solver.plants.outcome import summary
-from solver.plants.rollouts import controller, rollouts, sample_starts
+from solver.plants.rollouts import controller, sample_starts
 from solver.problem.identified import Identified
 from solver.problem.problem import Problem
 from solver.serial import serial_torch
@@ -165,12 +165,12 @@ class Trainer:
         value function if it is the best so far."""
         x = sample_starts(self.problem, self.settings.episodes, EVALUATION_SEED)
         act = controller(self.problem, FrozenValue(self.ensemble), self.settings.reaction_periods)
-        score = self.selection.score(act)
+        score, result = self.selection.judge(act, x)
         if self.best is None or score > self.best.score:
             weights = {name: value.clone() for name, value in self.ensemble.state_dict().items()}
             self.best = Kept(self.iteration, score, weights)
         found = {"selection_success": score.successes, "selection_return": score.value, "kept": self.best.iteration}
-        seen = summary(rollouts(self.problem, act, x))
+        seen = summary(result)
         self.looks = [*self.looks, [seen["success_rate"], seen["return_mean"]]][-LOOKS:]
         return seen | found
 

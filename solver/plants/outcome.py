@@ -31,6 +31,11 @@ class Rollouts:
         """Undiscounted sums of the reward, (N,)."""
         return self.state_reward + self.action_reward
 
+    def part(self, rows: slice) -> Rollouts:
+        """Some of the rollouts."""
+        rewards = self.state_reward[rows], self.action_reward[rows]
+        return Rollouts(self.x[:, rows], self.u[:, rows], *rewards, self.success[rows], self.at_limit[rows])
+
 
 def succeeded(problem: Problem, x: Tensor) -> Tensor:
     """Which rollouts through the states x (K, N, n), one state a control period, are successes, (N,) bool.

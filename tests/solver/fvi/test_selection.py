@@ -37,8 +37,10 @@ def test_cfvi_is_judged_by_its_mean_return_on_the_nominal_robot(
 ) -> None:
     problem = Problem(load("pendulum"))
     selection = Selection(problem, tiny(algorithm="cfvi"))
+    score, others = selection.judge(damping(0.1), selection.starts[:5])
     result = rollouts(problem, damping(0.1), selection.starts)
-    assert selection.score(damping(0.1)).value == pytest.approx(float(result.returns.mean()), rel=1e-6)
+    assert score.value == pytest.approx(float(result.returns.mean()), rel=1e-6)
+    assert torch.allclose(others.returns, result.returns[:5])
 
 
 def test_rfvi_is_judged_by_its_worst_rollouts_over_other_robots(
@@ -55,7 +57,9 @@ def test_rfvi_is_judged_by_its_worst_rollouts_over_other_robots(
     monkeypatch.setattr("solver.fvi.selection.ROLLOUTS", 6)
     returns = [float(rollouts(problem, damping(0.1), x, Nominal(problem, theta)).returns) for x, theta in pairs]
     worst = sorted(returns)[:3]
-    assert selection.score(damping(0.1)).value == pytest.approx(sum(worst) / len(worst), rel=1e-5)
+    score, others = selection.judge(damping(0.1), selection.starts[:2])
+    assert score.value == pytest.approx(sum(worst) / len(worst), rel=1e-5)
+    assert torch.allclose(others.returns, rollouts(problem, damping(0.1), selection.starts[:2]).returns)
 
 
 def test_its_starts_are_not_those_of_the_evaluation(
@@ -84,7 +88,8 @@ def test_a_worse_one_does_not_replace_it(
 ) -> None:
     settings = tiny(iterations=3)
     trainer, scores = Trainer(load("pendulum"), settings), iter([Score(0.5, -3.0), Score(0.5, -4.0), Score(0.4, -1.0)])
-    monkeypatch.setattr(trainer.selection, "score", lambda _: next(scores))
+    judge = trainer.selection.judge
+    monkeypatch.setattr(trainer.selection, "judge", lambda act, x: (next(scores), judge(act, x)[1]))
     with workers_of(settings) as workers:
         for _ in range(3):
             trainer.step(workers)
