@@ -16,7 +16,7 @@ from torch import Tensor
 from modelgen.linear import regulator
 from solver.fvi.linearization import in_double_precision, in_units_of_limits, linearized, scaled_weights
 from solver.plants.nominal import Nominal
-from solver.plants.rollouts import controller, rollouts
+from solver.plants.rollouts import controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.value.basin import Basin
 
@@ -25,7 +25,9 @@ Array = NDArray[np.float64]
 REST = 1e-6  # a drift at the target, in limits per second, that counts as none
 HALVINGS = 30  # of the level, from the cost with every state at its limit to the smallest that is tried
 SAMPLES = 256  # states on a shell
-COST_ERROR = 0.15  # most by which the cost of a rollout may exceed the Riccati equation's
+COST_ERROR = 0.15  # most by which the cost of a rollout may exceed the Riccati equation's, as a share of that cost,
+NEGLIGIBLE = 0.005  # or of what the task costs from its starts, where that is more
+STARTS = 64  # from which the latter is estimated
 ARRIVED = 0.05  # share of the level that is left when a rollout counts as arrived
 TIME_CONSTANTS = 5.0  # of the closed loop's slowest motion: duration of a rollout
 LEAST_PERIODS, MOST_HORIZONS = 10, 2.0  # bounds of this duration, in control periods and in horizons of the task
@@ -72,14 +74,23 @@ def find_basin(problem: Problem, reaction_periods: float) -> Basin | None:
     def basin(exponent: int) -> Basin:
         return Basin(problem.target, ~problem.clipped, cost, largest * 2.0**exponent)
 
+    negligible = NEGLIGIBLE * _start_cost(problem, basin(0))
     good, bad = -HALVINGS, 0  # exponents
     while bad - good > 1:
         between = (good + bad) // 2
-        if _arrives(problem, basin(between), seconds, reaction_periods):
+        if _arrives(problem, basin(between), seconds, reaction_periods, negligible):
             good = between
         else:
             bad = between
     return basin(good) if good > -HALVINGS else None
+
+
+def _start_cost(problem: Problem, basin: Basin) -> float:
+    """An estimate of what the task costs from its starts: that of the Riccati equation, or without any input, where
+    that is less."""
+    x = sample_starts(problem, STARTS, SEED)
+    idle = -rollouts(problem, without_input(problem), x).returns
+    return float(torch.minimum(basin.distance(x), idle).mean())
 
 
 def shell(problem: Problem, basin: Basin, size: int) -> Tensor:
@@ -100,9 +111,9 @@ def _inverse_root(problem: Problem, cost: Tensor, level: float) -> Tensor:
     return root
 
 
-def _arrives(problem: Problem, basin: Basin, seconds: float, reaction_periods: float) -> bool:
-    """Whether the policy of the quadratic form brings the robot from the basin's boundary to the target, at its cost
-    and away from all limits."""
+def _arrives(problem: Problem, basin: Basin, seconds: float, reaction_periods: float, negligible: float) -> bool:
+    """Whether the policy of the quadratic form brings the robot from the basin's boundary to the target, away from all
+    limits, and at its cost but for COST_ERROR of it or a negligible cost."""
     x = shell(problem, basin, SAMPLES)
     if bool(problem.at_limit(x).any()):
         return False
@@ -112,7 +123,7 @@ def _arrives(problem: Problem, basin: Basin, seconds: float, reaction_periods: f
 
     result = rollouts(problem, controller(problem, value, reaction_periods), x, Nominal(problem), seconds)
     arrived = basin.distance(result.x[-1]) < ARRIVED * basin.level
-    paid = -result.returns < (1.0 + COST_ERROR) * basin.level
+    paid = -result.returns < basin.level + max(COST_ERROR * basin.level, negligible)
     return bool((arrived & paid & ~result.at_limit.any(-1)).all())
 
 

@@ -119,9 +119,23 @@ def test_states_inside_arrive_at_the_cost_of_the_quadratic_form(rod: Problem, ba
     end, paid = costs(rod, basin, x, 4.0)
     assert float(basin.distance(end).max()) < 0.01 * basin.level
     assert not bool(rod.at_limit(x).any())
-    ratio = paid / stated
-    assert float(ratio.min()) > 0.9
-    assert float(ratio.max()) < 1.15
+    assert float((paid - stated).abs().max()) < allowed(rod, basin)
+
+
+def allowed(problem: Problem, basin: Basin) -> float:
+    """The cost by which a rollout may exceed the quadratic form: 15 % of the level, or 0.5 % of the cost of the starts,
+    here of the pendulum that hangs for five seconds."""
+    hanging = math.pi**2 * 5.0
+    quadratic = math.pi**2 * float(basin.cost[0, 0])
+    return max(0.15 * basin.level, 1.02 * 0.005 * min(hanging, quadratic))
+
+
+def test_a_small_cost_may_be_wrong_by_much(rod: Problem, basin: Basin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the allowance for what is negligible beside the whole task, the basin is smaller."""
+    monkeypatch.setattr("solver.fvi.basin.NEGLIGIBLE", 0.0)
+    strict = find_basin(rod, 1.0)
+    assert strict is not None
+    assert strict.level < basin.level
 
 
 def test_it_is_the_largest_up_to_a_factor_of_two(rod: Problem, basin: Basin) -> None:
@@ -129,7 +143,7 @@ def test_it_is_the_largest_up_to_a_factor_of_two(rod: Problem, basin: Basin) -> 
     larger = Basin(basin.target, basin.continuous, basin.cost, 4.0 * basin.level)
     x = shell(rod, larger, 256)
     end, paid = costs(rod, basin, x, 4.0)
-    failed = (basin.distance(end) > 0.05 * larger.level) | (paid > 1.15 * larger.level)
+    failed = (basin.distance(end) > 0.05 * larger.level) | (paid - larger.level > allowed(rod, larger))
     assert bool((failed | rod.at_limit(x).any(1)).any())
 
 
