@@ -50,6 +50,8 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
         "members": 2 if simple else 3,
         "loss_scale": 0.2,
         "limit_cost": 1.0,
+        "minibatch": 256,
+        "minibatch": 256,
         "adversary_ramp": (0.7, 0.85),
         "target_share": 0.1,
         "modulation": "stationary",
@@ -57,10 +59,10 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     }
     if simple:
         radii = {"alpha_state": 0.04, "alpha_action": round(0.185 * weakest, 9), "alpha_parameters": 0.025}
-        return {**common, **radii, "states": 10240}
+        return {**common, **radii, "states": 3072}
     radii = {"alpha_state": 0.002, "alpha_action": round(0.03 * weakest, 9), "alpha_parameters": 0.03}
     sizes = {
-        "states": 15360 if len(metadata.states) <= 4 else 30720,
+        "states": 6144 if len(metadata.states) <= 4 else 12288,
         "on_policy_share": 0.5,
         "learning_rate": 2e-3,
         "rate_scale": 4.0,

@@ -159,7 +159,7 @@ class Settings:
     there). Results are equal but for rounding."""
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Worker threads on the CPU. Results do not depend on it."""
-    chunk: int = 2560
+    chunk: int = 1536
     """States whose targets are computed together, few enough to stay in the cache of a CPU. Every chunk has a random
     stream of its own, so results depend on it."""
 
