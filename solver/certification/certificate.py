@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from solver.certification.bound import episodes_for, failure_bound
 from solver.certification.experiment import Announce, Experiment
 from solver.certification.level_set import LevelSet, Map, arrival_map, level_set
 from solver.certification.opponents import Opposed, play_adversaries
-from solver.certification.specification import Specification, read
+from solver.certification.specification import Specification
 from solver.certification.worst import Worst, worst_case
 from solver.errors import SolverError
 from solver.fvi.solution import load_solution
-from solver.runs.kinds import kind_of, load_controller
+from solver.jobs.portions import policy
+from solver.runs.kinds import kind_of
 from solver.runs.shipped import run_folder
 from solver.streams import Purpose, stream
 
@@ -96,22 +102,44 @@ def certify(
     seed: int = 0,
     generated: str | None = None,
     announce: Announce = lambda _: None,
+    executor: Executor | None = None,
 ) -> Certificate:
     """The certificate of a run; the arguments are the options of `solver certify`.
 
+    executor: where the rollouts are made, of `solver.jobs.engines.workers`; by default here.
     Raises SolverError for a folder without a run or a checkpoint, and for a specification that cannot be read.
     """
-    problem, act, label = load_controller(run, generated)
-    experiment = Experiment(problem, act, read(specification, problem))
+    experiment = Experiment(policy(run, generated), specification, executor)
     trained = kind_of(run_folder(run)).command == "train"
     solution = load_solution(run, generated) if trained else None
-    announce("independent rollouts for the bound")
-    bound = prove(experiment, seed, announce)
-    announce("search for the worst case")
-    worst = worst_case(run, experiment, seed, announce)
-    announce("adversaries, map and level set")
+    announce("independent rollouts for the bound, and beside them the search for the worst case")
+    value = None if solution is None else solution.value
+    with _beside(partial(worst_case, run, experiment, seed), announce) as search:
+        bound = prove(experiment, seed, announce)
+        announce("map and level set")
+        region = None if value is None else level_set(experiment, value, bound.confidence, seed, announce)
+        drawn = arrival_map(experiment, value, seed)
+        worst = search.result()
+    announce("adversaries")
     opposed = None if solution is None else play_adversaries(experiment, solution, seed)
-    region = None if solution is None else level_set(experiment, solution.value, bound.confidence, seed, announce)
-    drawn = arrival_map(experiment, None if solution is None else solution.value, seed)
     told = experiment.specification
-    return Certificate(str(run), problem.robot.name, label, seed, told, bound, worst, opposed, region, drawn)
+    robot = experiment.problem.robot.name
+    return Certificate(str(run), robot, experiment.label, seed, told, bound, worst, opposed, region, drawn)
+
+
+@contextmanager
+def _beside(search: Callable[[Announce], Worst], announce: Announce) -> Iterator[Future[Worst]]:
+    """Search in another thread. When the block ends by an exception, it stops at its next announcement."""
+    ended = Event()
+
+    def heeding(text: str) -> None:
+        if ended.is_set():
+            raise CancelledError
+        announce(text)
+
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            yield thread.submit(search, heeding)
+        except BaseException:
+            ended.set()
+            raise

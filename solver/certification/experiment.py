@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from solver.certification.specification import Conditions, Specification
+from solver.certification.specification import Conditions, Failure, read
+from solver.jobs.engines import Here, results
+from solver.jobs.portions import Policy
 from solver.plants import make_plant
 from solver.plants.outcome import Rollouts
 from solver.plants.rollouts import Controller, rollouts
 from solver.problem.parameters import left_all_bounds
 from solver.problem.problem import Problem
+from solver.serial import serial_torch
 from solver.streams import Purpose, stream
 
 Array = NDArray[np.float64]
-AT_ONCE = 2048  # rollouts; states and inputs of all periods are in memory
+AT_ONCE = 512  # rollouts of one job
 Announce = Callable[[str], None]
 
 
@@ -46,24 +51,38 @@ class Outcomes:
     failed: NDArray[np.bool_]  # (N,)
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """A policy, and how it is tested."""
+def portion(
+    told: Policy, conditions: Conditions, failure: Failure, x: Array, theta: Array, noise: int
+) -> tuple[Array, NDArray[np.bool_]]:
+    """A job: returns and failures of rollouts from x (N, n) at theta (N, p), both float32."""
+    with serial_torch():
+        problem, act, _ = told.load()
+        result = roll_out(problem, act, conditions, torch.from_numpy(x), torch.from_numpy(theta), noise)
+        return result.returns.double().numpy(), failure.judge(result)
 
-    problem: Problem
-    act: Controller
-    specification: Specification
+
+class Experiment:
+    """A policy, how it is tested, and where its rollouts are made."""
+
+    def __init__(self, told: Policy, specification: Path | None = None, executor: Executor | None = None) -> None:
+        """executor: of `solver.jobs.engines.workers`, by default here; the numbers do not depend on it."""
+        self.policy, self.executor = told, executor or Here()
+        self.problem, self.act, self.label = told.load()
+        self.specification = read(specification, self.problem)
 
     def outcomes(
         self, x: Tensor, theta: Tensor, seed: int, purpose: Purpose, announce: Announce = lambda _: None
     ) -> Outcomes:
         """The outcomes of as many rollouts as there are rows, in portions with their own noise."""
-        returns, failed = [], []
+        place = self.executor if len(x) > AT_ONCE else Here()
+        told, jobs = self.specification, []
         for first in range(0, len(x), AT_ONCE):
-            part = slice(first, first + AT_ONCE)
-            noise = stream(seed, first, purpose) % 2**32
-            result = roll_out(self.problem, self.act, self.specification.conditions, x[part], theta[part], noise)
-            returns.append(result.returns.double().numpy())
-            failed.append(self.specification.failure.judge(result))
-            announce(f"{min(first + AT_ONCE, len(x))} of {len(x)} rollouts")
+            part, noise = slice(first, first + AT_ONCE), stream(seed, first, purpose) % 2**32
+            given = x[part].numpy(), theta[part].numpy(), noise
+            jobs.append(place.submit(portion, self.policy, told.conditions, told.failure, *given))
+        found = []
+        for each in results(jobs):
+            found.append(each)
+            announce(f"{min(len(found) * AT_ONCE, len(x))} of {len(x)} rollouts")
+        returns, failed = zip(*found, strict=True)
         return Outcomes(np.concatenate(returns), np.concatenate(failed))

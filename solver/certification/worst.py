@@ -19,7 +19,7 @@ from solver.streams import Purpose, stream
 
 Array = NDArray[np.float64]
 Returns = Callable[[Array], Array]  # points (N, k) of the unit cube -> returns (N,)
-RESTARTS, POPULATION, GENERATIONS = 3, 12, 20
+RESTARTS, POPULATION, GENERATIONS = 3, 24, 10  # many at a time: a rollout takes its time however few there are
 BATCH = 256  # random rollouts before the search
 FIRST_STEP = 0.15  # of the unit cube
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,10 @@ class Options:
     """File of the worst case, for `solver replay`. By default ROBOT.counterexample.json."""
     seed: int = 0
     """Seed of all samples. A certificate that is repeated with other seeds until it holds is none."""
+    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    """Processes that make the rollouts on this machine. The results do not depend on it."""
+    cluster: Annotated[str | None, Argument(metavar="ADDRESS")] = None
+    """Address of a Dask scheduler whose workers make the rollouts, as in `solver sweep`."""
     generated: Annotated[str | None, Argument(metavar="DIR")] = None
     """Folder of artifacts, where it has moved since the training."""
 
@@ -41,6 +46,7 @@ def run(options: Options) -> int:
     from solver.certification.certificate import certify
     from solver.certification.counterexample import save
     from solver.certification.page import html, summary
+    from solver.jobs.engines import workers
     from solver.runs.folder import write_text
     from solver.streams import require_seed
 
@@ -48,7 +54,8 @@ def run(options: Options) -> int:
     for path, flag in ((options.html, "--html"), (options.out, "--out")):
         if path is not None and path.is_dir():
             raise SolverError(f"{flag} {path} is a folder; name a file in it")
-    found = certify(options.run, options.specification, options.seed, options.generated, _announce)
+    with workers(options.jobs, options.cluster) as executor:
+        found = certify(options.run, options.specification, options.seed, options.generated, _announce, executor)
     out = options.out or Path(f"{found.robot}.counterexample.json")
     save(out, found.worst.found)
     if options.html is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,6 +59,10 @@ class Options:
     out: Path | None = None
     """Figure and JSON file without their endings. By default
     runs/robustness-ROBOT-PLANT[-EFFECTS][-observer][-reactionK]-PARAMETERS."""
+    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    """Processes that make the rollouts on this machine. The results do not depend on it."""
+    cluster: Annotated[str | None, Argument(metavar="ADDRESS")] = None
+    """Address of a Dask scheduler whose workers make the rollouts, as in `solver sweep`."""
     generated: Annotated[str | None, Argument(metavar="DIR")] = None
     """Folder of artifacts, where it has moved since the training."""
 
@@ -79,6 +84,7 @@ class Options:
 def run(options: Options) -> None:
     """Measure, write both files and print the table."""
     from modelgen.files import replacing
+    from solver.jobs.engines import workers
     from solver.runs.folder import write_text
     from solver.streams import EVALUATION_SEED, require_seed
     from solver.studies.robustness import Trial, measure
@@ -91,7 +97,9 @@ def run(options: Options) -> None:
     )
     if options.out is not None and (options.out.is_dir() or options.out.name in ("", "..")):
         raise SolverError(f"--out {options.out} is a folder; name the figure, for example {options.out / 'masses'}")
-    result = measure(options.runs, options.ranges(), trial, options.generated, _announce)
+    ranges = options.ranges()
+    with workers(options.jobs, options.cluster) as executor:
+        result = measure(options.runs, ranges, trial, options.generated, _announce, executor)
     reaction = [] if options.reaction_periods is None else [f"reaction{options.reaction_periods:g}"]
     chosen = [*options.harsh, *(["observer"] if options.observer else []), *reaction]
     name = "-".join(["robustness", result.robot, options.plant, *chosen, *options.parameter])

@@ -51,7 +51,6 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
         "loss_scale": 0.2,
         "limit_cost": 1.0,
         "minibatch": 256,
-        "minibatch": 256,
         "adversary_ramp": (0.7, 0.85),
         "target_share": 0.1,
         "modulation": "stationary",

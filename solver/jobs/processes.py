@@ -19,7 +19,8 @@ from modelgen.artifact.folder import find, read
 from modelgen.trust import TRUST
 from solver.errors import SolverError
 from solver.jobs.engines import Engine
-from solver.jobs.versions import versions
+from solver.jobs.parent import THREAD_VARIABLES
+from solver.jobs.versions import require_versions
 from solver.runs.folder import CHECKPOINT
 
 SOLVER = (
@@ -28,7 +29,6 @@ SOLVER = (
 )
 FAILED = 1  # exit code of a training that could not be run
 LOG = "training.log"
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 PAUSE = 0.1  # s between two looks at a process, a lock or a folder
 SLOW_FOLDER = 30.0  # s until a shared folder shows a new entry on another machine
 
@@ -159,13 +159,10 @@ def _wait(condition: Callable[[], bool], wanted: Callable[[], bool], seconds: fl
 
 def _require_same(job: Job) -> None:
     """SolverError unless this machine has the versions and the artifact of the one that gave the job."""
-    here, machine = versions(), socket.gethostname()
-    other = [f"{name} {here.get(name)} in place of {told}" for name, told in job.versions.items() if here[name] != told]
-    if other:
-        raise SolverError(f"the worker on {machine} has {', '.join(other)}; install the same versions there")
+    require_versions(job.versions)
     found = read(find(job.robot, job.generated)).hash
     if found != job.artifact_hash:
         raise SolverError(
-            f"the worker on {machine} has artifact {found[:12]} of {job.robot} in place of {job.artifact_hash[:12]}; "
-            "copy generated/ there, or give --generated a folder that all machines share"
+            f"the worker on {socket.gethostname()} has artifact {found[:12]} of {job.robot} in place of "
+            f"{job.artifact_hash[:12]}; copy generated/ there, or give --generated a folder that all machines share"
         )

@@ -13,8 +13,8 @@ import torch
 from solver.certification import level_set, worst
 from solver.certification.certificate import prove
 from solver.certification.experiment import Experiment
-from solver.certification.specification import read
 from solver.cli import main
+from solver.jobs.portions import policy
 from solver.runs.kinds import load_controller
 from solver.streams import Purpose
 
@@ -45,8 +45,7 @@ def experiment(run: Path, folder: Path, text: str) -> Experiment:
     """The run under a specification."""
     path = folder / "spec.toml"
     path.write_text(text)
-    problem, act, _ = load_controller(run)
-    return Experiment(problem, act, read(path, problem))
+    return Experiment(policy(run), path)
 
 
 def test_the_bound_is_honest(finished_run: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ class Cluster:
         self.file, self._stack = folder / "scheduler.json", stack
         self.environment = os.environ | {"PYTHONPATH": str(ROOT)}
         where = ["--scheduler-file", str(self.file), "--no-dashboard"]
-        self._start("scheduler", *where, "--host", "127.0.0.1", "--port", "0")
+        self.scheduler = self._start("scheduler", *where, "--host", "127.0.0.1", "--port", "0")
         more = ["--nthreads", "1", "--no-nanny", "--local-directory", str(folder)]
         self.workers = [self._start("worker", *where, *more) for _ in range(2)]
 

@@ -20,15 +20,17 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.fvi.settings import Settings
 from solver.fvi.solution import load_solution
+from solver.jobs.engines import Here
+from solver.jobs.portions import policy
 from solver.plants import make_plant
 from solver.plants.nominal import Nominal
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.parameters import changed_parameters
 from solver.runs.kinds import load_controller
 from solver.streams import EVALUATION_SEED
-from solver.studies.parameter_box import ParameterRange, make_box
-from solver.studies.robustness import Trial, measure, sweep
-from solver.studies.statistics import QUANTITIES, STATISTICS, WORST_CASES, bootstrap, statistics, summarise
+from solver.studies.parameter_box import Box, ParameterRange, make_box
+from solver.studies.robustness import Trial, gathered, measure, submit
+from solver.studies.statistics import QUANTITIES, STATISTICS, WORST_CASES, Samples, bootstrap, statistics, summarise
 from tests.solver.training import start
 
 Capture = pytest.CaptureFixture[str]
@@ -36,7 +38,7 @@ TrainTiny = Callable[..., None]
 
 
 def draws(runs: int, points: int = 3, episodes: int = 7) -> np.ndarray:
-    """Samples as `sweep` gives them, of several runs, whose means differ by more than their episodes do."""
+    """Samples as `gathered` gives them, of several runs, whose means differ by more than their episodes do."""
     random = np.random.default_rng(4)
     samples = random.normal(-30.0, 1.0, (runs, 4, points, episodes)) + random.normal(0.0, 3.0, (runs, 1, 1, 1))
     samples[:, 3] = random.random((runs, points, episodes)) < 0.7
@@ -102,6 +104,11 @@ def test_the_box_is_a_grid_in_the_order_of_its_axes(runs: list[Path]) -> None:
     assert [(axis.unit, axis.nominal, axis.added) for axis in box.axes] == [("m", 1.0, False), ("kg", 1.0, True)]
 
 
+def sweep(run: Path, box: Box, trial: Trial) -> Samples:
+    """The samples of one policy, made here."""
+    return gathered(load_controller(run)[0], box, submit(Here(), policy(run), box, trial))
+
+
 @pytest.mark.parametrize("plant", ["nominal", "harsh", "mujoco"])
 def test_a_sweep_is_many_evaluations(runs: list[Path], plant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if plant == "mujoco":
@@ -110,7 +117,7 @@ def test_a_sweep_is_many_evaluations(runs: list[Path], plant: str, monkeypatch: 
     monkeypatch.setattr("solver.studies.robustness.ROLLOUTS_AT_ONCE", 8)  # two points at once
     problem, act, _ = load_controller(runs[0])
     box = make_box(problem, [ParameterRange("mass", 0.5, 1.5, 3, False)])
-    samples = sweep(problem, act, box, Trial(plant, effects, 4, 11))
+    samples = sweep(runs[0], box, Trial(plant, effects, 4, 11))
     for point, change in enumerate(("mass=0.5x", "mass=1x", "mass=1.5x")):
         there = make_plant(plant, problem, changed_parameters(problem, [change]), effects)
         result = rollouts(problem, act, sample_starts(problem, 4, 11), there)
@@ -195,9 +202,8 @@ def test_copies_and_runs_of_another_model_are_not_pooled(
 
 
 def test_noise_follows_the_seed(runs: list[Path]) -> None:
-    problem, act, _ = load_controller(runs[0])
-    box = make_box(problem, [range_of_mass()])
-    first, again, other = (sweep(problem, act, box, Trial("harsh", ("noise",), 2, seed)) for seed in (5, 5, 6))
+    box = make_box(load_controller(runs[0])[0], [range_of_mass()])
+    first, again, other = (sweep(runs[0], box, Trial("harsh", ("noise",), 2, seed)) for seed in (5, 5, 6))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 

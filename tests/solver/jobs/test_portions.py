@@ -1,0 +1,129 @@
+"""Rollouts as jobs of other processes: the same numbers, other checkpoints refused, nothing left behind."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from solver.certification import experiment as experiments
+from solver.certification.experiment import Experiment, portion
+from solver.errors import SolverError
+from solver.jobs.engines import results, workers
+from solver.jobs.portions import policy
+from solver.plants.rollouts import sample_starts
+from solver.runs.folder import CHECKPOINT
+from solver.streams import Purpose
+from solver.studies import robustness
+from solver.studies.parameter_box import ParameterRange
+from solver.studies.robustness import Trial, measure
+from tests.solver.jobs.conftest import Cluster
+
+LONG = "horizon = 3600\n[starts]\nangle = [-1, 1]\nangle_rate = [0, 0]\n"
+
+
+def test_two_processes_give_the_numbers_of_one(finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With noise, which is drawn by the portion."""
+    monkeypatch.setattr(robustness, "ROLLOUTS_AT_ONCE", 8)
+    monkeypatch.setattr(robustness, "FEW", 0)
+    monkeypatch.setattr(experiments, "AT_ONCE", 8)
+    trial, box = Trial("harsh", ("noise",), 4, 3), [ParameterRange("mass", 0.9, 1.1, 5, False)]
+    results, returns, processes = [], [], set()
+    for jobs in (1, 2):
+        with workers(jobs) as executor:
+            results.append(measure([finished_run], box, trial, executor=executor))
+            tested = Experiment(policy(finished_run), executor=executor)
+            x = sample_starts(tested.problem, 20, 5)
+            theta = tested.problem.theta.repeat(20, 1)
+            returns.append(tested.outcomes(x, theta, 0, Purpose.CERTIFICATE).returns)
+            processes |= {job.result() for job in [executor.submit(os.getpid) for _ in range(8)]}
+    assert results[0] == results[1]
+    assert np.array_equal(returns[0], returns[1])
+    assert len(processes - {os.getpid()}) in (1, 2)  # and not in this one
+
+
+def test_another_checkpoint_or_version_is_refused(finished_run: Path, tmp_path: Path) -> None:
+    told = policy(finished_run)
+    older = dataclasses.replace(told, versions=(("solver", "0" * 12), *told.versions[1:]))
+    with pytest.raises(SolverError, match=r"has solver \w{12} in place of 0{12}; install the same"):
+        older.load()
+    copy = Path(shutil.copytree(finished_run, tmp_path / "run"))
+    told = policy(copy)
+    (copy / CHECKPOINT).write_bytes(b"another")
+    with pytest.raises(SolverError, match=f"in place of {told.checkpoint[:12]}: the run is being trained"):
+        told.load()
+    (copy / CHECKPOINT).unlink()
+    with pytest.raises(SolverError, match=r"holds no checkpoint\.pt"):
+        told.load()
+
+
+def test_the_artifact_of_another_model_is_refused(finished_run: Path, tmp_path: Path) -> None:
+    told = dataclasses.replace(policy(finished_run), generated=str(tmp_path))
+    with pytest.raises(Exception, match="pendulum"):
+        told.load()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_ctrl_c_and_kill_leave_no_process(finished_run: Path, tmp_path: Path, how: signal.Signals) -> None:
+    """Of a certificate that would take hours."""
+    (tmp_path / "spec.toml").write_text(LONG)
+    words = [sys.executable, "-m", "solver.cli", "certify", str(finished_run), "spec.toml", "--jobs", "2"]
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True) as process:
+        wait_for(lambda: len(of_session(process.pid)) >= 3, 60.0)  # with both workers
+        if how == signal.SIGINT:
+            os.killpg(process.pid, how)
+        else:
+            process.kill()
+        process.wait(60.0)
+    wait_for(lambda: not of_session(process.pid), 30.0)
+
+
+def test_a_killed_worker_is_one_paragraph() -> None:
+    with pytest.raises(SolverError, match="a worker process was killed"), workers(2) as executor:
+        list(results([executor.submit(os._exit, 1)]))
+
+
+def test_on_a_cluster_and_when_it_is_lost(cluster: Cluster, finished_run: Path) -> None:
+    tested = Experiment(policy(finished_run))
+    told, x = tested.specification, sample_starts(tested.problem, 20, 5).numpy()
+    theta = tested.problem.theta.repeat(20, 1).numpy()
+    given = policy(finished_run), told.conditions, told.failure, x, theta, 7
+
+    def lose() -> None:
+        with workers(1, cluster.address) as executor:
+            assert np.array_equal(executor.submit(portion, *given).result()[0], portion(*given)[0])
+            job = executor.submit(time.sleep, 100.0)
+            cluster.scheduler.kill()
+            list(results([job]))
+
+    with pytest.raises(SolverError, match="the scheduler is lost"):
+        lose()
+
+
+def wait_for(condition: Callable[[], bool], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def of_session(leader: int) -> list[int]:
+    """The processes of a session."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            words = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if int(words[3]) == leader and words[0] != "Z":
+            found.append(int(stat.parent.name))
+    return found
