@@ -32,6 +32,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	MYPYPATH=benchmarks $(BIN)/mypy benchmarks
 	$(BIN)/lint-imports
 	$(BIN)/modelgen check
 

@@ -19,7 +19,8 @@ from solver.fvi.presets import PRESETS, make_settings
 from solver.fvi.trainer import workers_of
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.value.fitting import Fit, fit_ensemble, make_optimiser
+from solver.value.adam import Adam
+from solver.value.fitting import Fit, fit_ensemble
 
 
 def main() -> None:
@@ -35,7 +36,7 @@ def main() -> None:
     robot = load_robot(options.robot, "cpu", None)
     settings = make_settings(options.preset, robot, threads=options.threads)
     ensemble = make_ensemble(robot, settings)
-    optimisers = [make_optimiser(m, 1e-5, settings.weight_decay, settings.amsgrad) for m in ensemble.factors]
+    optimisers = [Adam(m, 1e-5, settings.weight_decay, settings.amsgrad) for m in ensemble.factors]
     x = Problem(robot).sample_domain(options.states, torch.Generator().manual_seed(0))
     target, fit = -(x * x).sum(1), Fit(1, settings.minibatch, settings.loss_power)
     with workers_of(settings) as workers:

@@ -94,7 +94,7 @@ def trained(name: str, algorithm: str, device: str, changes: dict[str, Any]) -> 
 def flops(name: str, settings: Settings) -> float:
     """Of the products for a value and its gradient in the state: each weight is used forwards and backwards."""
     ensemble = make_ensemble(load_robot(name, "cpu", None), settings)
-    return sum(4.0 * weight.numel() for member in ensemble.factors for weight in member.weights)
+    return sum(4.0 * float(weight.numel()) for member in ensemble.factors for weight in member.weights)
 
 
 def rate(settings: Settings, device: str) -> float:
