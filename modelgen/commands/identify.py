@@ -11,6 +11,7 @@ from typing import Annotated
 from modelgen.commandline.options import Argument
 from modelgen.errors import ModelError
 from modelgen.files import replacing
+from modelgen.identification.effects import Kind
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ class Options:
     """Write a page with figures to FILE: held-out motion, the residual's spectrum, the set, what to measure next."""
     window: float = 0.5
     """Seconds that the model is simulated before it starts again from the measurements."""
+    estimate: tuple[Kind, ...] = ()
+    """What stands between the model and the recordings, to be estimated too: `delay` (of sensors and drives together),
+    `offset` (of every coordinate), `gain` (of every input)."""
+    longest_delay: float = 0.05
+    """Seconds that the delay is at most."""
     directory: Annotated[str | None, Argument(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
@@ -41,6 +47,7 @@ def run(options: Options) -> None:
     from modelgen.artifact.folder import read as manifest
     from modelgen.identification import result
     from modelgen.identification.identify import identify
+    from modelgen.identification.model import Model
     from modelgen.identification.recordings import columns, read
     from modelgen.loader import load
 
@@ -48,6 +55,8 @@ def run(options: Options) -> None:
         raise ModelError(f"name the recordings, for example `modelgen identify {options.name} log1.csv log2.csv`.")
     if not (math.isfinite(options.window) and options.window > 0):
         raise ModelError(f"--window {options.window:g} is no length of time; write a number of seconds above 0.")
+    if not (math.isfinite(options.longest_delay) and options.longest_delay > 0):
+        raise ModelError(f"--longest-delay {options.longest_delay:g} is no length of time; write seconds above 0.")
     robot = load(options.name, directory=options.directory, parallel=False)
     where = columns(options.columns, robot.metadata)
     recordings = [read(path, robot.metadata, where) for path in options.logs]
@@ -57,7 +66,8 @@ def run(options: Options) -> None:
             raise ModelError(
                 f"{each.path} has the same content as {recordings[hashes.index(each.sha256)].path}. Name it once."
             )
-    found = identify(robot, recordings, options.window, lambda line: print(line, file=sys.stderr, flush=True))
+    model = Model(robot, options.estimate, options.longest_delay)
+    found = identify(model, recordings, options.window, lambda line: print(line, file=sys.stderr, flush=True))
     data = result.content(robot, manifest(find(options.name, options.directory)).model_hash, recordings, found)
     path = options.out or Path(f"{robot.name}.identified.json")
     result.write(path, data)

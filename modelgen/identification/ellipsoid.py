@@ -11,6 +11,7 @@ from modelgen.identification.identifiability import Directions
 
 Array = NDArray[np.float64]
 
+LEFT = 1e-6  # a direction of unit length with a smaller part in the first parameters has none there
 DECLARED = 0.5  # a parameter moved by this share of half its range by directions that are not identified is not either
 
 
@@ -25,6 +26,15 @@ class Ellipsoid:
     identified: NDArray[np.bool_]  # (p,)
     unidentified: Array  # (p, k), directions in units of half of each range
     exact: NDArray[np.bool_]  # (k,) whether the motion does not depend on the direction at all
+
+    def projected(self, count: int) -> Ellipsoid:
+        """On the first `count` parameters; of directions that are not identified, what is left of them there."""
+        first = slice(count)
+        kept = np.linalg.norm(self.unidentified[first], axis=0) > LEFT
+        boxes = self.lower[first], self.upper[first], self.identified[first]
+        left = self.unidentified[first][:, kept]
+        directions = left / np.linalg.norm(left, axis=0), self.exact[kept]
+        return Ellipsoid(self.centre[first], self.shape[first, first], *boxes, *directions)
 
 
 def ellipsoid(centre: Array, bounds: Array, found: Directions, squared: Array) -> Ellipsoid:

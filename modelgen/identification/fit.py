@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from modelgen.errors import ModelError
+from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording
 from modelgen.identification.starts import ROBUST, Settled, settle
-from modelgen.identification.windows import Windows, cut
+from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
 
 Array = NDArray[np.float64]
@@ -33,41 +34,37 @@ class Fit:
     settled: Settled
 
 
-def fit(
-    robot: CompiledRobot, recordings: Sequence[Recording], seconds: float, progress: Progress
-) -> tuple[Windows, Fit]:
+def fit(model: Model, recordings: Sequence[Recording], seconds: float, progress: Progress) -> tuple[Windows, Fit]:
     """Windows of `seconds`, and the fit to them: first to shorter windows and by squares, then with a robust loss.
 
     Raises ModelError where the recordings cannot be cut into windows or no motion of the model stays finite.
     """
-    nominal = np.asarray(robot.nominal_parameters)
-    short = _shortest(robot, recordings, seconds)
+    short = _shortest(model, recordings, seconds)
     progress(f"first fit, {short.steps.shape[1]} windows of {short.seconds:.3g} s")
-    deviations = _first_deviations(robot, short)
-    found = fit_windows(robot, short, nominal, short.starts, deviations, robust=False)
-    windows = cut(robot, recordings, seconds)
+    deviations = _first_deviations(model.robot, short)
+    found = fit_windows(model, short, model.nominal, short.starts, deviations, robust=False)
+    windows = model.cut(recordings, seconds)
     theta, starts = found.theta, windows.starts
-    deviations = _deviations(robot, windows, found.settled.residuals * deviations, short)
+    deviations = _deviations(model.robot, windows, found.settled.residuals * deviations, short)
     for number in range(REFITS):
         progress(f"fit {number + 1} of {REFITS}, {windows.steps.shape[1]} windows of {seconds:g} s")
-        found = fit_windows(robot, windows, theta, starts, deviations, robust=True)
+        found = fit_windows(model, windows, theta, starts, deviations, robust=True)
         theta, starts = found.theta, found.settled.starts
-        last, deviations = deviations, _deviations(robot, windows, found.settled.residuals * deviations, windows)
+        residuals = found.settled.residuals * deviations
+        last, deviations = deviations, _deviations(model.robot, windows, residuals, windows)
         if np.allclose(last, deviations, rtol=0.02):
             break
     return windows, found
 
 
-def fit_windows(
-    robot: CompiledRobot, windows: Windows, theta: Array, starts: Array, deviations: Array, robust: bool
-) -> Fit:
+def fit_windows(model: Model, windows: Windows, theta: Array, starts: Array, deviations: Array, robust: bool) -> Fit:
     """Fit from theta (p,) and starts (N, n), deviations (n,) given. Raises ModelError where a motion is not finite."""
-    lower, upper = np.asarray(robot.parameter_bounds).T
+    lower, upper = model.bounds.T
     centre, half = (lower + upper) / 2, (upper - lower) / 2
-    best = settle(robot, windows, starts, theta, deviations, robust)
+    best = settle(model, windows, starts, theta, deviations, robust)
     if not np.isfinite(best.sensitivity).all():
         raise ModelError(
-            f"the motion of `{robot.name}` does not stay finite over windows of {windows.seconds:g} s from the "
+            f"the motion of `{model.robot.name}` does not stay finite over windows of {windows.seconds:g} s from the "
             f"measured states. Compare units and signs of the columns with the model file, or write a smaller --window."
         )
     at = theta
@@ -76,7 +73,7 @@ def fit_windows(
         nonlocal best, at
         new = centre + half * z
         if not np.array_equal(new, at):
-            found = settle(robot, windows, best.starts + best.starts_by_theta @ (new - at), new, deviations, robust)
+            found = settle(model, windows, best.starts + best.starts_by_theta @ (new - at), new, deviations, robust)
             if not (np.isfinite(found.residuals).all() and np.isfinite(found.sensitivity).all()):
                 return found
             best, at = found, new
@@ -98,12 +95,12 @@ def fit_windows(
     return Fit(centre + half * solution.x, deviations, evaluated(solution.x))
 
 
-def _shortest(robot: CompiledRobot, recordings: Sequence[Recording], seconds: float) -> Windows:
+def _shortest(model: Model, recordings: Sequence[Recording], seconds: float) -> Windows:
     """Shorter windows for the first fit, where the sampling is fast enough for them; else the windows themselves."""
     try:
-        return cut(robot, recordings, seconds / SHORT)
+        return model.cut(recordings, seconds / SHORT)
     except ModelError:
-        return cut(robot, recordings, seconds)
+        return model.cut(recordings, seconds)
 
 
 def _first_deviations(robot: CompiledRobot, windows: Windows) -> Array:

@@ -21,11 +21,11 @@ from modelgen.identification.confidence import (
 from modelgen.identification.ellipsoid import Ellipsoid, ellipsoid
 from modelgen.identification.fit import Fit, Progress, fit, fit_windows
 from modelgen.identification.identifiability import directions
+from modelgen.identification.model import Model
 from modelgen.identification.radii import Radii, radii
 from modelgen.identification.recordings import Recording
 from modelgen.identification.starts import settle
 from modelgen.identification.windows import Windows
-from modelgen.loader import CompiledRobot
 
 Array = NDArray[np.float64]
 
@@ -45,7 +45,8 @@ class HeldOut:
 class Identified:
     """All that the recordings say."""
 
-    ellipsoid: Ellipsoid
+    model: Model
+    whole: Ellipsoid  # of the robot's parameters and the effects
     radii: Radii
     condition: float
     residual: Array  # (n,) root mean square, NaN where not measured
@@ -56,17 +57,24 @@ class Identified:
     windows: Windows
     residuals: Array  # (K, N, n) of the fit to all, in the states' units, zero where not measured
 
+    @property
+    def ellipsoid(self) -> Ellipsoid:
+        """The set of the robot's parameters alone, whatever the effects are."""
+        return self.whole.projected(len(self.model.robot.parameter_names))
 
-def identify(robot: CompiledRobot, recordings: Sequence[Recording], seconds: float, progress: Progress) -> Identified:
+
+def identify(model: Model, recordings: Sequence[Recording], seconds: float, progress: Progress) -> Identified:
     """Fit windows of `seconds`. progress: told what is computed.
 
     Raises ModelError for a robot without parameters and for recordings that are too short or do not depend on any.
     """
-    if not robot.parameter_names:
-        raise ModelError(f"`{robot.name}` has no parameters to identify: all of them are fixed in its model file.")
-    bounds = np.asarray(robot.parameter_bounds)
+    if not model.robot.parameter_names:
+        raise ModelError(
+            f"`{model.robot.name}` has no parameters to identify: all of them are fixed in its model file."
+        )
+    bounds = model.bounds
     half = (bounds[:, 1] - bounds[:, 0]) / 2
-    windows, found = fit(robot, recordings, seconds, progress)
+    windows, found = fit(model, recordings, seconds, progress)
     seen = directions(found.settled.sensitivity * half)
     if not seen.seen.shape[1]:
         raise ModelError("the recorded motion depends on no parameter. Record a motion in which the robot moves.")
@@ -77,14 +85,15 @@ def identify(robot: CompiledRobot, recordings: Sequence[Recording], seconds: flo
     held, changes = [], []
     for index in range(int(fold.max()) + 1):
         progress(f"refit {index + 1} of {int(fold.max()) + 1}, without what it is tested on")
-        one, theta = _held_out(robot, windows, found, fold == index)
+        one, theta = _held_out(model, windows, found, fold == index)
         held.append(one)
         changes.append(seen.seen.T @ ((theta - found.theta) / half))
     factor = inflation(scored, block, fold, changes)
     count = int(block.max()) + 1
     return Identified(
+        model,
         ellipsoid(found.theta, bounds, seen, C * factor * quantile(len(C), count)),
-        radii(robot, windows, found),
+        radii(model, windows, found),
         seen.condition,
         _error(windows, found.settled.residuals * found.deviations),
         correlation,
@@ -96,13 +105,13 @@ def identify(robot: CompiledRobot, recordings: Sequence[Recording], seconds: flo
     )
 
 
-def _held_out(robot: CompiledRobot, windows: Windows, whole: Fit, out: NDArray[np.bool_]) -> tuple[HeldOut, Array]:
+def _held_out(model: Model, windows: Windows, whole: Fit, out: NDArray[np.bool_]) -> tuple[HeldOut, Array]:
     """Fit without some windows; how well that predicts them, and the parameters."""
     refit = fit_windows(
-        robot, windows.chosen(~out), whole.theta, whole.settled.starts[~out], whole.deviations, robust=True
+        model, windows.chosen(~out), whole.theta, whole.settled.starts[~out], whole.deviations, robust=True
     )
     hidden = windows.chosen(out)
-    predicted = settle(robot, hidden, whole.settled.starts[out], refit.theta, whole.deviations, robust=True)
+    predicted = settle(model, hidden, whole.settled.starts[out], refit.theta, whole.deviations, robust=True)
     residuals = predicted.residuals * whole.deviations
     error_of_all = _error(hidden, whole.settled.residuals[:, out] * whole.deviations)
     owners = tuple(int(each) for each in np.unique(hidden.recording))

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from modelgen.identification.confidence import LEVEL
 from modelgen.identification.fit import Fit
+from modelgen.identification.model import Model
 from modelgen.identification.starts import settle, weights
 from modelgen.identification.windows import Windows
-from modelgen.loader import CompiledRobot
 
 Array = NDArray[np.float64]
 
@@ -25,16 +25,17 @@ class Radii:
     observation: Array  # (n,) of a sensor's repeatability; NaN where the state was not measured
 
 
-def radii(robot: CompiledRobot, windows: Windows, fit: Fit) -> Radii:
+def radii(model: Model, windows: Windows, fit: Fit) -> Radii:
     """Estimate one constant disturbance of the velocities' rates for each window, and split it by the range of B."""
+    robot = model.robot
     n, count = len(robot.state_names), len(robot.metadata.coordinates)
     pushes = np.eye(n)[:, count:]
-    settled = settle(robot, windows, fit.settled.starts, fit.theta, fit.deviations, robust=True, pushes=pushes)
+    settled = settle(model, windows, fit.settled.starts, fit.theta, fit.deviations, robust=True, pushes=pushes)
     J, weight = settled.pushed, weights(settled.residuals, robust=True)
     inverse = np.linalg.pinv(np.einsum("kwia,kwi,kwib->wab", J, weight, J, optimize=True), hermitian=True)
     score = np.einsum("kwia,kwi,kwi->wa", J, weight, settled.residuals, optimize=True)
     push = np.einsum("wab,wb->wa", inverse, score)  # what has to be taken off to make the residual zero
-    B = np.asarray(robot.affine_dynamics(settled.starts, fit.theta)[1])[:, count:]
+    B = np.asarray(robot.affine_dynamics(settled.starts, fit.theta[: len(robot.parameter_names)])[1])[:, count:]
     to_action = np.linalg.pinv(B)
     rest = np.eye(n - count) - B @ to_action
     state = _typical(np.einsum("wab,wb->wa", rest, push), rest @ inverse @ rest.transpose(0, 2, 1))

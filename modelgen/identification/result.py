@@ -39,6 +39,7 @@ def content(
             "centre": region.centre.tolist(),
             "shape": region.shape.tolist(),
         },
+        "effects": effects(found),
         "unidentifiable": unidentifiable(robot, found),
         "radii": {
             "state": found.radii.state.tolist(),
@@ -77,8 +78,8 @@ def content(
 
 def unidentifiable(robot: CompiledRobot, found: Identified) -> list[dict[str, Any]]:
     """Combinations that the recordings leave open: a change of parameters, in words, and why it is left open."""
-    region = found.ellipsoid
-    half = np.ptp(np.asarray(robot.parameter_bounds), axis=1) / 2
+    region, count = found.whole, len(robot.parameter_names)
+    half = np.ptp(found.model.bounds, axis=1) / 2
     reasons = {
         True: "the recorded motion does not depend on it",
         False: "the recordings say less about it than the declared bounds",
@@ -87,14 +88,33 @@ def unidentifiable(robot: CompiledRobot, found: Identified) -> list[dict[str, An
     for exact, reason in reasons.items():
         for direction in readable(region.unidentified[:, region.exact == exact]).T:
             change = half * direction
+            if not direction[:count].any():
+                continue  # of effects alone, which say so themselves
             result.append(
                 {
-                    "direction": dict(zip(robot.parameter_names, change.tolist(), strict=True)),
-                    "words": in_words(robot.parameter_names, change, region.centre),
+                    "direction": dict(zip(robot.parameter_names, change.tolist(), strict=False)),
+                    "words": in_words(found.model.names, change, region.centre),
                     "reason": reason,
                 }
             )
     return result
+
+
+def effects(found: Identified) -> dict[str, dict[str, Any]]:
+    """What was estimated beside the parameters, by name."""
+    region, first = found.whole, len(found.model.robot.parameter_names)
+    return {
+        effect.name: {
+            "kind": effect.kind,
+            "of": effect.of,
+            "unit": effect.unit,
+            "value": float(region.centre[index]),
+            "lower": float(region.lower[index]),
+            "upper": float(region.upper[index]),
+            "identified": bool(region.identified[index]),
+        }
+        for index, effect in enumerate(found.model.effects, start=first)
+    }
 
 
 def write(path: Path, data: dict[str, Any]) -> None:
@@ -116,6 +136,9 @@ def text(robot: CompiledRobot, data: dict[str, Any]) -> str:
         room = parameter.upper - parameter.lower
         if each["identified"] and min(each["value"] - parameter.lower, parameter.upper - each["value"]) < 1e-4 * room:
             lines.append(f"{'':<{wide}}  the value is at a declared bound: widen the bounds in the model file")
+    for name, each in data["effects"].items():
+        note = "" if each["identified"] else "  not identified"
+        lines.append(f"{name}: {each['value']:.4g} [{each['lower']:.4g}, {each['upper']:.4g}] {each['unit']}{note}")
     lines += [f"not told apart: {each['words']} ({each['reason']})" for each in data["unidentifiable"]]
     residual = data["residual"]
     lines.append(

@@ -8,6 +8,7 @@ rounding (E. Hairer, S. Norsett, G. Wanner, Solving Ordinary Differential Equati
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,12 +29,19 @@ class Motion(NamedTuple):
     dx_dstart: Array  # (K, N, n, n)
     dx_dtheta: Array  # (K, N, n, p)
     dx_dpush: Array  # (K, N, n, l), by constants that are added to xdot along `pushes`
+    dx_dgain: Array  # (K, N, n, g), by factors of the inputs `driven`, at 1
 
 
 def simulate(
-    robot: CompiledRobot, windows: Windows, starts: Array, theta: Array, pushes: Array | None = None
+    robot: CompiledRobot,
+    windows: Windows,
+    starts: Array,
+    theta: Array,
+    pushes: Array | None = None,
+    driven: Sequence[int] = (),
 ) -> Motion:
     """Classical Runge-Kutta from `starts` (N, n) at theta (p,). pushes: (n, l), directions of constant disturbances.
+    driven: inputs for whose factors the derivatives are wanted.
 
     A motion that does not stay finite is returned as it is, with infinite or NaN entries.
     """
@@ -41,7 +49,8 @@ def simulate(
     pushes = np.zeros((n, 0)) if pushes is None else pushes
     task = robot.metadata.task
     longest = 1.0 / (task.control_rate * task.integration_steps * FINER)
-    x, S = starts, np.concatenate([np.tile(np.eye(n), (N, 1, 1)), np.zeros((N, n, p + pushes.shape[1]))], axis=2)
+    others = p + pushes.shape[1] + len(driven)
+    x, S = starts, np.concatenate([np.tile(np.eye(n), (N, 1, 1)), np.zeros((N, n, others))], axis=2)
     pushed = np.broadcast_to(pushes, (N, *pushes.shape))
     states, sensitivities = [x], [S]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -49,23 +58,32 @@ def simulate(
             parts = max(1, math.ceil(steps.max() / longest - 1e-9))
             h = steps / parts
             for _ in range(parts):
-                x, S = _step(robot, x, S, u, theta, h, pushed)
+                x, S = _step(robot, x, S, u, theta, h, pushed, driven)
             states.append(x)
             sensitivities.append(S)
     derivatives = np.stack(sensitivities)
-    return Motion(np.stack(states), derivatives[..., :n], derivatives[..., n : n + p], derivatives[..., n + p :])
+    parts = np.split(derivatives, np.cumsum([n, p, pushes.shape[1]]), axis=3)
+    return Motion(np.stack(states), *parts)
 
 
 def _step(
-    robot: CompiledRobot, x: Array, S: Array, u: Array, theta: Array, h: Array, pushed: Array
+    robot: CompiledRobot,
+    x: Array,
+    S: Array,
+    u: Array,
+    theta: Array,
+    h: Array,
+    pushed: Array,
+    driven: Sequence[int],
 ) -> tuple[Array, Array]:
-    """One step of h (N,) seconds on states (N, n) and sensitivities (N, n, n + p + l)."""
+    """One step of h (N,) seconds on states (N, n) and sensitivities (N, n, n + p + l + g)."""
     n, hx, hS = x.shape[1], h[:, None], h[:, None, None]
 
     def slope(x: Array, S: Array) -> tuple[Array, Array]:
         a, B, da_dx, dB_dx, da_dtheta, dB_dtheta = robot.jacobians(np.ascontiguousarray(x), theta)
         dS = (da_dx + np.einsum("wimj,wm->wij", dB_dx, u)) @ S
-        dS[..., n:] += np.concatenate([da_dtheta + np.einsum("wimj,wm->wij", dB_dtheta, u), pushed], axis=2)
+        by_gain = (B * u[:, None])[..., list(driven)]
+        dS[..., n:] += np.concatenate([da_dtheta + np.einsum("wimj,wm->wij", dB_dtheta, u), pushed, by_gain], axis=2)
         return a + np.einsum("wim,wm->wi", B, u), dS
 
     k1, s1 = slope(x, S)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.identification.simulation import Motion, simulate
+from modelgen.identification.model import Model
+from modelgen.identification.simulation import Motion
 from modelgen.identification.windows import Windows
-from modelgen.loader import CompiledRobot
 
 Array = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ def cost(residuals: Array, robust: bool) -> Array:
 
 
 def settle(
-    robot: CompiledRobot,
+    model: Model,
     windows: Windows,
     guess: Array,
     theta: Array,
@@ -61,7 +61,7 @@ def settle(
 
     Where a motion does not stay finite, so do the residuals.
     """
-    known, limits = ~np.isnan(windows.measured), np.asarray(robot.state_limits)
+    known, limits = ~np.isnan(windows.measured), np.asarray(model.robot.state_limits)
     measured = np.where(known, windows.measured, 0.0)
     weigh = known / deviations
 
@@ -69,7 +69,7 @@ def settle(
         return np.where(known, (x - measured) / deviations, 0.0)
 
     starts, damping = guess, np.full(len(guess), DAMPING)
-    motion = simulate(robot, windows, starts, theta, pushes)
+    motion = model.simulate(windows, starts, theta, pushes)
     for _ in range(ITERATIONS):
         found = residuals(motion.x)
         step, gain = _step(motion, found, weigh, damping, robust)
@@ -77,7 +77,7 @@ def settle(
             last = (np.abs(step) < CLOSE * limits).all(axis=1) | (gain <= GAIN * cost(found, robust))
         if not np.isfinite(step).all() or last.all():
             break
-        tried = simulate(robot, windows, starts + step, theta, pushes)
+        tried = model.simulate(windows, starts + step, theta, pushes)
         with np.errstate(invalid="ignore", over="ignore"):
             better = cost(residuals(tried.x), robust) <= cost(residuals(motion.x), robust) * (1 + 1e-12)
         starts = np.where(better[:, None], starts + step, starts)

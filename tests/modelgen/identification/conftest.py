@@ -12,6 +12,7 @@ import modelgen
 from modelgen import LogCos, Robot
 from modelgen.build import build_artifact
 from modelgen.identification.identify import Identified, identify
+from modelgen.identification.model import Model
 from modelgen.loader import CompiledRobot
 from tests.modelgen.support.logs import recordings, silent
 
@@ -51,4 +52,4 @@ def hanging(tmp_path_factory: pytest.TempPathFactory) -> CompiledRobot:
 def found(hanging: CompiledRobot, tmp_path_factory: pytest.TempPathFactory) -> Identified:
     """Of two recordings of `hanging`, whose product of mass and length is 0.72 kg m."""
     logs = recordings(hanging, tmp_path_factory.mktemp("logs"), np.array([1.2, 0.6, 0.12]), 2, 1e-3)
-    return identify(hanging, logs, 0.5, silent)
+    return identify(Model(hanging), logs, 0.5, silent)

@@ -17,6 +17,7 @@ from modelgen.identification import known
 from modelgen.identification.excitation import Excitation, Task, excite, informations
 from modelgen.identification.fit import fit
 from modelgen.identification.identify import identify
+from modelgen.identification.model import Model
 from modelgen.identification.recordings import columns, read
 from modelgen.identification.visible import combinations
 from modelgen.loader import CompiledRobot
@@ -124,7 +125,7 @@ def test_a_fit_to_its_recording_is_narrower(
         states = play(pendulum, TRUTH, asked.start, inputs[:-1], rate)
         states += 3e-3 * random.normal(size=states.shape)
         path = write(tmp_path / f"{number}.csv", pendulum, excited.time, states, inputs)
-        _, found = fit(pendulum, [read(path, pendulum.metadata, columns((), pendulum.metadata))], 0.5, silent)
+        _, found = fit(Model(pendulum), [read(path, pendulum.metadata, columns((), pendulum.metadata))], 0.5, silent)
         J = found.settled.sensitivity.reshape(-1, 2)
         volumes.append(1 / np.sqrt(np.linalg.det(J.T @ J)))
         np.testing.assert_allclose(found.theta, TRUTH, rtol=0.05)
@@ -138,7 +139,7 @@ def test_the_expected_half_widths_are_those_of_an_identification(
     states = play(pendulum, asked.centre, asked.start, excited.inputs[:-1], rate)
     states += asked.deviations[0] * random.normal(size=states.shape)
     path = write(tmp_path / "log.csv", pendulum, excited.time, states, excited.inputs)
-    found = identify(pendulum, [read(path, pendulum.metadata, columns((), pendulum.metadata))], 0.5, silent)
+    found = identify(Model(pendulum), [read(path, pendulum.metadata, columns((), pendulum.metadata))], 0.5, silent)
     ratio = np.sqrt(np.diag(found.ellipsoid.shape) / np.diag(excited.shape))
     assert (ratio > 0.5).all()
     assert (ratio < 4.0).all()  # few blocks: Hotelling's radius is larger than that of a known covariance

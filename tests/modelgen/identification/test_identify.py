@@ -16,6 +16,7 @@ from modelgen.cli import main
 from modelgen.identification.confidence import blocks, covariance, inflation, quantile, scores
 from modelgen.identification.fit import fit
 from modelgen.identification.identify import Identified, identify
+from modelgen.identification.model import Model
 from modelgen.identification.recordings import columns, read
 from modelgen.identification.starts import Settled
 from modelgen.identification.windows import Windows
@@ -26,7 +27,7 @@ TRUTH = np.array([1.1, 0.9])  # mass, length
 
 
 def test_mass_and_length_of_noiseless_positions(pendulum: CompiledRobot, tmp_path: Path) -> None:
-    _, found = fit(pendulum, recordings(pendulum, tmp_path, TRUTH, 2, 0.0), 0.5, silent)
+    _, found = fit(Model(pendulum), recordings(pendulum, tmp_path, TRUTH, 2, 0.0), 0.5, silent)
     np.testing.assert_allclose(found.theta, TRUTH, rtol=1e-8)
 
 
@@ -34,7 +35,7 @@ def test_outliers_do_not_move_the_fit(pendulum: CompiledRobot, tmp_path: Path) -
     logs = recordings(pendulum, tmp_path, TRUTH, 2, 1e-4)
     for each in logs:
         each.states[7::40, 0] += 0.3
-    _, found = fit(pendulum, logs, 0.5, silent)
+    _, found = fit(Model(pendulum), logs, 0.5, silent)
     np.testing.assert_allclose(found.theta, TRUTH, rtol=2e-3)
     assert found.deviations[0] == pytest.approx(1e-4, rel=0.2)
 
@@ -67,7 +68,7 @@ def test_coverage(pendulum: CompiledRobot, tmp_path: Path) -> None:
     """Of eight 95 % sets at least seven hold the truth, and they are small: under 3 % of the parameters' ranges."""
     held = 0
     for seed in range(8):
-        found = identify(pendulum, recordings(pendulum, tmp_path, TRUTH, 2, 2e-3, seed), 0.5, silent).ellipsoid
+        found = identify(Model(pendulum), recordings(pendulum, tmp_path, TRUTH, 2, 2e-3, seed), 0.5, silent).ellipsoid
         away = TRUTH - found.centre
         held += bool(away @ np.linalg.solve(found.shape, away) <= 1)
         assert (found.upper - found.lower < 0.1).all()
@@ -82,7 +83,7 @@ def test_a_push_that_the_model_lacks_widens_the_action_radius(pendulum: Compiled
         hidden = 0.2 * np.where((time + 1e-9) % 2 < 1, 1.0, -1.0)[:, None]
         path = write(tmp_path / f"{number}.csv", pendulum, time, states, inputs - hidden)
         found.append(read(path, pendulum.metadata, columns((), pendulum.metadata)))
-    result = identify(pendulum, found, 0.5, silent)
+    result = identify(Model(pendulum), found, 0.5, silent)
     assert 0.15 < result.radii.action[0] < 0.4  # above 0.2: the parameters' error and the switches add to it
     np.testing.assert_array_equal(result.radii.state, 0.0)  # one input reaches the one velocity
 

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import modelgen
+from modelgen.identification.model import Model
 from modelgen.identification.recordings import columns, read
 from modelgen.identification.simulation import simulate
 from modelgen.identification.starts import settle
@@ -69,9 +70,9 @@ def test_sensitivities_are_those_of_central_differences(robot: CompiledRobot, mo
 def test_the_starts_follow_the_parameters(robot: CompiledRobot, motion: tuple[Windows, Array]) -> None:
     """The projected derivative is that of the residuals with the starts found again at other parameters."""
     windows, theta, one = motion[0], np.asarray(robot.nominal_parameters), np.ones(4)
-    found = settle(robot, windows, windows.starts, theta, one, robust=False)
+    found = settle(Model(robot), windows, windows.starts, theta, one, robust=False)
     step = 1e-4 * theta[2] * np.eye(len(theta))[2]
-    ends = [settle(robot, windows, found.starts, theta + sign * step, one, robust=False) for sign in (1, -1)]
+    ends = [settle(Model(robot), windows, found.starts, theta + sign * step, one, robust=False) for sign in (1, -1)]
     difference = (ends[0].residuals - ends[1].residuals) / (2 * step[2])
     np.testing.assert_allclose(found.sensitivity[..., 2], difference, atol=1e-4 * np.abs(difference).max())
     follow = (ends[0].starts - ends[1].starts) / (2 * step[2])
@@ -83,5 +84,5 @@ def test_velocities_that_are_not_measured_are_found(robot: CompiledRobot, motion
     hidden = windows.measured.copy()
     hidden[..., 2:] = np.nan
     only = replace(windows, measured=hidden, starts=windows.starts + np.array([0, 0, 0.3, -0.3]))
-    found = settle(robot, only, only.starts, np.asarray(robot.nominal_parameters), np.full(4, 1e-3), robust=True)
+    found = settle(Model(robot), only, only.starts, np.asarray(robot.nominal_parameters), np.full(4, 1e-3), robust=True)
     np.testing.assert_allclose(found.starts, true[0], atol=1e-5)

@@ -1,0 +1,125 @@
+"""A robot and what stands between it and its recordings: a delay, offsets of encoders, gains of inputs.
+
+They are fitted with the parameters of the robot, in one vector behind these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelgen.errors import ModelError
+from modelgen.identification.effects import KINDS, Effect, Kind
+from modelgen.identification.recordings import Recording
+from modelgen.identification.simulation import Motion, simulate
+from modelgen.identification.windows import Windows, cut
+from modelgen.loader import CompiledRobot
+
+Array = NDArray[np.float64]
+
+ANGLE, SHARE = 0.3, 0.2  # largest offset: rad of a joint that wraps, and share of the limit of others
+GAINS = (0.5, 1.5)
+FIRST = 0.25  # of the longest delay: the first guess
+LEAST_DELAYS = 4  # a window is at least this many times the longest delay, which its beginning loses
+
+
+class Model:
+    """What is fitted to windows: theta (p,) are the robot's parameters, then the effects.
+
+    The recorded positions are those of the robot `delay` seconds before, plus `offset`; the recorded inputs act `gain`
+    times as strongly. Only the sum of a sensor's delay and a motor's dead time shows in a recording.
+    """
+
+    def __init__(self, robot: CompiledRobot, estimate: Sequence[Kind] = (), longest_delay: float = 0.05) -> None:
+        self.robot = robot
+        self.effects = tuple(
+            each for kind in KINDS if kind in estimate for each in _effects(robot, kind, longest_delay)
+        )
+        own = [(each.lower, each.upper) for each in self.effects]
+        self.bounds = np.array([*robot.parameter_bounds, *own], float).reshape(-1, 2)
+        self.nominal = np.array([*robot.nominal_parameters, *(each.nominal for each in self.effects)], float)
+        self.names = (*robot.parameter_names, *(each.name for each in self.effects))
+        self.blind = longest_delay if "delay" in estimate else 0.0  # s at a window's beginning that are not compared
+        self._size = len(robot.parameter_names)
+        self._offsets = [robot.state_names.index(each.of) for each in self.effects if each.kind == "offset"]
+        self._driven = [robot.input_names.index(each.of) for each in self.effects if each.kind == "gain"]
+
+    def cut(self, recordings: Sequence[Recording], seconds: float) -> Windows:
+        """Windows of `seconds`, without measurements that a delay may take from before them.
+
+        Raises ModelError as `windows.cut`, and for windows that are short beside the longest delay.
+        """
+        if seconds < LEAST_DELAYS * self.blind:
+            raise ModelError(
+                f"windows of {seconds:g} s are too short for delays of up to {self.blind:g} s; write --window "
+                f"{LEAST_DELAYS * self.blind:g} or more, or a smaller --longest-delay."
+            )
+        windows = cut(self.robot, recordings, seconds)
+        early = windows.time - windows.begin < self.blind - 1e-12
+        return replace(windows, measured=np.where(early[..., None], np.nan, windows.measured))
+
+    def simulate(self, windows: Windows, starts: Array, theta: Array, pushes: Array | None = None) -> Motion:
+        """The recorded states at the samples of the windows and their derivatives, as `simulation.simulate`."""
+        if not self.effects:
+            return simulate(self.robot, windows, starts, theta, pushes)
+        own, extra = theta[: self._size], dict(zip(self.effects, theta[self._size :], strict=True))
+        gains = np.ones(windows.inputs.shape[2])
+        gains[self._driven] = [value for effect, value in extra.items() if effect.kind == "gain"]
+        windows = replace(windows, inputs=windows.inputs * gains)
+        motion = simulate(self.robot, windows, starts, own, pushes, self._driven)
+        columns = []
+        for effect, value in extra.items():
+            if effect.kind == "delay":
+                motion, by_delay = _delayed(self.robot, windows, motion, own, value)
+                columns.append(by_delay)
+        x, offsets = motion.x.copy(), [value for effect, value in extra.items() if effect.kind == "offset"]
+        x[..., self._offsets] += offsets
+        columns += [np.broadcast_to(np.eye(x.shape[2])[index], x.shape) for index in self._offsets]
+        columns += list(np.moveaxis(motion.dx_dgain / gains[self._driven], -1, 0))
+        dx_dtheta = np.concatenate([motion.dx_dtheta, *(column[..., None] for column in columns)], axis=3)
+        return motion._replace(x=x, dx_dtheta=dx_dtheta)
+
+
+def _effects(robot: CompiledRobot, kind: Kind, longest_delay: float) -> list[Effect]:
+    if kind == "delay":
+        return [Effect(kind, "", "s", 0.0, longest_delay, FIRST * longest_delay)]
+    if kind == "gain":
+        return [Effect(kind, each.name, "", *GAINS, 1.0) for each in robot.metadata.inputs]
+    found = []
+    for state in robot.metadata.states[: len(robot.metadata.coordinates)]:
+        largest = ANGLE if state.continuous else SHARE * state.limit
+        found.append(Effect(kind, state.name, state.unit, -largest, largest, 0.0))
+    return found
+
+
+def _delayed(
+    robot: CompiledRobot, windows: Windows, motion: Motion, theta: Array, delay: float
+) -> tuple[Motion, Array]:
+    """The motion `delay` seconds before every sample, and its derivative by the delay (K, N, n).
+
+    Between samples the states are a cubic with the model's own rates at both ends, and the sensitivities a line.
+    """
+    time, many = windows.time, np.arange(len(windows.begin))
+    wanted = np.maximum(time - delay, windows.begin)
+    last = np.stack([np.searchsorted(t, s, side="right") for t, s in zip(time.T, wanted.T, strict=True)], axis=1) - 1
+    left = np.clip(last, 0, len(time) - 2)
+    h = np.maximum(windows.steps[left, many], 1e-12)[..., None]
+    s = np.clip((wanted - time[left, many])[..., None] / h, 0.0, 1.0)
+
+    def rate(at: Array) -> Array:
+        shape, u = at.shape, windows.inputs[left, many]
+        found = robot.dynamics(at.reshape(-1, shape[2]), u.reshape(-1, u.shape[2]), theta)
+        return np.asarray(found).reshape(shape)
+
+    a, b = motion.x[left, many], motion.x[left + 1, many]
+    fa, fb = h * rate(a), h * rate(b)
+    x = (1 + 2 * s) * (1 - s) ** 2 * a + s * (1 - s) ** 2 * fa + s**2 * (3 - 2 * s) * b + s**2 * (s - 1) * fb
+    slope = 6 * s * (1 - s) * (b - a) + (1 - s) * (1 - 3 * s) * fa + s * (3 * s - 2) * fb
+
+    def line(S: Array) -> Array:
+        return np.asarray((1 - s[..., None]) * S[left, many] + s[..., None] * S[left + 1, many])
+
+    return Motion(x, *(line(S) for S in motion[1:])), -slope / h
