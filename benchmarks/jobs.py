@@ -1,7 +1,7 @@
 """What it costs to make rollouts as jobs of other processes: many short ones, and a certificate on one and more.
 
-    python benchmarks/jobs.py --json
-    python benchmarks/jobs.py --certificate cartpole-rfvi --failure-probability 0.001 --json
+python benchmarks/jobs.py --json
+python benchmarks/jobs.py --certificate cartpole-rfvi --failure-probability 0.001 --json
 """
 
 from __future__ import annotations
