@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEMO := runs/demo
 
-.PHONY: setup demo test test-instruction-sets wheel fuzz lint site clean
+.PHONY: setup demo test test-instruction-sets wheel fuzz robots lint site clean
 
 setup: $(INSTALLED)
 
@@ -27,6 +27,9 @@ test-instruction-sets: $(INSTALLED)  # tests that depend on rounding, as on othe
 
 fuzz: $(INSTALLED)  # other random model files and trees every time
 	FUZZ=1 $(BIN)/python -m pytest tests/modelgen -k fuzz
+
+robots: $(INSTALLED)  # URDFs of PyPI imported, built and verified: docs/results/robots.md. Takes an hour
+	$(BIN)/python benchmarks/robots.py
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

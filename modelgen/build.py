@@ -20,17 +20,19 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.integration import integration_steps
+from modelgen.derivation.lines import NO_LINES, Lines
 from modelgen.derivation.mechanics import point_hashes, stated_mechanics
 from modelgen.derivation.regularity import check_regular
 from modelgen.derivation.size import refuse_too_large, size
 from modelgen.derivation.sketch import Sketch, sketch
-from modelgen.errors import ModelError, Place, suggestion
+from modelgen.errors import ModelError, suggestion
 from modelgen.metadata import Metadata
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.differentiate import program as differentiated
 from modelgen.program.functions import MOST_OPERATIONS, Program
 from modelgen.program.mechanics import MECHANICS, UNSTATED
 from modelgen.program.mechanics import program as mechanics_program
+from modelgen.proof.culprit import lines
 from modelgen.proof.kinks import warnings
 from modelgen.proof.refusal import refuse_derived, refuse_stated
 from modelgen.statement.robot import Robot
@@ -107,8 +109,8 @@ def build(
     _checked(robot, equations, report)
     metadata, model_hash = description.metadata(robot), content_hash(robot)
     if any(name in FUNCTIONS for name in functions):
-        drawn, place = sketch(robot), robot.place
-        yield build_from_equations(equations, metadata, model_hash, directory, report, drawn, place, functions)
+        drawn, named = sketch(robot), lines(robot)
+        yield build_from_equations(equations, metadata, model_hash, directory, report, drawn, named, functions)
         report = BuildReport(robot.name, report.folder, tell=tell)
     if any(name in MECHANICS for name in functions):
         yield _build_mechanics(robot, equations, metadata, model_hash, report, functions)
@@ -161,7 +163,7 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
     equations = equations_of_motion(robot)
     _checked(robot, equations, BuildReport(robot.name, ""))
     program, described = differentiated(lowering.mechanism(equations)), description.metadata(robot)
-    check_regular(program, described, robot.place)
+    check_regular(program, described, lines(robot))
     files = emitter(target).emit(program, described)
     return {f"{robot.name}_{name}": text for name, text in files.items()} if target in MODULES else files
 
@@ -184,12 +186,12 @@ def build_from_equations(
     directory: str | Path,
     report: BuildReport | None = None,
     drawn: Sketch = NO_DRAWING,
-    place: Place | None = None,
+    named: Lines = NO_LINES,
     functions: Collection[str] = FUNCTIONS,
 ) -> BuildReport:
     """Build an artifact from equations of motion, whichever way they were derived.
 
-    model_hash: names the model's content in the manifest. place: the line of a file that errors name. Raises
+    model_hash: names the model's content in the manifest. named: the lines of a file that errors name. Raises
     ModelError and ArtifactError as `build_artifact` does.
     """
     report = report or BuildReport(metadata.name, str(Path(directory) / metadata.name))
@@ -198,9 +200,9 @@ def build_from_equations(
     with report.stage("derivatives"):
         program = differentiated(implicit, {*functions, "dynamics"})
     with report.stage("values at task"):
-        check_regular(program, metadata, place)
+        check_regular(program, metadata, named)
     with report.stage("integration steps"):
-        steps = integration_steps(program, metadata, place)
+        steps = integration_steps(program, metadata, named)
         metadata = replace(metadata, task=replace(metadata.task, integration_steps=steps))
     program = replace(program, functions=tuple(each for each in program.functions if each.name in functions))
     report.operations = program.operations()

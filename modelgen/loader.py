@@ -174,7 +174,7 @@ class CompiledRobot:
     def _mechanics(self) -> tuple[Kernels, MechanicsManifest]:
         """Kernels of the functions of mechanics. Raises ArtifactError where they are not built."""
         folder, manifest = find_mechanics(self.name, self.model_hash, self._directory)
-        kernels = _kernels(folder, manifest, self.backend, self.dtype, self._parallel, self._trust)
+        kernels = _kernels(folder, manifest, self.backend, self.dtype, self._parallel, self._trust, [self.hash])
         return kernels.with_nominal([each.value for each in self.metadata.parameters]), manifest
 
     def _kernels_of(self, function: str) -> Kernels:
@@ -251,15 +251,30 @@ def load(
     folder = find(name, directory)
     manifest = read(folder)
     trusted = (trust,) if isinstance(trust, str) else tuple(trust)
-    kernels = _kernels(folder, manifest, backend, dtype, parallel, trusted)
+    beside = [] if backend in HARMLESS else _mechanics_hashes(name, manifest.model_hash, directory)
+    kernels = _kernels(folder, manifest, backend, dtype, parallel, trusted, beside)
     return CompiledRobot(manifest, kernels, backend, dtype, folder, parallel, directory, trusted)
 
 
+def _mechanics_hashes(name: str, model_hash: str, directory: str | Path | None) -> list[str]:
+    """Of the functions of mechanics, where there are some that belong to the artifact."""
+    try:
+        return [find_mechanics(name, model_hash, directory)[1].hash] if has_mechanics(name, directory) else []
+    except ArtifactError:
+        return []
+
+
 def _kernels(
-    folder: Path, manifest: Manifest, backend: str, dtype: str, parallel: bool, trust: Collection[str]
+    folder: Path,
+    manifest: Manifest,
+    backend: str,
+    dtype: str,
+    parallel: bool,
+    trust: Collection[str],
+    beside: Sequence[str],
 ) -> Kernels:
     if backend not in HARMLESS:
-        require_trust(manifest.metadata.name, folder, manifest.hash, backend, trust)
+        require_trust(manifest.metadata.name, folder, manifest.hash, backend, trust, beside)
     return _backend(backend).load(folder, manifest, dtype, parallel)
 
 

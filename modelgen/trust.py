@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -56,17 +56,23 @@ def is_trusted(artifact_hash: str, stated: Collection[str] = ()) -> bool:
         return False
 
 
-def require_trust(name: str, folder: Path, artifact_hash: str, backend: str, stated: Collection[str] = ()) -> None:
-    """Raise ArtifactError, with what to write, unless the files of a backend in an artifact may run code."""
+def require_trust(
+    name: str, folder: Path, artifact_hash: str, backend: str, stated: Collection[str] = (), beside: Sequence[str] = ()
+) -> None:
+    """Raise ArtifactError, with what to write, unless the files of a backend in an artifact may run code.
+
+    beside: hashes of other folders of the same robot, which the message names too, so that it is the only one.
+    """
     if is_trusted(artifact_hash, stated):
         return
+    hashes = (artifact_hash, *beside)
     other = " The hash that was given belongs to another artifact." if stated or os.environ.get(TRUST) else ""
     raise ArtifactError(
         f"{folder} was neither built here by you nor shipped with modelgen, and its {backend} files can run any code "
         f"of whoever wrote them.{other} The backend llvm needs no trust, for it runs nothing but arithmetic. If you "
         f"have the model file, `modelgen build {name}` makes the artifact here. If you know where this one comes from, "
-        f"add --trust {artifact_hash} to the command; in Python, modelgen.load({name!r}, backend={backend!r}, "
-        f"trust={artifact_hash!r}); for other programs, set {TRUST} to that hash."
+        f"add --trust {' '.join(hashes)} to the command; in Python, modelgen.load({name!r}, backend={backend!r}, "
+        f"trust={hashes if beside else artifact_hash!r}); for other programs, set {TRUST} to {' '.join(hashes)}."
     )
 
 

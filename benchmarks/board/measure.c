@@ -1,16 +1,16 @@
 /* Counts the instructions and the stack of a policy at every state of states.h, on the emulated board mps2-an386.
  *
  * Under `-icount shift=0` an instruction takes 1 ns, and SysTick counts the 25 MHz clock of the board: 40 instructions a
- * tick. Each state is called CALLS times, so that a count is right to 40/CALLS instructions. A second loop, with an empty
- * function in place of the policy, is taken off. Writes a line of instructions and inputs a state (floats as their bits),
- * then the bytes of stack.
+ * tick. Each state is called CALLS times, so that a count is right to 40/CALLS instructions; CALLS is 1 for what keeps a
+ * memory, such as an observer. A second loop, with an empty function in place of the policy, is taken off. Writes a line
+ * of instructions and inputs a state (floats as their bits), then the bytes of stack.
  */
 
 #include <stdint.h>
 
-#include "states.h" /* STATES, INPUTS, ROWS, POLICY, states[ROWS][STATES], and the policy's header */
+#include "states.h" /* STATES, INPUTS, ROWS, CALLS, POLICY, states[ROWS][STATES], and the policy's header */
 
-enum { CALLS = 8, PER_TICK = 40, STACK = 65536, PAINT = 0x5a };
+enum { PER_TICK = 40, STACK = 65536, PAINT = 0x5a };
 
 extern char stack_top[];
 int main(void);
@@ -51,12 +51,15 @@ __attribute__((noinline)) static uint32_t ticks(void (*function)(const float *, 
     return (begin - SYST_CVR) & 0xffffff;
 }
 
-__attribute__((noinline)) static uint32_t used_stack(const float *x, float *u) {
-    volatile char *top = (volatile char *)__builtin_frame_address(0) - 64, *low = top - STACK;
-    for (volatile char *each = low; each < top; each++) *each = PAINT;
-    policy(x, u);
+/* The stack below `top` is painted before the policy runs; what is no longer painted was used. */
+__attribute__((noinline)) static void paint(volatile char *top) {
+    for (volatile char *each = top - STACK; each < top - 64; each++) *each = PAINT;
+}
+
+__attribute__((noinline)) static uint32_t used(volatile char *top) {
+    volatile char *low = top - STACK;
     while (low < top && *low == PAINT) low++;
-    return (uint32_t)((volatile char *)__builtin_frame_address(0) - low);
+    return (uint32_t)(top - low);
 }
 
 int main(void) {
@@ -65,13 +68,15 @@ int main(void) {
     SYST_CSR = 5; /* on, from the clock of the core */
     for (int row = 0; row < ROWS; row++) {
         float u[INPUTS];
-        const uint32_t empty = ticks(nothing, states[row], u), full = ticks(policy, states[row], u);
+        volatile char *top = (volatile char *)__builtin_frame_address(0);
+        const uint32_t empty = ticks(nothing, states[row], u);
+        paint(top);
+        const uint32_t full = ticks(policy, states[row], u), now = used(top);
         write_number((full - empty) * PER_TICK / CALLS, ' ');
         for (int k = 0; k < INPUTS; k++) {
             union { float value; uint32_t bits; } each = {u[k]};
             write_number(each.bits, k + 1 < INPUTS ? ' ' : '\n');
         }
-        const uint32_t now = used_stack(states[row], u);
         if (now > stack) stack = now;
     }
     write_number(stack, '\n');

@@ -13,6 +13,7 @@ from typing import Any
 from modelgen.commandline.help import command_help, program_help
 from modelgen.commandline.interrupt import interrupts, leave
 from modelgen.commandline.options import options_of
+from modelgen.commandline.printable import printable
 from modelgen.commandline.reading import HELP, UsageError, completed, read
 from modelgen.errors import suggestion
 from modelgen.trust import trusting
@@ -47,7 +48,7 @@ class Program:
 
         arguments: None for those of the process, which is then ended at once after Ctrl-C.
         """
-        with interrupts() as pressed:
+        with interrupts() as pressed, printable():
             try:
                 code = self._called(sys.argv[1:] if arguments is None else arguments)
                 sys.stdout.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from dataclasses import dataclass
@@ -67,7 +66,7 @@ def run(options: Options) -> None:
 
 def _print_page(text: str) -> None:
     """Print in UTF-8, the encoding that the document declares, whatever the terminal's is."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
+    if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")
     print(text, end="")
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelgen.backends.casadi import compiled
-from modelgen.errors import ModelError, Place
+from modelgen.derivation.lines import Lines
+from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Program
 
@@ -20,11 +21,11 @@ SAMPLES = 512
 SEED = 0
 
 
-def integration_steps(program: Program, robot: Metadata, place: Place | None) -> int:
+def integration_steps(program: Program, robot: Metadata, lines: Lines) -> int:
     """The least power of two of classical Runge-Kutta steps in a control period whose error is below TOLERANCE.
 
     The error is the difference from twice as many steps, over SAMPLES states of the whole domain with every input at a
-    limit. Raises ModelError where MOST_STEPS are not enough; `place` is named in it.
+    limit. Raises ModelError where MOST_STEPS are not enough, with the line of the strongest force there.
     """
     random = np.random.default_rng(SEED)
     limits, inputs = (np.array([each.limit for each in group]) for group in (robot.states, robot.inputs))
@@ -47,11 +48,13 @@ def integration_steps(program: Program, robot: Metadata, place: Place | None) ->
         if np.isfinite(error).all():  # of equations that blow up, the last comparison that means something
             worst = int(error.max(0).argmax())
         coarse, steps = fine, 2 * steps
+    strongest = lines.too_fast(worst)
+    named = " The force of this line is the strongest on it." if strongest else ""
     raise ModelError(
         f"within a control period of {seconds:.3g} s, `{robot.states[worst].name}` moves too fast to be simulated: "
-        f"{MOST_STEPS} Runge-Kutta steps are not enough. Raise control_rate, lower the rate limits or the input "
+        f"{MOST_STEPS} Runge-Kutta steps are not enough.{named} Raise control_rate, lower the rate limits or the input "
         "limits, or leave out a stiff term.",
-        place,
+        strongest or lines.robot,
     )
 
 

@@ -6,15 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelgen.backends.casadi import compiled
-from modelgen.errors import ModelError, Place
+from modelgen.derivation.lines import Lines
+from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Program
 
 CALLS = ("jacobians", "affine_dynamics", "state_cost")  # of these, the ones that the program has
 
 
-def check_regular(program: Program, robot: Metadata, place: Place | None) -> None:
-    """Raise ModelError for the first entry that is not finite, at the nominal parameters. `place` is named in it."""
+def check_regular(program: Program, robot: Metadata, lines: Lines) -> None:
+    """Raise ModelError for the first entry that is not finite at the nominal parameters, with its expression's line."""
     theta = [parameter.value for parameter in robot.parameters]
     for stated in [function for function in program.functions if function.name in CALLS]:
         evaluate = compiled(program.graph, stated, robot.name)
@@ -27,7 +28,7 @@ def check_regular(program: Program, robot: Metadata, place: Place | None) -> Non
                         f"{_entry(output.name, bad[0], robot)} is not finite {where} ({named}). Look for a division by "
                         "zero there, or for a root or a power that has no slope at zero: write sqrt(r**2 + 1e-6) "
                         "instead of sqrt(r**2), or move the target, the start or the limits away from it.",
-                        place,
+                        lines.not_finite(np.array(x)) or lines.robot,
                     )
 
 

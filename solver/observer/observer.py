@@ -34,7 +34,7 @@ class Observer:
     """The states of N robots from their positions and inputs, N rows at a time.
 
     Call `reset`, then in every control period `estimate`, `compensate` and `sent`. The covariance is in double
-    precision.
+    precision; the C source of `solver export --observer` keeps its factors in single precision.
     """
 
     at_start: bool  # no second positions yet
@@ -67,7 +67,7 @@ class Observer:
             self._begin(positions)
         else:
             x, u = self.x, self.waiting.pop(0)
-            about = self._second_look(x, u, positions) if self.at_start else x
+            about = self._between(x, positions) if self.at_start else x
             self._advance(x, about, u, positions)
             self.at_start = False
         assert self.x is not None
@@ -94,15 +94,15 @@ class Observer:
         self.disturbance = positions.new_zeros(size, len(self.problem.input_limits))
         self.waiting = [self.disturbance] * self.delay
 
-    def _second_look(self, x: Tensor, u: Tensor, positions: Tensor) -> Tensor:
-        """The first states (N, n) with the velocities that the second positions (N, q) tell, to linearise about.
+    def _between(self, x: Tensor, positions: Tensor) -> Tensor:
+        """The first states (N, n) with the mean velocities between their positions and the second ones (N, q), to
+        linearise about.
 
         A linearisation about rest is wrong by the square of the velocities.
         """
-        covariance, count = self.covariance, positions.shape[1]
-        later = self._advance(x, x, u, positions)
-        self.covariance, self.disturbance = covariance, torch.zeros_like(u)
-        return torch.cat([x[:, :count], later[:, count:]], 1)
+        count = positions.shape[1]
+        velocities = self._turned(positions - x[:, :count]) / self.problem.control_step
+        return self.problem.confine(torch.cat([x[:, :count], velocities], 1))
 
     def _advance(self, x: Tensor, about: Tensor, u: Tensor, positions: Tensor) -> Tensor:
         """One control period from x (N, n) under the input u (N, m), linearised about states of the same positions, and

@@ -44,11 +44,12 @@ def emit_observer(problem: Problem) -> dict[str, str]:
         "turns": ", ".join(str(int(state.continuous)) for state in robot.metadata.states),
         "state_limits": listed(problem.state_limits.tolist()),
         "input_limits": listed(problem.input_limits.tolist()),
-        "wrong": listed(observer.errors.tolist()) or "0",
+        "wrong": listed((observer.errors**2).tolist()) or "0",
         "unknown": listed(observer.unknown.tolist()),
-        "added": listed(observer.added.tolist()),
+        "added": listed(observer.added[len(coordinates) :].tolist()),
         "left": f"{observer.left:.17g}",
         "measured": listed(observer.measured.tolist()),
+        "least": listed((make_sensing(problem).deviation.double() ** 2).tolist()),
     }
     files = {".h": "observer.h", ".c": "observer.c", "_driver.c": "observer_driver.c"}
     return {f"{robot.name}_observer{end}": filled(template, fields) for end, template in files.items()}

@@ -60,6 +60,22 @@ def test_what_runs_code_asks_for_trust_and_says_what_to_write(foreign: Path, tmp
     assert not (tmp_path / "state").exists()  # to trust once is not to trust for ever
 
 
+def test_one_message_names_the_hashes_of_artifact_and_mechanics(foreign: Path) -> None:
+    """They are two: what is built on request leaves the artifact as it is."""
+    model = built(foreign)
+    assert main(["build", str(model), "--directory", str(foreign), "--functions", "mechanics"]) == 0
+    shutil.rmtree(foreign.parent / "state")
+    with pytest.raises(ArtifactError) as refused:
+        modelgen.load("pendulum", backend="casadi", directory=foreign)
+    stated = re.search(r"--trust ([0-9a-f]{64}) ([0-9a-f]{64}) to", str(refused.value))
+    assert stated
+    robot = modelgen.load("pendulum", backend="casadi", directory=foreign, trust=stated.groups())
+    assert robot.mass_matrix(X).shape == (3, 1, 1)
+    alone = modelgen.load("pendulum", backend="casadi", directory=foreign, trust=stated[1])
+    with pytest.raises(ArtifactError, match=f"--trust {stated[2]} {stated[1]} to"):
+        alone.mass_matrix(X)
+
+
 def test_built_here_is_trusted_until_the_content_changes(foreign: Path) -> None:
     built(foreign)
     robot = modelgen.load("pendulum", backend="casadi", directory=foreign)

@@ -59,5 +59,5 @@ def _facts(solution: Solution, budget: Budget, width: int, needed: Cost, seed: i
         f"    {needed.instructions} instructions ({used} cycles at {CYCLES} each: "
         f"{used / budget.hertz * 1e6:.0f} us of the budget {budget.text}),",
         f"    {needed.flash} bytes of flash, libm included, and {needed.stack} bytes of stack.",
-        "Angles of more than 30 turns take longer. An observer is not counted.",
+        "Angles of more than 30 turns take longer. An observer is not counted: benchmarks/board.py --observer does.",
     ]

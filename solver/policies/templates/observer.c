@@ -8,14 +8,14 @@
 typedef ${name}_real real;
 
 enum { STATES = $n, INPUTS = $m, ALL = STATES + INPUTS, POSITIONS = $q, COLUMNS = $columns, PARAMETERS = COLUMNS - ALL };
-enum { STEPS = $steps, DELAY = ${NAME}_DELAY };
+enum { STEPS = $steps, DELAY = ${NAME}_DELAY, UNSETTLED = ALL - POSITIONS, SOURCES = ALL + PARAMETERS + UNSETTLED };
 
 static const int turns[STATES] = {$turns};
 static const real limit[STATES] = {$state_limits}, input_limit[INPUTS] = {$input_limits};
-/* Standard deviations of the parameters, variances of states and disturbances at the start and of what a period adds. */
-static const double wrong[PARAMETERS + 1] = {$wrong}, unknown[ALL] = {$unknown}, added[ALL] = {$added};
-static const double left = $left; /* of a disturbance after a period */
-static const double usual[POSITIONS] = {$measured};
+/* Variances of the parameters, of states and disturbances at the start, and of what a period adds to those not measured. */
+static const real wrong[PARAMETERS + 1] = {$wrong}, unknown[ALL] = {$unknown}, added[UNSETTLED] = {$added};
+static const real left = (real)$left; /* of a disturbance after a period */
+static const real usual[POSITIONS] = {$measured}, least[POSITIONS] = {$least}; /* variances of positions */
 
 static real turned(real angle) {
     const real turn = (real)6.283185307179586;
@@ -27,33 +27,59 @@ static void confine(real *x) {
         x[i] = turns[i] ? turned(x[i]) : x[i] > limit[i] ? limit[i] : x[i] < -limit[i] ? -limit[i] : x[i];
 }
 
-/* dx/dt, and dD/dt of the derivatives D of x by the first state, the input and the parameters. */
+/* v = dx/dt. */
+static void rate(const real *x, const real *u, real *v) {
+    real B[STATES][INPUTS];
+    ${name}_affine_dynamics(x, $nominal, v, B[0]);
+    for (int i = POSITIONS; i < STATES; i++)
+        for (int k = 0; k < INPUTS; k++) v[i] += B[i][k] * u[k];
+}
+
+/* The same, and E = dD/dt of the derivatives D of x by the first state, the input and the parameters. */
 static void rates(const real *x, const real *u, real D[STATES][COLUMNS], real *v, real E[STATES][COLUMNS]) {
-    real a[STATES], B[STATES][INPUTS], da[STATES][STATES], dB[STATES][INPUTS][STATES];
+    real B[STATES][INPUTS], da[STATES][STATES], dB[STATES][INPUTS][STATES];
     real da_dtheta[STATES * PARAMETERS + 1], dB_dtheta[STATES * INPUTS * PARAMETERS + 1];
-    ${name}_jacobians(x, $nominal, a, B[0], da[0], dB[0][0], da_dtheta, dB_dtheta);
-    for (int i = 0; i < STATES; i++) {
-        v[i] = a[i];
+    ${name}_jacobians(x, $nominal, v, B[0], da[0], dB[0][0], da_dtheta, dB_dtheta);
+    memcpy(E, D[POSITIONS], POSITIONS * sizeof *E); /* the positions change as the velocities say */
+    for (int i = POSITIONS; i < STATES; i++) {
         for (int k = 0; k < INPUTS; k++) {
             v[i] += B[i][k] * u[k];
             for (int j = 0; j < STATES; j++) da[i][j] += dB[i][k][j] * u[k];
         }
         for (int c = 0; c < COLUMNS; c++) {
-            E[i][c] = 0;
-            for (int j = 0; j < STATES; j++) E[i][c] += da[i][j] * D[j][c];
+            real sum = 0;
+            for (int j = 0; j < STATES; j++) sum += da[i][j] * D[j][c];
+            E[i][c] = sum;
         }
         for (int k = 0; k < INPUTS; k++) E[i][STATES + k] += B[i][k];
         for (int p = 0; p < PARAMETERS; p++) {
-            real *entry = &E[i][STATES + INPUTS + p];
-            *entry += da_dtheta[i * PARAMETERS + p];
-            for (int k = 0; k < INPUTS; k++) *entry += dB_dtheta[(i * INPUTS + k) * PARAMETERS + p] * u[k];
+            real entry = da_dtheta[i * PARAMETERS + p];
+            for (int k = 0; k < INPUTS; k++) entry += dB_dtheta[(i * INPUTS + k) * PARAMETERS + p] * u[k];
+            E[i][ALL + p] += entry;
         }
     }
 }
 
-/* Moves x on by one control period, and finds its derivatives. */
-static void period(real *x, const real *u, real D[STATES][COLUMNS]) {
-    const real h = (real)$period / STEPS, share[4] = {0, h / 2, h / 2, h}, weight[4] = {h / 6, h / 3, h / 3, h / 6};
+static const real share[4] = {0, (real)0.5, (real)0.5, 1}, weight[4] = {1, 2, 2, 1}; /* Runge and Kutta's */
+static const real seconds = (real)$period / STEPS;
+
+/* Moves x on by one control period under u. */
+static void move(real *x, const real *u) {
+    for (int step = 0; step < STEPS; step++) {
+        real at[STATES], v[STATES] = {0}, sum[STATES];
+        memcpy(sum, x, sizeof sum);
+        for (int stage = 0; stage < 4; stage++) {
+            for (int i = 0; i < STATES; i++) at[i] = x[i] + share[stage] * seconds * v[i];
+            rate(at, u, v);
+            for (int i = 0; i < STATES; i++) sum[i] += weight[stage] * seconds / 6 * v[i];
+        }
+        memcpy(x, sum, sizeof sum);
+        confine(x);
+    }
+}
+
+/* The same, and finds the derivatives of x at the end. */
+static void move_with_derivatives(real *x, const real *u, real D[STATES][COLUMNS]) {
     for (int i = 0; i < STATES; i++)
         for (int c = 0; c < COLUMNS; c++) D[i][c] = i == c;
     for (int step = 0; step < STEPS; step++) {
@@ -61,14 +87,15 @@ static void period(real *x, const real *u, real D[STATES][COLUMNS]) {
         memcpy(sum, x, sizeof sum);
         memcpy(Dsum, D, sizeof Dsum);
         for (int stage = 0; stage < 4; stage++) {
+            const real ahead = share[stage] * seconds, part = weight[stage] * seconds / 6;
             for (int i = 0; i < STATES; i++) {
-                at[i] = x[i] + share[stage] * v[i];
-                for (int c = 0; c < COLUMNS; c++) Dat[i][c] = D[i][c] + share[stage] * E[i][c];
+                at[i] = x[i] + ahead * v[i];
+                for (int c = 0; c < COLUMNS; c++) Dat[i][c] = D[i][c] + ahead * E[i][c];
             }
             rates(at, u, Dat, v, E);
             for (int i = 0; i < STATES; i++) {
-                sum[i] += weight[stage] * v[i];
-                for (int c = 0; c < COLUMNS; c++) Dsum[i][c] += weight[stage] * E[i][c];
+                sum[i] += part * v[i];
+                for (int c = 0; c < COLUMNS; c++) Dsum[i][c] += part * E[i][c];
             }
         }
         memcpy(x, sum, sizeof sum);
@@ -77,50 +104,82 @@ static void period(real *x, const real *u, real D[STATES][COLUMNS]) {
     }
 }
 
-/* Moves x on under u and the disturbance. */
-static void disturbed(const ${name}_observer *o, real *x, const real *u, real D[STATES][COLUMNS]) {
-    real acting[INPUTS];
-    for (int k = 0; k < INPUTS; k++) acting[k] = u[k] + o->disturbance[k];
-    period(x, acting, D);
+/* The covariance P = U D U^T is kept as its factors, U above the diagonal and D on it: the product has no negative
+ * variance, whatever is rounded (Bierman, Factorization Methods for Discrete Sequential Estimation, 1977, chapters V, VI).
+ */
+
+/* P after a period with the derivatives `by`: orthogonalises the rows of what its error is made of. */
+static void predict(real P[ALL][ALL], real by[STATES][COLUMNS]) {
+    real W[ALL][SOURCES] = {{0}}, variance[SOURCES], weighted[SOURCES];
+    for (int j = 0; j < ALL; j++) {
+        variance[j] = P[j][j];
+        for (int i = 0; i < STATES; i++) {
+            real sum = by[i][j];
+            for (int k = 0; k < j; k++) sum += by[i][k] * P[k][j];
+            W[i][j] = sum;
+        }
+        for (int i = STATES; i < ALL; i++) W[i][j] = i == j ? left : i < j ? left * P[i][j] : 0;
+    }
+    for (int p = 0; p < PARAMETERS; p++) {
+        variance[ALL + p] = wrong[p];
+        for (int i = 0; i < STATES; i++) W[i][ALL + p] = by[i][ALL + p];
+    }
+    for (int i = POSITIONS; i < ALL; i++) {
+        variance[SOURCES - ALL + i] = added[i - POSITIONS];
+        W[i][SOURCES - ALL + i] = 1;
+    }
+    for (int j = ALL - 1; j >= 0; j--) {
+        real total = 0;
+        for (int s = 0; s < SOURCES; s++) {
+            weighted[s] = variance[s] * W[j][s];
+            total += weighted[s] * W[j][s];
+        }
+        P[j][j] = total;
+        for (int i = 0; i < j; i++) {
+            real common = 0;
+            for (int s = 0; s < SOURCES; s++) common += W[i][s] * weighted[s];
+            P[i][j] = common = total > 0 ? common / total : 0;
+            for (int s = 0; s < SOURCES; s++) W[i][s] -= common * W[j][s];
+        }
+    }
+}
+
+/* P after position q was measured with this variance. Returns the variance of what is measured; gain is that times it. */
+static real measure(real P[ALL][ALL], int q, real variance, real *gain) {
+    real total = variance > least[q] ? variance : least[q];
+    for (int j = 0; j < ALL; j++) {
+        const real f = j < q ? 0 : j == q ? 1 : P[q][j], v = f * P[j][j], before = total;
+        total += f * v;
+        P[j][j] *= before / total;
+        for (int i = 0; i < j; i++) {
+            const real entry = P[i][j];
+            P[i][j] -= gain[i] * f / before;
+            gain[i] += v * entry;
+        }
+        gain[j] = v;
+    }
+    return total;
 }
 
 /* One control period from o->x under u, linearised about `about`, and corrected by the positions at its end. */
 static void advance(${name}_observer *o, const real *about, const real *u, const real *positions) {
-    real x[STATES], D[STATES][COLUMNS];
-    double half[ALL][ALL], P[ALL][ALL], correction[ALL] = {0};
+    real x[STATES], acting[INPUTS], by[STATES][COLUMNS], correction[ALL] = {0};
     memcpy(x, about, sizeof x);
-    disturbed(o, x, u, D);
+    for (int k = 0; k < INPUTS; k++) acting[k] = u[k] + o->disturbance[k];
+    move_with_derivatives(x, acting, by);
     for (int i = 0; i < STATES; i++)
-        for (int j = 0; j < STATES; j++) x[i] += D[i][j] * (o->x[j] - about[j]);
-    for (int i = 0; i < ALL; i++)
-        for (int j = 0; j < ALL; j++) {
-            half[i][j] = i < STATES ? 0 : left * o->covariance[i][j];
-            for (int k = 0; i < STATES && k < ALL; k++) half[i][j] += D[i][k] * o->covariance[k][j];
-        }
-    for (int i = 0; i < ALL; i++)
-        for (int j = 0; j < ALL; j++) {
-            P[i][j] = (i == j ? added[i] : 0) + (j < STATES ? 0 : left * half[i][j]);
-            for (int k = 0; j < STATES && k < ALL; k++) P[i][j] += half[i][k] * D[j][k];
-            for (int p = 0; i < STATES && j < STATES && p < PARAMETERS; p++)
-                P[i][j] += wrong[p] * D[i][ALL + p] * wrong[p] * D[j][ALL + p];
-        }
+        for (int j = 0; j < STATES; j++) x[i] += by[i][j] * (o->x[j] - about[j]);
+    predict(o->covariance, by);
     o->innovation = 0;
     for (int q = 0; q < POSITIONS; q++) {
-        double error = positions[q] - x[q], column[ALL];
-        error = (turns[q] ? (double)turned((real)error) : error) - correction[q];
-        for (int i = 0; i < ALL; i++) column[i] = P[i][q];
-        const double spread = column[q] + o->variance[q];
-        o->innovation += error * error / spread;
-        for (int i = 0; i < ALL; i++) {
-            correction[i] += column[i] / spread * error;
-            for (int j = 0; j < ALL; j++) P[i][j] -= column[i] / spread * column[j];
-        }
+        real gain[ALL];
+        const real error = turns[q] ? turned(positions[q] - x[q]) : positions[q] - x[q], rest = error - correction[q];
+        const real spread = measure(o->covariance, q, o->variance[q], gain);
+        o->innovation += rest * rest / spread;
+        for (int i = 0; i < ALL; i++) correction[i] += gain[i] * rest / spread;
     }
-    for (int i = 0; i < STATES; i++) o->x[i] = x[i] + (real)correction[i];
-    for (int k = 0; k < INPUTS; k++)
-        o->disturbance[k] = (real)(left * o->disturbance[k] + correction[STATES + k]);
-    for (int i = 0; i < ALL; i++) /* what rounding leaves between P and its transpose grows as an unstable robot does */
-        for (int j = 0; j < ALL; j++) o->covariance[i][j] = (P[i][j] + P[j][i]) / 2;
+    for (int i = 0; i < STATES; i++) o->x[i] = x[i] + correction[i];
+    for (int k = 0; k < INPUTS; k++) o->disturbance[k] = left * o->disturbance[k] + correction[STATES + k];
     confine(o->x);
 }
 
@@ -138,9 +197,9 @@ void ${name}_observer_estimate(${name}_observer *o, const real *positions, real 
         real about[STATES];
         memcpy(about, o->x, sizeof about);
         if (o->measured == 1) { /* a linearisation about rest is wrong by the square of the velocities */
-            ${name}_observer look = *o;
-            advance(&look, about, o->waiting[0], positions);
-            for (int i = POSITIONS; i < STATES; i++) about[i] = look.x[i];
+            for (int q = 0; q < POSITIONS; q++)
+                about[POSITIONS + q] = (turns[q] ? turned(positions[q] - about[q]) : positions[q] - about[q]) / (real)$period;
+            confine(about);
         }
         advance(o, about, o->waiting[0], positions);
         for (int d = 0; d < DELAY; d++) memcpy(o->waiting[d], o->waiting[d + 1], sizeof o->waiting[d]);
@@ -148,8 +207,9 @@ void ${name}_observer_estimate(${name}_observer *o, const real *positions, real 
     if (o->measured < 2) o->measured++;
     memcpy(x, o->x, sizeof o->x);
     for (int d = 0; d < DELAY; d++) {
-        real D[STATES][COLUMNS];
-        disturbed(o, x, o->waiting[d], D);
+        real acting[INPUTS];
+        for (int k = 0; k < INPUTS; k++) acting[k] = o->waiting[d][k] + o->disturbance[k];
+        move(x, acting);
     }
 }
 

@@ -27,10 +27,10 @@ typedef struct {
     int measured;                                  /* positions since the reset: 0, 1, or 2 for more */
     ${name}_real x[$n];                            /* at the time of the last positions */
     ${name}_real disturbance[$m];                  /* of the inputs: what acts is the input and this */
-    double covariance[$n + $m][$n + $m];           /* of the error of x and disturbance */
+    ${name}_real covariance[$n + $m][$n + $m];     /* U D U^T of the error of x and disturbance: U above, D on the diagonal */
     ${name}_real waiting[${NAME}_DELAY + 1][$m];   /* inputs that do not act yet, the oldest first */
-    double variance[$q];                           /* of the error of each position: counts^2 / 12 of its encoder */
-    double innovation;                             /* squared and normalised: $q on average where the model holds */
+    ${name}_real variance[$q];                     /* of the error of each position: counts^2 / 12 of its encoder */
+    ${name}_real innovation;                       /* squared and normalised: $q on average where the model holds */
 } ${name}_observer;
 
 /* Forgets everything. Sets the variances of encoders with 2048 counts a turn or 0.025 mm; write others after it. */

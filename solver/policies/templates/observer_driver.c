@@ -21,6 +21,6 @@ int main(void) {
         ${name}_observer_sent(&observer, in + $q);
         for (int i = 0; i < $n; i++) printf("%.17g ", (double)x[i]);
         for (int k = 0; k < $m; k++) printf("%.17g ", (double)observer.disturbance[k]);
-        printf("%.17g\n", observer.innovation);
+        printf("%.17g\n", (double)observer.innovation);
     }
 }

@@ -60,9 +60,11 @@ def test_a_robot_that_no_step_resolves_is_refused(damping: float, tmp_path: Path
     with pytest.raises(ModelError) as caught:
         steps_of(damping, tmp_path)
     message = str(caught.value)
-    assert "declared.py:" in message
+    stiff = Path(__file__).read_text().splitlines().index("    robot.damp(s, damping)") + 1
+    assert f"test_integration.py:{stiff}:" in message
     for words in ("`s_rate` moves too fast", "0.008 s", f"{MOST_STEPS} Runge-Kutta steps", "Raise control_rate"):
         assert words in message
+    assert "this line is the strongest" in message
     assert not (tmp_path / "cart").exists()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sympy import Rational, sign, sqrt, symbols
+from sympy import Rational, exp, sign, sqrt, symbols
 
 from modelgen import LogCos, ModelError, Robot, load
 from modelgen.build import build_artifact, export
@@ -59,6 +59,15 @@ def test_what_has_no_slope_is_refused(words: str, case: dict[str, Any], tmp_path
     assert not list(tmp_path.glob("*/*"))
     with pytest.raises(ModelError, match=words):
         export(slider(**case), "c")
+
+
+@pytest.mark.parametrize("case", [dict(force=exp(354 * S)), dict(cost=S**2 + V**2 + exp(177 * S**2))])
+def test_a_slope_that_overflows_in_a_corner_names_its_line(case: dict[str, Any], tmp_path: Path) -> None:
+    """At 2 m the value is 3e307, and the slope has no number in double precision."""
+    lines = Path(__file__).read_text().splitlines()
+    line = lines.index("    robot.task(" if "cost" in case else "    robot.apply(s, force.xreplace(stated))") + 1
+    with pytest.raises(ModelError, match=rf"test_regularity.py:{line}: .* is not finite in a corner"):
+        build_artifact(slider(**case), tmp_path)
 
 
 @pytest.mark.parametrize(

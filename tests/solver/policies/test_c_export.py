@@ -24,8 +24,6 @@ from solver.value.basin import Basin
 from tests.solver.training import start
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
-CORTEX = shutil.which("arm-none-eabi-gcc")
-CORTEX_M4F = ["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"]
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
@@ -130,39 +128,6 @@ def test_it_computes_in_float_and_a_broken_state_is_nan(finished_run: Path, tmp_
     np.testing.assert_allclose(
         found[[0, 2], 0], solver.load_policy(finished_run, reaction_periods=1)(x[[0, 2]])[:, 0], atol=1e-3
     )
-
-
-@pytest.mark.skipif(CORTEX is None, reason="there is no arm-none-eabi-gcc (Debian: gcc-arm-none-eabi)")
-@pytest.mark.parametrize("real", ["float", "double"])
-@pytest.mark.parametrize("name", ["pendulum", "planar_arm2"])
-def test_it_compiles_for_a_microcontroller(
-    name: str, real: str, tiny: Callable[..., Settings], tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    """Bare metal, Cortex-M4F. In float nothing is promoted to double, and libm is called in float."""
-    run = tmp_path / "run"
-    if name == "pendulum":
-        run = request.getfixturevalue("finished_run")
-    else:
-        start(name, "fast", tiny(iterations=1, algorithm="cfvi"), run)
-    assert main(["export", str(run), "--c", str(tmp_path), "--reaction-periods", "1"]) == 0
-    for file, content in export(load_model(name), "c").items():
-        (tmp_path / file).write_bytes(content)
-    words = [*STRICT, *CORTEX_M4F, f"-D{name.upper()}_REAL={real}"]
-    words += ["-Wdouble-promotion"] if real == "float" else []
-    objects = [f"{name}.o", f"{name}_policy.o"]
-    for file in objects:
-        subprocess.run([str(CORTEX), *words, "-c", file.replace(".o", ".c"), "-o", file], cwd=tmp_path, check=True)
-    listed = subprocess.run(
-        [str(CORTEX).replace("gcc", "nm"), "--undefined-only", *objects],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    called = set(listed.stdout.split())
-    assert ("tanhf" in called) == (real == "float")
-    assert ("tanh" in called) == (real == "double")
-    assert real == "double" or not any(word.startswith("__aeabi_d") for word in called)
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from solver.errors import SolverError
 from solver.fvi.settings import Settings
 from solver.fvi.solution import Solution, load_solution
 from solver.game.held_input_policy import make_policy
+from solver.policies.c_export import emit_observer
 from solver.policies.distilled import export
 from solver.policies.distilled.c_source import emit
 from solver.policies.distilled.comparison import Comparison, require_small_loss
@@ -124,19 +126,42 @@ def test_the_scale_is_the_argument_of_half_the_limit(gallery_run: Path) -> None:
     torch.testing.assert_close(u, 0.5 * problem.input_limits)
 
 
-@pytest.mark.skipif(not EMULATED, reason="there is no arm-none-eabi-gcc or no qemu-system-arm")
-@pytest.mark.parametrize("width", [8, 32])
-def test_the_stated_cost_bounds_what_an_emulated_board_counts(gallery_run: Path, tmp_path: Path, width: int) -> None:
-    """And is no more than 1.5 times of it. The inputs that the board computes are Torch's."""
+def board() -> ModuleType:
+    """benchmarks/board.py"""
     specification = importlib.util.spec_from_file_location("board", ROOT / "benchmarks" / "board.py")
     assert specification is not None
     assert specification.loader is not None
-    board = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(board)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+needs_emulator = pytest.mark.skipif(not EMULATED, reason="there is no arm-none-eabi-gcc or no qemu-system-arm")
+
+
+@needs_emulator
+def test_policy_and_observer_fit_the_period_of_a_drive(tmp_path: Path) -> None:
+    """134 000 cycles at two an instruction: 40 % of a period of 500 Hz at 168 MHz. The widest network, 40 periods."""
+    solution, counter = load_solution("furuta-rfvi"), board()
+    _, folder = sources(solution, WIDTHS[0], tmp_path)
+    for file, text in emit_observer(solution.problem).items():
+        (folder / file).write_text(text)
+    x = np.linspace([0.0, 3.0], [0.4, -1.0], 40)
+    counts, u, _, flash = counter.measured("furuta", folder, x, 1, counter.period(solution.problem))
+    assert 45_000 < counts.max() <= 134_000 / 2
+    assert flash < 65_536
+    assert (np.abs(u) <= solution.problem.input_limits.numpy()).all()
+    assert np.abs(u).max() > 0.0
+
+
+@needs_emulator
+@pytest.mark.parametrize("width", [8, 32])
+def test_the_stated_cost_bounds_what_an_emulated_board_counts(gallery_run: Path, tmp_path: Path, width: int) -> None:
+    """And is no more than 1.5 times of it. The inputs that the board computes are Torch's."""
     solution = load_solution(gallery_run)
     network, folder = sources(solution, width, tmp_path)
     x = solution.problem.sample_domain(150, torch.Generator().manual_seed(1))
-    counts, u, stack, flash = board.measured("pendulum", folder, x.numpy(), 1)
+    counts, u, stack, flash = board().measured("pendulum", folder, x.numpy(), 1)
     stated = cost(solution.problem, width)
     assert stated.instructions / 1.5 < counts.max() <= stated.instructions
     assert stated.flash / 1.5 < flash <= stated.flash

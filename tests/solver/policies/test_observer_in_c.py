@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,20 +28,36 @@ Load = Callable[[str], CompiledRobot]
 PERIODS = 60
 
 
+def compiled(problem: Problem, folder: Path, delay: int, real: str, usual: str = "") -> Path:
+    """The observer's driver. usual: other variances of the positions, in C."""
+    name = problem.robot.name
+    for file, content in export(load_model(name), "c").items():
+        (folder / file).write_bytes(content)
+    for file, text in emit_observer(problem).items():
+        text = re.sub(r"(usual\[POSITIONS\] = \{).*?\}", rf"\g<1>{usual}}}", text) if usual else text
+        (folder / file).write_text(text)
+    sources = [str(folder / f"{name}{end}.c") for end in ("", "_observer", "_observer_driver")]
+    defined = [f"-D{name.upper()}_DELAY={delay}", f"-D{name.upper()}_REAL={real}"]
+    driver = folder / f"driver_{real}"
+    subprocess.run([str(COMPILER), *STRICT, *defined, *sources, "-lm", "-o", str(driver)], check=True)
+    return driver
+
+
+def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
+    """States, disturbances and the innovation, a row a period."""
+    lines = "\n".join(" ".join(map(repr, row)) for row in rows)
+    found = subprocess.run([driver], input=lines, capture_output=True, text=True, check=True)
+    return np.array([line.split() for line in found.stdout.splitlines()], float)
+
+
 @needs_compiler
+@pytest.mark.parametrize("real", ["float", "double"])
 @pytest.mark.parametrize("delay", [0, 2])
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "planar_quadrotor"])
-def test_it_is_torchs(name: str, delay: int, load: Load, tmp_path: Path) -> None:
+def test_it_is_torchs(name: str, delay: int, real: str, load: Load, tmp_path: Path) -> None:
+    """Whose covariance is a matrix of double precision, where the C source has its factors."""
     problem = Problem(load(name))
-    for file, content in export(load_model(name), "c").items():
-        (tmp_path / file).write_bytes(content)
-    for file, text in emit_observer(problem).items():
-        (tmp_path / file).write_text(text)
-    sources = [str(tmp_path / f"{name}{end}.c") for end in ("", "_observer", "_observer_driver")]
-    driver = tmp_path / "driver"
-    words = [str(COMPILER), *STRICT, f"-D{name.upper()}_DELAY={delay}", *sources, "-lm", "-o", str(driver)]
-    subprocess.run(words, check=True)
-
+    driver = compiled(problem, tmp_path, delay, real)
     generator = torch.Generator().manual_seed(6)
     motion = Harsh(problem, Harshness(encoder=1.0, delay=delay)).begin(0.5 * problem.sample_domain(1, generator))
     observer = Observer(problem, make_sensing(problem, usual_counts(problem), delay=delay))
@@ -53,9 +71,7 @@ def test_it_is_torchs(name: str, delay: int, load: Load, tmp_path: Path) -> None
         rows.append([*positions[0].tolist(), *u[0].tolist()])
         observer.sent(u)
         motion.step(u)
-    lines = "\n".join(" ".join(map(repr, row)) for row in rows)
-    found = subprocess.run([driver], input=lines, capture_output=True, text=True, check=True)
-    table, n = np.array([line.split() for line in found.stdout.splitlines()], float), len(problem.target)
+    table, n = estimates(driver, rows), len(problem.target)
     states, disturbances, innovations = np.split(table, [n, -1], axis=1)
     error = states - np.array(expected)[:, :n]
     error = np.where(problem.clipped, error, np.remainder(error + np.pi, 2.0 * np.pi) - np.pi)
@@ -65,6 +81,19 @@ def test_it_is_torchs(name: str, delay: int, load: Load, tmp_path: Path) -> None
     assert np.abs(shares).max() > 1e-3
     np.testing.assert_allclose(innovations[:, 0], np.array(expected)[:, -1], rtol=0.02, atol=0.02)
     assert innovations.max() > 0.1
+
+
+@needs_compiler
+def test_ten_seconds_at_an_unstable_target_in_float(load: Load, tmp_path: Path) -> None:
+    """Near to double, with positions that are nearly exact: their variance is a millionth of the usual one."""
+    problem = Problem(load("furuta"))
+    drivers = [compiled(problem, tmp_path, 1, real, usual="1e-12, 1e-12") for real in ("float", "double")]
+    periods = round(10.0 / problem.control_step)
+    wave = 0.2 * np.sin(2.0 * np.pi * problem.control_step * np.arange(periods))
+    rows = [[0.3 * angle, angle, 0.5 * angle] for angle in wave.tolist()]
+    single, double = (estimates(driver, rows)[:, :4] / problem.state_limits.numpy() for driver in drivers)
+    assert np.abs(double[10:]).max() > 0.01
+    np.testing.assert_allclose(single, double, atol=1e-3)
 
 
 def test_export_writes_it_on_request(finished_run: Path, tmp_path: Path) -> None:
