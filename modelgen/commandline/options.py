@@ -73,7 +73,13 @@ class Option:
     @property
     def choices(self) -> tuple[str, ...]:
         """What a value may be, or nothing where it is free."""
-        return get_args(self.kind) if get_origin(self.kind) is Literal else self.argument.choices
+        kind = get_args(self.kind)[0] if self.several else self.kind
+        return get_args(kind) if get_origin(kind) is Literal else self.argument.choices
+
+    @property
+    def as_text(self) -> Any:
+        """The type of its values before they are compared with the choices."""
+        return tuple[str, ...] if self.several else str
 
     @property
     def several(self) -> bool:
@@ -88,7 +94,7 @@ class Option:
         if not self.several:
             return self.argument.metavar or "|".join(self.choices) or METAVARS[self.kind]
         kinds = [kind for kind in get_args(self.kind) if kind is not Ellipsis]
-        names = [self.argument.metavar or METAVARS[kind] for kind in kinds]
+        names = [self.argument.metavar or "|".join(self.choices) or METAVARS[kind] for kind in kinds]
         fixed = get_origin(self.kind) is tuple and Ellipsis not in get_args(self.kind)
         return " ".join(names) if fixed or names[0].startswith("[") else f"{names[0]} ..."
 

@@ -33,13 +33,15 @@ def read(command: str, options: type, words: Sequence[str], renamed: Renamed, no
     words = [word for word in _current(words, known, renamed, notice) if word not in HELP]
     written = _written(command, words, known)
     # Choices are plain text for tyro, which would not say which of them was meant.
-    kinds = {option.key: str if option.choices else option.kind for option in described}
+    kinds = {option.key: option.as_text if option.choices else option.kind for option in described}
     given = _parsed(command, described, kinds, words, written)
     for option in described:
         value = given.get(option.field)
-        if option.choices and value is not None and value not in option.choices:
+        values = value if option.several and value is not None else [value]
+        wrong = [each for each in values if each is not None and option.choices and each not in option.choices]
+        if wrong:
             raise UsageError(
-                f"{option.shown} {value} is not a choice.{suggestion(str(value), option.choices)} "
+                f"{option.shown} {wrong[0]} is not a choice.{suggestion(str(wrong[0]), option.choices)} "
                 f"Choices are {', '.join(option.choices)}."
             )
     return given

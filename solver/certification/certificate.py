@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 from solver.certification.bound import episodes_for, failure_bound
@@ -129,17 +129,24 @@ def certify(
 
 @contextmanager
 def _beside(search: Callable[[Announce], Worst], announce: Announce) -> Iterator[Future[Worst]]:
-    """Search in another thread. When the block ends by an exception, it stops at its next announcement."""
-    ended = Event()
+    """Search in another thread, which ends with the process. When the block ends by an exception, nobody waits for it,
+    and it stops at its next announcement."""
+    ended, future = Event(), Future[Worst]()
 
     def heeding(text: str) -> None:
         if ended.is_set():
             raise CancelledError
         announce(text)
 
-    with ThreadPoolExecutor(1) as thread:
+    def work() -> None:
         try:
-            yield thread.submit(search, heeding)
-        except BaseException:
-            ended.set()
-            raise
+            future.set_result(search(heeding))
+        except BaseException as error:  # told to whoever asks for the result
+            future.set_exception(error)
+
+    Thread(target=work, daemon=True).start()
+    try:
+        yield future
+    except BaseException:
+        ended.set()
+        raise

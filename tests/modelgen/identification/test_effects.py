@@ -87,7 +87,9 @@ def test_a_gain_is_found_where_something_is_known(
     assert set(direction) == {"mass", "length"}
 
 
-def test_windows_shorter_than_the_delay_are_refused(pendulum: CompiledRobot, tmp_path: Path) -> None:
+def test_what_is_refused(pendulum: CompiledRobot, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     logs = recorded(pendulum, tmp_path, None)
+    assert main(["identify", "pendulum", str(logs[0].path), "--estimate", "delay", "gian"]) == 2
+    assert "--estimate gian is not a choice. Did you mean `gain`?" in capsys.readouterr().err
     with pytest.raises(ModelError, match=r"windows of 0\.5 s are too short for delays of up to 0\.2 s"):
         identify(Model(pendulum, ("delay",), 0.2), logs, 0.5, silent)

@@ -28,6 +28,7 @@ from solver.studies.parameter_box import ParameterRange
 from solver.studies.robustness import Trial, measure
 from tests.solver.jobs.conftest import Cluster
 
+BUSY = 400  # ticks: both workers have begun, and roll out
 LONG = "horizon = 3600\n[starts]\nangle = [-1, 1]\nangle_rate = [0, 0]\n"
 
 
@@ -78,7 +79,7 @@ def test_ctrl_c_and_kill_leave_no_process(finished_run: Path, tmp_path: Path, ho
     (tmp_path / "spec.toml").write_text(LONG)
     words = [sys.executable, "-m", "solver.cli", "certify", str(finished_run), "spec.toml", "--jobs", "2"]
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True) as process:
-        wait_for(lambda: len(of_session(process.pid)) >= 3, 60.0)  # with both workers
+        wait_for(lambda: sum(ticks > BUSY for ticks in of_session(process.pid).values()) >= 2, 100.0)
         if how == signal.SIGINT:
             os.killpg(process.pid, how)
         else:
@@ -116,14 +117,14 @@ def wait_for(condition: Callable[[], bool], seconds: float) -> None:
         time.sleep(0.1)
 
 
-def of_session(leader: int) -> list[int]:
-    """The processes of a session."""
-    found = []
+def of_session(leader: int) -> dict[int, int]:
+    """The processes of a session, and the ticks of processor time that they have had."""
+    found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             words = stat.read_text().rpartition(")")[2].split()
         except OSError:  # it has ended
             continue
         if int(words[3]) == leader and words[0] != "Z":
-            found.append(int(stat.parent.name))
+            found[int(stat.parent.name)] = int(words[11])
     return found
