@@ -111,7 +111,7 @@ def measured(
     code: C of another POLICY than the policy alone, with a memory, and of the rows of x in their order.
     """
     real, called, calls = [f"-D{name.upper()}_REAL=float"], f"#define POLICY {name}_policy\n", 8
-    speed = {f"{name}.c": [], f"{name}_policy.c": []}
+    speed: dict[str, list[str]] = {f"{name}.c": [], f"{name}_policy.c": []}
     if code:
         real, called, calls = [*real, f"-D{name.upper()}_DELAY=1"], code, 1
         speed |= {f"{name}.c": ["-O3"], f"{name}_observer.c": ["-O3"]}

@@ -169,7 +169,12 @@ class Trainer:
         if self.best is None or score > self.best.score:
             weights = {name: value.clone() for name, value in self.ensemble.state_dict().items()}
             self.best = Kept(self.iteration, score, weights)
-        found = {"selection_success": score.successes, "selection_return": score.value, "kept": self.best.iteration}
+        found = {
+            "selection_success": score.successes,
+            "selection_quarters": score.quarters,
+            "selection_return": score.value,
+            "kept": self.best.iteration,
+        }
         seen = summary(result)
         self.looks = [*self.looks, [seen["success_rate"], seen["return_mean"]]][-LOOKS:]
         return seen | found

@@ -15,6 +15,7 @@ ROW = {
     "return_mean": -20.0,
     "limit_rate": 0.0,
     "selection_success": 0.5,
+    "selection_quarters": 0.25,
     "selection_return": -21.0,
 }
 
