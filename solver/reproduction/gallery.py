@@ -24,8 +24,9 @@ from solver.plants.rollouts import rollouts, sample_starts
 from solver.reproduction.experiments import Plan, Training
 from solver.reproduction.page import Origin, Page
 from solver.reproduction.report import NONE, training_seconds
+from solver.reproduction.runs import compared
 from solver.runs.folder import CHECKPOINT
-from solver.runs.kinds import load_controller
+from solver.runs.kinds import Description, load_controller
 from solver.runs.origin import commit, machine
 from solver.streams import EVALUATION_SEED
 
@@ -50,6 +51,7 @@ class Row:
     commit: str
     artifact: str
     checkpoint: str  # sha256
+    settings: str = ""  # of the training, `settings_hash`
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -101,12 +103,19 @@ class Gallery:
             page.say(
                 *(f"- **Missing:** {t.robot}, {t.method}, seed {t.seed}: not trained to the end." for t in missing)
             )
+        if any(self._is_older(row) for row in rows):
+            page.say("- **older**: trained with an earlier version of the settings that `solver train` takes.")
         for robot, limit in sorted(self.limits.items()):
             if "error" in limit:
                 page.say(f"- {robot} has no limit: {limit['error']}")
         content = {"limits": self.limits, "rows": [dataclasses.asdict(row) for row in rows]}
         page.keep(json.dumps(content, indent=1, allow_nan=False) + "\n", ".json")
         return page.write()
+
+    def _is_older(self, row: Row) -> bool:
+        """Whether the row's run had other settings than the plan gives its robot and algorithm now."""
+        same = (t.run for t in self.plan.trainings if (t.robot, t.settings.algorithm) == (row.robot, row.algorithm))
+        return any(settings_hash(run) != row.settings for run in same)
 
     def _row(self, training: Training, folder: Path, checkpoint: str) -> Row:
         problem, act, _ = load_controller(folder, self.plan.generated)
@@ -128,6 +137,7 @@ class Gallery:
             commit(),
             problem.robot.hash,
             checkpoint,
+            settings_hash(training.run),
         )
 
     def _limit(self, robot: str, folder: Path, artifact: str) -> float | None:
@@ -156,7 +166,7 @@ class Gallery:
             percent = percent_of_gain(gap, limit["limit"], limit["idle_return"])
         ends = [f"{limit[name]:.2f}" if name in limit else NONE for name in ("limit", "idle_return")]
         return [
-            *(row.robot, row.algorithm, str(row.seed)),
+            *(row.robot, row.algorithm + (", older" if self._is_older(row) else ""), str(row.seed)),
             *(f"{100 * row.success_rate:.0f} %", f"{100 * row.limit_rate:.0f} %"),
             f"{row.return_mean:.2f} ± {row.return_spread:.2f}",
             *ends,
@@ -164,6 +174,12 @@ class Gallery:
             NONE if percent is None else f"{percent:.1f}",
             *(f"{row.minutes:.1f}", str(row.threads), row.machine, row.commit),
         ]
+
+
+def settings_hash(run: Description) -> str:
+    """What tells whether two runs were trained with the same settings, whatever their seeds."""
+    settings = {name: value for name, value in compared(run).items() if name != "seed"}
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _best(found: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:

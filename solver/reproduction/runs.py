@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from modelgen.trust import is_trusted
 from solver.errors import SolverError
@@ -112,13 +112,15 @@ def run_plan(
     return Runs(found, len(started) - len(failures), failures)
 
 
+def compared(run: Description) -> dict[str, Any]:
+    """The settings that the result of a run depends on, so that equal ones are equal as JSON."""
+    # 1 and 1.0 are the same setting
+    return {name: float(value) if type(value) is int else value for name, value in run.identity().items()}
+
+
 def _key(run: Description) -> str:
     """What makes two runs the same, as text."""
-    settings = {
-        name: float(value) if type(value) is int else value  # 1 and 1.0 are the same setting
-        for name, value in run.identity().items()
-    }
-    return json.dumps([run.robot, run.artifact_hash, type(run.settings).__name__, settings], sort_keys=True)
+    return json.dumps([run.robot, run.artifact_hash, type(run.settings).__name__, compared(run)], sort_keys=True)
 
 
 def _folder(parent: Path, training: Training, key: str) -> Path:

@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from modelgen.cli import main as modelgen_main
+from modelgen.derivation.model_file import SHIPPED
 from solver.certification import experiment as experiments
 from solver.certification.experiment import Experiment, portion
 from solver.errors import SolverError
@@ -68,8 +70,11 @@ def test_another_checkpoint_or_version_is_refused(finished_run: Path, tmp_path: 
 
 
 def test_the_artifact_of_another_model_is_refused(finished_run: Path, tmp_path: Path) -> None:
-    told = dataclasses.replace(policy(finished_run), generated=str(tmp_path))
-    with pytest.raises(Exception, match="pendulum"):
+    text = (SHIPPED / "pendulum.py").read_text().replace('"mass", 1.0', '"mass", 1.2')
+    (tmp_path / "pendulum.py").write_text(text)
+    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--directory", str(tmp_path / "generated")]) == 0
+    told = dataclasses.replace(policy(finished_run), generated=str(tmp_path / "generated"))
+    with pytest.raises(SolverError, match="artifact"):
         told.load()
 
 

@@ -107,6 +107,7 @@ def test_the_page_holds_what_the_rollouts_give(
     text = (tmp_path / "gallery.md").read_text()
     assert "`solver reproduce gallery --budget small --robots pendulum --seeds 0 --jobs 1`" in text
     assert "Missing" not in text
+    assert "older" not in text
     folders = {load_run(path).settings.algorithm: path for path in (trained).glob("pendulum-*")}
     for row in rows(tmp_path):
         problem, act, _ = load_controller(folders[row["algorithm"]])
@@ -125,9 +126,20 @@ def test_the_page_holds_what_the_rollouts_give(
     before = (tmp_path / "gallery.json").read_text()
     edited = json.loads(before)
     edited["rows"][0]["machine"] = "another"  # kept, since the run is the same
+    del edited["rows"][0]["settings"]  # as versions wrote it that did not know them
     (tmp_path / "gallery.json").write_text(json.dumps(edited))
     carry_out(options, small())
     assert [row["machine"] == "another" for row in rows(tmp_path)] == [True, False]
+    text = made_again(options, tmp_path)
+    assert text.count("| pendulum | cfvi, older | 0 |") == 1
+    assert "| pendulum | rfvi | 0 |" in text
+
+
+def made_again(options: Options, out: Path) -> str:
+    """The page, written without measuring anything."""
+    made = Gallery(make_plan("gallery", "small", small()), out, Origin(options.command(), 1, 1), quiet)
+    made.write()
+    return (out / "gallery.md").read_text()
 
 
 def test_a_row_is_written_before_the_next_training_ends(
