@@ -126,7 +126,10 @@ def test_float32_is_never_promoted(
     load: Callable[..., CompiledRobot], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`dense` has every operation; none of them, and no literal, makes a double of its operands."""
-    monkeypatch.setenv(CACHE, str(tmp_path))  # machine code from an earlier run has no text to look at
+    # Machine code from an earlier run, or from an earlier test of this process, has no text to look at.
+    monkeypatch.setenv(CACHE, str(tmp_path))
+    for name in [name for name in sys.modules if name.startswith("modelgen_artifact_")]:
+        monkeypatch.delitem(sys.modules, name)
     robot = load("dense", dtype="float32", parallel=False)
     random = np.random.default_rng(0)
     x, u = (random.uniform(-1, 1, (3, size)).astype(np.float32) for size in (6, len(robot.input_names)))

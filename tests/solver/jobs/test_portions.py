@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -83,7 +84,14 @@ def test_ctrl_c_and_kill_leave_no_process(finished_run: Path, tmp_path: Path, ho
     """Of a certificate that would take hours."""
     (tmp_path / "spec.toml").write_text(LONG)
     words = [sys.executable, "-m", "solver.cli", "certify", str(finished_run), "spec.toml", "--jobs", "2"]
-    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True) as process:
+
+    def heed_ctrl_c() -> None:
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # shells make background jobs, such as a CI's, ignore it
+
+    with ExitStack() as stack:
+        process = stack.enter_context(subprocess.Popen(words, cwd=tmp_path, preexec_fn=heed_ctrl_c))
+        stack.callback(process.kill)
         wait_for(lambda: sum(ticks > BUSY for ticks in of_session(process.pid).values()) >= 2, 100.0)
         if how == signal.SIGINT:
             os.killpg(process.pid, how)
