@@ -127,7 +127,8 @@ def test_float32_is_never_promoted(
 ) -> None:
     """`dense` has every operation; none of them, and no literal, makes a double of its operands."""
     # Machine code from an earlier run, or from an earlier test of this process, has no text to look at.
-    monkeypatch.setenv(CACHE, str(tmp_path))
+    monkeypatch.delenv(CACHE, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for name in [name for name in sys.modules if name.startswith("modelgen_artifact_")]:
         monkeypatch.delitem(sys.modules, name)
     robot = load("dense", dtype="float32", parallel=False)
