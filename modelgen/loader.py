@@ -223,6 +223,12 @@ class CompiledRobot:
 
         return js.of_artifact(self.folder, self._manifest)
 
+    def equations(self) -> list[str]:
+        """The equations of motion as MathML, a line each, as they are computed."""
+        from modelgen.backends import mathml
+
+        return mathml.of_artifact(self.folder, self._manifest)
+
     def _evaluate(self, function: str, arguments: dict[str, Any], out: tuple[Any, ...] | None) -> tuple[Any, ...]:
         return self._kernels_of(function).evaluate(function, arguments, out)
 

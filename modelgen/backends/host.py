@@ -93,9 +93,11 @@ class HostKernels(ABC):
                 f"`{name}` has whole numbers (dtype {array.dtype}); the robot was loaded with dtype "
                 f"{self._dtype.name}. Pass {name}.astype(numpy.{self._dtype.name}), or write 1.0 for 1."
             )
+        known = array.dtype.name in ("float32", "float64")
+        or_load = f", or load the robot with dtype='{array.dtype.name}'" if known else " to real numbers"
         return ModelError(
             f"`{name}` has dtype {array.dtype}, but the robot was loaded with dtype {self._dtype.name}. "
-            f"Convert `{name}`, or load the robot with dtype='{array.dtype.name}' if that is float32 or float64."
+            f"Convert `{name}`{or_load}."
         )
 
     def _outputs(

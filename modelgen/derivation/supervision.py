@@ -40,8 +40,9 @@ class OutOfTime(Stopped):
 
     def __str__(self) -> str:
         return (
-            f"the file is not done after {limit():g} s. Look for a loop that never ends. If it needs the time, raise "
-            f"the limit: {VARIABLE}={2 * limit():g} before the command."
+            f"the file is not done after {limit():g} s. Look for a loop that never ends, and write a sum of thousands "
+            f"of terms as sympy.Add(*terms): sum(terms) takes minutes. If it needs the time, raise the limit: "
+            f"{VARIABLE}={2 * limit():g} before the command."
         )
 
 

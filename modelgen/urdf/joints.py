@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from modelgen.errors import ModelError, Place, suggestion
+from modelgen.urdf.mimic import uncoupled
 
 Array = NDArray[np.float64]
 
@@ -37,7 +38,7 @@ def tree(
     """
     joints = _in_order(described, place)
     _choose(described, joints, fixed, planar, place)
-    found = [("joint", joint.name, words) for joint in joints for words in _faults(joint)]
+    found = [("joint", joint.name, words) for joint in joints for words in _faults(joint, joints)]
     found += _faulty_inertias(described, joints)
     if found:
         kind, name, words = found[0]
@@ -154,12 +155,11 @@ def _choose(described: Any, joints: list[Any], fixed: Collection[str], planar: C
         known[name].type = IN_PLANE
 
 
-def _faults(joint: Any) -> Iterator[str]:
+def _faults(joint: Any, joints: Sequence[Any]) -> Iterator[str]:
     """What a model file cannot state of a joint."""
-    if joint.mimic is not None and joint.type != "fixed":
+    if joint.mimic is not None and joint.type != "fixed" and (why := uncoupled(joint, joints)):
         yield (
-            f"the joint `{joint.name}` follows `{joint.mimic.joint}` (<mimic>), which is not imported. "
-            f"Hold it with --fix {joint.name}."
+            f"the joint `{joint.name}` follows `{joint.mimic.joint}` (<mimic>), {why}. Hold it with --fix {joint.name}."
         )
     if joint.type in PLANAR:
         return

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from modelgen.errors import ModelError, Place
 from modelgen.statement.checker import identifier
 from modelgen.urdf.joints import GROUND, IN_PLANE, PLANAR, motionless, tree
+from modelgen.urdf.mimic import coupling
 from modelgen.urdf.text import EPSILON, Written, axis, model_file_text, number, roll_pitch_yaw, vector
 from modelgen.urdf.validate import mechanics
 
@@ -27,6 +28,7 @@ UNITS = {"prismatic": ("N", "N s/m"), "revolute": ("N m", "N m s"), "continuous"
 #: Words that are added to the name of a joint or link to name what belongs to it.
 ADDED = ("x", "y", "turn", "height", "pitch", "rate", "effort", "damping", "friction", "mass")
 RATES = {"revolute": 10.0, "continuous": 10.0, "prismatic": 1.0}  # rad/s, m/s, where a URDF states no velocity
+PLACEHOLDER = 1000.0  # rad/s, m/s: what files state whose author did not know; no joint reaches it
 TOLERANCE = 0.3  # of the masses; a URDF states none
 
 
@@ -61,6 +63,9 @@ def model_file(
             _add_planar(written, joint, names["joint", joint.name])
         elif joint.type != "fixed":
             _add_coordinate(written, joint, names["joint", joint.name])
+            if joint.mimic is not None:
+                leader = names["joint", joint.mimic.joint]
+                _add_coupling(written, names["joint", joint.name], leader, *coupling(described, joints, joint))
         carrier = None if joint.parent == GROUND else names["link", joint.parent]
         body = None if joint.child in still else bodies[joint.child]
         _add_link(written, names["link", joint.child], body, joint, carrier, names, joint.child in unmoved)
@@ -75,7 +80,16 @@ def model_file(
         raise ModelError(why, place)
     if written.guessed:
         guessed = ", ".join(written.guessed)
-        warn(f"{path}: no velocity limit for {guessed}; the rate_limit in the file is a guess. Mend it.")
+        warn(
+            f"{path}: no velocity limit, or one of {PLACEHOLDER:g} and more, for {guessed}; the rate_limit in the file "
+            "is a guess. Mend it."
+        )
+    if written.coupled:
+        coupled = ", ".join(written.coupled)
+        warn(
+            f"{path}: {coupled} follow other joints (<mimic>); the stiffness and damping that couple them are guesses. "
+            "Mend them, or hold the joints with --fix mimic."
+        )
     if any(bodies[link].inertial is not None for link in still):
         warn(
             f"{path}: `{root}` is fixed to the ground. If it should move (legs, wheels, wings), import with "
@@ -151,16 +165,17 @@ def _add_coordinate(written: Written, joint: Any, name: str) -> None:
                 f"{name} was limited to {limit.lower:g} ... {limit.upper:g}; limits are symmetric here."
             )
     written.costs.append(f"0.1 * {name}.rate**2")
-    stated = limit.velocity if limit is not None and limit.velocity and limit.velocity > 0 else None
-    line = f'{name} = robot.{declared}("{name}", {span}, rate_limit={number(stated or RATES[joint.type])})'
-    if stated is None:
+    stated = (limit.velocity if limit is not None else None) or 0.0
+    known = 0 < stated < PLACEHOLDER
+    line = f'{name} = robot.{declared}("{name}", {span}, rate_limit={number(stated if known else RATES[joint.type])})'
+    if not known:
         written.guessed.append(name)
-        line += "  # a guess: the URDF states no velocity"
+        line += f"  # a guess: the URDF states {f'{stated:g}' if stated > 0 else 'no velocity'}"
     written.coordinates.append(line)
-    if limit is not None and limit.effort and limit.effort > 0:
+    if joint.mimic is None and limit is not None and limit.effort and limit.effort > 0:
         written.inputs.append(f'{name}_effort = robot.input("{name}_effort", {number(limit.effort)}, "{force}")')
         written.forces.append(f"robot.apply({name}, {name}_effort)")
-    else:
+    elif joint.mimic is None:
         written.remarks.append(f"{name} has no effort, so it has no input.")
     losses = joint.dynamics
     if losses is not None and float(losses.damping or 0):
@@ -169,6 +184,13 @@ def _add_coordinate(written: Written, joint: Any, name: str) -> None:
     if losses is not None and float(losses.friction or 0):
         written.parameters.append(_fixed(f"{name}_friction", float(losses.friction), force))
         written.forces.append(f"robot.dry_friction({name}, {name}_friction, smoothing=0.01)")
+
+
+def _add_coupling(written: Written, name: str, leader: str, ratio: float, stiffness: float, damping: float) -> None:
+    """Write a spring and damper that pull a coordinate to `ratio` times another; it has no input of its own."""
+    written.coupled.append(name)
+    how = f"ratio={number(ratio)}, stiffness={stiffness:.3g}, damping={damping:.3g}"
+    written.forces.append(f"robot.coupling({name}, {leader}, {how})  # a guess: the URDF couples them without give")
 
 
 def _fixed(name: str, value: float, unit: str) -> str:
@@ -215,7 +237,8 @@ def _add_link(
         arguments.append(f"mass={name}_mass")
         if np.abs(frame[:3, 3]).max() > EPSILON:
             arguments.append(f"centre={vector(frame[:3, 3])}")
-    if inertial is not None and inertial.inertia is not None and np.any(inertial.inertia):
+    weight = EPSILON * (inertial.mass or 0.0) if inertial is not None else 0.0
+    if inertial is not None and inertial.inertia is not None and np.abs(inertial.inertia).max() > weight:
         tensor = frame[:3, :3] @ np.asarray(inertial.inertia, np.float64) @ frame[:3, :3].T
         entries = [tensor[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
         entries = entries if np.abs(entries[3:]).max() > EPSILON * np.abs(entries).max() else entries[:3]

@@ -28,6 +28,7 @@ class Written:
     costs: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     guessed: list[str] = field(default_factory=list)  # coordinates without a limit of their rate
+    coupled: list[str] = field(default_factory=list)  # coordinates that follow another
 
 
 def roll_pitch_yaw(rotation: Array) -> tuple[float, float, float]:

@@ -30,6 +30,7 @@ PARTS = {
 }
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 LARGEST = 1e100
+EPSILON = 1e-12  # m^2, times the mass: a moment below it is a rounding error of the program that wrote the file
 ROUNDED = 0.01  # of the largest principal moment; published thin bodies have moments that are as far below zero
 #: Drawings and other elements besides links and joints. They are removed unread.
 LEFT_OUT = ("visual", "collision", "material", "transmission", "gazebo", "calibration", "safety_controller")
@@ -49,7 +50,8 @@ class Mechanics:
 def mechanics(path: Path, warn: Callable[[str], None]) -> Mechanics:
     """A URDF, validated, without the elements in `LEFT_OUT`. `warn` is told of what is overlooked.
 
-    Raises ModelError, with the line, for a file that is not XML or no robot, and for invalid numbers or names.
+    Raises ModelError, with the line, for a file that is not XML or no robot, and for invalid names; one ModelError for
+    the invalid parts of all links and joints.
     """
     etree = import_module("lxml.etree")
     root = _root(etree, path, warn)
@@ -63,6 +65,7 @@ def mechanics(path: Path, warn: Callable[[str], None]) -> Mechanics:
                 f"<xacro:{etree.QName(element).localname}> is not expanded. Expand the file with xacro first.",
                 _place(path, element),
             )
+    faults: list[ModelError] = []
     for kind in ("link", "joint"):
         seen: set[str] = set()
         for element in root.findall(kind):
@@ -74,7 +77,12 @@ def mechanics(path: Path, warn: Callable[[str], None]) -> Mechanics:
             if name in seen:
                 raise ModelError(f"there are two {kind}s named `{name}`.", _place(path, element))
             seen.add(name)
-            _check_parts(element, name, path)
+            try:
+                _check_parts(element, name, path)
+            except ModelError as error:
+                faults.append(error)
+    if faults:
+        raise faults[0] if len(faults) == 1 else ModelError("\n".join(map(str, faults)))
     if not root.findall("link"):
         raise ModelError("the robot has no <link>.", Place(str(path), 1))
     etree.strip_elements(root, *LEFT_OUT, with_tail=False)
@@ -180,7 +188,9 @@ def _check_sense(element: Any, values: dict[str, list[float]], name: str, path: 
     if element.tag == "inertia":
         xx, yy, zz, xy, xz, yz = (values.get(each, [0.0])[0] for each in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
         moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        if moments[0] < -ROUNDED * abs(moments).max():
+        weight = element.getparent().find("mass")
+        rounding = EPSILON * float(weight.get("value", 0)) if weight is not None else 0.0
+        if moments[0] < -max(ROUNDED * abs(moments).max(), rounding):
             raise ModelError(
                 f"the <inertia> of `{name}` has a negative principal moment, {moments[0]:.3g} kg m^2, as no body has. "
                 "Check the signs and sizes of ixx, iyy, izz and of the products.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sysconfig
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -264,7 +265,12 @@ XACRO = '<a xmlns:xacro="http://ros.org/wiki/xacro">{}</a>'
     [
         ([*ROBOT[:-2], FLOATING, SPIN], "--planar rail"),
         ([*ROBOT, LOOP], "closed loop"),
-        ([*ROBOT[:-2], MIMIC, SPIN], "`rail` follows `arm`"),
+        (
+            [*ROBOT[:-2], MIMIC.replace('"arm"/></joint>', '"arms"/></joint>'), SPIN],
+            "`rail` follows `arms`.* not there",
+        ),
+        ([*ROBOT[:-2], MIMIC.replace("<mimic", '<mimic offset="0.1"'), SPIN], "`rail` follows `arm`.* offset of 0.1"),
+        ([*ROBOT[:-1], SPIN.replace("</joint>", '<mimic joint="arm"/></joint>')], "`lambda` follows `arm`"),
         (["<link/>"], "<link> has no name"),
         (
             [BASE.replace('ixx="0.2"', 'ixx="-0.2"'), *ROBOT[1:]],
@@ -316,16 +322,54 @@ def test_spelling_that_other_readers_accept(written: Callable[..., Path], capsys
 
 
 def test_all_faults_are_reported_at_once_with_their_lines(written: Callable[..., Path]) -> None:
-    path = written(*(f"\n{part}" for part in (*ROBOT[:5], SHOULDER, MOUNT, MIMIC, SPIN)))
-    text = path.read_text()
-    text = text.replace('name="lambda" type="continuous"', 'name="lambda" type="floating"')
-    path.write_text(text)
+    """A joint without limits, one with both limits zero, one that floats, and one that follows it and cannot."""
+    tail = '<link name="tail">' + inertial(1) + "</link>"
+    zero = SHOULDER.replace('lower="-1.5" upper="2.5"', 'lower="0" upper="0"')
+    spin = SPIN.replace('"continuous"', '"floating"')
+    wag = SPIN.replace("lambda", "wag").replace('"wheel"', '"tail"').replace('"continuous"', '"revolute"')
+    rail = MIMIC.replace('joint="arm"', 'joint="lambda"')
+    path = written(*(f"\n{part}" for part in (*ROBOT[:5], tail, zero, MOUNT, rail, spin, wag)))
     with pytest.raises(ModelError) as error:
         model_file(path, "machine")
-    lines = text.splitlines()
-    for name, words in (("rail", "follows `arm`"), ("lambda", "is floating")):
+    lines = path.read_text().splitlines()
+    found = ("arm", "are both 0"), ("rail", "`lambda`"), ("lambda", "is floating"), ("wag", "no limits")
+    for name, words in found:
         line = 1 + next(i for i, each in enumerate(lines) if f'<joint name="{name}"' in each)
-        assert f"machine.urdf:{line}: the joint `{name}` {words}" in str(error.value)
+        assert re.search(rf"machine\.urdf:{line}: .*`{name}` .*{words}", str(error.value))
+    assert len(str(error.value).splitlines()) == len(found)
+
+
+def test_invalid_numbers_are_reported_at_once_with_their_lines(written: Callable[..., Path]) -> None:
+    heavy = BASE.replace('ixx="0.2"', 'ixx="-0.2"')
+    upside = RAIL.replace('lower="-1" upper="1"', 'lower="1" upper="-1"')
+    path = written(heavy, ARM, *(f"\n{part}" for part in (TOOL, SLIDER, WHEEL, SHOULDER, MOUNT, upside)), SPIN)
+    with pytest.raises(
+        ModelError, match=r"urdf:1: .*negative principal moment.*\n.*urdf:\d+: the lower limit of `rail`"
+    ):
+        model_file(path, "machine")
+
+
+def test_a_moment_of_rounding_errors_is_none(written: Callable[..., Path]) -> None:
+    """As of iCub's head in example-robot-data: 1.3 kg, all moments zero, one product of 2e-35 kg m^2."""
+    zero = re.sub(r'i([xyz]{2})="[^"]*"', r'i\1="0"', TOOL)
+    rounded = zero.replace('ixz="0"', 'ixz="2.4e-35"')
+    texts = [model_file(written(*ROBOT[:2], each, *ROBOT[3:]), "machine") for each in (zero, rounded)]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("follower", ["revolute", "prismatic"])
+def test_a_joint_that_follows_is_coupled(written: Callable[..., Path], tmp_path: Path, follower: str) -> None:
+    """Its spring holds it at the URDF's ratio, with the frequency that its own inertia gives."""
+    mimic = '<mimic joint="arm" multiplier="-0.5"/><axis xyz="0 0 1"/></joint>'
+    rail = RAIL.replace('<axis xyz="1 1 0"/>', "").replace("prismatic", follower).replace("</joint>", mimic)
+    said: list[str] = []
+    text = model_file(written(*ROBOT[:-2], rail, SPIN), "machine", warn=said.append)
+    inertia = 0.25 if follower == "revolute" else 0.7  # of the slider, about its axis and along it
+    assert f"robot.coupling(rail, arm, ratio=-0.5, stiffness={3600 * inertia:.3g}, damping={60 * inertia:.3g})" in text
+    assert any("rail follow other joints" in each and "--fix mimic" in each for each in said)
+    robot = load_text(text, tmp_path)
+    assert [each.symbol.name for each in robot.inputs] == ["arm_effort", "lambda_joint_effort"]
+    assert any(each.elastic for each in robot.potential)
 
 
 def test_several_joints_are_held_by_one_word(written: Callable[..., Path]) -> None:
@@ -344,7 +388,17 @@ def test_missing_rate_limit_is_a_guess_that_is_said(written: Callable[..., Path]
     said: list[str] = []
     text = model_file(written(*ROBOT[:-1], SPIN.replace('velocity="9"', "")), "machine", warn=said.append)
     assert "rate_limit=10)  # a guess: the URDF states no velocity" in text
-    assert "no velocity limit for lambda_joint" in said[0]
+    assert "for lambda_joint; the rate_limit in the file is a guess" in said[0]
+
+
+def test_a_rate_limit_that_no_joint_reaches_is_a_guess(written: Callable[..., Path]) -> None:
+    """Solo, Bolt and others state 1000 or 10000 rad/s, which no control rate simulates."""
+    said: list[str] = []
+    text = model_file(
+        written(*ROBOT[:-1], SPIN.replace('velocity="9"', 'velocity="1000"')), "machine", warn=said.append
+    )
+    assert "rate_limit=10)  # a guess: the URDF states 1000" in text
+    assert "for lambda_joint" in said[0]
 
 
 def test_robot_on_the_ground_is_said(written: Callable[..., Path]) -> None:

@@ -115,6 +115,7 @@ LOCKED.flags.writeable = False
         ({"x": X.astype(np.float32), "u": U}, "`x` has dtype float32.*loaded with dtype float64"),
         ({"x": X.astype(int), "u": U}, r"whole numbers \(dtype int64\).*Pass x.astype\(numpy.float64\)"),
         ({"x": X.astype(">f8"), "u": U}, "`x` has the byte order of another machine"),
+        ({"x": X.astype(complex), "u": U}, "`x` has dtype complex128.*Convert `x` to real numbers"),
         ({"x": np.ma.array(X, mask=X > 0), "u": U}, r"`x` is a masked array.*Pass x.filled\(value\)"),
         ({"x": X.tolist(), "u": U}, "`x` is a list"),
         ({"x": np.zeros((2, 4)).T, "u": U}, "`x` is not contiguous.*ascontiguousarray"),
