@@ -31,6 +31,8 @@ class Options:
     observer: bool = False
     """Give the policy the states that an observer makes of the measured positions and of the inputs, predicted over the
     delay. Without it the policy gets what the plant shows: on the harsh plant, filtered differences of counts."""
+    longest_delay: Annotated[int | None, Argument(metavar="PERIODS")] = None
+    """Do not tell the observer the delay: it finds it, of at most so many control periods."""
     reaction_periods: float | None = None
     """Control periods that an input acts before the next one can: 1 for a zero-order hold, 2 with one period of sensor
     delay. The policy then takes into account what its own input does in that time. 0 is the closed form of continuous
@@ -54,6 +56,7 @@ def run(options: Options) -> None:
         plant=options.plant,
         harsh=options.harsh,
         observer=options.observer,
+        longest_delay=options.longest_delay,
         reaction_periods=options.reaction_periods,
         seed=options.seed,
         generated=options.generated,

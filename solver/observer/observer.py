@@ -41,6 +41,7 @@ class Observer:
     disturbance: Tensor  # (N, m) in units of the inputs: what acts is the input and this
     covariance: Tensor  # (N, n + m, n + m) of the error of `x` and `disturbance`
     normalised_innovation: Tensor  # (N,) squared, e^T S^-1 e of the last positions; q on average where the model holds
+    surprise: Tensor  # (N,) e^T S^-1 e + log det S: minus twice the logarithm of their likelihood, less a constant
 
     def __init__(self, problem: Problem, sensing: Sensing) -> None:
         self.problem, self.delay = problem, sensing.delay
@@ -90,7 +91,7 @@ class Observer:
         size, rest = len(positions), len(self.problem.target) - positions.shape[1]
         self.x = self.problem.confine(torch.cat([positions, positions.new_zeros(size, rest)], 1))
         self.at_start, self.covariance = True, self.unknown.diag().repeat(size, 1, 1)
-        self.normalised_innovation = positions.new_zeros(size)
+        self.normalised_innovation = self.surprise = positions.new_zeros(size)
         self.disturbance = positions.new_zeros(size, len(self.problem.input_limits))
         self.waiting = [self.disturbance] * self.delay
 
@@ -124,6 +125,7 @@ class Observer:
         independent: (N, n + m), and the covariance after it."""
         innovation = self._turned(positions - x[:, : positions.shape[1]]).double()
         correction, total = torch.zeros_like(covariance[:, 0]), torch.zeros_like(innovation[:, 0])
+        log_spread = torch.zeros_like(total)
         for i, variance in enumerate(self.measured):
             column = covariance[:, i]
             spread = column[:, i] + variance
@@ -131,8 +133,9 @@ class Observer:
             gain = column / spread[:, None]
             correction = correction + gain * left[:, None]
             total = total + left**2 / spread
+            log_spread = log_spread + spread.log()
             covariance = covariance - gain[:, :, None] * column[:, None, :]
-        self.normalised_innovation = total
+        self.normalised_innovation, self.surprise = total, total + log_spread
         # What rounding leaves between P and P^T grows as an unstable robot does, until P has negative variances.
         return correction, 0.5 * (covariance + covariance.mT)
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from solver.errors import SolverError
 from solver.game.held_input_policy import make_policy
-from solver.observer.observer import Observer
+from solver.observer.unknown_delay import make_observer
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, succeeded
 from solver.plants.plant import Plant
@@ -54,17 +54,19 @@ def rollouts(
     plant: Plant | None = None,
     seconds: float | None = None,
     observed: bool = False,
+    longest_delay: int | None = None,
 ) -> Rollouts:
     """Follow a controller from the states x (N, n), its input held for one control period at a time.
 
     plant: by default the nominal one. seconds: by default the task's horizon. observed: the controller gets the states
-    that an observer makes of the positions, in place of those that the plant shows. The state reward is computed from
-    the true states, the action reward from the controller's own inputs, even when the plant delays or limits them.
+    that an observer makes of the positions, in place of those that the plant shows. longest_delay: where the observer
+    is not told the plant's delay, the largest one that it looks for, in control periods. The state reward is computed
+    from the true states, the action reward from the controller's own inputs, even when the plant delays or limits them.
     """
     task = problem.robot.metadata.task
     plant = plant or Nominal(problem)
     simulation = plant.begin(x)
-    observer = Observer(problem, plant.sensing) if observed else None
+    observer = make_observer(problem, plant.sensing, longest_delay) if observed else None
     positions = len(problem.robot.metadata.coordinates)
     steps = round((seconds or task.horizon) * task.control_rate)
     states, inputs = [x], []

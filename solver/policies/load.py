@@ -14,8 +14,8 @@ from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.fvi.renamed import warn_of_renamed
 from solver.fvi.solution import load_solution
-from solver.observer.observer import Observer
 from solver.observer.sensing import Sensing, make_sensing, usual_counts
+from solver.observer.unknown_delay import UnknownDelay, make_observer
 from solver.plants.rollouts import Controller
 from solver.problem.problem import Problem
 from solver.runs import kinds
@@ -84,8 +84,8 @@ class PositionController:
     The observer takes every input that a call returns as sent to the robot.
     """
 
-    def __init__(self, problem: Problem, act: Controller, sensing: Sensing) -> None:
-        self._act, self._observer = act, Observer(problem, sensing)
+    def __init__(self, problem: Problem, act: Controller, sensing: Sensing, longest_delay: int | None) -> None:
+        self._act, self._observer = act, make_observer(problem, sensing, longest_delay)
         self._names = problem.robot.metadata.coordinates
 
     def reset(self) -> None:
@@ -110,6 +110,11 @@ class PositionController:
         """Of the last positions, squared: q on average where the robot is as the model says, more where it is not."""
         return float(self._observer.normalised_innovation[0])
 
+    @property
+    def delay(self) -> int:
+        """Control periods from a measurement until its input acts: those stated, or the likeliest so far."""
+        return int(self._observer.delay[0]) if isinstance(self._observer, UnknownDelay) else self._observer.delay
+
 
 def load_controller(
     folder: str | Path,
@@ -118,12 +123,14 @@ def load_controller(
     *,
     counts: Mapping[str, float] | None = None,
     delay: int = 0,
+    longest_delay: int | None = None,
 ) -> PositionController:
     """Load the policy of a run with an observer, for a robot that measures positions only.
 
     counts: the smallest step of an encoder, in the unit of its coordinate, by the coordinate's name; 2048 counts a turn
-    or 0.025 mm where none is given. delay: whole control periods from a measurement until its input acts. Errors are
-    those of `load_policy`, and SolverError for a coordinate or a number that cannot be.
+    or 0.025 mm where none is given. delay: whole control periods from a measurement until its input acts.
+    longest_delay: where the delay is not known, the most that it may be; the observer then finds it. Errors are those
+    of `load_policy`, and SolverError for a coordinate or a number that cannot be.
     """
     problem, act, _ = kinds.load_controller(folder, generated, reaction_periods)
     names, steps = problem.robot.metadata.coordinates, usual_counts(problem)
@@ -136,13 +143,22 @@ def load_controller(
         if not 0.0 < step < float("inf"):
             raise SolverError(f"counts of {name} are {step}; give the positive step of the encoder, in SI units")
         steps[names.index(name)] = step
+    if longest_delay is not None and delay != 0:
+        raise SolverError("delay states it and longest_delay asks to find it; give one of them")
+    longest = None if longest_delay is None else _periods("longest_delay", longest_delay)
+    sensing = make_sensing(problem, steps, delay=_periods("delay", delay))
+    return PositionController(problem, act, sensing, longest)
+
+
+def _periods(name: str, value: int) -> int:
+    """A whole number of control periods. Raises SolverError, with the argument's name, for anything else."""
     try:
-        periods = operator.index(delay)
+        periods = operator.index(value)
     except TypeError:
         periods = -1
     if periods < 0:
-        raise SolverError(f"delay is {delay!r}; give a whole number of control periods, 0 or more")
-    return PositionController(problem, act, make_sensing(problem, steps, delay=periods))
+        raise SolverError(f"{name} is {value!r}; give a whole number of control periods, 0 or more")
+    return periods
 
 
 def load_value(folder: str | Path, generated: str | None = None) -> Value:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from solver.errors import SolverError
 from solver.plants import PlantName, all_effects, make_plant
 from solver.plants.outcome import summary
 from solver.plants.rollouts import require_episodes, rollouts, sample_starts
@@ -26,6 +27,7 @@ class Evaluation:
     plant: str
     harsh: tuple[str, ...]  # the effects of the harsh plant
     observer: bool  # whether an observer made the states that the policy saw
+    longest_delay: int | None  # of those that it looked for; None where it was told the delay
     episodes: int
     seed: int
     parameters: dict[str, float]  # of the plant
@@ -47,6 +49,7 @@ def evaluate(
     plant: PlantName = "nominal",
     harsh: Sequence[str] = (),
     observer: bool = False,
+    longest_delay: int | None = None,
     reaction_periods: float | None = None,
     seed: int | None = None,
     generated: str | None = None,
@@ -56,18 +59,22 @@ def evaluate(
     changes: parameters of the plant, which the policy does not know, as `mass=1.3x`, `mass=+0.05` or `mass=1.1`.
     harsh: effects of the harsh plant, as `delay` or `noise=2x`; all of them when none is named. observer: the policy
     gets the states that an observer makes of the measured positions and of the inputs, in place of those that the plant
-    shows. seed: of the starts and
-    of the noise, by default the one that trainings use for their evaluations.
+    shows. longest_delay: the observer is not told the plant's delay, and finds it among so many control periods.
+    seed: of the starts and of the noise, by default the one that trainings use for their evaluations.
 
     Raises SolverError for bad arguments, a folder without a run, and rollouts that are not finite.
     """
     require_episodes(episodes)
+    if longest_delay is not None and not (observer and longest_delay >= 0):
+        raise SolverError(
+            f"--longest-delay {longest_delay} is of the observer: give it with --observer, as 0 or more control periods"
+        )
     problem, act, label = load_controller(run, generated, reaction_periods)
     theta = changed_parameters(problem, list(changes))
     seed = EVALUATION_SEED if seed is None else seed
     require_seed(seed)
     starts, tested = sample_starts(problem, episodes, seed), make_plant(plant, problem, theta, harsh, seed)
-    found = rollouts(problem, act, starts, tested, observed=observer)
+    found = rollouts(problem, act, starts, tested, observed=observer, longest_delay=longest_delay)
     statistics = summary(found)
     if not all(map(math.isfinite, statistics.values())):
         raise left_all_bounds(problem, theta)
@@ -79,6 +86,7 @@ def evaluate(
         plant=plant,
         harsh=tuple(all_effects(plant, harsh)),
         observer=observer,
+        longest_delay=longest_delay,
         episodes=episodes,
         seed=seed,
         parameters=dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True)),

@@ -8,7 +8,7 @@
 typedef ${name}_real real;
 
 enum { STATES = $n, INPUTS = $m, ALL = STATES + INPUTS, POSITIONS = $q, COLUMNS = $columns, PARAMETERS = COLUMNS - ALL };
-enum { STEPS = $steps, DELAY = ${NAME}_DELAY, UNSETTLED = ALL - POSITIONS, SOURCES = ALL + PARAMETERS + UNSETTLED };
+enum { STEPS = $steps, DELAY = ${NAME}_DELAY, FILTERS = ${NAME}_FILTERS, UNSETTLED = ALL - POSITIONS, SOURCES = ALL + PARAMETERS + UNSETTLED };
 
 static const int turns[STATES] = {$turns};
 static const real limit[STATES] = {$state_limits}, input_limit[INPUTS] = {$input_limits};
@@ -161,26 +161,57 @@ static real measure(real P[ALL][ALL], int q, real variance, real *gain) {
     return total;
 }
 
-/* One control period from o->x under u, linearised about `about`, and corrected by the positions at its end. */
-static void advance(${name}_observer *o, const real *about, const real *u, const real *positions) {
+/* One control period from f->x under u, linearised about `about`, and corrected by the positions at its end. */
+static void advance(${name}_filter *f, const real *about, const real *u, const real *positions, const real *variance) {
     real x[STATES], acting[INPUTS], by[STATES][COLUMNS], correction[ALL] = {0};
     memcpy(x, about, sizeof x);
-    for (int k = 0; k < INPUTS; k++) acting[k] = u[k] + o->disturbance[k];
+    for (int k = 0; k < INPUTS; k++) acting[k] = u[k] + f->disturbance[k];
     move_with_derivatives(x, acting, by);
     for (int i = 0; i < STATES; i++)
-        for (int j = 0; j < STATES; j++) x[i] += by[i][j] * (o->x[j] - about[j]);
-    predict(o->covariance, by);
-    o->innovation = 0;
+        for (int j = 0; j < STATES; j++) x[i] += by[i][j] * (f->x[j] - about[j]);
+    predict(f->covariance, by);
+    f->innovation = 0;
     for (int q = 0; q < POSITIONS; q++) {
         real gain[ALL];
         const real error = turns[q] ? turned(positions[q] - x[q]) : positions[q] - x[q], rest = error - correction[q];
-        const real spread = measure(o->covariance, q, o->variance[q], gain);
-        o->innovation += rest * rest / spread;
+        const real spread = measure(f->covariance, q, variance[q], gain);
+        f->innovation += rest * rest / spread;
+        if (FILTERS > 1) f->unlikely += ${NAME}_CALL(log)(spread);
         for (int i = 0; i < ALL; i++) correction[i] += gain[i] * rest / spread;
     }
-    for (int i = 0; i < STATES; i++) o->x[i] = x[i] + correction[i];
-    for (int k = 0; k < INPUTS; k++) o->disturbance[k] = left * o->disturbance[k] + correction[STATES + k];
-    confine(o->x);
+    f->unlikely += f->innovation;
+    for (int i = 0; i < STATES; i++) f->x[i] = x[i] + correction[i];
+    for (int k = 0; k < INPUTS; k++) f->disturbance[k] = left * f->disturbance[k] + correction[STATES + k];
+    confine(f->x);
+}
+
+/* One filter takes the positions; u: what acted since the last ones. */
+static void follow(const ${name}_observer *o, ${name}_filter *f, const real *u, const real *positions) {
+    if (o->measured == 0) {
+        for (int i = 0; i < STATES; i++) f->x[i] = i < POSITIONS ? positions[i] : 0;
+        for (int i = 0; i < ALL; i++) f->covariance[i][i] = i < POSITIONS ? o->variance[i] : unknown[i];
+        confine(f->x);
+    } else {
+        real about[STATES];
+        memcpy(about, f->x, sizeof about);
+        if (o->measured == 1) { /* a linearisation about rest is wrong by the square of the velocities */
+            for (int q = 0; q < POSITIONS; q++)
+                about[POSITIONS + q] = (turns[q] ? turned(positions[q] - about[q]) : positions[q] - about[q]) / (real)$period;
+            confine(about);
+        }
+        advance(f, about, u, positions, o->variance);
+    }
+}
+
+/* The delay that a filter stands for. */
+static int delay(int filter) { return FILTERS > 1 ? filter : DELAY; }
+
+/* Finds the likeliest filter, and tells every one how unlikely it is beside it. What is no number loses. */
+static void compare(${name}_observer *o) {
+    real least = (real)HUGE_VAL;
+    for (int f = 0; f < FILTERS; f++)
+        if (o->filters[f].unlikely < least) least = o->filters[o->likeliest = f].unlikely;
+    for (int f = 0; f < FILTERS; f++) o->filters[f].unlikely -= least;
 }
 
 void ${name}_observer_reset(${name}_observer *o) {
@@ -189,33 +220,22 @@ void ${name}_observer_reset(${name}_observer *o) {
 }
 
 void ${name}_observer_estimate(${name}_observer *o, const real *positions, real *x) {
-    if (o->measured == 0) {
-        for (int i = 0; i < STATES; i++) o->x[i] = i < POSITIONS ? positions[i] : 0;
-        for (int i = 0; i < ALL; i++) o->covariance[i][i] = i < POSITIONS ? o->variance[i] : unknown[i];
-        confine(o->x);
-    } else {
-        real about[STATES];
-        memcpy(about, o->x, sizeof about);
-        if (o->measured == 1) { /* a linearisation about rest is wrong by the square of the velocities */
-            for (int q = 0; q < POSITIONS; q++)
-                about[POSITIONS + q] = (turns[q] ? turned(positions[q] - about[q]) : positions[q] - about[q]) / (real)$period;
-            confine(about);
-        }
-        advance(o, about, o->waiting[0], positions);
-        for (int d = 0; d < DELAY; d++) memcpy(o->waiting[d], o->waiting[d + 1], sizeof o->waiting[d]);
-    }
+    for (int f = 0; f < FILTERS; f++) follow(o, &o->filters[f], o->waiting[DELAY - delay(f)], positions);
+    for (int d = 0; d < DELAY; d++) memcpy(o->waiting[d], o->waiting[d + 1], sizeof o->waiting[d]);
     if (o->measured < 2) o->measured++;
-    memcpy(x, o->x, sizeof o->x);
-    for (int d = 0; d < DELAY; d++) {
+    if (FILTERS > 1) compare(o);
+    const ${name}_filter *f = &o->filters[o->likeliest];
+    memcpy(x, f->x, sizeof f->x);
+    for (int d = DELAY - delay(o->likeliest); d < DELAY; d++) {
         real acting[INPUTS];
-        for (int k = 0; k < INPUTS; k++) acting[k] = o->waiting[d][k] + o->disturbance[k];
+        for (int k = 0; k < INPUTS; k++) acting[k] = o->waiting[d][k] + f->disturbance[k];
         move(x, acting);
     }
 }
 
 void ${name}_observer_compensate(const ${name}_observer *o, real *u) {
     for (int k = 0; k < INPUTS; k++) {
-        u[k] -= o->disturbance[k];
+        u[k] -= o->filters[o->likeliest].disturbance[k];
         u[k] = u[k] > input_limit[k] ? input_limit[k] : u[k] < -input_limit[k] ? -input_limit[k] : u[k];
     }
 }

@@ -7,13 +7,21 @@
  *     ${name}_observer_compensate(&observer, u);            takes what disturbs the drive, such as friction, off u
  *     ${name}_observer_sent(&observer, u);                  u is on its way to the drive
  *
- * -D${NAME}_DELAY=d, wherever this header is read: control periods from a measurement until its input acts, 0 otherwise.
+ * Wherever this header is read, one of
+ *     -D${NAME}_DELAY=d           control periods from a measurement until its input acts, 0 otherwise;
+ *     -D${NAME}_LONGEST_DELAY=d   the observer finds them, 0 to d, by d + 1 filters side by side.
  */
 #ifndef ${NAME}_OBSERVER_H
 #define ${NAME}_OBSERVER_H
 
 #include "$name.h"
 
+#ifdef ${NAME}_LONGEST_DELAY
+#define ${NAME}_DELAY ${NAME}_LONGEST_DELAY
+#define ${NAME}_FILTERS (${NAME}_LONGEST_DELAY + 1)
+#else
+#define ${NAME}_FILTERS 1
+#endif
 #ifndef ${NAME}_DELAY
 #define ${NAME}_DELAY 0
 #endif
@@ -22,15 +30,22 @@
 extern "C" {
 #endif
 
-/* The whole memory of one robot's observer. */
+/* What one delay makes of the positions and inputs. */
 typedef struct {
-    int measured;                                  /* positions since the reset: 0, 1, or 2 for more */
     ${name}_real x[$n];                            /* at the time of the last positions */
     ${name}_real disturbance[$m];                  /* of the inputs: what acts is the input and this */
     ${name}_real covariance[$n + $m][$n + $m];     /* U D U^T of the error of x and disturbance: U above, D on the diagonal */
-    ${name}_real waiting[${NAME}_DELAY + 1][$m];   /* inputs that do not act yet, the oldest first */
-    ${name}_real variance[$q];                     /* of the error of each position: counts^2 / 12 of its encoder */
     ${name}_real innovation;                       /* squared and normalised: $q on average where the model holds */
+    ${name}_real unlikely;                         /* twice the logarithm of how much likelier the likeliest is */
+} ${name}_filter;
+
+/* The whole memory of one robot's observer. */
+typedef struct {
+    int measured;                                  /* positions since the reset: 0, 1, or 2 for more */
+    int likeliest;                                 /* of the filters; with LONGEST_DELAY it is the delay that was found */
+    ${name}_filter filters[${NAME}_FILTERS];
+    ${name}_real waiting[${NAME}_DELAY + 1][$m];   /* the last inputs, the oldest first */
+    ${name}_real variance[$q];                     /* of the error of each position: counts^2 / 12 of its encoder */
 } ${name}_observer;
 
 /* Forgets everything. Sets the variances of encoders with 2048 counts a turn or 0.025 mm; write others after it. */

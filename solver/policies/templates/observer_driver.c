@@ -1,5 +1,5 @@
 /* Reads rows of $q positions and the $m inputs sent after them, one row a control period, and writes the $n states and
- * $m disturbances that the observer estimates, and its normalised innovation; made by `solver export --observer`.
+ * $m disturbances that the observer estimates, its normalised innovation and its likeliest filter; made by `solver export --observer`.
  *     cc -std=c99 -O3 $name.c ${name}_observer.c ${name}_observer_driver.c -lm -o ${name}_observer
  */
 
@@ -20,7 +20,8 @@ int main(void) {
         ${name}_observer_estimate(&observer, in, x);
         ${name}_observer_sent(&observer, in + $q);
         for (int i = 0; i < $n; i++) printf("%.17g ", (double)x[i]);
-        for (int k = 0; k < $m; k++) printf("%.17g ", (double)observer.disturbance[k]);
-        printf("%.17g\n", (double)observer.innovation);
+        const ${name}_filter *filter = &observer.filters[observer.likeliest];
+        for (int k = 0; k < $m; k++) printf("%.17g ", (double)filter->disturbance[k]);
+        printf("%.17g %d\n", (double)filter->innovation, observer.likeliest);
     }
 }

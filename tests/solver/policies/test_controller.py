@@ -60,6 +60,8 @@ def test_another_encoder_and_a_robot_that_is_not_the_model(finished_run: Path) -
             lambda run: solver.load_controller(run, delay=0.5),  # type: ignore[arg-type]
             "delay is 0.5; give a whole number",
         ),
+        (lambda run: solver.load_controller(run, longest_delay=-1), "longest_delay is -1; give a whole number"),
+        (lambda run: solver.load_controller(run, delay=1, longest_delay=2), "give one of them"),
         (lambda run: solver.load_controller(run)([1.0, 2.0]), "give 1 finite numbers: angle"),
         (lambda run: solver.load_controller(run)([math.nan]), "give 1 finite numbers: angle"),
     ],

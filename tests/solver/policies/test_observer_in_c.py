@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from modelgen.build import export
 from modelgen.derivation.model_file import load as load_model
 from modelgen.loader import CompiledRobot
 from solver.cli import main
-from solver.observer.observer import Observer
 from solver.observer.sensing import make_sensing, usual_counts
+from solver.observer.unknown_delay import make_observer
 from solver.plants.harsh.harshness import Harshness
 from solver.plants.harsh.plant import Harsh
 from solver.policies.c_export import emit_observer
@@ -28,8 +29,8 @@ Load = Callable[[str], CompiledRobot]
 PERIODS = 60
 
 
-def compiled(problem: Problem, folder: Path, delay: int, real: str, usual: str = "") -> Path:
-    """The observer's driver. usual: other variances of the positions, in C."""
+def compiled(problem: Problem, folder: Path, delay: str, real: str, usual: str = "") -> Path:
+    """The observer's driver. delay: as DELAY=1 or LONGEST_DELAY=3. usual: other variances of the positions, in C."""
     name = problem.robot.name
     for file, content in export(load_model(name), "c").items():
         (folder / file).write_bytes(content)
@@ -37,14 +38,14 @@ def compiled(problem: Problem, folder: Path, delay: int, real: str, usual: str =
         text = re.sub(r"(usual\[POSITIONS\] = \{).*?\}", rf"\g<1>{usual}}}", text) if usual else text
         (folder / file).write_text(text)
     sources = [str(folder / f"{name}{end}.c") for end in ("", "_observer", "_observer_driver")]
-    defined = [f"-D{name.upper()}_DELAY={delay}", f"-D{name.upper()}_REAL={real}"]
+    defined = [f"-D{name.upper()}_{delay}", f"-D{name.upper()}_REAL={real}"]
     driver = folder / f"driver_{real}"
     subprocess.run([str(COMPILER), *STRICT, *defined, *sources, "-lm", "-o", str(driver)], check=True)
     return driver
 
 
 def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
-    """States, disturbances and the innovation, a row a period."""
+    """States, disturbances, the innovation and the likeliest filter, a row a period."""
     lines = "\n".join(" ".join(map(repr, row)) for row in rows)
     found = subprocess.run([driver], input=lines, capture_output=True, text=True, check=True)
     return np.array([line.split() for line in found.stdout.splitlines()], float)
@@ -52,34 +53,46 @@ def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
 
 @needs_compiler
 @pytest.mark.parametrize("real", ["float", "double"])
-@pytest.mark.parametrize("delay", [0, 2])
-@pytest.mark.parametrize("name", ["pendulum", "furuta", "planar_quadrotor"])
-def test_it_is_torchs(name: str, delay: int, real: str, load: Load, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "delay", "longest"),
+    [
+        *product(("pendulum", "furuta", "planar_quadrotor"), (0, 2), (None,)),
+        ("furuta", 2, 3),
+        ("planar_quadrotor", 1, 2),
+    ],
+)
+def test_it_is_torchs(name: str, delay: int, longest: int | None, real: str, load: Load, tmp_path: Path) -> None:
     """Whose covariance is a matrix of double precision, where the C source has its factors."""
     problem = Problem(load(name))
-    driver = compiled(problem, tmp_path, delay, real)
+    driver = compiled(problem, tmp_path, f"DELAY={delay}" if longest is None else f"LONGEST_DELAY={longest}", real)
     generator = torch.Generator().manual_seed(6)
     motion = Harsh(problem, Harshness(encoder=1.0, delay=delay)).begin(0.5 * problem.sample_domain(1, generator))
-    observer = Observer(problem, make_sensing(problem, usual_counts(problem), delay=delay))
+    observer = make_observer(problem, make_sensing(problem, usual_counts(problem), delay=delay), longest)
     rows, expected = [], []
     for _ in range(PERIODS):
         positions = motion.seen[:, : len(problem.target) // 2]
         x = observer.estimate(positions)[0].tolist()
-        disturbance = (observer.disturbance[0] / problem.input_limits).tolist()
-        expected.append([*x, *disturbance, float(observer.normalised_innovation[0])])
+        limits = problem.input_limits
+        disturbance = ((0.1 * limits - observer.compensate(0.1 * limits[None])[0]) / limits).tolist()
+        found = 0 if longest is None else int(observer.delay[0])  # type: ignore[index]
+        expected.append([*x, *disturbance, float(observer.normalised_innovation[0]), found])
         u = 0.3 * problem.input_limits * (2.0 * torch.rand(1, len(problem.input_limits), generator=generator) - 1.0)
         rows.append([*positions[0].tolist(), *u[0].tolist()])
         observer.sent(u)
         motion.step(u)
     table, n = estimates(driver, rows), len(problem.target)
-    states, disturbances, innovations = np.split(table, [n, -1], axis=1)
+    same = table[:, -1] == np.array(expected)[:, -1]  # at the first periods no delay is likelier than another
+    assert same[10:].all()
+    assert table[-1, -1] == (0 if longest is None else delay)
+    table, expected = table[same], [row for row, each in zip(expected, same, strict=True) if each]
+    states, disturbances, innovations = np.split(table[:, :-1], [n, -1], axis=1)
     error = states - np.array(expected)[:, :n]
     error = np.where(problem.clipped, error, np.remainder(error + np.pi, 2.0 * np.pi) - np.pi)
     np.testing.assert_allclose(error / problem.state_limits.numpy(), np.zeros_like(error), atol=2e-4)
     shares = disturbances / problem.input_limits.numpy()
-    np.testing.assert_allclose(shares, np.array(expected)[:, n:-1], atol=2e-4)
+    np.testing.assert_allclose(shares, np.array(expected)[:, n:-2], atol=2e-4)
     assert np.abs(shares).max() > 1e-3
-    np.testing.assert_allclose(innovations[:, 0], np.array(expected)[:, -1], rtol=0.02, atol=0.02)
+    np.testing.assert_allclose(innovations[:, 0], np.array(expected)[:, -2], rtol=0.02, atol=0.02)
     assert innovations.max() > 0.1
 
 
@@ -87,7 +100,7 @@ def test_it_is_torchs(name: str, delay: int, real: str, load: Load, tmp_path: Pa
 def test_ten_seconds_at_an_unstable_target_in_float(load: Load, tmp_path: Path) -> None:
     """Near to double, with positions that are nearly exact: their variance is a millionth of the usual one."""
     problem = Problem(load("furuta"))
-    drivers = [compiled(problem, tmp_path, 1, real, usual="1e-12, 1e-12") for real in ("float", "double")]
+    drivers = [compiled(problem, tmp_path, "DELAY=1", real, usual="1e-12, 1e-12") for real in ("float", "double")]
     periods = round(10.0 / problem.control_step)
     wave = 0.2 * np.sin(2.0 * np.pi * problem.control_step * np.arange(periods))
     rows = [[0.3 * angle, angle, 0.5 * angle] for angle in wave.tolist()]

@@ -1,0 +1,73 @@
+"""The observer that finds the delay: each robot's own, soon after its input changes, and the state with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import solver
+from modelgen.loader import CompiledRobot
+from solver.cli import main
+from solver.observer.observer import Observer
+from solver.observer.sensing import make_sensing, usual_counts
+from solver.observer.unknown_delay import UnknownDelay
+from solver.plants.harsh.harshness import Harshness
+from solver.plants.harsh.plant import Harsh
+from solver.problem.problem import Problem
+
+Load = Callable[[str], CompiledRobot]
+LONGEST, DELAYS = 3, [2, 0, 3, 1]  # control periods
+
+
+@pytest.mark.parametrize(("name", "change"), [("furuta", 1.0), ("furuta", 1.1), ("planar_quadrotor", 1.1)])
+def test_it_finds_the_delay_of_every_row_and_the_states_of_one_that_knows_it(
+    name: str, change: float, load: Load
+) -> None:
+    """Also where every parameter of the robot is 10 % off; within 80 periods."""
+    problem = Problem(load(name))
+    generator, count = torch.Generator().manual_seed(2), len(problem.target) // 2
+    sensing, start = make_sensing(problem, usual_counts(problem)), 0.3 * problem.sample_domain(1, generator)
+    plants = [Harsh(problem, Harshness(encoder=1.0, delay=delay), change * problem.theta) for delay in DELAYS]
+    motions = [plant.begin(start) for plant in plants]
+    finder = UnknownDelay(problem, sensing, LONGEST)
+    told = [Observer(problem, replace(sensing, delay=delay)) for delay in DELAYS]
+    for period in range(90):
+        seen = [motion.seen[:, :count] for motion in motions]
+        x = finder.estimate(torch.cat(seen))
+        expected = torch.cat([each.estimate(positions) for each, positions in zip(told, seen, strict=True)])
+        if period >= 80:
+            assert finder.delay.tolist() == DELAYS
+            torch.testing.assert_close(x, expected, rtol=1e-4, atol=1e-4)
+        if period % 20 == 0:
+            share = 2.0 * torch.rand(len(DELAYS), len(problem.input_limits), generator=generator) - 1.0
+        u = problem.input_limits * share
+        finder.sent(u)
+        for each, motion, row in zip(told, motions, u.split(1), strict=True):
+            each.sent(row)
+            motion.step(row)
+    assert float(finder.unlikely.min()) == 0.0
+    finder.reset()
+    assert finder.delay.tolist() == [0]
+
+
+def test_a_controller_on_the_robot_tells_it(finished_run: Path) -> None:
+    """The input of an untrained policy hardly changes, so it is the controller's observer alone that is asked here."""
+    controller = solver.load_controller(finished_run, longest_delay=LONGEST, counts={"angle": 1e-6})
+    assert controller.delay == 0
+    controller([2.0])
+    assert isinstance(controller._observer, UnknownDelay)
+    controller._observer.unlikely = torch.tensor([[5.0], [2.0], [0.0], [1.0]], dtype=torch.float64)
+    assert controller.delay == 2
+    assert solver.load_controller(finished_run, delay=1).delay == 1
+
+
+def test_evaluation(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["evaluate", str(finished_run), "--episodes", "2", "--plant", "harsh", "--longest-delay", "2"]
+    assert main([*words, "--observer", "--json"]) == 0
+    assert '"longest_delay": 2' in capsys.readouterr().out
+    assert main(words) == 2
+    assert "give it with --observer" in capsys.readouterr().err
