@@ -24,8 +24,9 @@ class Options:
     observer: bool = False
     """With --c: write the observer too, the state from measured positions and past inputs, its memory in a struct."""
     budget: Annotated[str | None, Argument(metavar="TIME@CLOCK")] = None
-    """With --c: distil the policy into a small network for a microcontroller, so that a call takes no longer than this
-    on a Cortex-M4F, at two cycles an instruction: 500us@168MHz. Takes minutes."""
+    """With --c: distil the policy into a small network for a microcontroller, so that a control period takes no longer
+    than this on a Cortex-M4F, at two cycles an instruction: 500us@168MHz. With --observer, the observer is part of it,
+    for one period of delay. Takes minutes."""
     max_loss: float = 0.02
     """With --budget: write nothing where the distilled policy loses more than this share of the mean return, or of the
     successes, on the nominal robot."""
@@ -65,7 +66,8 @@ def run(options: Options) -> None:
             from solver.policies.distilled.export import export
 
             text = label(solution.run, robot)
-            sources = export(solution, text, options.budget, options.max_loss, options.seed, report=print)
+            words = options.budget, options.max_loss, options.seed
+            sources = export(solution, text, *words, report=print, observer=options.observer)
         if options.observer:
             sources |= emit_observer(solution.problem)
         files.update((options.c / name, text.encode()) for name, text in sources.items())

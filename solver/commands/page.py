@@ -14,7 +14,8 @@ class Options:
     """The file needs no server and no network: open it, or send it."""
 
     runs: Annotated[list[Path], Argument(positional=True)]
-    """One to four run folders or policies of `solver policies`, all of one robot."""
+    """One to four run folders or policies of `solver policies`, all of one robot; or the name of a robot, for those of
+    its policies that ship with the package, cFVI beside rFVI."""
     out: Annotated[Path | None, Argument(metavar="FILE")] = None
     """HTML file to write. By default ROBOT.html."""
     generated: Annotated[str | None, Argument(metavar="DIR")] = None
@@ -26,8 +27,10 @@ def run(options: Options) -> None:
     from solver.fvi.solution import load_solution
     from solver.page.page import emit
     from solver.runs.folder import write_bytes
+    from solver.runs.shipped import of_robot
 
-    solutions = [load_solution(folder, options.generated) for folder in options.runs]
+    runs = [each for run in options.runs for each in of_robot(run) or [str(run)]]
+    solutions = [load_solution(run, options.generated) for run in runs]
     content = emit(solutions).encode()
     path = options.out or Path(f"{solutions[0].problem.robot.name}.html")
     write_bytes(path, content)

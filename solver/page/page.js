@@ -1,8 +1,9 @@
 const $ = (id) => document.getElementById(id);
 const colours = ["#1f77b4", "#d95f02", "#2ca02c", "#9467bd"];
 const n = facts.states.length, q = rules.position.length, steps = Math.round(facts.task.horizon * facts.task.control_rate);
-const conditions = { theta: [...nominal], delay: 0, noise: 0, seed: 1 };
-let start = [...facts.task.start_mean], paused = false, speed = 1, behind = 0, before = 0, heat = null;
+const conditions = { theta: [...nominal], delay: 0, noise: 0, stiction: 0, seed: 1 };
+const signals = [...facts.states, ...facts.inputs, { name: "return", unit: "1", limit: 1 }], heat = [];
+let start = [...facts.task.start_mean], paused = false, speed = 1, behind = 0, before = 0;
 
 function element(name, attributes = {}, ...children) {
   const made = Object.assign(document.createElement(name), attributes);
@@ -19,13 +20,17 @@ function readAddress() {
     if (key === "theta" && numbers.length === nominal.length) conditions.theta = numbers;
     if (key === "start" && numbers.length === n) start = numbers;
     if (key === "delay") conditions.delay = Math.min(Math.max(Math.round(numbers[0]), 0), 20);
-    if (key === "noise") conditions.noise = Math.max(numbers[0], 0);
+    if (key === "noise" || key === "stiction") conditions[key] = Math.max(numbers[0], 0);
     if (key === "speed" && numbers[0] > 0) speed = numbers[0];
   }
 }
 function writeAddress() {
-  const { theta, delay, noise } = conditions;
-  history.replaceState(null, "", `#theta=${theta}&start=${start}&delay=${delay}&noise=${noise}&speed=${speed}`);
+  const { theta, delay, noise, stiction } = conditions;
+  const text = `theta=${theta}&start=${start}&delay=${delay}&noise=${noise}&stiction=${stiction}&speed=${speed}`;
+  history.replaceState(null, "", `#${text}`);
+  const parameters = facts.parameters.map((each, i) => `${each.name} ${short(theta[i])} ${each.unit}`).join(", ");
+  const harsh = `delay of ${delay} control periods, sensor noise ${short(noise)} and stiction ${short(stiction)} times the usual`;
+  $("now").textContent = `Simulated with ${parameters}; ${harsh}.`;
 }
 
 // One slider; `set` marks [lower, upper] on the track and `mark` the nominal value.
@@ -127,9 +132,13 @@ function coordinateChange(x, index, wanted) {
 function moved(pane) {
   if (!pane.grip || $("drag").value !== "place") return;
   const y = Float64Array.from(start);
-  for (let i = 0; i < 20; i++) {
-    const at = pointsAt(y)[pane.grip.index];
-    coordinateChange(y, pane.grip.index, [pane.grip.now[0] - at[0], pane.grip.now[1] - at[1]]).forEach((dq, j) => { y[j] += dq; });
+  const { index, now } = pane.grip;
+  const away = (z) => { const at = pointsAt(z)[index]; return [now[0] - at[0], now[1] - at[1]]; };
+  for (let i = 0, share = 1; i < 30; i++) { // a step that leads further away is tried again, half as long
+    const wanted = away(y), moved = Float64Array.from(y);
+    coordinateChange(y, index, wanted).forEach((dq, j) => { moved[j] += share * dq; });
+    if (Math.hypot(...away(moved)) < Math.hypot(...wanted)) y.set(moved);
+    else share /= 2;
   }
   pane.simulation.confine(y);
   start = Array.from(y, (value, i) => (i < q ? value : 0));
@@ -191,12 +200,14 @@ function draw() {
     pane.status.textContent = `return ${simulation.result.toFixed(2)} · ${word} · ${inputs}`;
   }
   $("clock").textContent = `${panes[0].simulation.time.toFixed(1)} s`;
-  plot();
+  for (const { canvas, select } of plots) plot(canvas, Number(select.value));
+  heat.forEach(drawHeat);
 }
-function plot() {
-  const { context, width, height } = sharp($("plot"), 180), column = Number($("signal").value) + 1;
+function plot(canvas, signal) {
+  const { context, width, height } = sharp(canvas, 160), column = signal + 1, least = 1e-3 * signals[signal].limit;
+  canvas.setAttribute("aria-label", `${signals[signal].name} of every run over time`);
   const rows = panes.flatMap((pane) => pane.history), values = rows.map((row) => row[column]);
-  const low = values.reduce((a, b) => Math.min(a, b), 0), high = values.reduce((a, b) => Math.max(a, b), low + 1e-9);
+  const low = values.reduce((a, b) => Math.min(a, b), -least), high = values.reduce((a, b) => Math.max(a, b), least);
   const first = rows.length ? panes[0].history[0][0] : 0, last = Math.max(panes[0].simulation.time, facts.task.horizon);
   const at = (t, v) => [52 + ((width - 60) * (t - first)) / (last - first), height - 20 - ((height - 30) * (v - low)) / (high - low)];
   context.font = "11px system-ui"; context.textAlign = "right";
@@ -222,16 +233,24 @@ function worker(message, run, answer) {
   made.onmessage = ({ data }) => answer(data, made);
   made.postMessage({ ...message, run, conditions: { ...conditions, theta: [...conditions.theta] } });
 }
+// In as many workers as the machine has cores, one a run at least.
 function manyStarts() {
-  const count = 100, results = panes.map(() => []);
+  const count = 100, parts = Math.max(1, Math.floor((navigator.hardwareConcurrency || 1) / panes.length));
+  const results = panes.map(() => []);
   let done = 0;
   $("many").disabled = true;
-  panes.forEach((pane, i) => worker({ job: "starts", count }, pane.run, (data, made) => {
-    results[i].push(data);
-    $("progress").value = ++done / (count * panes.length);
-    if (results[i].length === count) made.terminate();
-    if (done === count * panes.length) { $("many").disabled = false; distribution(results); }
-  }));
+  panes.forEach((pane, i) => {
+    for (let part = 0; part < parts; part++) {
+      const first = Math.floor((part * count) / parts), last = Math.floor(((part + 1) * count) / parts);
+      let left = last - first;
+      worker({ job: "starts", first, last }, pane.run, (data, made) => {
+        results[i].push(data);
+        $("progress").value = ++done / (count * panes.length);
+        if (--left === 0) made.terminate();
+        if (done === count * panes.length) { $("many").disabled = false; distribution(results); }
+      });
+    }
+  });
 }
 function distribution(results) {
   const returns = results.flat().map((each) => each.result), low = Math.min(...returns), high = Math.max(...returns, low + 1e-9);
@@ -253,35 +272,40 @@ function distribution(results) {
 function maps() {
   const first = Number($("across").value), second = Number($("up").value), size = 41;
   if (first === second) return;
-  heat = { first, second };
+  heat.length = 0;
   $("heat").replaceChildren();
   for (const pane of panes) {
+    const figures = ["V", facts.inputs[0].name].map(() => element("figure"));
+    $("heat").append(...figures);
     worker({ job: "maps", size, first, second, x: [...pane.simulation.x] }, pane.run, (data, made) => {
       made.terminate();
-      for (const [name, values] of [["V", data.V], [facts.inputs[0].name, data.U]]) $("heat").append(heatMap(pane, name, values, size));
+      figures.forEach((figure, i) => heatMap(figure, pane, i ? facts.inputs[0] : { name: "V" }, i ? data.U : data.V, first, second));
     });
   }
 }
-function heatMap(pane, name, values, size) {
-  const small = element("canvas", { width: size, height: size }), pixels = small.getContext("2d").createImageData(size, size);
+function heatMap(figure, pane, { name, unit = "" }, values, first, second) {
+  const size = Math.sqrt(values.length), small = element("canvas", { width: size, height: size });
+  const pixels = small.getContext("2d").createImageData(size, size);
   const low = Math.min(...values), high = Math.max(...values, low + 1e-9), canvas = element("canvas");
   values.forEach((value, i) => {
     const share = (value - low) / (high - low), at = 4 * ((size - 1 - Math.floor(i / size)) * size + (i % size));
     pixels.data.set([255 * share, 90 + 120 * share, 200 - 170 * share, 255], at);
   });
   small.getContext("2d").putImageData(pixels, 0, 0);
-  const x = [...pane.simulation.x], { first, second } = heat;
-  const caption = `${name} of ${pane.run.label}, ${short(low)} (blue) to ${short(high)} (yellow); ${facts.states[first].name} across, ${facts.states[second].name} up`;
+  const axis = (i) => `${facts.states[i].name} (±${short(facts.states[i].limit)} ${facts.states[i].unit})`;
+  const caption = `${name} of ${pane.run.label}, ${short(low)} (blue) to ${short(high)} ${unit} (yellow); ${axis(first)} across, ${axis(second)} up`;
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", caption);
-  requestAnimationFrame(() => {
-    const { context, width, height } = sharp(canvas, 220);
-    context.drawImage(small, 0, 0, width, height);
-    const at = (i, length) => (length * (x[i] / facts.states[i].limit + 1)) / 2;
-    context.fillStyle = "#fff"; context.strokeStyle = "#000";
-    context.beginPath(); context.arc(at(first, width), height - at(second, height), 5, 0, 7); context.fill(); context.stroke();
-  });
-  return element("figure", {}, canvas, element("figcaption", {}, caption));
+  figure.append(canvas, element("figcaption", {}, caption));
+  heat.push({ pane, canvas, small, first, second });
+}
+// The map, and the present state on it.
+function drawHeat({ pane, canvas, small, first, second }) {
+  const { context, width, height } = sharp(canvas, 220), { x } = pane.simulation;
+  context.drawImage(small, 0, 0, width, height);
+  const at = (i, length) => (length * (x[i] / facts.states[i].limit + 1)) / 2;
+  context.fillStyle = "#fff"; context.strokeStyle = "#000";
+  context.beginPath(); context.arc(at(first, width), height - at(second, height), 5, 0, 7); context.fill(); context.stroke();
 }
 
 function table(head, rows) {
@@ -297,6 +321,14 @@ function frame(now) {
   draw();
   requestAnimationFrame(frame);
 }
+// State, input and return over time; each shows any signal.
+const plots = [["State", 0], ["Input", n], ["Return", signals.length - 1]].map(([word, chosen]) => {
+  const select = element("select"), canvas = element("canvas");
+  signals.forEach(({ name, unit }, i) => select.append(element("option", { value: i, selected: i === chosen }, unit === "1" ? name : `${name} (${unit})`)));
+  canvas.setAttribute("role", "img");
+  $("plots").append(element("figure", {}, element("label", {}, `${word} `, select), canvas));
+  return { canvas, select };
+});
 const shows = [];
 const refresh = () => shows.forEach((show) => show());
 function pause(stop = !paused) {
@@ -307,8 +339,6 @@ function pause(stop = !paused) {
 readAddress();
 $("title").textContent = `${facts.name}: ${runs.length} ${runs.length === 1 ? "policy" : "policies"} to push`;
 $("about").textContent = facts.description;
-[...facts.states, ...facts.inputs].forEach((each, i) => $("signal").append(element("option", { value: i }, `${each.name} (${each.unit})`)));
-$("signal").append(element("option", { value: n + facts.inputs.length }, "return"));
 facts.parameters.forEach((parameter, i) => {
   const { value, lower, upper } = parameter, wide = Math.max(upper - value, value - lower, 0.3 * Math.abs(value));
   const low = value > 0 ? Math.max(value - 2.5 * wide, 0.05 * value) : value - 2.5 * wide;
@@ -319,6 +349,8 @@ shows.push(slider($("harsh"), { name: "delay", unit: "control periods", meaning:
   get: () => conditions.delay, change: (to) => { conditions.delay = to; } }));
 if (rules.noise.some((each) => each > 0)) shows.push(slider($("harsh"), { name: "sensor noise", unit: "× usual", meaning: "white, at the control rate", low: 0, high: 10,
   get: () => conditions.noise, change: (to) => { conditions.noise = to; } }));
+if (rules.stiction) shows.push(slider($("harsh"), { name: "stiction", unit: "× usual", meaning: "dry friction of the driven joints", low: 0, high: 10,
+  get: () => conditions.stiction, change: (to) => { conditions.stiction = to; } }));
 facts.states.forEach((state, i) => {
   shows.push(slider($("start"), { ...state, low: -state.limit, high: state.limit, get: () => start[i], change: (to) => { start[i] = to; reset(); } }));
   for (const id of ["across", "up"]) $(id).append(element("option", { value: i }, `${state.name} (${state.unit})`));
@@ -336,6 +368,7 @@ $("speed").onchange = () => { speed = Number($("speed").value); writeAddress(); 
 $("nominal").onclick = () => { conditions.theta = [...nominal]; refresh(); writeAddress(); };
 $("many").onclick = manyStarts;
 $("maps").onclick = maps;
+matchMedia("print").addEventListener("change", draw); // in the colours of paper
 addEventListener("keydown", (event) => {
   if (/INPUT|SELECT|BUTTON/.test(event.target.tagName) || event.ctrlKey || event.metaKey) return;
   const sign = { ArrowLeft: -1, ArrowRight: 1 }[event.key];

@@ -13,7 +13,10 @@ from pathlib import Path
 
 from solver.errors import SolverError
 from solver.fvi.solution import Solution
+from solver.plants.harsh.harshness import Harshness
+from solver.plants.harsh.plant import Harsh
 from solver.plants.harsh.sensors import NOISE
+from solver.plants.harsh.stiction import BREAKAWAY, COULOMB, RESTING, SWEEPS
 from solver.plants.outcome import SETTLED, tolerances
 from solver.policies.js_export import as_json, numbers
 from solver.policies.js_export import engine as policy_engine
@@ -37,6 +40,7 @@ def emit(solutions: Sequence[Solution]) -> str:
     runs = as_json([{**numbers(each), **_origin(each)} for each in solutions])
     parts = {
         "@TITLE@": html.escape(f"{problem.robot.name}: policies to push"),
+        "@EQUATIONS@": "\n".join(problem.robot.equations()),
         "@ENGINE@": engine(problem),
         "@PAGE@": f"const runs = {runs};\nconst workerText = {as_json(_text('worker.js'))};\n{_text('page.js')}",
     }
@@ -75,7 +79,24 @@ def _rules(problem: Problem) -> dict[str, object]:
         "settled": 1 + round(SETTLED / problem.control_step),
         "unwrapped": problem.unwrapped_costs,
         "noise": [NOISE.get(state.unit, 0.0) for state in problem.robot.metadata.states],
+        "stiction": _stiction(problem),
         "view": problem.robot.drawing.view,
+    }
+
+
+def _stiction(problem: Problem) -> dict[str, object] | None:
+    """Dry friction of the harsh plant at its usual magnitude; None where it cannot be computed for this robot."""
+    try:
+        plant = Harsh(problem, Harshness(stiction=1.0))
+    except SolverError:
+        return None
+    return {
+        "rates": plant.rates,
+        "steps": plant.steps,
+        "sweeps": SWEEPS if len(plant.rates) > 1 else 1,
+        "breakaway": (BREAKAWAY * problem.input_limits).tolist(),
+        "coulomb": COULOMB,
+        "resting": (RESTING * problem.state_limits[plant.rates]).tolist(),
     }
 
 

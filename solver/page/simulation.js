@@ -1,22 +1,22 @@
 // One robot in closed loop, a control period at a time: as solver.problem.integrator and solver.plants.outcome.
-// conditions: { theta, delay (control periods), noise (multiple of the usual), seed }.
+// conditions: { theta, delay (control periods), noise and stiction (multiples of the usual), seed }.
 function makeSimulation(robot, facts, nominal, rules, run) {
   const n = facts.states.length, m = facts.inputs.length, q = rules.position.length;
   const { policy, value } = makePolicy(robot, facts, nominal, run);
-  const period = 1 / facts.task.control_rate, h = period / facts.task.integration_steps;
+  const period = 1 / facts.task.control_rate;
   const floats = (size) => new Float64Array(size);
   const x = floats(n), u = floats(m), given = floats(m), seen = floats(n), wrapped = floats(n), cost = floats(1);
   const k = [floats(n), floats(n), floats(n), floats(n)], at = [x, floats(n), floats(n), floats(n)];
-  const a = floats(n), atTarget = floats(n), B = floats(n * m), dq = floats(n);
+  const acting = floats(m), friction = floats(m), a = floats(n), atTarget = floats(n), B = floats(n * m), dq = floats(n);
+  const wanted = floats(m), turns = facts.states.map((state) => state.continuous), limits = facts.states.map((state) => state.limit);
+  const judged = facts.states.map((state) => !facts.task.free.includes(state.name));
   robot.affine_dynamics(facts.task.target, nominal, atTarget, B);
   const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
   const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine };
   let waiting = [], random = Math.random;
 
   function confine(y) {
-    facts.states.forEach((state, i) => {
-      y[i] = state.continuous ? turned(y[i]) : Math.min(Math.max(y[i], -state.limit), state.limit);
-    });
+    for (let i = 0; i < n; i++) y[i] = turns[i] ? turned(y[i]) : Math.min(Math.max(y[i], -limits[i]), limits[i]);
   }
   function reset(start, conditions) {
     x.set(start);
@@ -35,13 +35,13 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   // Near the target and at rest, away from all limits: counted in states, one a control period.
   function judge() {
     robot.affine_dynamics(x, nominal, a, B);
-    let near = true;
-    const stopped = facts.states.some((state, i) => !state.continuous && Math.abs(x[i]) >= state.limit);
+    let near = true, stopped = false;
+    for (let i = 0; i < n; i++) stopped ||= !turns[i] && Math.abs(x[i]) >= limits[i];
     for (let i = 0; i < q; i++) {
       let away = Math.abs(x[i] - facts.task.target[i]);
-      if (facts.states[i].continuous) away = Math.min(away, 2 * Math.PI - away);
-      if (!facts.task.free.includes(facts.states[i].name)) near &&= away <= rules.position[i];
-      if (!facts.task.free.includes(facts.states[q + i].name)) near &&= Math.abs(a[i] - atTarget[i]) <= rules.rate[i];
+      if (turns[i]) away = Math.min(away, 2 * Math.PI - away);
+      if (judged[i]) near &&= away <= rules.position[i];
+      if (judged[q + i]) near &&= Math.abs(a[i] - atTarget[i]) <= rules.rate[i];
     }
     all.hit ||= stopped && all.time > 0;
     all.good = near && !stopped ? all.good + 1 : 0;
@@ -49,13 +49,32 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   function success() {
     return all.good >= rules.settled;
   }
-  // One Runge-Kutta step of the state; returns the mean of the state cost over it.
-  function integrate(theta) {
-    robot.dynamics(x, given, theta, k[0]);
+  // Adds to the acting input what brings each driven joint to rest within h seconds, limited: plants.harsh.stiction.
+  function stick(theta, level, h) {
+    const { rates, sweeps, breakaway, coulomb, resting } = rules.stiction;
+    robot.affine_dynamics(x, theta, a, B);
+    friction.fill(0);
+    for (let i = 0; i < m; i++) {
+      wanted[i] = x[rates[i]] / h + a[rates[i]];
+      for (let j = 0; j < m; j++) wanted[i] += B[rates[i] * m + j] * given[j];
+    }
+    for (let sweep = 0; sweep < sweeps; sweep++)
+      for (let i = 0; i < m; i++) {
+        const row = rates[i], own = B[row * m + i], most = breakaway[i] * level;
+        let rest = wanted[i];
+        for (let j = 0; j < m; j++) if (j !== i) rest += B[row * m + j] * friction[j];
+        const needed = own === 0 ? 0 : -rest / own, sticks = Math.abs(x[row]) < resting[i] && Math.abs(needed) <= most;
+        friction[i] = sticks ? needed : Math.min(Math.max(needed, -coulomb * most), coulomb * most);
+      }
+    for (let j = 0; j < m; j++) acting[j] += friction[j];
+  }
+  // One Runge-Kutta step of the state of h seconds; returns the mean of the state cost over it.
+  function integrate(theta, h) {
+    robot.dynamics(x, acting, theta, k[0]);
     for (let s = 1; s < 4; s++) {
       const share = s === 3 ? h : h / 2;
       for (let i = 0; i < n; i++) at[s][i] = x[i] + share * k[s - 1][i];
-      robot.dynamics(at[s], given, theta, k[s]);
+      robot.dynamics(at[s], acting, theta, k[s]);
     }
     const mean = (stateCost(x) + stateCost(at[3]) + 2 * (stateCost(at[1]) + stateCost(at[2]))) / 6;
     for (let i = 0; i < n; i++) x[i] += (h / 6) * (k[0][i] + k[3][i] + 2 * (k[1][i] + k[2][i]));
@@ -66,15 +85,21 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     seen.set(x);
     if (conditions.noise > 0) {
       for (let i = 0; i < n; i++) seen[i] += conditions.noise * rules.noise[i] * random();
-      facts.states.forEach((state, i) => { if (state.continuous) seen[i] = turned(seen[i]); });
+      for (let i = 0; i < n; i++) if (turns[i]) seen[i] = turned(seen[i]);
     }
     all.result -= policy(seen, u) * period;
     waiting.push(Float64Array.from(u));
     while (waiting.length <= conditions.delay) waiting.unshift(floats(m));
     while (waiting.length > conditions.delay + 1) waiting.shift();
     given.set(waiting.shift());
+    const sticky = rules.stiction && conditions.stiction > 0;
+    const count = sticky ? rules.stiction.steps : facts.task.integration_steps, h = period / count;
     let mean = 0;
-    for (let i = 0; i < facts.task.integration_steps; i++) mean += integrate(conditions.theta);
+    for (let i = 0; i < count; i++) {
+      acting.set(given);
+      if (sticky) stick(conditions.theta, conditions.stiction, h);
+      mean += integrate(conditions.theta, h);
+    }
     all.result -= mean * h;
     all.time += period;
     judge();

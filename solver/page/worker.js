@@ -1,10 +1,10 @@
-// Of a worker: 100 starts of one run, or its maps of V and u over two states.
+// Of a worker: some of the starts of one run, or its maps of V and u over two states.
 onmessage = ({ data }) => {
   const { run, conditions, job } = data;
   const simulation = makeSimulation(robot, facts, nominal, rules, run);
   if (job === "starts") {
     const steps = Math.round(facts.task.horizon * facts.task.control_rate);
-    for (let index = 0; index < data.count; index++) {
+    for (let index = data.first; index < data.last; index++) {
       const start = Float64Array.from(drawnStart(facts, index));
       simulation.confine(start);
       simulation.reset(start, { ...conditions, seed: index });

@@ -18,7 +18,7 @@ from solver.problem.problem import Problem
 WIDTHS = (64, 48, 32, 24, 16, 8)
 CYCLES = 2  # of an instruction, on average: most take one, loads two, a division fourteen
 PRODUCT = 5  # instructions: two loads, multiply-accumulate, compare, branch
-FUNCTION = 130  # of libm, at most, with its call: tanhf 115, sinf and cosf 115, sinhf 130, atanf 70
+CALL = 130  # of libm, at most, with its call: tanhf 115, sinf and cosf 115, sinhf 130, atanf 70
 NEURON, ENTRY, FRAME = 20, 20, 150  # loops: around a sum, a state or an input, and all else
 CODE, OPERATION = 9600, 32  # bytes, libm included, and of one operation of grad g~
 STACK = 576  # bytes beside the layers; 420 of them are for the sine of an angle of many turns
@@ -27,7 +27,7 @@ UNITS = {"us": 1e-6, "ms": 1e-3, "MHz": 1e6, "kHz": 1e3}
 
 @dataclass(frozen=True)
 class Budget:
-    """Time for one call of the policy on a chip."""
+    """Time for a control period's computation on a chip: the policy, and the observer where there is one."""
 
     text: str
     seconds: float
@@ -35,8 +35,8 @@ class Budget:
 
     @property
     def instructions(self) -> int:
-        """That fit."""
-        return int(self.seconds * self.hertz / CYCLES)
+        """That fit; 1e-6 more, for what rounding takes off a whole number."""
+        return int(self.seconds * self.hertz / CYCLES + 1e-6)
 
 
 @dataclass(frozen=True)
@@ -63,20 +63,25 @@ def cost(problem: Problem, width: int) -> Cost:
     features, operations = states + angles, problem.robot.operations["optimal_input"]
     hidden, neurons = (LAYERS - 1) * width * width, LAYERS * width
     products = features * width + hidden + width * inputs
-    instructions = PRODUCT * products + (NEURON + FUNCTION) * neurons + FRAME
-    instructions += FUNCTION * (2 * angles + inputs + operations) + ENTRY * (states + features + 2 * inputs)
+    instructions = PRODUCT * products + (NEURON + CALL) * neurons + FRAME
+    instructions += CALL * (2 * angles + inputs + operations) + ENTRY * (states + features + 2 * inputs)
     weights = products + neurons + inputs
     return Cost(instructions, 4 * weights + CODE + OPERATION * operations, 8 * max(width, features, inputs) + STACK)
 
 
-def widest(problem: Problem, budget: Budget) -> int:
-    """The width of the largest network that fits. Raises SolverError where none does."""
+def widest(problem: Problem, budget: Budget, observer: int = 0) -> int:
+    """The width of the largest network that fits beside an observer of so many instructions. Raises SolverError where
+    none does."""
     for width in WIDTHS:
-        if cost(problem, width).instructions <= budget.instructions:
+        if cost(problem, width).instructions + observer <= budget.instructions:
             return width
-    least = cost(problem, WIDTHS[-1]).instructions
+    least, name = cost(problem, WIDTHS[-1]).instructions, problem.robot.name
+    needs = f"the smallest network for {name} takes {least}"
+    if observer > budget.instructions:
+        needs = f"the observer of {name} alone takes {observer}, before the {least} of the smallest network"
+    elif observer:
+        needs += f", beside {observer} of the observer"
     raise SolverError(
-        f"--budget {budget.text} is {budget.instructions} instructions, at {CYCLES} cycles each, and the smallest "
-        f"network for {problem.robot.name} takes {least}; give at least "
-        f"{math.ceil(CYCLES * least / budget.hertz * 1e6)}us@{budget.hertz / 1e6:g}MHz"
+        f"--budget {budget.text} is {budget.instructions} instructions, at {CYCLES} cycles each, and {needs}; give at "
+        f"least {math.ceil(CYCLES * (least + observer) / budget.hertz * 1e6)}us@{budget.hertz / 1e6:g}MHz"
     )

@@ -11,6 +11,7 @@ from solver.policies.distilled.c_source import emit
 from solver.policies.distilled.comparison import EPISODES, compare, require_small_loss, table
 from solver.policies.distilled.cost import CYCLES, Budget, Cost, cost, read_budget, widest
 from solver.policies.distilled.network import LAYERS, controller
+from solver.policies.distilled.observer_cost import ObserverCost, observer_cost
 from solver.policies.distilled.training import Effort, distil
 from solver.streams import require_seed
 
@@ -26,20 +27,23 @@ def export(
     seed: int = 0,
     effort: Effort = USUAL,
     report: Callable[[str], None] = lambda _: None,
+    observer: bool = False,
 ) -> dict[str, str]:
     """The C files of the widest network that fits the budget, by file name; `report` gets lines of text.
 
-    Raises SolverError for a budget that cannot be read or that no network fits, and where the distilled policy loses
-    more than max_loss, a share of return and successes on the nominal robot.
+    observer: the exported observer takes its part of the budget. Raises SolverError for a budget that cannot be read or
+    in which they do not fit, and where the distilled policy loses more than max_loss, a share of return and successes
+    on the nominal robot.
     """
     if not 0.0 <= max_loss < math.inf:
         raise SolverError(f"--max-loss is {max_loss}; give a share of the return, for example {MAX_LOSS}")
     require_seed(seed)
     problem, allowed = solution.problem, read_budget(budget)
-    width = widest(problem, allowed)
+    beside = observer_cost(problem) if observer else None
+    width = widest(problem, allowed, beside.period.instructions if beside else 0)
     network = distil(solution, width, seed, effort, report)
     comparisons = compare(problem, solution.controller(), controller(problem, network))
-    facts = _facts(solution, allowed, width, cost(problem, width), seed)
+    facts = _facts(solution, allowed, width, cost(problem, width), beside, seed)
     compared = [f"Against the run's own policy, {EPISODES} rollouts each:", *table(comparisons)]
     for line in (*facts, *compared):
         report(line)
@@ -47,17 +51,35 @@ def export(
     return emit(problem, network, label, [*facts, "", *compared])
 
 
-def _facts(solution: Solution, budget: Budget, width: int, needed: Cost, seed: int) -> list[str]:
+def _facts(
+    solution: Solution, budget: Budget, width: int, policy: Cost, observer: ObserverCost | None, seed: int
+) -> list[str]:
     """What the header states of the policy and of its cost."""
-    robot, used = solution.problem.robot, needed.instructions * CYCLES
+    robot = solution.problem.robot
     return [
         f"Made from artifact {robot.hash}",
         f"of model {robot.model_hash}; seed {seed}.",
         f"Network of {LAYERS} layers of {width} neurons, weights in single precision. "
         f"Control rate {robot.metadata.task.control_rate} Hz.",
-        "On a Cortex-M4F in single precision, arm-none-eabi-gcc -O2, newlib's libm, a call takes at most",
-        f"    {needed.instructions} instructions ({used} cycles at {CYCLES} each: "
-        f"{used / budget.hertz * 1e6:.0f} us of the budget {budget.text}),",
-        f"    {needed.flash} bytes of flash, libm included, and {needed.stack} bytes of stack.",
-        "Angles of more than 30 turns take longer. An observer is not counted: benchmarks/board.py --observer does.",
+        "On a Cortex-M4F in single precision, arm-none-eabi-gcc, newlib's libm, a control period takes at most",
+        *_costs(policy, observer, budget),
+        "Angles of more than 30 turns take longer.",
     ]
+
+
+def _costs(policy: Cost, observer: ObserverCost | None, budget: Budget) -> list[str]:
+    """Instructions, flash and stack of the policy, of the observer where there is one, and of both."""
+    lines, instructions = [f"    {_cost(policy)}: the policy, with -O2,"], policy.instructions
+    if observer is not None:
+        instructions += observer.period.instructions
+        lines += [
+            f"    {_cost(observer.period)}: the observer with one period of delay, with -O3",
+            f"        ({observer.delay} instructions more for every further period of delay),",
+        ]
+    used = instructions * CYCLES
+    spent = f"{used / budget.hertz * 1e6:.0f} us of the budget {budget.text}"
+    return [*lines, f"    {instructions} instructions in all: {used} cycles at {CYCLES} each, {spent}."]
+
+
+def _cost(each: Cost) -> str:
+    return f"{each.instructions} instructions, {each.flash} bytes of flash, libm included, {each.stack} of stack"

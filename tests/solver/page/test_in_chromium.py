@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from pathlib import Path
 
@@ -41,7 +42,49 @@ def test_a_reader_moves_pushes_and_reads(finished_run: Path, tmp_path: Path) -> 
         assert page.evaluate("panes[0].simulation.result") < 0.0
         page.click("#maps")
         page.wait_for_selector("#heat canvas >> nth=1")
+        captions = page.locator("#heat figcaption").all_inner_texts()
+        assert [each.partition(" of ")[0] for each in captions] == ["V", "torque"]
+        page.locator("#harsh input").last.fill("2")
+        assert "stiction=2" in page.url
+        page.select_option("#drag", "place")
+        page.evaluate("scrollTo(0, 0)")
+        box = page.locator("canvas.scene").bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 0.9 * box["height"])
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.9 * box["width"], box["y"] + box["height"] / 2)
+        page.mouse.up()
+        assert abs(page.evaluate("start[0]") - math.pi / 2) < 0.05
+        other = browser.new_page()
+        other.goto(page.url)
+        assert other.evaluate("[start, conditions]") == page.evaluate("[start, conditions]")
         page.click("#many")
-        sync_api.expect(page.locator("#progress")).not_to_have_js_property("value", 0, timeout=60_000)
+        page.wait_for_selector("#distribution canvas", timeout=300_000)
+        assert "success" in page.locator("#distribution").inner_text()
         browser.close()
     assert errors == []
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
+def test_a_phone_and_paper(tmp_path: Path) -> None:
+    """Nothing is wider than a phone. Paper has no controls, and no heading without anything below it."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright; pip install playwright")
+    path = tmp_path / "page.html"
+    assert main(["page", "furuta-cfvi", "furuta-rfvi", "--out", str(path)]) == 0
+    assert path.stat().st_size < 1_500_000
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
+        page.goto(path.as_uri())
+        page.wait_for_selector("#plots canvas")
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        for slider in page.get_by_role("slider").all():
+            assert slider.evaluate("each => each.labels.length") == 1
+        page.emulate_media(media="print", color_scheme="dark")
+        assert page.get_by_role("button").count() == 0
+        headings = page.locator("h2:visible").all_inner_texts()
+        assert headings == ["Over time", "100 starts", "Value function and policy", "Facts"]
+        assert page.locator("#equations math:visible").count() > 4
+        assert "resistance 8.4 Ohm" in page.locator("#now").inner_text()
+        assert page.evaluate("getComputedStyle(document.body).color") == "rgb(17, 17, 17)"
+        browser.close()

@@ -19,6 +19,8 @@ from solver.cli import main
 from solver.fvi.settings import Settings
 from solver.fvi.solution import Solution, load_solution
 from solver.page.page import emit, engine
+from solver.plants.harsh.harshness import Harshness
+from solver.plants.harsh.plant import Harsh
 from solver.plants.nominal import Nominal
 from solver.plants.rollouts import controller, rollouts
 from solver.policies.js_export import numbers
@@ -29,9 +31,9 @@ from tests.solver.training import start
 
 LOOP = """
 const simulation = makeSimulation(robot, facts, nominal, rules, run);
-const conditions = { theta: [...nominal], delay: 0, noise: 0, seed: 1 };
-function roll(x, theta, periods) {
-  conditions.theta = theta;
+const conditions = { theta: [...nominal], delay: 0, noise: 0, stiction: 0, seed: 1 };
+function roll(x, theta, periods, stiction) {
+  Object.assign(conditions, { theta, stiction });
   simulation.reset(x, conditions);
   const states = [];
   for (let i = 0; i < periods; i++) { simulation.step(conditions); states.push([...simulation.x]); }
@@ -69,11 +71,31 @@ def test_a_rollout_is_pythons(name: str, reaction: float, tiny: Callable[..., Se
             x[:, x.shape[1] // 2 :] += push
             plant = Nominal(problem, torch.as_tensor(theta, dtype=torch.float64))
             expected = rollouts(problem, controller(problem, value, reaction), x, plant, seconds=5.0)
-            found = json.loads(script.eval(f"roll({x[0].tolist()}, {theta.tolist()}, {periods})"))
+            found = json.loads(script.eval(f"roll({x[0].tolist()}, {theta.tolist()}, {periods}, 0)"))
             np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), atol=1e-6)
             assert found["result"] == pytest.approx(float(expected.returns[0]), rel=1e-6)
             assert found["success"] == bool(expected.success[0])
             x = expected.x[-1]
+
+
+@pytest.mark.parametrize("name", ["pendulum", "furuta", "planar_arm2"])
+def test_stiction_is_the_harsh_plants(name: str) -> None:
+    """Two seconds in float64, with twice the usual friction; without it the rollout is another."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    solution = load_solution(f"{name}-rfvi")
+    problem, value = in_float64(solution)
+    script = racer.MiniRacer()
+    script.eval(f"{engine(solution.problem)}\nconst run = {json.dumps(numbers(solution))};\n{LOOP}")
+    x = problem.sample_starts(1, torch.Generator().manual_seed(3)).double()
+    theta = torch.as_tensor(problem.robot.nominal_parameters, dtype=torch.float64)
+    policy = controller(problem, value, solution.run.settings.reaction_periods)
+    with torch.no_grad():
+        expected = rollouts(problem, policy, x, Harsh(problem, Harshness(stiction=2.0), theta), seconds=2.0)
+    rolled = [f"roll({x[0].tolist()}, {theta.tolist()}, {len(expected.u)}, {level})" for level in (2, 0)]
+    found, without = (json.loads(script.eval(text)) for text in rolled)
+    np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), atol=1e-6)
+    assert found["result"] == pytest.approx(float(expected.returns[0]), rel=1e-6)
+    assert np.abs(np.array(without["states"]) - found["states"]).max() > 1e-3
 
 
 def test_one_file_that_fetches_nothing(finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,6 +105,16 @@ def test_one_file_that_fetches_nothing(finished_run: Path, tmp_path: Path, capsy
     text = path.read_text()
     assert not re.search(r"https?://|\bfetch\(|\bsrc=|\bhref=|@[A-Z]+@", text)
     assert "default-src 'none'" in text
+
+
+def test_a_robots_name_stands_for_its_shipped_policies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["page", "pendulum"]) == 0
+    assert "pendulum.html: 2 runs" in capsys.readouterr().out
+    text = (tmp_path / "pendulum.html").read_text()
+    assert 0 < text.index("pendulum cfvi") < text.index("pendulum rfvi")
 
 
 def test_mistakes(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,6 +26,7 @@ from solver.policies.distilled.c_source import emit
 from solver.policies.distilled.comparison import Comparison, require_small_loss
 from solver.policies.distilled.cost import WIDTHS, cost, read_budget, widest
 from solver.policies.distilled.network import SmallNetwork, argument_scale, controller
+from solver.policies.distilled.observer_cost import observer_cost
 from solver.policies.distilled.training import Effort, distil
 from tests.solver.training import start
 
@@ -152,6 +153,29 @@ def test_policy_and_observer_fit_the_period_of_a_drive(tmp_path: Path) -> None:
     assert flash < 65_536
     assert (np.abs(u) <= solution.problem.input_limits.numpy()).all()
     assert np.abs(u).max() > 0.0
+    policy, observer = cost(solution.problem, WIDTHS[0]), observer_cost(solution.problem)
+    stated = policy.instructions + observer.period.instructions
+    assert stated / 1.5 < counts.max() <= stated <= 134_000 / 2
+    assert flash <= policy.flash + observer.period.flash
+
+
+@needs_emulator
+@pytest.mark.parametrize("name", ["pendulum-rfvi", "cartpole-rfvi", "furuta-rfvi", "planar_arm2-rfvi"])
+def test_the_stated_cost_of_an_observer_bounds_what_is_counted(name: str, tmp_path: Path) -> None:
+    """Instructions, flash and stack, without the policy, over a motion that turns a joint and then stops."""
+    problem = load_solution(name).problem
+    robot, counter = problem.robot, board()
+    _, folder = sources(load_solution(name), 8, tmp_path)
+    for file, text in emit_observer(problem).items():
+        (folder / file).write_text(text)
+    code = counter.period(problem).replace(f"{robot.name}_policy(x, u);", "u[0] = x[0];")
+    last = problem.state_limits.numpy()[: len(robot.metadata.coordinates)] * 0.5
+    x = np.concatenate([np.linspace(0.0 * last, last, 25), np.tile(last, (15, 1))])
+    counts, _, stack, flash = counter.measured(robot.name, folder, x, len(problem.input_limits), code)
+    stated = observer_cost(problem).period
+    assert stated.instructions / 1.5 < counts.max() <= stated.instructions
+    assert stated.flash / 2 < flash <= stated.flash
+    assert stated.stack / 2 < stack <= stated.stack
 
 
 @needs_emulator
@@ -180,6 +204,19 @@ def test_the_widest_network_that_fits_is_taken(gallery_run: Path) -> None:
         widest(problem, read_budget(f"{2 * needed - 2}us@1MHz"))
 
 
+def test_an_observer_takes_its_part_of_the_budget(gallery_run: Path) -> None:
+    """It leaves a narrower network where both no longer fit; a budget that it exceeds alone names it."""
+    problem = load_solution(gallery_run).problem
+    observer = observer_cost(problem).period.instructions
+    for width in WIDTHS:
+        needed = cost(problem, width).instructions + observer
+        assert widest(problem, read_budget(f"{2 * needed}us@1MHz"), observer) == width
+    with pytest.raises(SolverError, match=rf"beside {observer} of the observer; give at least {2 * needed}us@1MHz"):
+        widest(problem, read_budget(f"{2 * needed - 2}us@1MHz"), observer)
+    with pytest.raises(SolverError, match=rf"the observer of pendulum alone takes {observer}"):
+        widest(problem, read_budget(f"{2 * observer - 2}us@1MHz"), observer)
+
+
 @pytest.mark.parametrize("text", ["500us", "500@168MHz", "-5us@168MHz", "500us@168", "us@MHz", "1e3us@1MHz"])
 def test_a_budget_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(SolverError, match="500us@168MHz"):
@@ -203,11 +240,18 @@ def test_the_command_writes_a_header_with_the_facts_or_nothing(
     header = (tmp_path / "c" / "pendulum_policy.h").read_text()
     problem = load_solution(finished_run).problem
     needed = cost(problem, widest(problem, read_budget("500us@168MHz")))
-    facts = [f"{needed.instructions} instructions", f"{needed.flash} bytes of flash", f"{needed.stack} bytes of stack"]
+    facts = [f"{needed.instructions} instructions", f"{needed.flash} bytes of flash", f"{needed.stack} of stack"]
     facts += ["single precision", "Control rate 125 Hz", "angle_rate (rad/s) -8 to 8", problem.robot.model_hash]
     for fact in (*facts, "nominal", "parameters", "harsh", "success"):
         assert fact in header
     assert f"{needed.instructions} instructions" in capsys.readouterr().out
+    assert "observer" not in header
+    assert main([*words, "--max-loss", "1", "--observer"]) == 0
+    header, beside = (tmp_path / "c" / "pendulum_policy.h").read_text(), observer_cost(problem)
+    both = needed.instructions + beside.period.instructions
+    for fact in (f"{beside.period.instructions} instructions", f"{beside.delay} instructions more", f"{both} instr"):
+        assert fact in header
+    assert (tmp_path / "c" / "pendulum_observer.c").exists()
     words[3] = str(tmp_path / "none")
     good = {"return_mean": -1.0, "return_worst": -1.0, "success_rate": 1.0}
     monkeypatch.setattr(export, "compare", lambda *_: [Comparison("nominal", good, {**good, "return_mean": -1.03})])
