@@ -33,18 +33,19 @@ void from_positions(const double *positions, double *u) {{
 class CompiledPolicy:
     """The policy of a run, and the observer beside it, for a robot of one input.
 
-    name: the robot's, as in `modelgen list`. run: the run folder. delay: control periods from a measurement until its
-    input acts, for the observer. Raises RuntimeError with the text of the command that failed.
+    name: the robot's, as in `modelgen list`. run: the run folder. longest_delay: control periods from a measurement
+    until its input acts, of which the observer finds the right number. Raises RuntimeError with the text of the
+    command that failed.
     """
 
-    def __init__(self, name: str, states: int, run: str, delay: int = 0) -> None:
+    def __init__(self, name: str, states: int, run: str, longest_delay: int = 0) -> None:
         with tempfile.TemporaryDirectory() as folder:
             source, library = Path(folder, "shim.c"), Path(folder, "policy.so")
             source.write_text(SHIM.format(name=name, states=states), encoding="utf-8")
             _call(sys.executable, "-m", "modelgen.cli", "export", name, "--c", folder)
             _call(sys.executable, "-m", "solver.cli", "export", run, "--c", folder, "--observer")
             parts = [source, *(Path(folder, f"{name}{part}.c") for part in ("", "_policy", "_observer"))]
-            delayed = f"-D{name.upper()}_DELAY={delay}"
+            delayed = f"-D{name.upper()}_LONGEST_DELAY={longest_delay}"
             _call("cc", "-std=c99", "-O3", "-march=native", "-shared", "-fPIC", delayed, *parts, "-lm", "-o", library)
             self._library = ctypes.CDLL(str(library))
         self._u = np.zeros(1)

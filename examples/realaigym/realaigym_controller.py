@@ -1,7 +1,7 @@
 """A trained policy as a controller of the AI Olympics with RealAIGym.
 
 Their program imports `make_controller`. It reads three environment variables: RUN, the run folder; RATES, `measured`
-(the default) or `positions`; DELAY, control periods of delay that the observer reckons with when RATES is `positions`.
+(the default) or `positions`; MODEL, the robot that it was trained on, by default the gallery's.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from compiled import CompiledPolicy  # noqa: E402
 Array = NDArray[np.float64]
 STEP = 0.002  # s, of their simulation; they ask for an input in every step
 PERIOD = 0.004  # s, of the policies, whose models have a control rate of 250 Hz
+LONGEST_DELAY = 10  # periods, of those among which the observer looks for the right one: 40 ms
 DRIVEN = {"pendubot": 0, "acrobot": 1}  # the joint with the motor
 
 
@@ -59,7 +60,7 @@ class Feedback:
         return torques
 
 
-def load(robot: str, run: str, rates: str = "measured", delay: int = 0, model: str = "") -> Feedback:
+def load(robot: str, run: str, rates: str = "measured", model: str = "") -> Feedback:
     """The policy of a run, with measured rates in every step of the simulation, or with an observer's in every control
     period. model: the robot that it was trained on, by default the gallery's.
 
@@ -67,7 +68,7 @@ def load(robot: str, run: str, rates: str = "measured", delay: int = 0, model: s
     """
     if rates not in ("measured", "positions"):
         raise ValueError(f"RATES is {rates!r}; write measured or positions")
-    policy = CompiledPolicy(model or f"realaigym_{robot}", 4, run, delay)
+    policy = CompiledPolicy(model or f"realaigym_{robot}", 4, run, LONGEST_DELAY)
     if rates == "measured":
         return Feedback(robot, policy.from_state, hold=1)
     return Feedback(robot, lambda x: policy.from_positions(x[:2]), round(PERIOD / STEP), policy.reset)
@@ -84,7 +85,6 @@ def make_controller(robot: str) -> Any:
                 robot,
                 os.environ["RUN"],
                 os.environ.get("RATES", "measured"),
-                int(os.environ.get("DELAY", "0")),
                 os.environ.get("MODEL", ""),
             )
 

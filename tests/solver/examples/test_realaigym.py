@@ -63,7 +63,7 @@ def test_positions_reach_the_observer_and_rates_do_not(adapter: Any, monkeypatch
 
     class Policy:
         def __init__(self, *given: object) -> None:
-            assert given == ("realaigym_acrobot", 4, "runs/any", 1)
+            assert given == ("realaigym_acrobot", 4, "runs/any", adapter.LONGEST_DELAY)
 
         def from_positions(self, positions: Any) -> float:
             calls.append(list(positions))
@@ -73,7 +73,7 @@ def test_positions_reach_the_observer_and_rates_do_not(adapter: Any, monkeypatch
             calls.append("reset")
 
     monkeypatch.setattr(adapter, "CompiledPolicy", Policy)
-    feedback = adapter.load("acrobot", "runs/any", "positions", 1)
+    feedback = adapter.load("acrobot", "runs/any", "positions")
     for step in range(4):
         feedback([math.pi, 0.1 * step, 9.0, 9.0], 0.002 * step)
     assert calls[0] == "reset"
