@@ -17,8 +17,8 @@ CHOICES = {"algorithm": get_args(BaselineAlgorithm), "start": get_args(StartDist
 NAMED = {"algorithm", "start", "randomize", "seed", "episodes"}  # in a label already, or without effect on a policy
 LEAST = {"steps": 1, "hold": 1, "environments": 1, "minibatch": 2, "layers": 1, "width": 1}
 LEAST |= {"evaluate_every": 1, "episodes": 1}
-BELOW = {"randomize_share": 1.0, "discount": 1.0}
-BELOW |= dict.fromkeys(("learning_rate", "position_scale", "rate_scale"), math.inf)
+BELOW = {"randomize_share": 1.0}
+BELOW |= dict.fromkeys(("lookahead", "learning_rate", "position_scale", "rate_scale"), math.inf)
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class BaselineSettings:
     """Actions to train for, over all environments."""
     hold: int = 4
     """Control periods that an action is held in training; evaluations act in every one."""
-    discount: float = 0.99
-    """gamma, of an action of `hold` control periods."""
+    lookahead: float = 3.2
+    """Seconds after which a reward counts 1/e: gamma of an action is exp(-its seconds / lookahead)."""
     seed: int = 0
     """Seeds the weights, the starts, the parameters and the exploration; not the starts of evaluations."""
     environments: int = 16

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
         "env": Environments(environments),
         "learning_rate": s.learning_rate,
         "batch_size": s.minibatch,
-        "gamma": s.discount,
+        "gamma": math.exp(-s.hold * problem.control_step / s.lookahead),
         "seed": s.seed,
         "device": "cpu",
     }

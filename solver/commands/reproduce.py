@@ -23,8 +23,9 @@ class Options:
     Called again after Ctrl-C, it continues the unfinished runs."""
 
     experiment: Annotated[Experiment, Argument(positional=True)]
-    """The table or figure: table1, fig-learning, fig-value, fig-robustness or fig-ablation. `gallery` is not the
-    paper's: it trains every robot with the settings that `solver train` takes by itself."""
+    """The table or figure: table1, fig-learning, fig-value, fig-robustness or fig-ablation. Two are not the
+    paper's: `gallery` trains every robot with the settings that `solver train` takes by itself, and `certificates`
+    bounds the failures of every run as `solver certify` does."""
     budget: BudgetName = "small"
     """`small`: pendulum, one seed, our algorithms. `full`: three robots, five seeds, baselines, all admissible sets."""
     robots: Annotated[list[str], Argument(metavar="NAME")] = field(default_factory=list)
@@ -76,6 +77,7 @@ def run(options: Options) -> int:
 
 def carry_out(options: Options, choice: Choice) -> int:
     """`run`, with a choice that Python code made."""
+    from solver.reproduction.certificates import Certificates
     from solver.reproduction.gallery import Gallery
     from solver.reproduction.page import Origin
     from solver.reproduction.report import write_report
@@ -89,10 +91,11 @@ def carry_out(options: Options, choice: Choice) -> int:
     train = partial(
         run_plan, plan, options.runs, options.jobs, _announce, not options.report_only, cluster=options.cluster
     )
-    if plan.experiment == "gallery":
-        gallery = Gallery(plan, options.out, origin, _announce)
-        runs = train(finished=gallery.add)
-        paths = gallery.write()
+    by_row: dict[str, type[Gallery] | type[Certificates]] = {"gallery": Gallery, "certificates": Certificates}
+    if plan.experiment in by_row:
+        rows = by_row[plan.experiment](plan, options.out, origin, _announce)
+        runs = train(finished=rows.add)
+        paths = rows.write()
     else:
         runs = train()
         paths = write_report(plan, runs, options.out, origin, _announce)

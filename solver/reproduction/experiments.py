@@ -18,7 +18,7 @@ from solver.problem.robots import load_robot
 from solver.runs.kinds import Description, Kind, kind_that_trains
 from solver.studies.parameter_box import ParameterRange
 
-Experiment = Literal["table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation", "gallery"]
+Experiment = Literal["table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation", "gallery", "certificates"]
 BudgetName = Literal["small", "full"]
 PRESET = "fast"
 PURE_DP = {"on_policy_share": 0.0}
@@ -114,7 +114,7 @@ def methods(experiment: Experiment, budget: Budget) -> tuple[Method, ...]:
         return USUAL + RTDPS
     if experiment == "gallery":
         return GALLERY
-    if experiment == "fig-robustness":
+    if experiment in ("fig-robustness", "certificates"):
         return USUAL + (_baselines(("uniform",)) if budget.baselines else ())
     if experiment == "fig-ablation":
         return _ablation(budget.shares)

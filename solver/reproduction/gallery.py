@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from modelgen.artifact.typed import typed
 from solver.errors import SolverError
 from solver.oracles.limit import find_limit, percent_of_gain
 from solver.plants.outcome import summary
@@ -24,6 +23,7 @@ from solver.plants.rollouts import rollouts, sample_starts
 from solver.reproduction.experiments import Plan, Training
 from solver.reproduction.page import Origin, Page
 from solver.reproduction.report import NONE, training_seconds
+from solver.reproduction.rows import read_rows
 from solver.reproduction.runs import compared
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import Description, load_controller
@@ -192,16 +192,12 @@ def _best(found: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any
 
 def _read(path: Path) -> tuple[dict[tuple[str, str, int], Row], dict[str, dict[str, Any]]]:
     """The rows, by key, and the limits of an earlier call."""
-    if not path.is_file():
-        return {}, {}
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        rows = {row.key: row for row in (typed(Row, entry, "rows") for entry in content["rows"])}
-        limits = dict(content["limits"])
+    limits: dict[str, dict[str, Any]] = {}
+
+    def read_limits(content: dict[str, Any]) -> None:
+        limits.update(content["limits"])
         if not all("artifact" in limit for limit in limits.values()):
             raise ValueError("a limit without its artifact")
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise SolverError(
-            f"{path} is damaged or from another version ({error}); move it away, or write to another folder with --out"
-        ) from error
-    return rows, limits
+
+    rows = read_rows(path, Row, read_limits)
+    return {row.key: row for row in rows}, limits

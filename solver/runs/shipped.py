@@ -62,6 +62,11 @@ def is_shipped(run: str | Path) -> bool:
     return str(run) == path.name and not path.exists() and path.name in names()
 
 
+def of_robot(name: str | Path) -> list[str]:
+    """The shipped policies of the robot of this name, cFVI first; none where a file or folder has the name."""
+    return [] if Path(name).exists() else [each for each in names() if each.rpartition("-")[0] == str(name)]
+
+
 def read_figures(name: str) -> Figures:
     """The figures of a shipped policy. Raises SolverError for a damaged file."""
 

@@ -137,11 +137,11 @@ def test_the_training_environments_are_what_the_settings_say(monkeypatch: pytest
     def keep(settings: BaselineSettings, environments: RobotVectorEnv, steps: int) -> Any:
         seen.append(environments)
         model: Any = stable_baselines.make_model(settings, environments, steps)
-        assert model.gamma == 0.97
+        assert model.gamma == pytest.approx(math.exp(-25 * 0.008 / 1.5))
         return model
 
     monkeypatch.setattr("solver.baselines.training.make_model", keep)
-    train(tmp_path, randomize=True, randomize_share=0.3, discount=0.97, steps=1)
+    train(tmp_path, randomize=True, randomize_share=0.3, lookahead=1.5, steps=1)
     episodes = seen[0].episodes
     assert (episodes.start, episodes.randomize, episodes.hold, episodes.length) == ("uniform", 0.3, 25, 25)
 
@@ -157,6 +157,29 @@ def test_the_networks_are_given_scaled_features(algorithm: str) -> None:
     by_hand = [3.0 * 0.25, math.cos(0.3), math.sin(0.3), 5.0 * -0.2, 5.0 * 0.2]
     for extractor in extractors:
         np.testing.assert_allclose(extractor(features(environments.problem, x))[0], by_hand, rtol=1e-6)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_discount_follows_physical_time(algorithm: str) -> None:
+    def gamma(hold: int) -> float:
+        environments = RobotVectorEnv("cartpole", 4, hold=hold)
+        model: Any = stable_baselines.make_model(baseline_settings(algorithm, hold=hold), environments, 200)
+        return float(model.gamma)
+
+    assert gamma(10) == pytest.approx(gamma(5) ** 2)
+
+
+@pytest.mark.parametrize("algorithm", ["sac", "ddpg"])
+def test_the_value_at_the_time_limit_is_bootstrapped(algorithm: str) -> None:
+    environments = RobotVectorEnv("pendulum", 4, hold=25)  # 25 actions an episode
+    model: Any = stable_baselines.make_model(
+        baseline_settings(algorithm, hold=25, layers=1, width=8), environments, 200
+    )
+    model.learn(200)
+    buffer = model.replay_buffer
+    assert buffer.dones[:50].sum(1).tolist() == [4.0 * (i % 25 == 24) for i in range(50)]
+    assert not (buffer.next_observations[24] == buffer.observations[25]).all(1).any()  # the last state
+    assert not buffer._get_samples(np.full(4, 24)).dones.any()  # what the targets are masked with
 
 
 def test_the_zip_is_stable_baselines_own(finished: Path) -> None:
@@ -229,7 +252,7 @@ def test_ppo_has_its_own_defaults_wherever_the_algorithm_stands() -> None:
         (["baseline", "pendulum", "--steps", "0"], "at least 1"),
         (["baseline", "pendulum", "--randomize-share", "1"], "between 0 and 1"),
         (["baseline", "pendulum", "--learning-rate", "-1"], "between 0 and inf"),
-        (["baseline", "pendulum", "--discount", "1"], "between 0 and 1"),
+        (["baseline", "pendulum", "--lookahead", "0"], "between 0 and inf"),
         (["baseline", "pendulum", "--rate-scale", "0"], "between 0 and inf"),
         (["baseline", "pendulum", "--evaluate-every", "100"], "give at least 2512"),
         (["baseline", "--resume", "x", "--seed", "1"], "keeps its own"),
@@ -286,9 +309,9 @@ def test_states_that_are_not_finite_get_no_input(finished: Path) -> None:
 def test_a_run_from_a_version_with_fewer_settings_is_refused(finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     content = json.loads((folder / BASELINE).read_text())
-    del content["settings"]["discount"]
+    del content["settings"]["lookahead"]
     (folder / BASELINE).write_text(json.dumps(content))
-    with pytest.raises(SolverError, match=r"from another version.*does not state discount"):
+    with pytest.raises(SolverError, match=r"from another version.*does not state lookahead"):
         load_baseline(folder)
 
 

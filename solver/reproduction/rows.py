@@ -1,0 +1,30 @@
+"""The JSON file beside a page of results whose rows come one by one: what a later call keeps of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from modelgen.artifact.typed import typed
+from solver.errors import SolverError
+
+Row = TypeVar("Row")
+
+
+def read_rows(path: Path, kind: type[Row], also: Callable[[dict[str, Any]], None] = lambda _: None) -> list[Row]:
+    """The entries of `rows` as dataclasses of a kind; none where there is no file.
+
+    also: what else is read of the content. Raises SolverError for a file of another content.
+    """
+    if not path.is_file():
+        return []
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        also(content)
+        return [typed(kind, entry, "rows") for entry in content["rows"]]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise SolverError(
+            f"{path} is damaged or from another version ({error}); move it away, or write to another folder with --out"
+        ) from error
