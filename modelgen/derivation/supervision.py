@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from modelgen.errors import ModelError
@@ -67,15 +67,26 @@ def supervised(name: str) -> Iterator[None]:
     os._exit = os.abort = _refused  # type: ignore[assignment]
     if sys.__stderr__ is not None:
         faulthandler.dump_traceback_later(seconds + 2 * GRACE, exit=True, file=sys.__stderr__)
-    watch.start()
     try:
+        watch.start()
         yield
     finally:
-        over.set()
-        watch.join()
-        _raise_in(thread, None)  # an exception that was not yet raised
+        _end(watch, over)
         faulthandler.cancel_dump_traceback_later()
         os._exit, os.abort = endings
+
+
+def _end(watch: threading.Thread, over: threading.Event) -> None:
+    """End the watch, and take what it may have raised as the file ended; a second turn ends what that cut short.
+
+    PyThreadState_SetAsyncExc(thread, NULL) is no way to take it back: CPython 3.11 then takes the thread for
+    interrupted for ever, and hangs under a debugger, coverage or any other trace function.
+    """
+    for _ in range(2):
+        with suppress(Stopped):
+            while not over.is_set() or watch.is_alive():
+                over.set()
+                watch.join()
 
 
 def _refused(*_: object) -> NoReturn:
@@ -92,9 +103,9 @@ def _watch(name: str, seconds: float, thread: int, over: threading.Event, leave:
     leave(USAGE)  # type: ignore[operator]
 
 
-def _raise_in(thread: int, error: type[Stopped] | None) -> None:
-    """Have a thread raise an error at its next step; None takes that back."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error and ctypes.py_object(error))
+def _raise_in(thread: int, error: type[Stopped]) -> None:
+    """Have a thread raise an error at its next step."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
 def _line(thread: int, name: str) -> int:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,30 @@ def test_a_file_within_its_time_leaves_nothing_behind(folder: Path, monkeypatch:
     ending = os._exit
     assert model_file.load("slider").name == "slider"
     assert os._exit is ending
+    time.sleep(0.01)
+
+
+def test_a_trace_function_works_after_a_file(folder: Path) -> None:
+    """CPython 3.11 hung there, in debuggers and coverage too. In a process of its own, as nothing else can end that."""
+    written(folder, MODEL)
+    code = (
+        "import sys\nfrom modelgen.derivation import model_file\nmodel_file.load('slider')\n"
+        "def trace(*_): return trace\ndef called(): return 'ended'\n"
+        "sys.settrace(trace)\nsys.stdout.write(called())"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(supervision.__file__).parents[2])}
+    ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=100)
+    assert ended.stdout == "ended"
+
+
+def test_a_limit_that_ends_with_the_file_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The watch raises as the block ends: whatever the order, the process goes on and os._exit is its own again."""
+    ending = os._exit
+    for seconds in (1e-5, 1e-4, 2e-4, 5e-4, 1e-3) * 20:
+        monkeypatch.setenv(supervision.VARIABLE, str(seconds))
+        with suppress(supervision.Stopped), supervision.supervised("slider.py"):
+            time.sleep(2e-4)
+        assert os._exit is ending
     time.sleep(0.01)
 
 
