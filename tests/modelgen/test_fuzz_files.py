@@ -191,6 +191,7 @@ URDF_MISTAKES = mistakes(
 
 @settings(max_examples=40, deadline=None)
 @given(URDF_MISTAKES)
+@example([("value", 3, "nan"), ("value", 13, "nan")])
 def test_urdf_with_mistakes(folder: Path, mistakes: list[Mistake]) -> None:
     pytest.importorskip("yourdfpy")
     path = folder / "machine.urdf"
@@ -198,7 +199,8 @@ def test_urdf_with_mistakes(folder: Path, mistakes: list[Mistake]) -> None:
     try:
         text = model_file(path, "machine")
     except ModelError as error:
-        explained(error)
+        for fault in str(error).split("\n"):
+            explained(ModelError(fault))
         return
     (folder / "machine.py").write_text(text)
     try:
