@@ -73,7 +73,7 @@ def test_a_trace_function_works_after_a_file(folder: Path) -> None:
     assert ended.stdout == "ended"
 
 
-def test_a_limit_that_ends_with_the_file_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_that_ends_with_the_file_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """The watch raises as the block ends: whatever the order, the process goes on and os._exit is its own again."""
     ending = os._exit
     for seconds in (1e-5, 1e-4, 2e-4, 5e-4, 1e-3) * 20:
