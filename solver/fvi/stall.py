@@ -19,7 +19,7 @@ def diagnosis(rows: Sequence[dict[str, float]], idle_return: float, robot: str, 
     looked = [row for row in rows if "selection_success" in row]
     if not looked:
         return ""
-    best = max(looked, key=lambda row: (row["selection_success"], row["selection_quarters"], row["selection_return"]))
+    best = next(row for row in looked if row["iteration"] + 1 == looked[-1]["kept"])
     last, reached = rows[-1], best["selection_success"]
     if reached >= SOLVED:
         return ""

@@ -165,7 +165,7 @@ class Trainer:
         value function if it is the best so far."""
         x = sample_starts(self.problem, self.settings.episodes, EVALUATION_SEED)
         act = controller(self.problem, FrozenValue(self.ensemble), self.settings.reaction_periods)
-        score, result = self.selection.judge(act, x)
+        score, result = self.selection.judge(act, x, self.settings.adversary_share(self.iteration - 1) >= 1.0)
         if self.best is None or score > self.best.score:
             weights = {name: value.clone() for name, value in self.ensemble.state_dict().items()}
             self.best = Kept(self.iteration, score, weights)
@@ -216,8 +216,8 @@ class Trainer:
                 self.best = Kept(**checkpoint["best"] | {"score": Score(*checkpoint["best"]["score"])})
         except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
             raise SolverError(
-                "the checkpoint does not fit the settings in run.json, which was edited; put the old settings back "
-                f"or train again ({' '.join(str(error).split())})"
+                "the checkpoint does not fit: run.json was edited, or another version of solver wrote it; put the old "
+                f"settings back or train again ({' '.join(str(error).split())})"
             ) from error
         self.iteration = checkpoint["iteration"]
 

@@ -28,9 +28,10 @@ def damping(gain: float) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
 
 
 def test_more_successes_come_first_and_the_return_decides_between_equals() -> None:
-    assert Score(1.0, 0.25, -40.0) > Score(0.9, 1.0, -20.0)
-    assert Score(0.9, 0.5, -40.0) > Score(0.9, 0.25, -20.0)
-    assert Score(0.9, 0.25, -20.0) > Score(0.9, 0.25, -21.0)
+    assert Score(1.0, 0.25, 0.0, -40.0) > Score(0.9, 1.0, 1.0, -20.0)
+    assert Score(0.9, 0.5, 0.0, -40.0) > Score(0.9, 0.25, 1.0, -20.0)
+    assert Score(0.9, 0.5, 1.0, -40.0) > Score(0.9, 0.5, 0.0, -20.0)
+    assert Score(0.9, 0.25, 1.0, -20.0) > Score(0.9, 0.25, 1.0, -21.0)
 
 
 def test_cfvi_is_judged_by_its_mean_return_on_the_nominal_robot(
@@ -38,7 +39,7 @@ def test_cfvi_is_judged_by_its_mean_return_on_the_nominal_robot(
 ) -> None:
     problem = Problem(load("pendulum"))
     selection = Selection(problem, tiny(algorithm="cfvi"))
-    score, others = selection.judge(damping(0.1), selection.starts[:5])
+    score, others = selection.judge(damping(0.1), selection.starts[:5], False)
     result = rollouts(problem, damping(0.1), selection.starts)
     assert score.value == pytest.approx(float(result.returns.mean()), rel=1e-6)
     assert torch.allclose(others.returns, result.returns[:5])
@@ -56,15 +57,16 @@ def test_rfvi_is_judged_by_its_worst_rollouts_over_other_robots(
     pairs = list(zip(selection.starts.split(1), selection.theta, strict=True))[:6]
     selection.starts, selection.theta = selection.starts[:6], selection.theta[:6]
     returns = [float(rollouts(problem, damping(0.1), x, Nominal(problem, theta)).returns) for x, theta in pairs]
-    score, others = selection.judge(damping(0.1), selection.starts[:2])
+    score, others = selection.judge(damping(0.1), selection.starts[:2], True)
     nominal = rollouts(problem, damping(0.1), selection.starts).returns
     assert score.quarters == 0.0  # damping swings nothing up, and so the nominal robot decides
     assert score.value == pytest.approx(float(nominal.mean()), rel=1e-5)
     assert torch.allclose(others.returns, nominal[:2])
     monkeypatch.setattr("solver.plants.rollouts.succeeded", lambda _, x: torch.arange(x.shape[1]) % 5 > 0)
-    score, _ = selection.judge(damping(0.1), selection.starts[:2])
+    score, _ = selection.judge(damping(0.1), selection.starts[:2], True)
     assert score.quarters == 0.75
-    assert score.value == pytest.approx(sum(sorted(returns)[:3]) / 3, rel=1e-5)
+    assert score.value == pytest.approx((sum(sorted(returns)[:3]) / 3 + float(nominal.mean())) / 2, rel=1e-5)
+    assert score.adversary == 1.0
 
 
 def test_its_starts_are_not_those_of_the_evaluation(
@@ -77,9 +79,11 @@ def test_its_starts_are_not_those_of_the_evaluation(
 
 
 def test_the_best_is_kept_and_loaded(train_tiny: Callable[..., None], tmp_path: Path) -> None:
-    train_tiny(tmp_path, evaluate_every=1)
+    train_tiny(tmp_path, evaluate_every=1, adversary_ramp=(0.5, 0.5))
     rows = read_metrics(tmp_path)
-    scores = [Score(row["selection_success"], row["selection_quarters"], row["selection_return"]) for row in rows]
+    names = "selection_success", "selection_quarters", "adversary", "selection_return"
+    scores = [Score(*(row[name] for name in names)) for row in rows]
+    assert {score.adversary for score in scores} == {0.0, 1.0}
     best = max(range(len(scores)), key=lambda i: (scores[i], -i))
     assert rows[-1]["kept"] == best + 1
     solution = load_solution(tmp_path)
@@ -94,10 +98,10 @@ def test_a_worse_one_does_not_replace_it(
     settings = tiny(iterations=3)
     trainer, scores = (
         Trainer(load("pendulum"), settings),
-        iter([Score(0.5, 1, -3.0), Score(0.5, 1, -4.0), Score(0.4, 1, -1.0)]),
+        iter([Score(0.5, 1, 1, -3.0), Score(0.5, 1, 1, -4.0), Score(0.4, 1, 1, -1.0)]),
     )
     judge = trainer.selection.judge
-    monkeypatch.setattr(trainer.selection, "judge", lambda act, x: (next(scores), judge(act, x)[1]))
+    monkeypatch.setattr(trainer.selection, "judge", lambda *given: (next(scores), judge(*given)[1]))
     with workers_of(settings) as workers:
         for _ in range(3):
             trainer.step(workers)

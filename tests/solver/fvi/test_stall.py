@@ -10,6 +10,8 @@ from solver.cli import main
 from solver.fvi.stall import diagnosis
 
 ROW = {
+    "iteration": 4.0,
+    "kept": 5.0,
     "value_error": 0.2,
     "target_mean": -10.0,
     "return_mean": -20.0,
@@ -47,7 +49,7 @@ def test_every_symptom_has_its_remedy_and_no_other(changes: dict[str, float], re
 
 
 def test_what_later_iterations_lost() -> None:
-    text = said(ROW, ROW | {"selection_success": 0.1})
+    text = said(ROW, ROW | {"iteration": 9.0, "selection_success": 0.1})
     assert "Later iterations lost" in text
     assert "succeeds in 50 %" in text
 
