@@ -16,7 +16,7 @@ from typing import Any
 
 from modelgen.artifact.folder import find, find_mechanics, has_mechanics, read
 from modelgen.artifact.manifest import Manifest, MechanicsManifest
-from modelgen.backends import HARMLESS, MODULES, Kernels, backend, drawing
+from modelgen.backends import HARMLESS, MODULES, TRANSLATED, Kernels, backend, drawing
 from modelgen.backends.drawing import Drawing
 from modelgen.errors import ArtifactError, ModelError, suggestion
 from modelgen.metadata import Metadata
@@ -245,13 +245,14 @@ def load(
 
     directory: the folder that holds NAME/; by default ./generated when it holds NAME, else the one shipped
     beside the packages. parallel: spread the samples over threads; False runs the same loop serially
-    and releases the GIL. trust: hashes of artifacts whose code may run, which the backends other than llvm ask for
+    and releases the GIL. trust: hashes of artifacts whose code may run, which numba, casadi and torch ask for
     where an artifact was neither built here nor shipped with modelgen. Raises ModelError for an unknown name, backend
     or dtype, and ArtifactError when the artifact is damaged, edited, not trusted or of another generator version.
     """
-    if backend not in MODULES:
-        known = ", ".join(MODULES)
-        raise ModelError(f"There is no backend {backend!r}.{suggestion(str(backend), MODULES)} Backends: {known}.")
+    backends = MODULES | TRANSLATED
+    if backend not in backends:
+        known = ", ".join(backends)
+        raise ModelError(f"There is no backend {backend!r}.{suggestion(str(backend), backends)} Backends: {known}.")
     if dtype not in _DTYPES:
         raise ModelError(f"There is no dtype {dtype!r}.{suggestion(str(dtype), _DTYPES)} Use float64 or float32.")
     folder = find(name, directory)

@@ -16,7 +16,7 @@ OURS = {"modelgen", "models", "solver"}
 
 #: Folder, or file at the top -> the packages that it imports. A room that is not listed has the standard library only.
 MODELGEN = {
-    "backends": {"casadi", "llvmlite", "numpy"},
+    "backends": {"casadi", "llvmlite", "numpy", "py_mini_racer"},
     "commandline": {"tyro"},
     "commands": {"numpy", "sympy"},
     "derivation": {"numpy", "sympy"},
@@ -27,7 +27,7 @@ MODELGEN = {
     "report": {"matplotlib", "numpy", "sympy"},
     "statement": {"mpmath", "sympy"},
     "urdf": {"lxml", "numpy", "scipy", "yourdfpy"},
-    "verification": {"mpmath", "numpy", "sympy", "torch"},
+    "verification": {"mpmath", "numpy", "sympy"},
 }
 SOLVER = {
     "casadi",

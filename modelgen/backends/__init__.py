@@ -18,8 +18,10 @@ MODULES = {
     "casadi": "modelgen.backends.casadi",
     "torch": "modelgen.backends.torch",
 }
+#: Loaded as they are, in an engine that may not be installed, and not built: their code is made of another one's files.
+TRANSLATED = {"js": "modelgen.backends.v8"}
 #: Those whose files are read as arithmetic and never run, so that an artifact of anybody can be opened.
-HARMLESS = {"llvm"}
+HARMLESS = {"llvm", "js"}
 #: What `modelgen export` writes on demand; a module of these needs no `load`.
 EXPORTS = {
     "c": "modelgen.backends.c",
@@ -56,7 +58,7 @@ class Backend(Emitter, Protocol):
 
 
 def backend(name: str) -> Backend:
-    return cast(Backend, import_module(MODULES[name]))
+    return cast(Backend, import_module((MODULES | TRANSLATED)[name]))
 
 
 def emitter(name: str) -> Emitter:

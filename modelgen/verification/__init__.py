@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from modelgen.backends import MODULES, emitter
+from modelgen.backends import MODULES, TRANSLATED, emitter
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.program.mechanics import MECHANICS
 from modelgen.statement.robot import Robot
@@ -23,6 +23,8 @@ from modelgen.verification.whole_domain import SECONDS, domain_checks
 
 SAMPLES = 128
 QUICK_SAMPLES = 4
+#: By backend, the module that it needs and that need not be there, and the package that brings it.
+OPTIONAL = {"torch": ("torch", "Torch"), "js": ("py_mini_racer", "mini-racer")}
 
 
 def quick(
@@ -58,13 +60,13 @@ def verify(
     if robot.links:
         mechanics.append(routes_check(robot, equations, points))
     compiled_by: dict[Callable[..., Any], str] = {}
-    for backend in MODULES:
+    for backend in (*MODULES, *TRANSLATED):
         first = compiled_by.setdefault(emitter(backend).emit, backend)
         if first != backend:
             mechanics.append(Check("kernels", backend, None, 0.0, f"compiles the source that {first} was checked with"))
             continue
-        if backend == "torch" and importlib.util.find_spec("torch") is None:
-            mechanics.append(Check("kernels", backend, None, 0.0, "Torch is not installed"))
+        if missing := missing_package(backend):
+            mechanics.append(Check("kernels", backend, None, 0.0, f"{missing} is not installed"))
             continue
         for precision in PRECISIONS:
             compiled = load(robot.name, backend=backend, dtype=precision, directory=directory)
@@ -73,6 +75,12 @@ def verify(
             for each, reference in references:
                 kernels += kernel_checks(compiled, f"{backend} {precision}", reference, each, LIMITS[precision])
     return mechanics + kernels
+
+
+def missing_package(backend: str) -> str:
+    """The package without which a backend cannot run here; empty where it can."""
+    module, package = OPTIONAL.get(backend, ("", ""))
+    return package if module and importlib.util.find_spec(module) is None else ""
 
 
 def _exactly(robot: Robot, equations: EquationsOfMotion, points: Points, compiled: Any) -> dict[str, Array]:

@@ -26,7 +26,8 @@ class Options:
     budget: Annotated[str | None, Argument(metavar="TIME@CLOCK")] = None
     """With --c: distil the policy into a small network for a microcontroller, so that a control period takes no longer
     than this on a Cortex-M4F, at two cycles an instruction: 500us@168MHz. With --observer, the observer is part of it,
-    for one period of delay. Takes minutes."""
+    for one period of delay. Takes minutes. The instructions are counted where `modelgen export NAME --c DIR` was called
+    before, and a cross-compiler and an emulator are installed."""
     max_loss: float = 0.02
     """With --budget: write nothing where the distilled policy loses more than this share of the mean return, or of the
     successes, on the nominal robot."""
@@ -62,14 +63,13 @@ def run(options: Options) -> None:
 
         if options.budget is None:
             sources = emit_c(solution, label(solution.run, robot))
+            sources |= emit_observer(solution.problem) if options.observer else {}
         else:
             from solver.policies.distilled.export import export
 
             text = label(solution.run, robot)
-            words = options.budget, options.max_loss, options.seed
+            words = options.budget, options.c, options.max_loss, options.seed
             sources = export(solution, text, *words, report=print, observer=options.observer)
-        if options.observer:
-            sources |= emit_observer(solution.problem)
         files.update((options.c / name, text.encode()) for name, text in sources.items())
     if options.onnx is not None:
         from solver.policies.onnx_export import emit as emit_onnx
@@ -82,5 +82,5 @@ def run(options: Options) -> None:
     for path, content in files.items():
         write_bytes(path, content)
         print(path)
-    if options.c is not None:
+    if options.c is not None and not (options.c / f"{robot.name}.c").exists():
         print(f"next: modelgen export {robot.name} --c {options.c}, for {robot.name}.h and {robot.name}.c")

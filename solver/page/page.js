@@ -2,8 +2,8 @@ const $ = (id) => document.getElementById(id);
 const colours = ["#1f77b4", "#d95f02", "#2ca02c", "#9467bd"];
 const n = facts.states.length, q = rules.position.length, steps = Math.round(facts.task.horizon * facts.task.control_rate);
 const conditions = { theta: [...nominal], delay: 0, noise: 0, stiction: 0, seed: 1 };
-const signals = [...facts.states, ...facts.inputs, { name: "return", unit: "1", limit: 1 }], heat = [];
-let start = [...facts.task.start_mean], paused = false, speed = 1, behind = 0, before = 0;
+const signals = [...facts.states, ...facts.inputs, { name: "return", unit: "1", limit: 1 }], heat = [], histograms = [];
+let view = [...rules.view], start = [...facts.task.start_mean], paused = false, speed = 1, behind = 0, before = 0;
 
 function element(name, attributes = {}, ...children) {
   const made = Object.assign(document.createElement(name), attributes);
@@ -37,15 +37,16 @@ function writeAddress() {
 function slider(parent, { name, unit, meaning, low, high, step = "any", mark, set, get, change }) {
   const id = `slider-${parent.id}-${parent.children.length}`, output = element("output");
   const input = element("input", { type: "range", id, min: low, max: high, step });
-  const box = element("div", { className: "slider" });
-  box.append(element("label", { htmlFor: id, title: meaning }, `${name}${unit === "1" ? "" : ` (${unit})`}`, output), input);
+  const box = element("div", { className: "slider" }), track = element("div", { className: "track" });
+  box.append(element("label", { htmlFor: id, title: meaning }, `${name}${unit === "1" ? "" : ` (${unit})`}`, output));
+  box.append(element("div", { className: "range" }, track, input));
   const at = (value) => `${(100 * (value - low)) / (high - low)}%`;
   if (set) {
     const admissible = element("div", { className: "set" }), line = element("div", { className: "nominal" });
     admissible.style.left = at(set[0]);
     admissible.style.right = `${100 - parseFloat(at(set[1]))}%`;
     line.style.left = at(mark);
-    box.append(element("div", { className: "track" }, admissible, line));
+    track.append(admissible, line);
     box.append(element("small", {}, `nominal ${short(mark)}, admissible ${short(set[0])} to ${short(set[1])}`));
   }
   const show = () => {
@@ -78,10 +79,17 @@ function sharp(canvas, height) {
 
 // How a picture in metres lies on its canvas.
 function placed(width, height) {
-  const [left, right, bottom, top] = rules.view;
+  const [left, right, bottom, top] = view;
   const scale = Math.min(width / (right - left), height / (top - bottom));
   const x0 = width / 2 - (scale * (left + right)) / 2, y0 = height / 2 + (scale * (bottom + top)) / 2;
   return { to: (p) => [x0 + scale * p[0], y0 - scale * p[1]], from: (p) => [(p[0] - x0) / scale, (y0 - p[1]) / scale] };
+}
+// The picture grows with a robot that a slider makes larger, until the next reset.
+function widen(points) {
+  for (const [across, up] of points) {
+    view[0] = Math.min(view[0], across); view[1] = Math.max(view[1], across);
+    view[2] = Math.min(view[2], up); view[3] = Math.max(view[3], up);
+  }
 }
 function pointsAt(x) {
   const flat = new Float64Array(rules.points * 2);
@@ -160,6 +168,7 @@ function push(speeds) {
   }
 }
 function reset() {
+  view = [...rules.view];
   for (const pane of panes) {
     const from = Float64Array.from(start);
     pane.simulation.confine(from);
@@ -178,8 +187,9 @@ function advance() {
 }
 
 function draw() {
+  for (const pane of panes) widen(pointsAt(pane.simulation.x));
   for (const pane of panes) {
-    const [left, right, bottom, top] = rules.view;
+    const [left, right, bottom, top] = view;
     const height = Math.min(380, Math.max(140, ((pane.canvas.clientWidth || 300) * (top - bottom)) / (right - left)));
     const { context, width } = sharp(pane.canvas, height), { to } = placed(width, height);
     const points = pointsAt(pane.simulation.x).map(to), ground = to([0, 0])[1];
@@ -202,6 +212,7 @@ function draw() {
   $("clock").textContent = `${panes[0].simulation.time.toFixed(1)} s`;
   for (const { canvas, select } of plots) plot(canvas, Number(select.value));
   heat.forEach(drawHeat);
+  histograms.forEach(drawHistogram);
 }
 function plot(canvas, signal) {
   const { context, width, height } = sharp(canvas, 160), column = signal + 1, least = 1e-3 * signals[signal].limit;
@@ -254,6 +265,7 @@ function manyStarts() {
 }
 function distribution(results) {
   const returns = results.flat().map((each) => each.result), low = Math.min(...returns), high = Math.max(...returns, low + 1e-9);
+  histograms.length = 0;
   $("distribution").replaceChildren(...panes.map((pane, i) => {
     const own = results[i].map((each) => each.result), mean = own.reduce((a, b) => a + b, 0) / own.length;
     const share = results[i].filter((each) => each.success).length / own.length;
@@ -261,13 +273,16 @@ function distribution(results) {
     const canvas = element("canvas");
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", `Histogram of returns. ${text}`);
-    requestAnimationFrame(() => {
-      const { context, width, height } = sharp(canvas, 80), bins = new Array(30).fill(0);
-      for (const value of own) bins[Math.min(29, Math.floor((30 * (value - low)) / (high - low)))]++;
-      bins.forEach((size, b) => { context.fillRect((b * width) / 30 + 1, height - (size / Math.max(...bins)) * (height - 4), width / 30 - 2, height); });
-    });
+    const bins = new Array(30).fill(0);
+    for (const value of own) bins[Math.min(29, Math.floor((30 * (value - low)) / (high - low)))]++;
+    histograms.push({ canvas, bins, colour: pane.colour });
     return element("figure", {}, element("figcaption", {}, `${text} (axis ${short(low)} to ${short(high)})`), canvas);
   }));
+}
+function drawHistogram({ canvas, bins, colour }) {
+  const { context, width, height } = sharp(canvas, 80), most = Math.max(...bins);
+  context.fillStyle = colour;
+  bins.forEach((size, b) => { context.fillRect((b * width) / 30 + 1, height - (size / most) * (height - 4), width / 30 - 2, height); });
 }
 function maps() {
   const first = Number($("across").value), second = Number($("up").value), size = 41;
@@ -380,4 +395,5 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 reset();
+maps();
 requestAnimationFrame((now) => { before = now; frame(now); });

@@ -14,6 +14,7 @@ from solver.policies.distilled.network import LARGEST, SmallNetwork, controller
 from solver.problem.problem import Problem
 
 REPLAYED = 32  # states of the replay
+CLOSE = 1e-3  # of an input's limit, within which a board computes what Torch did
 WITHOUT_BOUND = 3e38  # of an angle that wraps: any finite number
 
 
@@ -53,6 +54,7 @@ def _replay(problem: Problem, network: SmallNetwork) -> dict[str, object]:
 
     return {
         "rows": REPLAYED,
+        "close": CLOSE,
         "replayed_states": rows(x),
         "replayed_inputs": rows(u),
         "input_limits": listed(problem.input_limits.tolist()),

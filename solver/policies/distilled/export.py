@@ -1,21 +1,30 @@
-"""`solver export --budget`: distil, compare, and write the C source."""
+"""`solver export --budget`: distil, compare, count on an emulated board, and write the C source."""
 
 from __future__ import annotations
 
 import math
+import shutil
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
 
 from solver.errors import SolverError
 from solver.fvi.solution import Solution
-from solver.policies.distilled.c_source import emit
+from solver.policies.c_export import emit_observer
+from solver.policies.distilled.board import COMPILER, compiler_version, count_period, count_policy, missing_tools
+from solver.policies.distilled.c_source import CLOSE, emit
 from solver.policies.distilled.comparison import EPISODES, compare, require_small_loss, table
 from solver.policies.distilled.cost import CYCLES, Budget, Cost, cost, read_budget, widest
-from solver.policies.distilled.network import LAYERS, controller
+from solver.policies.distilled.network import LAYERS, SmallNetwork, controller
 from solver.policies.distilled.observer_cost import ObserverCost, observer_cost
 from solver.policies.distilled.training import Effort, distil
 from solver.streams import require_seed
 
 MAX_LOSS = 0.02
+COUNTED = 10_000  # states, and control periods, at which instructions are counted
 USUAL = Effort()
 
 
@@ -23,6 +32,7 @@ def export(
     solution: Solution,
     label: str,
     budget: str,
+    kernels: Path,
     max_loss: float = MAX_LOSS,
     seed: int = 0,
     effort: Effort = USUAL,
@@ -31,9 +41,10 @@ def export(
 ) -> dict[str, str]:
     """The C files of the widest network that fits the budget, by file name; `report` gets lines of text.
 
-    observer: the exported observer takes its part of the budget. Raises SolverError for a budget that cannot be read or
-    in which they do not fit, and where the distilled policy loses more than max_loss, a share of return and successes
-    on the nominal robot.
+    kernels: the folder of `modelgen export NAME --c`, without which nothing is counted. observer: the exported observer
+    takes its part of the budget, and its files are there too. Raises SolverError for a budget that cannot be
+    read or in which they do not fit, where the distilled policy loses more than max_loss, a share of return and
+    successes on the nominal robot, and for kernels of another robot.
     """
     if not 0.0 <= max_loss < math.inf:
         raise SolverError(f"--max-loss is {max_loss}; give a share of the return, for example {MAX_LOSS}")
@@ -48,7 +59,39 @@ def export(
     for line in (*facts, *compared):
         report(line)
     require_small_loss(comparisons[0], max_loss, budget)
-    return emit(problem, network, label, [*facts, "", *compared])
+    besides = emit_observer(problem) if observer else {}
+    counted = _counted(solution, network, besides, kernels)
+    for line in counted:
+        report(line)
+    return emit(problem, network, label, [*facts, *counted, "", *compared]) | besides
+
+
+def _counted(solution: Solution, network: SmallNetwork, observer: dict[str, str], kernels: Path) -> list[str]:
+    """The largest counts on an emulated board, or why there are none. Raises SolverError where the board computes other
+    inputs than Torch."""
+    problem, name = solution.problem, solution.problem.robot.name
+    beside = [kernels / f"{name}{end}" for end in (".h", ".c")]
+    if missing := missing_tools():
+        return [f"Not counted on an emulated board, for want of {missing}."]
+    if not all(path.is_file() for path in beside):
+        return [f"Not counted on an emulated board: `modelgen export {name} --c DIR` comes first."]
+    with tempfile.TemporaryDirectory() as scratch:
+        for path in beside:
+            shutil.copy(path, scratch)
+        for file, text in (emit(problem, network, name, []) | observer).items():
+            (Path(scratch) / file).write_text(text)
+        counts, x = count_policy(solution, Path(scratch), COUNTED)
+        period = count_period(solution, Path(scratch), COUNTED) if observer else None
+    wanted = controller(problem, network)(torch.from_numpy(x))[0]
+    if not (np.abs(counts.u - wanted.numpy()) <= CLOSE * problem.input_limits.numpy()).all():
+        raise SolverError(
+            f"{beside[1]} does not compute the inputs of this run; write it again with `modelgen export {name} --c DIR`"
+        )
+    lines = [f"Counted on an emulated board with {COMPILER} {compiler_version()}, at most"]
+    lines.append(f"    {_cost(counts.largest)}: the policy, over {len(x)} states" + (",", ".")[period is None])
+    if period is not None:
+        lines.append(f"    {_cost(period[0].largest)}: policy and observer, over {len(period[1])} control periods.")
+    return lines
 
 
 def _facts(

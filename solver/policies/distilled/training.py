@@ -25,6 +25,7 @@ from solver.streams import Purpose, stream
 from solver.value.adam import Adam
 
 LARGE_ERROR = 0.1  # of s, beyond which the loss grows linearly: y jumps where V has a kink
+AT_LIMIT = 0.1  # weight of a state where the input is at its limit and hardly changes with s; 1 where s is zero
 #: The mixture of states, as in `solver.fvi.settings`; what is left is uniform in the domain.
 MIXTURE: dict[str, Any] = {
     "start_share": 0.1,
@@ -82,12 +83,17 @@ def _fit(
     steps: int,
     generator: torch.Generator,
 ) -> float:
-    """Minibatch descent towards s (N, m) at the states x (N, n); returns the last loss."""
+    """Minibatch descent towards s (N, m) at the states x (N, n); returns the last loss.
+
+    Errors of s are weighted as 1 / cosh(s), about what the input changes with s. Without it, most of the network goes
+    into the sizes of arguments far beyond an input's limit, and the distilled policy swings up later.
+    """
     z = network.features(x)
+    weight = AT_LIMIT + (1.0 - AT_LIMIT) / torch.cosh(s)
     for step in range(steps):
         optimiser.learning_rate = 0.5 * effort.learning_rate * (1.0 + math.cos(math.pi * step / steps))
         rows = torch.randint(len(x), (effort.minibatch,), generator=generator)
-        loss = smooth_l1_loss(network(z[rows]), s[rows], beta=LARGE_ERROR)
+        loss = (weight[rows] * smooth_l1_loss(network(z[rows]), s[rows], beta=LARGE_ERROR, reduction="none")).mean()
         optimiser.gradient.zero_()
         torch.autograd.backward(loss)
         optimiser.step()

@@ -17,7 +17,7 @@ int ${name}_policy_replay(void) {
         ${name}_real u[$m];
         ${name}_policy(states[row], u);
         for (int k = 0; k < $m; k++) {
-            const ${name}_real off = u[k] - inputs[row][k], most = (${name}_real)0.001 * input_limits[k];
+            const ${name}_real off = u[k] - inputs[row][k], most = (${name}_real)$close * input_limits[k];
             if (!(-most <= off && off <= most)) return row + 1;
         }
     }

@@ -12,13 +12,19 @@ import pytest
 import torch
 
 import modelgen
-from modelgen.backends import MODULES
+from modelgen.backends import MODULES, TRANSLATED
 
 LIMITS = {"float64": 1e-11, "float32": 2e-5}
 
 
+def needs(backend: str) -> None:
+    """Skip the test where the engine of a backend is not installed."""
+    if backend in TRANSLATED:
+        pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+
+
 @pytest.mark.parametrize("dtype", LIMITS)
-@pytest.mark.parametrize("backend", MODULES)
+@pytest.mark.parametrize("backend", [*MODULES, *TRANSLATED])
 @pytest.mark.parametrize("name", ["pendulum", "dense"])
 def test_every_quantity(
     name: str,
@@ -29,6 +35,7 @@ def test_every_quantity(
     calls: Callable[..., dict[str, np.ndarray]],
     close: Callable[..., None],
 ) -> None:
+    needs(backend)
     parallel = backend != "numba"  # whose parallel loops take twice as long to compile; test_numba.py has them
     robot = modelgen.load(name, backend=backend, dtype=dtype, directory=artifacts, parallel=parallel)
 
@@ -39,10 +46,11 @@ def test_every_quantity(
     close(calls(robot, exact(name), convert), exact(name).values, LIMITS[dtype])
 
 
-@pytest.mark.parametrize("backend", MODULES)
+@pytest.mark.parametrize("backend", [*MODULES, *TRANSLATED])
 def test_theta_once_is_theta_for_every_sample(
     backend: Any, artifacts: Path, exact: Callable[[str], SimpleNamespace]
 ) -> None:
+    needs(backend)
     robot = modelgen.load("pendulum", backend=backend, directory=artifacts)
     convert = torch.from_numpy if backend == "torch" else np.asarray
     x, theta = convert(exact("pendulum").x), convert(np.array([1.0, 1.0]))

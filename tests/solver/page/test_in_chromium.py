@@ -11,6 +11,16 @@ import pytest
 from solver.cli import main
 
 CHROMIUM = shutil.which("chromium")
+#: How far the admissible set of the first parameter lies from its slider's track, in pixels: its ends and its height.
+ON_TRACK = """
+(() => {
+  const input = document.querySelector("#parameters input"), set = document.querySelector("#parameters .set");
+  const track = input.getBoundingClientRect(), marked = set.getBoundingClientRect(), { lower, upper } = facts.parameters[0];
+  const thumb = (value) => track.left + 8 + ((track.width - 16) * (value - input.min)) / (input.max - input.min);
+  const middle = (box) => (box.top + box.bottom) / 2;
+  return [marked.left - thumb(lower), marked.right - thumb(upper), middle(marked) - middle(track)];
+})()
+"""
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
@@ -29,6 +39,7 @@ def test_a_reader_moves_pushes_and_reads(finished_run: Path, tmp_path: Path) -> 
         page.locator("#parameters input").first.fill("2.4")
         assert "theta=2.4" in page.url
         assert page.locator("#parameters .outside").count() == 1
+        assert page.evaluate(ON_TRACK) == pytest.approx([0.0, 0.0, 0.0], abs=1.0)
         before = page.evaluate("panes[0].simulation.x[1]")
         page.evaluate("scrollTo(0, 0)")  # the slider is below
         box = page.locator("canvas.scene").bounding_box()
@@ -40,8 +51,11 @@ def test_a_reader_moves_pushes_and_reads(finished_run: Path, tmp_path: Path) -> 
         assert abs(page.evaluate("panes[0].simulation.x[1]") - before) > 0.1
         page.click("#step")
         assert page.evaluate("panes[0].simulation.result") < 0.0
-        page.click("#maps")
         page.wait_for_selector("#heat canvas >> nth=1")
+        page.select_option("#across", "1")
+        page.select_option("#up", "0")
+        page.click("#maps")
+        page.wait_for_selector("#heat figcaption:has-text('angle_rate (±8 rad/s) across') >> nth=1")
         captions = page.locator("#heat figcaption").all_inner_texts()
         assert [each.partition(" of ")[0] for each in captions] == ["V", "torque"]
         page.locator("#harsh input").last.fill("2")
@@ -61,6 +75,9 @@ def test_a_reader_moves_pushes_and_reads(finished_run: Path, tmp_path: Path) -> 
         page.click("#many")
         page.wait_for_selector("#distribution canvas", timeout=300_000)
         assert "success" in page.locator("#distribution").inner_text()
+        length = page.locator("#parameters input").nth(1)
+        length.fill(length.evaluate("each => each.max"))
+        assert page.evaluate("draw() || view.some((each, i) => each !== rules.view[i])")
         browser.close()
     assert errors == []
 
@@ -77,6 +94,7 @@ def test_a_phone_and_paper(tmp_path: Path) -> None:
         page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
         page.goto(path.as_uri())
         page.wait_for_selector("#plots canvas")
+        page.wait_for_selector("#heat canvas >> nth=3")
         assert page.evaluate("document.documentElement.scrollWidth") == 390
         for slider in page.get_by_role("slider").all():
             assert slider.evaluate("each => each.labels.length") == 1

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from solver.fvi.settings import Settings
 from solver.fvi.solution import Solution, load_solution
 from solver.game.held_input_policy import make_policy
 from solver.policies.c_export import emit_observer
-from solver.policies.distilled import export
+from solver.policies.distilled import board, export
 from solver.policies.distilled.c_source import emit
 from solver.policies.distilled.comparison import Comparison, require_small_loss
 from solver.policies.distilled.cost import WIDTHS, cost, read_budget, widest
@@ -33,7 +32,6 @@ from tests.solver.training import start
 ROOT = Path(__file__).parents[3]
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
-EMULATED = all(map(shutil.which, ("arm-none-eabi-gcc", "qemu-system-arm")))
 QUICK = Effort(rounds=2, states=1500, steps=150, minibatch=256)
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
@@ -127,36 +125,27 @@ def test_the_scale_is_the_argument_of_half_the_limit(gallery_run: Path) -> None:
     torch.testing.assert_close(u, 0.5 * problem.input_limits)
 
 
-def board() -> ModuleType:
-    """benchmarks/board.py"""
-    specification = importlib.util.spec_from_file_location("board", ROOT / "benchmarks" / "board.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-needs_emulator = pytest.mark.skipif(not EMULATED, reason="there is no arm-none-eabi-gcc or no qemu-system-arm")
+needs_emulator = pytest.mark.skipif(bool(board.missing_tools()), reason=f"not installed: {board.missing_tools()}")
 
 
 @needs_emulator
 def test_policy_and_observer_fit_the_period_of_a_drive(tmp_path: Path) -> None:
     """134 000 cycles at two an instruction: 40 % of a period of 500 Hz at 168 MHz. The widest network, 40 periods."""
-    solution, counter = load_solution("furuta-rfvi"), board()
+    solution = load_solution("furuta-rfvi")
     _, folder = sources(solution, WIDTHS[0], tmp_path)
     for file, text in emit_observer(solution.problem).items():
         (folder / file).write_text(text)
-    x = np.linspace([0.0, 3.0], [0.4, -1.0], 40)
-    counts, u, _, flash = counter.measured("furuta", folder, x, 1, counter.period(solution.problem))
-    assert 45_000 < counts.max() <= 134_000 / 2
-    assert flash < 65_536
-    assert (np.abs(u) <= solution.problem.input_limits.numpy()).all()
-    assert np.abs(u).max() > 0.0
+    x = np.linspace([0.0, 3.0], [0.4, -1.0], 40, dtype=np.float32)
+    counts = board.measured(solution.problem, folder, x, board.period(solution.problem, len(x)))
+    largest = counts.largest
+    assert 45_000 < largest.instructions <= 134_000 / 2
+    assert largest.flash < 65_536
+    assert (np.abs(counts.u) <= solution.problem.input_limits.numpy()).all()
+    assert np.abs(counts.u).max() > 0.0
     policy, observer = cost(solution.problem, WIDTHS[0]), observer_cost(solution.problem)
     stated = policy.instructions + observer.period.instructions
-    assert stated / 1.5 < counts.max() <= stated <= 134_000 / 2
-    assert flash <= policy.flash + observer.period.flash
+    assert stated / 1.5 < largest.instructions <= stated <= 134_000 / 2
+    assert largest.flash <= policy.flash + observer.period.flash
 
 
 @needs_emulator
@@ -164,18 +153,17 @@ def test_policy_and_observer_fit_the_period_of_a_drive(tmp_path: Path) -> None:
 def test_the_stated_cost_of_an_observer_bounds_what_is_counted(name: str, tmp_path: Path) -> None:
     """Instructions, flash and stack, without the policy, over a motion that turns a joint and then stops."""
     problem = load_solution(name).problem
-    robot, counter = problem.robot, board()
+    robot = problem.robot
     _, folder = sources(load_solution(name), 8, tmp_path)
     for file, text in emit_observer(problem).items():
         (folder / file).write_text(text)
-    code = counter.period(problem).replace(f"{robot.name}_policy(x, u);", "u[0] = x[0];")
+    code = board.period(problem, 40).replace(f"{robot.name}_policy(x, u);", "u[0] = x[0];")
     last = problem.state_limits.numpy()[: len(robot.metadata.coordinates)] * 0.5
-    x = np.concatenate([np.linspace(0.0 * last, last, 25), np.tile(last, (15, 1))])
-    counts, _, stack, flash = counter.measured(robot.name, folder, x, len(problem.input_limits), code)
-    stated = observer_cost(problem).period
-    assert stated.instructions / 1.5 < counts.max() <= stated.instructions
-    assert stated.flash / 2 < flash <= stated.flash
-    assert stated.stack / 2 < stack <= stated.stack
+    x = np.concatenate([np.linspace(0.0 * last, last, 25), np.tile(last, (15, 1))]).astype(np.float32)
+    largest, stated = board.measured(problem, folder, x, code).largest, observer_cost(problem).period
+    assert stated.instructions / 1.5 < largest.instructions <= stated.instructions
+    assert stated.flash / 2 < largest.flash <= stated.flash
+    assert stated.stack / 2 < largest.stack <= stated.stack
 
 
 @needs_emulator
@@ -185,13 +173,13 @@ def test_the_stated_cost_bounds_what_an_emulated_board_counts(gallery_run: Path,
     solution = load_solution(gallery_run)
     network, folder = sources(solution, width, tmp_path)
     x = solution.problem.sample_domain(150, torch.Generator().manual_seed(1))
-    counts, u, stack, flash = board().measured("pendulum", folder, x.numpy(), 1)
-    stated = cost(solution.problem, width)
-    assert stated.instructions / 1.5 < counts.max() <= stated.instructions
-    assert stated.flash / 1.5 < flash <= stated.flash
-    assert stack <= stated.stack
+    counts = board.measured(solution.problem, folder, x.numpy())
+    largest, stated = counts.largest, cost(solution.problem, width)
+    assert stated.instructions / 1.5 < largest.instructions <= stated.instructions
+    assert stated.flash / 1.5 < largest.flash <= stated.flash
+    assert largest.stack <= stated.stack
     expected = controller(solution.problem, network)(x)[0].numpy()
-    np.testing.assert_allclose(u, expected, atol=1e-4 * float(solution.problem.input_limits[0]))
+    np.testing.assert_allclose(counts.u, expected, atol=1e-4 * float(solution.problem.input_limits[0]))
 
 
 def test_the_widest_network_that_fits_is_taken(gallery_run: Path) -> None:
@@ -258,6 +246,36 @@ def test_the_command_writes_a_header_with_the_facts_or_nothing(
     assert main(words) == 2
     assert "loses 3.0 % of the return" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
+
+
+@needs_emulator
+def test_the_header_states_what_is_counted(
+    finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the robot's own C is there: not before, and not of another robot."""
+    untrained = Effort(rounds=1, states=200, steps=1)
+    monkeypatch.setattr(export, "distil", lambda solution, width, seed, *_: distil(solution, width, seed, untrained))
+    same = {"return_mean": -1.0, "return_worst": -1.0, "success_rate": 1.0}
+    monkeypatch.setattr(export, "compare", lambda *_: [Comparison("nominal", same, same)])
+    monkeypatch.setattr(export, "COUNTED", 100)
+    words = ["export", str(finished_run), "--c", str(tmp_path), "--budget", "500us@168MHz", "--observer"]
+    header, kernels = tmp_path / "pendulum_policy.h", tmp_path / "pendulum.c"
+    assert main(words) == 0
+    assert "`modelgen export pendulum --c DIR` comes first" in header.read_text()
+    for file, content in export_model(load_model("pendulum"), "c").items():
+        (tmp_path / file).write_bytes(content)
+    assert main(words) == 0
+    text = header.read_text()
+    (policy,) = re.findall(
+        r"(\d+) instructions, \d+ bytes of flash, libm included, \d+ of stack: the policy, over 100", text
+    )
+    (period,) = re.findall(r"(\d+) instructions, .*: policy and observer, over 100 control periods", text)
+    counts, x = board.count_policy(load_solution(finished_run), tmp_path, 100)
+    assert (int(policy), len(x)) == (counts.largest.instructions, 100)
+    assert int(policy) < int(period) < 42_000
+    kernels.write_text(kernels.read_text().replace("u_optimal[0] = ", "u_optimal[0] = R(0.9) * "))
+    assert main(words) == 2
+    assert "pendulum.c does not compute the inputs of this run" in capsys.readouterr().err
 
 
 def test_a_budget_without_c_is_refused(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:

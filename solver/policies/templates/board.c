@@ -8,9 +8,9 @@
 
 #include <stdint.h>
 
-#include "states.h" /* STATES, INPUTS, ROWS, CALLS, POLICY, states[ROWS][STATES], and the policy's header */
+#include "states.h" /* STATES, INPUTS, ROWS, CALLS, PAINTED, POLICY, states[ROWS][STATES], and the policy's header */
 
-enum { PER_TICK = 40, STACK = 65536, PAINT = 0x5a };
+enum { PER_TICK = 40, PAINT = 0x5a };
 
 extern char stack_top[];
 int main(void);
@@ -53,11 +53,11 @@ __attribute__((noinline)) static uint32_t ticks(void (*function)(const float *, 
 
 /* The stack below `top` is painted before the policy runs; what is no longer painted was used. */
 __attribute__((noinline)) static void paint(volatile char *top) {
-    for (volatile char *each = top - STACK; each < top - 64; each++) *each = PAINT;
+    for (volatile char *each = top - PAINTED; each < top - 64; each++) *each = PAINT;
 }
 
 __attribute__((noinline)) static uint32_t used(volatile char *top) {
-    volatile char *low = top - STACK;
+    volatile char *low = top - PAINTED;
     while (low < top && *low == PAINT) low++;
     return (uint32_t)(top - low);
 }
