@@ -24,7 +24,7 @@ def read_rows(path: Path, kind: type[Row], also: Callable[[dict[str, Any]], None
         content = json.loads(path.read_text(encoding="utf-8"))
         also(content)
         return [typed(kind, entry, "rows") for entry in content["rows"]]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise SolverError(
             f"{path} is damaged or from another version ({error}); move it away, or write to another folder with --out"
         ) from error

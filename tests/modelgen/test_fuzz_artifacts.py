@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import shutil
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 import modelgen
 from modelgen import ModelError
 from modelgen.artifact import folder as artifact
+from modelgen.cli import main
 from modelgen.identification import known, recordings
 from tests.modelgen.support.damage import Damage, Mistake, damaged, damages, mistaken, mistakes
 from tests.modelgen.support.forgery import forged
@@ -76,6 +78,25 @@ def test_manifests_of_other_types(folder: Path, mistake: Mistake) -> None:
         opened(folder)
     finally:
         (folder / artifact.MANIFEST).write_bytes(before)
+
+
+REPORTS: dict[str, dict[str, Any]] = {
+    artifact.REPORT: {"seconds": {"checks": 0.1}, "source_bytes": {"llvm": 2000}},
+    artifact.PROOF: {"date": "2026-01-01", "modelgen": 9, "passed": 3, "failed": 0, "skipped": 1, "seconds": 2.0},
+}
+
+
+@given(st.sampled_from([*REPORTS]), mistakes)
+def test_reports_of_other_types(folder: Path, name: str, mistake: Mistake) -> None:
+    """`modelgen show` prints the artifact whatever stands in the reports beside it."""
+    belongs = {"artifact": artifact.read(folder).hash} if name == artifact.PROOF else {}
+    (folder / name).write_text(json.dumps(mistaken(REPORTS[name], mistake) | belongs))
+    try:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            assert main(["show", "pendulum", "--directory", str(folder.parent)]) == 0
+    finally:
+        (folder / name).unlink()
+    assert "angle_rate" in printed.getvalue()
 
 
 @given(st.lists(damages, min_size=1, max_size=3))

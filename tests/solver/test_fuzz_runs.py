@@ -7,6 +7,7 @@ import json
 import shutil
 import warnings
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,15 @@ from hypothesis import strategies as st
 
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
+from solver.baselines.run import BASELINE, load_baseline
+from solver.baselines.settings import BaselineSettings
 from solver.certification import counterexample, specification
 from solver.errors import SolverError
 from solver.fvi.run import RUN
 from solver.fvi.solution import load_solution
 from solver.problem.problem import Problem
 from solver.reproduction import gallery
+from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT, METRICS
 from solver.runs.metrics import read_metrics
 from solver.sweeps import specification as sweeps
@@ -107,6 +111,43 @@ def test_gallery_reports_of_other_types(tmp_path_factory: pytest.TempPathFactory
     path = tmp_path_factory.getbasetemp() / "gallery.json"
     path.write_text(json.dumps(mistaken(json.loads(ours.read_text()), mistake)))
     refused_or(lambda: gallery._read(path), "gallery.json")
+
+
+@given(mistakes)
+def test_descriptions_of_baselines_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: Mistake) -> None:
+    folder = tmp_path_factory.getbasetemp() / "the_baseline"
+    folder.mkdir(exist_ok=True)
+    usual = {"robot": "pendulum", "artifact_hash": "0" * 64, "generated": None, "settings": asdict(BaselineSettings())}
+    (folder / BASELINE).write_text(json.dumps(usual))
+    assert load_baseline(folder).robot == "pendulum"
+    (folder / BASELINE).write_text(json.dumps(mistaken(usual, mistake)))
+    refused_or(lambda: load_baseline(folder), "")
+
+
+@given(mistakes)
+def test_figures_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: Mistake) -> None:
+    """Those of a shipped policy, which `solver policies` prints."""
+    content = json.loads((shipped.FOLDER / "pendulum-rfvi" / shipped.FIGURES).read_text())
+    folder = tmp_path_factory.getbasetemp() / "pendulum-rfvi"
+    folder.mkdir(exist_ok=True)
+    (folder / shipped.FIGURES).write_text(json.dumps(mistaken(content, mistake)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shipped, "FOLDER", folder.parent)
+        refused_or(lambda: shipped.read_figures("pendulum-rfvi"), "figures.json")
+
+
+@given(mistakes)
+def test_sets_of_parameters_of_other_types(
+    load: Callable[[str], CompiledRobot], tmp_path_factory: pytest.TempPathFactory, mistake: Mistake
+) -> None:
+    """A file of `modelgen identify` that a specification of `solver certify` names."""
+    folder, problem = tmp_path_factory.getbasetemp(), Problem(load("pendulum"))
+    region = {"names": ["mass", "length"], "centre": [1.0, 1.0], "shape": [[1e-2, 0.0], [0.0, 1e-2]]}
+    content = mistaken({"robot": "pendulum", "ellipsoid": region}, mistake)
+    (folder / "identified.json").write_text(json.dumps(content))
+    path = folder / "with_a_set.toml"
+    path.write_text('parameters = {identified = "identified.json"}\n')
+    refused_or(lambda: specification.read(path, problem), "")
 
 
 SWEEP = (
