@@ -17,7 +17,7 @@ OPERATION = 2.3  # instructions, with its loads and stores
 SENSITIVITY = 4.1  # of a product or sum of the derivatives
 COVARIANCE = 9.7  # of an entry of the factors, for each source of error
 ENTRY, PERIOD = 13, 110  # of a state in a prediction over the delay; of such a prediction
-CODE, CODE_OPERATION, CODE_DERIVATIVE = 6300, 4, 190  # bytes
+CODE, CODE_OPERATION, CODE_DERIVATIVE = 6500, 4, 190  # bytes
 STACK, STACK_DERIVATIVE = 500, 40  # bytes
 
 

@@ -27,6 +27,9 @@ static void confine(real *x) {
         x[i] = turns[i] ? turned(x[i]) : x[i] > limit[i] ? limit[i] : x[i] < -limit[i] ? -limit[i] : x[i];
 }
 
+/* Whether an encoder can have measured this: a number, and no further away than any. */
+static int usable(real position) { return ${NAME}_CALL(fabs)(position) <= (real)1e6; }
+
 /* v = dx/dt. */
 static void rate(const real *x, const real *u, real *v) {
     real B[STATES][INPUTS];
@@ -172,6 +175,7 @@ static void advance(${name}_filter *f, const real *about, const real *u, const r
     predict(f->covariance, by);
     f->innovation = 0;
     for (int q = 0; q < POSITIONS; q++) {
+        if (!usable(positions[q])) continue;
         real gain[ALL];
         const real error = turns[q] ? turned(positions[q] - x[q]) : positions[q] - x[q], rest = error - correction[q];
         const real spread = measure(f->covariance, q, variance[q], gain);
@@ -219,13 +223,35 @@ void ${name}_observer_reset(${name}_observer *o) {
     memcpy(o->variance, usual, sizeof usual);
 }
 
+/* Forgets the state and not the inputs on their way. */
+static void begin(${name}_observer *o) {
+    memset(o->filters, 0, sizeof o->filters);
+    o->measured = o->likeliest = 0;
+}
+
+/* Whether every number of it is finite; without positions, the covariance grows beyond all bounds. */
+static int sound(const ${name}_filter *f) {
+    real sum = f->innovation;
+    for (int i = 0; i < STATES; i++) sum += ${NAME}_CALL(fabs)(f->x[i]);
+    for (int k = 0; k < INPUTS; k++) sum += ${NAME}_CALL(fabs)(f->disturbance[k]);
+    for (int i = 0; i < ALL; i++) sum += f->covariance[i][i];
+    return sum - sum == 0;
+}
+
 void ${name}_observer_estimate(${name}_observer *o, const real *positions, real *x) {
-    for (int f = 0; f < FILTERS; f++) follow(o, &o->filters[f], o->waiting[DELAY - delay(f)], positions);
+    int whole = 1;
+    for (int q = 0; q < POSITIONS; q++) whole &= usable(positions[q]);
+    if (o->measured < 2 && !whole) begin(o);
+    else {
+        for (int f = 0; f < FILTERS; f++) follow(o, &o->filters[f], o->waiting[DELAY - delay(f)], positions);
+        if (o->measured < 2) o->measured++;
+    }
     for (int d = 0; d < DELAY; d++) memcpy(o->waiting[d], o->waiting[d + 1], sizeof o->waiting[d]);
-    if (o->measured < 2) o->measured++;
     if (FILTERS > 1) compare(o);
     const ${name}_filter *f = &o->filters[o->likeliest];
-    memcpy(x, f->x, sizeof f->x);
+    if (!sound(f)) begin(o);
+    for (int i = 0; i < STATES; i++) x[i] = o->measured ? f->x[i] : (real)NAN;
+    if (!o->measured) return;
     for (int d = DELAY - delay(o->likeliest); d < DELAY; d++) {
         real acting[INPUTS];
         for (int k = 0; k < INPUTS; k++) acting[k] = o->waiting[d][k] + f->disturbance[k];
@@ -236,7 +262,7 @@ void ${name}_observer_estimate(${name}_observer *o, const real *positions, real 
 void ${name}_observer_compensate(const ${name}_observer *o, real *u) {
     for (int k = 0; k < INPUTS; k++) {
         u[k] -= o->filters[o->likeliest].disturbance[k];
-        u[k] = u[k] > input_limit[k] ? input_limit[k] : u[k] < -input_limit[k] ? -input_limit[k] : u[k];
+        u[k] = u[k] > input_limit[k] ? input_limit[k] : u[k] < -input_limit[k] ? -input_limit[k] : u[k] == u[k] ? u[k] : 0;
     }
 }
 

@@ -51,10 +51,12 @@ typedef struct {
 /* Forgets everything. Sets the variances of encoders with 2048 counts a turn or 0.025 mm; write others after it. */
 void ${name}_observer_reset(${name}_observer *observer);
 
-/* $positions -> $states. */
+/* $positions -> $states.
+ * A position that is no number, or beyond 1e6, counts as not measured: the model alone moves it on. x is NaN until all
+ * positions were measured once, and where too many were missing; the observer then begins anew. */
 void ${name}_observer_estimate(${name}_observer *observer, const ${name}_real *positions, ${name}_real *x);
 
-/* $inputs: from what shall act to what is to be sent, within the limits. */
+/* $inputs: from what shall act to what is to be sent, within the limits and never NaN, of which it makes 0. */
 void ${name}_observer_compensate(const ${name}_observer *observer, ${name}_real *u);
 
 /* $inputs. */

@@ -15,7 +15,8 @@ CHROMIUM = shutil.which("chromium")
 ON_TRACK = """
 (() => {
   const input = document.querySelector("#parameters input"), set = document.querySelector("#parameters .set");
-  const track = input.getBoundingClientRect(), marked = set.getBoundingClientRect(), { lower, upper } = facts.parameters[0];
+  const track = input.getBoundingClientRect(), marked = set.getBoundingClientRect();
+  const { lower, upper } = facts.parameters[0];
   const thumb = (value) => track.left + 8 + ((track.width - 16) * (value - input.min)) / (input.max - input.min);
   const middle = (box) => (box.top + box.bottom) / 2;
   return [marked.left - thumb(lower), marked.right - thumb(upper), middle(marked) - middle(track)];

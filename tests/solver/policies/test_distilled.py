@@ -87,6 +87,70 @@ def test_c_is_torchs_and_never_nan(
     assert (np.abs(found[:, :-1]) <= limits).all()
 
 
+CONTROLLER = """
+#include <stdio.h>
+#include "{name}_policy.h"
+#define float {name}_real
+{period}
+#undef float
+int main(void) {{
+    {name}_real positions[{q}], u[{m}];
+    for (;;) {{
+        for (int i = 0; i < {q}; i++) {{
+            double value;
+            if (scanf("%lf", &value) != 1) return 0;
+            positions[i] = ({name}_real)value;
+        }}
+        POLICY(positions, u);
+        for (int k = 0; k < {m}; k++) printf("%.9g ", (double)u[k]);
+        printf("%d\\n", observer.measured);
+    }}
+}}
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("name", "real", "delay"),
+    [("furuta", "float", "DELAY=1"), ("furuta", "double", "LONGEST_DELAY=2"), ("planar_arm2", "float", "DELAY=0")],
+)
+def test_no_measurement_makes_a_controller_send_nan(name: str, real: str, delay: str, tmp_path: Path) -> None:
+    """Observer, policy and compensation in every period. Encoders that fail, jump and count beyond all bounds, for a
+    while each; then positions of a robot at rest, which it follows again."""
+    solution = load_solution(f"{name}-rfvi")
+    problem, q = solution.problem, len(solution.problem.robot.metadata.coordinates)
+    _, folder = sources(solution, 8, tmp_path)
+    for file, text in emit_observer(problem).items():
+        (folder / file).write_text(text)
+    period = board.period(problem, 10**6)
+    fields = {"name": name, "period": period, "q": q, "m": len(problem.input_limits)}
+    (folder / "controller.c").write_text(CONTROLLER.format(**fields))
+    files = [str(folder / f"{name}{end}.c") for end in ("", "_policy", "_observer")] + [str(folder / "controller.c")]
+    words = [f"-D{name.upper()}_REAL={real}", f"-D{name.upper()}_{delay}", "-std=c99", "-O2", "-Wall", "-Werror"]
+    subprocess.run([str(COMPILER), *words, *files, "-lm", "-o", str(folder / "controller")], check=True)
+    random = np.random.default_rng(4)
+    strange = [np.nan, np.inf, -np.inf, 1e30, -1e38, 3e5, 1e-42, 0.0]
+    rows = random.uniform(-1.0, 1.0, (4000, q)) * problem.state_limits.numpy()[:q]
+    for begin in range(0, 3500, 50):  # from single failures to none that is measured
+        broken = random.random((50, q)) < random.choice([0.02, 0.3, 1.0])
+        rows[begin : begin + 50][broken] = random.choice(strange[: random.integers(1, 9)], broken.sum())
+    rows[1000:2000, 0] = np.nan
+    rows[3500:] = problem.target.numpy()[:q]
+    answer = subprocess.run(
+        [folder / "controller"],
+        input="\n".join(" ".join(map(repr, row)) for row in rows.tolist()),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    found = np.array([line.split() for line in answer.splitlines()], float)
+    assert len(found) == len(rows)
+    assert (np.abs(found[:, :-1]) <= problem.input_limits.numpy() * (1 + 1e-6)).all()
+    assert np.abs(found[:, :-1]).max() > 0.0
+    assert (found[:-500, -1] == 0).any()
+    assert (found[-10:, -1] == 2).all()
+
+
 @needs_compiler
 @pytest.mark.parametrize("real", ["float", "double"])
 def test_the_replay_notices_another_weight(real: str, gallery_run: Path, tmp_path: Path) -> None:
