@@ -26,7 +26,7 @@ def samples(ensemble: Ensemble, size: int = 23) -> tuple[Tensor, Samples]:
     features = ensemble.features
     z = features(x)
     weight = 0.1 + torch.rand(size, generator=generator).to(ensemble.target)
-    return x, Samples(z, (z - features.error_at_target)[:, ensemble.factors[0].rows], target, weight)
+    return x, Samples(z, features.error(z)[:, ensemble.factors[0].rows], target, weight)
 
 
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0])
