@@ -24,7 +24,8 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
       are long, to carry the reward back fast, and the last ones short.
     - The fit is one of the relative error: states that are lost anyway would take the precision that balancing needs.
     - The input acts for one control period (`reaction_periods`), as it will on the robot.
-    - Around the target V is the Riccati equation's, and a share of the states lies there in its metric.
+    - Around the target V is the Riccati equation's, and a share of the states lies there in its metric. So do the
+      errors that V is a form of.
     - With more than one joint a share of the states comes from rollouts of the policy. Without it, training finds a
       good manoeuvre and loses it again.
     - A state at its limit costs: a policy that leans on a wall has not solved the task.
@@ -47,6 +48,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
         "step_periods": (2 * hold, *8 * (hold,), max(1, hold // 2)),
         "reaction_periods": 1.0,
         "basin": True,
+        "metric": True,
         "members": 2 if simple else 3,
         "loss_scale": 0.2,
         "limit_cost": 1.0,

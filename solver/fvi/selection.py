@@ -61,7 +61,8 @@ class Selection:
     def judge(self, act: Controller, x: Tensor, adversary: bool) -> tuple[Score, Rollouts]:
         """The score of a policy, and its rollouts from further states x (K, n) on the nominal robot.
 
-        adversary: if its V was made against adversaries of full size. All rollouts are made together: the time of a rollout hardly depends on how many there are.
+        adversary: if its V was made against adversaries of full size. All rollouts are made together: the time of a
+        rollout hardly depends on how many there are.
         """
         begin = [x, self.starts]
         robots = None

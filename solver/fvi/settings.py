@@ -141,6 +141,10 @@ class Settings:
     """Take V from the Riccati equation where the regulator of the linearised robot brings the real one to the target.
     A network fits V over the whole domain, and is not precise enough beside the target of a robot that must balance.
     Not with relative_values, under which V at the target is not that of the Riccati equation."""
+    metric: bool = False
+    """Measure errors by the quadratic form of the basin, where there is one: the networks learn by what factor V
+    differs from it, and no longer its shape. Where a motion along one direction costs a thousand times that along
+    another, as with two poles on one cart, they do not learn the shape."""
     integrator: SchemeName = "rk4"
     """How targets and rollouts are integrated: rk4, the classical Runge-Kutta method, or euler, the authors' explicit
     Euler with their sum of the cost, which adds energy."""

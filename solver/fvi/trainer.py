@@ -54,6 +54,7 @@ def _listed(value: Any) -> Any:
 
 STARTS = 256  # at which the scale of V is taken
 LEAST_SCALE = 1e-5  # of this scale, as a share of the costliest behaviour
+REACH = 100.0  # levels of the basin, up to which errors are measured by its quadratic form
 LOOKS, SOLVED = 3, 0.98  # evaluations that tell of convergence, and the share of successes in each
 
 
@@ -99,9 +100,11 @@ class Trainer:
             self._found(find_basin(self.problem, settings.reaction_periods))
 
     def _found(self, basin: Basin | None) -> None:
-        """Overlay the basin on V, and draw states in its metric."""
+        """Overlay the basin on V, and draw states and measure errors in its metric."""
         if basin:
             self.ensemble.set_basin(basin)
+            if self.settings.metric:
+                self.ensemble.set_metric(basin.cost, REACH * basin.level)
         self.source.basin = basin
 
     def _fresh_optimisers(self) -> list[Adam]:

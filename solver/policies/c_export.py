@@ -82,7 +82,9 @@ def _network(solution: Solution) -> dict[str, object]:
         "members": len(members),
         "weights": len(members[0]),
         "sizes": ", ".join(map(str, sizes)),
-        "at_target": listed(features.error_at_target.tolist()),
+        "at_target": listed(features.at_target.tolist()),
+        "metric": ",\n".join(f"    {{{listed(row)}}}" for row in features.metric.tolist()),
+        "bend": repr(float(features.bend)),
         "floor": repr(DIAGONAL_FLOOR),
         "network": ",\n".join(f"    {{{row}}}" for row in rows),
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 from string import Template
 
 from modelgen.loader import CompiledRobot
-from solver.value.network import Features
+from solver.value.features import Features
 
 TEMPLATES = Path(__file__).parent / "templates"
 

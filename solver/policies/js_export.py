@@ -74,7 +74,9 @@ def numbers(solution: Solution) -> dict[str, object]:
         "angles": features.angles.tolist(),
         "others": features.others.tolist(),
         "scale": features.scale.tolist(),
-        "atTarget": features.error_at_target.tolist(),
+        "atTarget": features.at_target.tolist(),
+        "metric": features.metric.tolist(),
+        "bend": float(features.bend),
         "floor": DIAGONAL_FLOOR,
         "basin": {
             "level": basin.level,

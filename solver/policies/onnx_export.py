@@ -19,7 +19,8 @@ from solver.fvi.solution import Solution
 from solver.game.held_input_policy import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds
 from solver.policies.onnx_graph import Graph, Value, entries, where
 from solver.value.basin import TURN, Basin
-from solver.value.network import DIAGONAL_FLOOR, Factor, Features
+from solver.value.features import Features
+from solver.value.network import DIAGONAL_FLOOR, Factor
 
 
 def emit(solution: Solution, label: str, generated: str | None) -> bytes:
@@ -60,11 +61,15 @@ def _value(solution: Solution, x: Value) -> tuple[Value, Value]:
     c = len(features.angles)
     angle, rest = x.picked(features.angles.tolist()), x.picked(features.others.tolist())
     z = x.graph.apply("Sin", angle) | x.graph.apply("Cos", angle) | rest * features.scale.numpy()
-    error = z - features.error_at_target.numpy()
+    metric, bend = features.metric.numpy(), float(features.bend)
+    straight = (z - features.at_target.numpy()) @ metric
+    shrunk = x.graph.constant(1.0) / x.graph.apply("Sqrt", (straight * straight).row_sum() * bend + 1.0)
+    error = straight * shrunk
     parts = [_member(member, features, z, error) for member in members]
-    value, dz = parts[0]
-    for more, slope in parts[1:]:
-        value, dz = value + more, dz + slope
+    value, dz, dy = parts[0]
+    for more, by_features, by_error in parts[1:]:
+        value, dz, dy = value + more, dz + by_features, dy + by_error
+    dz = dz + ((dy - error * ((dy * error).row_sum() * bend)) * shrunk) @ metric.T
     value, dz = value / float(len(members)), dz / float(len(members))
     sine, cosine = range(c), range(c, 2 * c)
     by_angle = dz.picked(sine) * z.picked(cosine) - dz.picked(cosine) * z.picked(sine)
@@ -73,8 +78,8 @@ def _value(solution: Solution, x: Value) -> tuple[Value, Value]:
     return _overlaid(solution.value.basin, x, value, (by_angle | by_rest).picked(order.tolist()))
 
 
-def _member(member: Factor, features: Features, z: Value, error: Value) -> tuple[Value, Value]:
-    """V (N, 1) of one member and dV/dz (N, n_z), by one reverse sweep."""
+def _member(member: Factor, features: Features, z: Value, error: Value) -> tuple[Value, Value, Value]:
+    """V (N, 1) of one member and its derivatives by z and by the error, both (N, n_z), by one reverse sweep."""
     apply = z.graph.apply
     weights = [weight.detach().numpy() for weight in member.weights]
     biases = [bias.detach().numpy() for bias in member.biases]
@@ -93,8 +98,7 @@ def _member(member: Factor, features: Features, z: Value, error: Value) -> tuple
     adjoint = outer * factor * where(on_diagonal, apply("Sigmoid", raw), 1.0)
     for weight, h in zip(weights[:0:-1], reversed(hidden), strict=True):
         adjoint = adjoint @ weight.T * (h.graph.constant(1.0) - h * h)
-    dz = adjoint @ weights[0].T + (outer * entry) @ np.eye(features.size)[rows]
-    return -(y * y).row_sum(), dz
+    return -(y * y).row_sum(), adjoint @ weights[0].T, (outer * entry) @ np.eye(features.size)[rows]
 
 
 def _overlaid(basin: Basin, x: Value, value: Value, gradient: Value) -> tuple[Value, Value]:

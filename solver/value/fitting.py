@@ -40,7 +40,7 @@ class Samples:
     """The N samples that minibatches are drawn from."""
 
     z: Tensor  # (N, n_z) features
-    factor: Tensor  # (N, K) the error z - z(target), spread over the rows of L
+    factor: Tensor  # (N, K) the error y, spread over the rows of L
     target: Tensor  # (N,)
     weight: Tensor  # (N,) w
 
@@ -146,7 +146,7 @@ def fit_ensemble(
     features = ensemble.features
     z = features(x)
     weight = 1.0 / (1.0 + target.abs() / fit.scale)
-    samples = Samples(z, (z - features.error_at_target)[:, ensemble.factors[0].rows], target, weight)
+    samples = Samples(z, features.error(z)[:, ensemble.factors[0].rows], target, weight)
 
     def work(i: int) -> float:
         generator = torch.Generator(device=x.device).manual_seed(seed + i)

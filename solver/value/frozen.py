@@ -75,7 +75,7 @@ class FrozenValue:
         """x (N, n) -> V (N,), dV/dx (N, n)."""
         space = space or self._workspace(len(x))
         z = self.features(x)
-        error = z - self.features.error_at_target
+        error = self.features.error(z)
         factor = error[:, self.rows]
         value = torch.zeros_like(z[:, 0])
         dz = torch.zeros_like(z)
@@ -92,8 +92,9 @@ class FrozenValue:
             outer.mul_(factor)
             outer[:, self.diagonal] *= torch.sigmoid(diagonal)
             _reverse(member, dz, space)
-        dz.addmm_(space.direct, self.row_sum).mul_(-2.0 / len(self.members))
-        return self.basin.overlaid(x, value.div_(-len(self.members)), self.features.pull_back(z, dz))
+        each = -2.0 / len(self.members)
+        dx = self.features.pull_back(z, error, dz.mul_(each), (space.direct @ self.row_sum).mul_(each))
+        return self.basin.overlaid(x, value.div_(-len(self.members)), dx)
 
 
 def _folded(member: Factor) -> FoldedFactor:

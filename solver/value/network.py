@@ -1,9 +1,9 @@
-"""The value function: an ensemble of locally quadratic networks V = -e^T L L^T e (paper, appendix; cFVI, eq. 13).
+"""The value function: an ensemble of locally quadratic networks V = -y^T L L^T y (paper, appendix; cFVI, eq. 13).
 
-e(x) = z(x) - z(target), where z replaces every continuous angle by its sine and cosine and scales the other states;
-L(z) is lower triangular with a positive diagonal, the output of a tanh network. V <= 0, with equality only at the
-target, for any number of continuous joints. The value is the mean over the members. In the basin, around the target,
-a quadratic form that `solver.fvi.basin` found takes their place.
+`solver.value.features` has the features z(x) and the error y(z), which in the paper is z(x) - z(target). L(z) is lower
+triangular with a positive diagonal, the output of a tanh network. V <= 0, with equality only at the target, for any
+number of continuous joints. The value is the mean over the members. In the basin, around the target, a quadratic form
+that `solver.fvi.basin` found takes their place.
 
 `Ensemble.forward` is the specification of this formula. Four other forms of it are tested against it:
 `solver.value.frozen` (V and dV/dx without autograd), `solver.value.fitting` (the gradient of the loss), the C source of
@@ -12,14 +12,15 @@ a quadratic form that `solver.fvi.basin` found takes their place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from solver.value.basin import Basin
+from solver.value.features import Features
 
 DIAGONAL_FLOOR = 1e-3
 HIDDEN_GAIN, OUTPUT_GAIN = 1.41, 1.0
@@ -29,34 +30,6 @@ HIDDEN_BIAS, OUTPUT_BIAS = 0.1, -0.1
 def activation(y: Tensor) -> Tensor:
     """tanh, written with the logistic function, which Torch evaluates five times faster on CPUs."""
     return torch.sigmoid(2.0 * y).mul(2.0).sub(1.0)
-
-
-@dataclass(frozen=True)
-class Features:
-    """z(x): sine and cosine of continuous angles, then the other states in order, each times its scale."""
-
-    angles: Tensor  # (c,) indices of the continuous joints
-    others: Tensor  # (n - c,)
-    scale: Tensor  # (n - c,)
-    error_at_target: Tensor  # (2 c + n - c,) z(target)
-
-    @property
-    def size(self) -> int:
-        """n_z."""
-        return 2 * len(self.angles) + len(self.others)
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """(N, n) -> (N, n_z)."""
-        angle = x[:, self.angles]
-        return torch.cat([torch.sin(angle), torch.cos(angle), x[:, self.others] * self.scale], dim=1)
-
-    def pull_back(self, z: Tensor, dz: Tensor) -> Tensor:
-        """dV/dx (N, n) from z (N, n_z) and dV/dz (N, n_z)."""
-        c = len(self.angles)
-        dx = torch.empty(len(z), c + len(self.others), dtype=z.dtype, device=z.device)
-        dx[:, self.angles] = dz[:, :c] * z[:, c : 2 * c] - dz[:, c : 2 * c] * z[:, :c]
-        dx[:, self.others] = dz[:, 2 * c :] * self.scale
-        return dx
 
 
 class Factor(nn.Module):
@@ -82,7 +55,7 @@ class Factor(nn.Module):
             self.biases.append(nn.Parameter(torch.full((fan_out,), OUTPUT_BIAS if last else HIDDEN_BIAS)))
 
     def forward(self, z: Tensor, error: Tensor) -> Tensor:
-        """V (N,) of this member from the features z and the error e, both (N, n_z)."""
+        """V (N,) of this member from the features z and the error y, both (N, n_z)."""
         h = z
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             h = activation(torch.addmm(bias, h, weight))
@@ -102,6 +75,8 @@ class Ensemble(nn.Module):
     continuous: Tensor
     basin_cost: Tensor
     basin_level: Tensor
+    metric: Tensor
+    bend: Tensor
 
     def __init__(
         self,
@@ -124,6 +99,9 @@ class Ensemble(nn.Module):
         self.register_buffer("basin_cost", torch.zeros(len(target), len(target)))
         self.register_buffer("basin_level", torch.tensor(0.0))
         size = 2 * len(angles) + len(others)
+        self.register_buffer("metric", torch.eye(size))
+        self.register_buffer("bend", torch.tensor(0.0))
+        self.register_load_state_dict_pre_hook(_without_metric)  # type: ignore[no-untyped-call]
         self.members = nn.ModuleList(Factor(size, layers, width, generator) for _ in range(members))
 
     @property
@@ -133,9 +111,15 @@ class Ensemble(nn.Module):
 
     @property
     def features(self) -> Features:
-        """The feature map, on the device of this module."""
-        at_origin = Features(self.angles, self.others, self.scale, torch.zeros_like(self.target))
-        return Features(self.angles, self.others, self.scale, at_origin(self.target[None])[0])
+        """Features and error, on the device of this module."""
+        given = self.angles, self.others, self.scale
+        at_target = Features(*given, self.target, self.metric, self.bend)(self.target[None])[0]
+        return Features(*given, at_target, self.metric, self.bend)
+
+    def set_metric(self, cost: Tensor, reach: float) -> None:
+        """Measure the error by P (n, n), up to c = reach. It belongs to the state_dict."""
+        self.metric.copy_(self.features.metric_of(cost, self.target, reach))
+        self.bend.fill_(1.0 / reach)
 
     @property
     def basin(self) -> Basin:
@@ -151,8 +135,16 @@ class Ensemble(nn.Module):
         """The ensemble's value, differentiable: (N, n) -> (N,)."""
         features, basin = self.features, self.basin
         z = features(x)
-        value = torch.stack([member(z, z - features.error_at_target) for member in self.members]).mean(0)
+        value = torch.stack([member(z, features.error(z)) for member in self.members]).mean(0)
         if basin.level == 0.0:
             return value
         distance = basin.distance(x)
         return torch.where(distance < basin.level, -distance, value)
+
+
+def _without_metric(_: nn.Module, state: dict[str, Any], prefix: str, *__: object) -> None:
+    """Give the weights of runs from before the metric the one that changes nothing."""
+    for name, value in state.copy().items():
+        if name.startswith(f"{prefix}members.0.weights.0"):
+            state.setdefault(f"{prefix}metric", torch.eye(len(value)).to(value))
+            state.setdefault(f"{prefix}bend", torch.zeros(()).to(value))

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from solver.plants.rollouts import Controller
 from solver.problem.problem import Problem
-from solver.value.network import Features
+from solver.value.features import Features
 
 LAYERS = 2  # hidden
 LARGEST = 20.0  # of |s|: sinh of it is finite in float32
@@ -52,12 +52,12 @@ class SmallNetwork(nn.Module):
 
     def forward(self, z: Tensor) -> Tensor:
         """s (N, m), differentiable in the weights."""
-        s = self._uncorrected(torch.cat([z, self.features.error_at_target[None]]))
+        s = self._uncorrected(torch.cat([z, self.features.at_target[None]]))
         return s[:-1] - s[-1]
 
     def output_bias(self) -> Tensor:
         """What makes s zero at the target, (m,)."""
-        return -self._uncorrected(self.features.error_at_target[None])[0].detach()
+        return -self._uncorrected(self.features.at_target[None])[0].detach()
 
     def _uncorrected(self, h: Tensor) -> Tensor:
         for weight, bias in zip(self.weights[:-1], self.biases, strict=True):

@@ -14,6 +14,11 @@ static const int size[LAYERS + 2] = {$sizes};
 static const int angle[] = {$angle_index}, other[] = {$other_index};
 static const real scale[] = {$scale}, at_target[FEATURES] = {$at_target};
 
+/* The error is y = W^T e/sqrt(1 + bend |W^T e|^2) with e = z - at_target. */
+static const real bend = (real)$bend, metric[FEATURES][FEATURES] = {
+$metric
+};
+
 /* Of every member and layer: weights, inputs by outputs, then biases. */
 static const float network[MEMBERS][WEIGHTS] = {
 $network
@@ -45,8 +50,8 @@ static int in_basin(const real *x, real *value, real *gradient) {
     return 1;
 }
 
-/* Adds V of one member to the value, and its derivatives by the features to dz. */
-static void member(const float *weights, const real *z, const real *error, real *value, real *dz) {
+/* Adds V of one member to the value, and its derivatives by the features and the error to dz and dy. */
+static void member(const float *weights, const real *z, const real *error, real *value, real *dz, real *dy) {
     real out[LAYERS + 1][WIDEST], y[FEATURES] = {0}, back[2][WIDEST];
     const float *layer[LAYERS + 1];
     const real *in = z;
@@ -74,7 +79,7 @@ static void member(const float *weights, const real *z, const real *error, real 
     for (int c = 0; c < FEATURES; c++) *value -= y[c] * y[c];
     for (int r = 0, k = 0; r < FEATURES; r++)
         for (int c = 0; c <= r; c++, k++) {
-            dz[r] -= 2 * y[c] * entry[k];
+            dy[r] -= 2 * y[c] * entry[k];
             adjoint[k] *= -2 * y[c] * error[r];
         }
     for (int l = LAYERS; l >= 0; l--) {
@@ -92,15 +97,23 @@ static void member(const float *weights, const real *z, const real *error, real 
 }
 
 real ${name}_value(const real *x, real *gradient) {
-    real z[FEATURES], error[FEATURES], dz[FEATURES] = {0}, value = 0;
+    real z[FEATURES], error[FEATURES] = {0}, dz[FEATURES] = {0}, dy[FEATURES] = {0}, value = 0, square = 0, along = 0;
     if (in_basin(x, &value, gradient)) return value;
     for (int i = 0; i < ANGLES; i++) {
         z[i] = REAL(sin)(x[angle[i]]);
         z[ANGLES + i] = REAL(cos)(x[angle[i]]);
     }
     for (int i = 2 * ANGLES; i < FEATURES; i++) z[i] = x[other[i - 2 * ANGLES]] * scale[i - 2 * ANGLES];
-    for (int i = 0; i < FEATURES; i++) error[i] = z[i] - at_target[i];
-    for (int i = 0; i < MEMBERS; i++) member(network[i], z, error, &value, dz);
+    for (int i = 0; i < FEATURES; i++)
+        for (int j = 0; j < FEATURES; j++) error[j] += (z[i] - at_target[i]) * metric[i][j];
+    for (int i = 0; i < FEATURES; i++) square += error[i] * error[i];
+    const real shrunk = 1 / REAL(sqrt)(1 + bend * square);
+    for (int i = 0; i < FEATURES; i++) error[i] *= shrunk;
+    for (int i = 0; i < MEMBERS; i++) member(network[i], z, error, &value, dz, dy);
+    for (int i = 0; i < FEATURES; i++) along += bend * dy[i] * error[i];
+    for (int i = 0; i < FEATURES; i++) dy[i] = (dy[i] - along * error[i]) * shrunk;
+    for (int i = 0; i < FEATURES; i++)
+        for (int j = 0; j < FEATURES; j++) dz[i] += metric[i][j] * dy[j];
     for (int i = 0; i < FEATURES; i++) dz[i] /= MEMBERS;
     for (int i = 0; i < ANGLES; i++) gradient[angle[i]] = dz[i] * z[ANGLES + i] - dz[ANGLES + i] * z[i];
     for (int i = 2 * ANGLES; i < FEATURES; i++) gradient[other[i - 2 * ANGLES]] = dz[i] * scale[i - 2 * ANGLES];

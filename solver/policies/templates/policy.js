@@ -1,11 +1,11 @@
 // The policy and V of a run, `run` its numbers, on `robot`, the functions of one sample. Formulas as in policy.c.
 function makePolicy(robot, facts, nominal, run) {
   const n = facts.states.length, m = facts.inputs.length;
-  const { sizes, angles, others, scale, atTarget, floor, basin, seconds, shortest, small } = run;
+  const { sizes, angles, others, scale, atTarget, metric, bend, floor, basin, seconds, shortest, small } = run;
   const turning = angles.length, features = sizes[0], layers = sizes.length - 2;
   const members = decoded(run);
   const z = new Float64Array(fours(features)), error = new Float64Array(features), dz = new Float64Array(fours(features));
-  const y = new Float64Array(features), out = sizes.slice(1).map((size) => new Float64Array(fours(size)));
+  const y = new Float64Array(features), dy = new Float64Array(features), out = sizes.slice(1).map((size) => new Float64Array(fours(size)));
   const adjoint = sizes.slice(1).map((size) => new Float64Array(fours(size))), away = new Float64Array(n);
   const slopes = new Float64Array(n), gradient = new Float64Array(n), a = new Float64Array(n), B = new Float64Array(n * m);
   const w = new Float64Array(m), at = new Float64Array(m), closed = new Float64Array(m), moved = new Float64Array(m);
@@ -26,8 +26,8 @@ function makePolicy(robot, facts, nominal, run) {
     return basin.level > 0 && distance < basin.level ? distance : NaN;
   }
 
-  // Adds V of one member, returned, and its derivatives by the features to dz. Four rows of weights at a time: the sums
-  // do not wait for one another.
+  // Adds V of one member, returned, and its derivatives by the features and the error to dz and dy. Four rows of weights
+  // at a time: the sums do not wait for one another.
   function member(layersOf) {
     let input = z;
     for (let l = 0; l <= layers; l++) {
@@ -57,7 +57,7 @@ function makePolicy(robot, facts, nominal, run) {
     for (let c = 0; c < features; c++) value -= y[c] * y[c];
     for (let r = 0, k = 0; r < features; r++)
       for (let c = 0; c <= r; c++, k++) {
-        dz[r] -= 2 * y[c] * entry[k];
+        dy[r] -= 2 * y[c] * entry[k];
         back[k] *= -2 * y[c] * error[r];
       }
     for (let l = layers; l >= 0; l--) {
@@ -96,10 +96,20 @@ function makePolicy(robot, facts, nominal, run) {
       z[turning + i] = Math.cos(x[angles[i]]);
     }
     for (let i = 0; i < others.length; i++) z[2 * turning + i] = x[others[i]] * scale[i];
-    for (let i = 0; i < features; i++) error[i] = z[i] - atTarget[i];
+    error.fill(0);
+    for (let i = 0; i < features; i++)
+      for (let j = 0; j < features; j++) error[j] += (z[i] - atTarget[i]) * metric[i][j];
+    let square = 0, along = 0, sum = 0;
+    for (let i = 0; i < features; i++) square += error[i] * error[i];
+    const shrunk = 1 / Math.sqrt(1 + bend * square);
+    for (let i = 0; i < features; i++) error[i] *= shrunk;
     dz.fill(0);
-    let sum = 0;
+    dy.fill(0);
     for (const each of members) sum += member(each);
+    for (let i = 0; i < features; i++) along += bend * dy[i] * error[i];
+    for (let i = 0; i < features; i++) dy[i] = (dy[i] - along * error[i]) * shrunk;
+    for (let i = 0; i < features; i++)
+      for (let j = 0; j < features; j++) dz[i] += metric[i][j] * dy[j];
     const count = members.length;
     for (let i = 0; i < turning; i++) dV[angles[i]] = (dz[i] * z[turning + i] - dz[turning + i] * z[i]) / count;
     for (let i = 0; i < others.length; i++) dV[others[i]] = (dz[2 * turning + i] * scale[i]) / count;

@@ -111,6 +111,7 @@ def test_none_is_left_out() -> None:
         *CHANGED_ON_POLICY,
         *IDLE,
         "basin",
+        "metric",
         "device",
         "backend",  # tests/solver/problem/test_robots.py and test_trainer.py
     }
@@ -129,9 +130,12 @@ def test_so_do_those_of_the_own_rollouts(learned: Callable[..., torch.Tensor]) -
         assert not torch.equal(learned(**{**ON_POLICY, name: value}), before), name
 
 
-def test_so_does_the_basin(learned: Callable[..., torch.Tensor]) -> None:
+def test_so_do_the_basin_and_its_metric(learned: Callable[..., torch.Tensor]) -> None:
     """Of inputs that are held: under the closed form the Furuta pendulum chatters, and has none."""
-    assert not torch.equal(learned(basin=True, reaction_periods=1.0), learned(reaction_periods=1.0))
+    none, basin = learned(reaction_periods=1.0), learned(basin=True, reaction_periods=1.0)
+    assert not torch.equal(basin, none)
+    assert not torch.equal(learned(basin=True, metric=True, reaction_periods=1.0), basin)
+    assert torch.equal(learned(metric=True, reaction_periods=1.0), none)  # without a basin there is none
 
 
 @pytest.mark.parametrize("name", IDLE)

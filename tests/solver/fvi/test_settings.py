@@ -193,7 +193,8 @@ def test_fast_follows_the_size_and_the_time_scale() -> None:
         if name in seconds:
             assert hold == pytest.approx(seconds[name] / 0.008 / 8.0, abs=0.5)
         assert (s.step_periods[0], s.step_periods[-1]) == (2 * hold, max(1, hold // 2))
-        assert (s.basin, s.reaction_periods, s.target_share, s.limit_cost, s.loss_scale) == (True, 1.0, 0.1, 1.0, 0.2)
+        assert (s.basin, s.metric) == (True, True)
+        assert (s.reaction_periods, s.target_share, s.limit_cost, s.loss_scale) == (1.0, 0.1, 1.0, 0.2)
     assert {name for name, s in made.items() if s.on_policy_share > 0.0} == made.keys() - {"pendulum"}
 
 

@@ -74,13 +74,14 @@ def test_it_is_torchs(name: str, sampled: float, tiny: Callable[..., Settings], 
 
 
 def with_basin(run: Path) -> Basin:
-    """Write a basin into the checkpoint of a run, with a cost that no Riccati equation gave."""
+    """Write a basin and its metric into the checkpoint of a run, with a cost that no Riccati equation gave."""
     solution = load_solution(run)
     problem, n = solution.problem, len(solution.problem.target)
     root = torch.randn(n, n, generator=torch.Generator().manual_seed(5)) + 2.0 * torch.eye(n)
     unit = root @ root.T / problem.state_limits / problem.state_limits[:, None]
     basin = Basin(problem.target, ~problem.clipped, unit, 0.3 * n)
     solution.ensemble.set_basin(basin)
+    solution.ensemble.set_metric(3.0 * unit, 100.0 * basin.level)
     checkpoint = load_run_checkpoint(run)
     save_checkpoint(run, {**checkpoint, "ensemble": solution.ensemble.state_dict(), "best": {}})
     return basin

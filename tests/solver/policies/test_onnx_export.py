@@ -52,13 +52,13 @@ def exported(run: Path, folder: Path, *words: str) -> Any:
     return session(folder / "policy.onnx")
 
 
-def compare(run: Path, policy: Any, x: Array, periods: float) -> Array:
-    """Hold u to 1e-5 of the input limit, V and dV/dx to float32; returns Torch's u over the limits."""
+def compare(run: Path, policy: Any, x: Array, periods: float, most: float = 1e-5) -> Array:
+    """Hold u to `most` of the input limit, V and dV/dx to float32; returns Torch's u over the limits."""
     u, value, gradient = policy.run(None, {"x": x})
     limits = load_solution(run).problem.input_limits.numpy()
     expected = solver.load_policy(run, reaction_periods=periods)(x)
     expected_value, expected_gradient = solver.load_value(run)(x)
-    np.testing.assert_allclose(u / limits, expected / limits, rtol=0.0, atol=1e-5)
+    np.testing.assert_allclose(u / limits, expected / limits, rtol=0.0, atol=most)
     assert (np.abs(u) <= limits * (1.0 + 1e-6)).all()
     np.testing.assert_allclose(value[:, 0], expected_value, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-4, atol=1e-5 * np.abs(expected_gradient).max())
@@ -82,7 +82,10 @@ def test_it_is_torchs(name: str, periods: float, trained: Callable[[str], Path],
 
 @pytest.mark.parametrize("name", ["double_pendulum", "ball_on_beam"])
 def test_its_basin_and_held_inputs_are_torchs(name: str, trained: Callable[[str], Path], tmp_path: Path) -> None:
-    """Inside and outside of a basin, some states whole turns away; held inputs that differ from the closed form."""
+    """Inside and outside of a basin, some states whole turns away; held inputs that differ from the closed form.
+
+    No training made this V. Its random metric amplifies rounding, to 3e-5 of the input limit.
+    """
     run = Path(shutil.copytree(trained(name), tmp_path / "run"))
     basin = with_basin(run)
     x = basin.target + 0.4 * load_solution(run).problem.sample_domain(300, torch.Generator().manual_seed(1))
@@ -92,7 +95,7 @@ def test_its_basin_and_held_inputs_are_torchs(name: str, trained: Callable[[str]
     inside = distance < basin.level
     assert 10 < inside.sum() < 290
     u = {
-        periods: compare(run, exported(run, tmp_path, "--reaction-periods", f"{periods}"), x.numpy(), periods)
+        periods: compare(run, exported(run, tmp_path, "--reaction-periods", f"{periods}"), x.numpy(), periods, 1e-4)
         for periods in (0.0, 1.0)
     }
     assert np.abs(u[0.0] - u[1.0]).max() > 1e-3

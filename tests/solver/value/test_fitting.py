@@ -14,9 +14,12 @@ from solver.value.fitting import Fit, LossGradient, Samples, fit_ensemble, fit_m
 from solver.value.network import Ensemble
 
 
-def make(members: int = 1) -> Ensemble:
+def make(members: int = 1, metric: bool = True) -> Ensemble:
     generator = torch.Generator().manual_seed(0)
-    return Ensemble([True, False, False], [0.0] * 3, [1.0, 0.5, 0.7], members, 3, 10, generator)
+    ensemble = Ensemble([True, False, False], [0.0] * 3, [1.0, 0.5, 0.7], members, 3, 10, generator)
+    if metric:
+        ensemble.set_metric(torch.diag(torch.tensor([1.0, 4.0, 0.2])), 3.0)
+    return ensemble
 
 
 def samples(ensemble: Ensemble, size: int = 23) -> tuple[Tensor, Samples]:
@@ -26,7 +29,7 @@ def samples(ensemble: Ensemble, size: int = 23) -> tuple[Tensor, Samples]:
     features = ensemble.features
     z = features(x)
     weight = 0.1 + torch.rand(size, generator=generator).to(ensemble.target)
-    return x, Samples(z, (z - features.error_at_target)[:, ensemble.factors[0].rows], target, weight)
+    return x, Samples(z, features.error(z)[:, ensemble.factors[0].rows], target, weight)
 
 
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0])
@@ -69,7 +72,7 @@ def test_minibatch_larger_than_the_samples() -> None:
 
 @pytest.mark.parametrize("power", [1.0, 2.0])
 def test_fit_reaches_a_quadratic_target(power: float) -> None:
-    ensemble = make(2)
+    ensemble = make(2, metric=False)
     x = 2.0 * torch.rand(600, 3, generator=torch.Generator().manual_seed(1)) - 1.0
     target = -(4.0 * torch.sin(x[:, 0] / 2) ** 2 + x[:, 1] ** 2 + 0.5 * x[:, 2] ** 2)
     optimisers = [Adam(m, 3e-3, 0.0, False) for m in ensemble.factors]

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from solver.value.features import UNSEEN
 from solver.value.frozen import FrozenValue
 from solver.value.network import DIAGONAL_FLOOR, Ensemble
 
@@ -21,14 +22,25 @@ SCALE = [0.7, 1.9, 0.4, 2.5]
 cases = pytest.mark.parametrize(("continuous", "target"), CASES.values(), ids=CASES)
 
 
-def make(continuous: list[bool], target: list[float], members: int = 3) -> Ensemble:
+def make(continuous: list[bool], target: list[float], members: int = 3, metric: bool = True) -> Ensemble:
     generator = torch.Generator().manual_seed(1)
     ensemble = Ensemble(continuous, target, SCALE[: len(target)], members, 2, 12, generator).double()
     ensemble.target.copy_(torch.tensor(target, dtype=torch.float64))
     with torch.no_grad():
         for parameter in ensemble.parameters():  # a trained network has no equal biases
             parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
+    if metric:
+        ensemble.set_metric(cost_of(len(target)), REACH)
     return ensemble
+
+
+REACH = 3.0
+
+
+def cost_of(n: int) -> Tensor:
+    """A positive definite P (n, n) whose directions cost very differently."""
+    root = torch.randn(n, n, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    return root @ torch.diag(4.0 ** torch.arange(n).double()) @ root.T
 
 
 def states(n: int, size: int = 64) -> Tensor:
@@ -43,10 +55,11 @@ def features(x: np.ndarray, continuous: list[bool], scale: list[float]) -> np.nd
 
 
 def reference(ensemble: Ensemble, x: np.ndarray, continuous: list[bool], target: list[float]) -> float:
-    """-mean_i e^T L_i L_i^T e with every L written out."""
+    """-mean_i y^T L_i L_i^T y with every L written out."""
     scale = ensemble_scale(ensemble, continuous)
     z = features(x, continuous, scale)
-    error = z - features(np.array(target), continuous, scale)
+    straight = ensemble.metric.numpy().T @ (z - features(np.array(target), continuous, scale))
+    error = straight / math.sqrt(1.0 + float(ensemble.bend) * straight @ straight)
     values = []
     for member in ensemble.factors:
         h = z
@@ -107,7 +120,7 @@ def test_value_is_negative_except_at_the_target(continuous: list[bool], target: 
 @cases
 def test_every_diagonal_entry_of_the_factor_is_positive(continuous: list[bool], target: list[float]) -> None:
     """With outputs of -40 on the diagonal and 0 elsewhere, L is the floor times the identity: V = -floor^2 |e|^2."""
-    ensemble, x = make(continuous, target), states(len(target))
+    ensemble, x = make(continuous, target, metric=False), states(len(target))
     size = len(target) + sum(continuous)
     rows, columns = np.tril_indices(size)
     for member in ensemble.factors:
@@ -119,6 +132,43 @@ def test_every_diagonal_entry_of_the_factor_is_positive(continuous: list[bool], 
     expected = -(DIAGONAL_FLOOR**2) * (error**2).sum(1)
     np.testing.assert_allclose(ensemble(x).detach(), expected, rtol=1e-8)
     np.testing.assert_allclose(FrozenValue(ensemble)(x)[0], expected, rtol=1e-8)
+
+
+@cases
+def test_beside_the_target_the_error_costs_what_the_metric_says(continuous: list[bool], target: list[float]) -> None:
+    """|y|^2 is e^T P e, but for UNSEEN of the reach, and nowhere more than the reach."""
+    ensemble, n = make(continuous, target), len(target)
+    away = 1e-4 * states(n)
+    features = ensemble.features
+    y = features.error(features(torch.tensor(target).double() + away))
+    scale = torch.tensor(ensemble_scale(ensemble, continuous)).double()
+    expected = ((away @ cost_of(n)) * away).sum(1) + UNSEEN * REACH * ((away * scale) ** 2).sum(1)
+    torch.testing.assert_close((y * y).sum(1), expected, rtol=1e-2, atol=0.0)
+    far = features.error(features(states(n, 2000)))
+    assert 0.9 * REACH < float((far * far).sum(1).max()) < REACH
+
+
+@cases
+def test_half_a_turn_costs_four_times_a_radian(continuous: list[bool], target: list[float]) -> None:
+    """Straight up to straight down: sine as at the target, the cosine two off."""
+    ensemble, P = make(continuous, target), torch.diag(torch.arange(1.0, len(target) + 1.0)).double()
+    ensemble.set_metric(P, 1e-3)
+    ensemble.bend.zero_()
+    features = ensemble.features
+    for i in [i for i, wraps in enumerate(continuous) if wraps]:
+        x = torch.tensor([target]).double()
+        x[0, i] += math.pi
+        y = features.error(features(x))
+        unseen = UNSEEN * 1e-3 * 4.0
+        assert float((y * y).sum()) == pytest.approx(4.0 * float(P[i, i]) + unseen, rel=1e-6)
+
+
+def test_weights_from_before_the_metric_keep_their_value() -> None:
+    ensemble, x = make([True, False], [0.1, 0.2], metric=False), states(2)
+    stored = {name: value for name, value in ensemble.state_dict().items() if name not in ("metric", "bend")}
+    loaded = make([True, False], [0.1, 0.2])
+    loaded.load_state_dict(stored)
+    assert torch.equal(loaded(x), ensemble(x))
 
 
 def test_features_scale_only_what_does_not_wrap() -> None:
