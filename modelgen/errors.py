@@ -56,6 +56,11 @@ def shortened(path: Path) -> str:
         return str(path)
 
 
+def abridged(text: str, most: int = 60) -> str:
+    """The text, its middle left out where it is long."""
+    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 3 :]}"
+
+
 def suggestion(wrong: str, known: Iterable[str]) -> str:
     """The text " Did you mean `x`?" when a known name is close to the wrong one, else an empty text."""
     close = get_close_matches(wrong, list(known), n=1, cutoff=0.6)
