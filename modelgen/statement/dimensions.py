@@ -117,7 +117,8 @@ class Dimensions:
             if found.dimension != other.dimension:
                 raise ModelError(
                     f"the {self.what} contains {_short(expression)}, where {_short(first)} is in "
-                    f"{named(other.dimension)}{self._named(first)} and {_short(term)} in {named(found.dimension)}{self._named(term)}. "
+                    f"{named(other.dimension)}{self._named(first)} and {_short(term)} in {named(found.dimension)}"
+                    f"{self._named(term)}. "
                     "Correct a term or a unit.",
                     self.place,
                 )
@@ -139,8 +140,8 @@ class Dimensions:
             if found and found.sure and found.dimension != NONE:
                 raise ModelError(
                     f"the {self.what} contains {_short(expression)}, but {_short(argument)} is in "
-                    f"{named(found.dimension)}{self._named(argument)}, and {type(expression).__name__} takes an angle or a plain number. "
-                    "Divide it by a quantity of its kind.",
+                    f"{named(found.dimension)}{self._named(argument)}, and {type(expression).__name__} takes an angle "
+                    "or a plain number. Divide it by a quantity of its kind.",
                     self.place,
                 )
         return Found(NONE, False)

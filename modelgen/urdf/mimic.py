@@ -45,5 +45,5 @@ def carried_inertia(described: Any, joints: Sequence[Any], joint: Any) -> float:
             frame = frames[link.name] @ (np.eye(4) if inertial.origin is None else inertial.origin)
             arm, own = np.cross(axis, frame[:3, 3]), frame[:3, :3].T @ axis
             about = inertial.mass * arm @ arm + own @ np.asarray(inertial.inertia, np.float64) @ own
-            total += float(about if joint.type == "revolute" else inertial.mass)
+            total += float(inertial.mass if joint.type == "prismatic" else about)
     return total
