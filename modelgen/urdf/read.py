@@ -102,8 +102,8 @@ def _guesses(written: Written) -> Iterator[str]:
     if written.strong:
         yield (
             f"the effort of {', '.join(written.strong)} moves what they carry to {TOO_STRONG:g} times the rate limit "
-            f"and more within 1/{CONTROL_RATE} s, which `modelgen build` may refuse as too fast to be simulated. Mend "
-            "the effort, or add the motor's inertia: robot.rotor(coordinate, inertia, gear=...)."
+            f"and more within 1/{CONTROL_RATE} s, too fast to be simulated. Mend the effort, or add the motor's "
+            "inertia: robot.rotor(coordinate, inertia, gear=...)."
         )
     if written.coupled:
         yield (
