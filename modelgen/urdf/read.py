@@ -30,6 +30,8 @@ ADDED = ("x", "y", "turn", "height", "pitch", "rate", "effort", "damping", "fric
 RATES = {"revolute": 10.0, "continuous": 10.0, "prismatic": 1.0}  # rad/s, m/s, where a URDF states no velocity
 PLACEHOLDER = 1000.0  # rad/s, m/s: what files state whose author did not know; no joint reaches it
 TOO_STRONG = 100.0  # times the rate limit, which an effort reaches within a control period
+SMOOTHING = 0.01  # rad/s, m/s: the rate where dry friction fades
+STIFFEST = 2000.0  # 1/s, of the dry friction of what a joint carries; at CONTROL_RATE a build resolves twice as much
 TOLERANCE = 0.3  # of the masses; a URDF states none
 
 
@@ -63,9 +65,8 @@ def model_file(
         if joint.type in PLANAR:
             _add_planar(written, joint, names["joint", joint.name])
         elif joint.type != "fixed":
-            _add_coordinate(written, joint, names["joint", joint.name])
-            if joint.mimic is None and _too_strong(joint, carried_inertia(described, joints, joint)):
-                written.strong.append(names["joint", joint.name])
+            inertia = carried_inertia(described, joints, joint)
+            _add_coordinate(written, joint, names["joint", joint.name], inertia)
             if joint.mimic is not None:
                 leader = names["joint", joint.mimic.joint]
                 _add_coupling(written, names["joint", joint.name], leader, *coupling(described, joints, joint))
@@ -104,6 +105,11 @@ def _guesses(written: Written) -> Iterator[str]:
             f"the effort of {', '.join(written.strong)} moves what they carry to {TOO_STRONG:g} times the rate limit "
             f"and more within 1/{CONTROL_RATE} s, too fast to be simulated. Mend the effort, or add the motor's "
             "inertia: robot.rotor(coordinate, inertia, gear=...)."
+        )
+    if written.smoothed:
+        yield (
+            f"the dry friction of {', '.join(written.smoothed)} is strong for what they carry, and fades over a wide "
+            "range of rates, so that it can be simulated. Mend the friction or its smoothing, or add the motor's inertia."
         )
     if written.coupled:
         yield (
@@ -165,8 +171,9 @@ def _add_planar(written: Written, joint: Any, name: str) -> None:
     written.costs += [f"(pi * sin({turn} / 2)) ** 2", f"0.1 * {turn}.rate**2"]
 
 
-def _add_coordinate(written: Written, joint: Any, name: str) -> None:
-    limit, (force, damping) = joint.limit, UNITS[joint.type]
+def _add_coordinate(written: Written, joint: Any, name: str, inertia: float) -> None:
+    """Write a coordinate with its input and losses. inertia: of what it carries, kg m^2 or kg."""
+    limit, (force, _) = joint.limit, UNITS[joint.type]
     if joint.type == "continuous":
         declared, span = "revolute", "continuous=True"
         written.costs.append(f"(pi * sin({name} / 2)) ** 2")
@@ -188,15 +195,28 @@ def _add_coordinate(written: Written, joint: Any, name: str) -> None:
     if joint.mimic is None and limit is not None and limit.effort and limit.effort > 0:
         written.inputs.append(f'{name}_effort = robot.input("{name}_effort", {number(limit.effort)}, "{force}")')
         written.forces.append(f"robot.apply({name}, {name}_effort)")
+        if limit.effort > TOO_STRONG * rate_limit * inertia * CONTROL_RATE:
+            written.strong.append(name)
     elif joint.mimic is None:
         written.remarks.append(f"{name} has no effort, so it has no input.")
-    losses = joint.dynamics
+    _add_losses(written, joint, name, inertia)
+
+
+def _add_losses(written: Written, joint: Any, name: str, inertia: float) -> None:
+    """Write damping and dry friction, which fades at higher rates where the joint carries little (kg m^2 or kg)."""
+    losses, (force, damping) = joint.dynamics, UNITS[joint.type]
     if losses is not None and float(losses.damping or 0):
         written.parameters.append(_fixed(f"{name}_damping", float(losses.damping), damping))
         written.forces.append(f"robot.damp({name}, {name}_damping)")
-    if losses is not None and float(losses.friction or 0):
-        written.parameters.append(_fixed(f"{name}_friction", float(losses.friction), force))
-        written.forces.append(f"robot.dry_friction({name}, {name}_friction, smoothing=0.01)")
+    friction = float(losses.friction or 0) if losses is not None else 0.0
+    if not friction:
+        return
+    smoothing, note = SMOOTHING, ""
+    if inertia and friction > STIFFEST * SMOOTHING * inertia:
+        smoothing, note = friction / (STIFFEST * inertia), "  # a guess: wide, for the joint carries little"
+        written.smoothed.append(name)
+    written.parameters.append(_fixed(f"{name}_friction", friction, force))
+    written.forces.append(f"robot.dry_friction({name}, {name}_friction, smoothing={smoothing:.3g}){note}")
 
 
 def _rate_limit(joint: Any) -> tuple[float, bool]:
@@ -204,12 +224,6 @@ def _rate_limit(joint: Any) -> tuple[float, bool]:
     stated = (joint.limit.velocity if joint.limit is not None else None) or 0.0
     known = 0 < stated < PLACEHOLDER
     return (stated, True) if known else (RATES[joint.type], False)
-
-
-def _too_strong(joint: Any, inertia: float) -> bool:
-    """Whether the effort of a joint moves what it carries (kg m^2, kg) faster than a control period can follow."""
-    effort = (joint.limit.effort if joint.limit is not None else None) or 0.0
-    return effort > TOO_STRONG * _rate_limit(joint)[0] * inertia * CONTROL_RATE
 
 
 def _add_coupling(written: Written, name: str, leader: str, ratio: float, stiffness: float, damping: float) -> None:

@@ -30,6 +30,7 @@ class Written:
     remarks: list[str] = field(default_factory=list)
     guessed: list[str] = field(default_factory=list)  # coordinates without a limit of their rate
     coupled: list[str] = field(default_factory=list)  # coordinates that follow another
+    smoothed: list[str] = field(default_factory=list)  # coordinates whose dry friction is widely smoothed
     strong: list[str] = field(default_factory=list)  # coordinates whose effort moves them too fast to be simulated
 
 

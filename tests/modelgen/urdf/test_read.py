@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from modelgen import ModelError, Robot
+from modelgen.build import build_artifact
 from modelgen.cli import main
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
@@ -426,6 +427,20 @@ def test_an_effort_that_no_build_simulates_is_said(written: Callable[..., Path],
         spin = SPIN.replace('"continuous"', f'"{kind}"').replace('velocity="9" effort="1"', limit)
         model_file(written(*ROBOT[:-1], spin), "machine", warn=said.append)
         assert sum("effort of lambda_joint" in each and "robot.rotor" in each for each in said) == words
+
+
+def test_dry_friction_of_a_light_joint_can_be_simulated(written: Callable[..., Path], tmp_path: Path) -> None:
+    """As of Z1 and TALOS: 1 N m at fingers. With a smoothing of 0.01 rad/s no number of steps was enough."""
+    said: list[str] = []
+    light = WHEEL.replace('"0.2"', '"2e-4"').replace('"0.3"', '"3e-4"').replace('"0.25"', '"2.5e-4"')
+    light = re.sub(r'i(xy|xz|yz)="[^"]*"', r'i\1="0"', light).replace('xyz="0 0 0.05"', 'xyz="0 0 0"')
+    spin = SPIN.replace("</joint>", '<dynamics friction="1"/></joint>')
+    text = model_file(written(*ROBOT[:4], light, *ROBOT[5:-1], spin), "machine", warn=said.append)
+    assert "robot.dry_friction(lambda_joint, lambda_joint_friction, smoothing=2.5)  # a guess" in text
+    assert "robot.dry_friction(arm, arm_friction, smoothing=0.01)\n" in text
+    assert any("dry friction of lambda_joint" in each for each in said)
+    report = build_artifact(load_text(text, tmp_path), tmp_path / "generated")
+    assert not report.warnings
 
 
 def test_robot_on_the_ground_is_said(written: Callable[..., Path]) -> None:
