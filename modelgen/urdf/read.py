@@ -108,8 +108,9 @@ def _guesses(written: Written) -> Iterator[str]:
         )
     if written.smoothed:
         yield (
-            f"the dry friction of {', '.join(written.smoothed)} is strong for what they carry, and fades over a wide "
-            "range of rates, so that it can be simulated. Mend the friction or its smoothing, or add the motor's inertia."
+            f"the dry friction of {', '.join(written.smoothed)} is strong for what they carry, and fades over a "
+            "wide range of rates, so that it can be simulated. Mend the friction or its smoothing, or add the motor's "
+            "inertia."
         )
     if written.coupled:
         yield (
