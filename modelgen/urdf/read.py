@@ -31,7 +31,7 @@ RATES = {"revolute": 10.0, "continuous": 10.0, "prismatic": 1.0}  # rad/s, m/s, 
 PLACEHOLDER = 1000.0  # rad/s, m/s: what files state whose author did not know; no joint reaches it
 TOO_STRONG = 100.0  # times the rate limit, which an effort reaches within a control period
 SMOOTHING = 0.01  # rad/s, m/s: the rate where dry friction fades
-STIFFEST = 2000.0  # 1/s, of the dry friction of what a joint carries; at CONTROL_RATE a build resolves twice as much
+STIFFEST = 2000.0  # 1/s, of the dry friction of a link alone; at CONTROL_RATE a build resolves twice as much
 TOLERANCE = 0.3  # of the masses; a URDF states none
 
 
@@ -65,8 +65,8 @@ def model_file(
         if joint.type in PLANAR:
             _add_planar(written, joint, names["joint", joint.name])
         elif joint.type != "fixed":
-            inertia = carried_inertia(described, joints, joint)
-            _add_coordinate(written, joint, names["joint", joint.name], inertia)
+            _add_coordinate(written, joint, names["joint", joint.name], carried_inertia(described, joints, joint))
+            _add_losses(written, joint, names["joint", joint.name], carried_inertia(described, joints, joint, True))
             if joint.mimic is not None:
                 leader = names["joint", joint.mimic.joint]
                 _add_coupling(written, names["joint", joint.name], leader, *coupling(described, joints, joint))
@@ -108,7 +108,7 @@ def _guesses(written: Written) -> Iterator[str]:
         )
     if written.smoothed:
         yield (
-            f"the dry friction of {', '.join(written.smoothed)} is strong for what they carry, and fades over a "
+            f"the dry friction of {', '.join(written.smoothed)} is strong for their links, and fades over a "
             "wide range of rates, so that it can be simulated. Mend the friction or its smoothing, or add the motor's "
             "inertia."
         )
@@ -173,7 +173,7 @@ def _add_planar(written: Written, joint: Any, name: str) -> None:
 
 
 def _add_coordinate(written: Written, joint: Any, name: str, inertia: float) -> None:
-    """Write a coordinate with its input and losses. inertia: of what it carries, kg m^2 or kg."""
+    """Write a coordinate with its input. inertia: of what it carries, kg m^2 or kg."""
     limit, (force, _) = joint.limit, UNITS[joint.type]
     if joint.type == "continuous":
         declared, span = "revolute", "continuous=True"
@@ -200,11 +200,10 @@ def _add_coordinate(written: Written, joint: Any, name: str, inertia: float) -> 
             written.strong.append(name)
     elif joint.mimic is None:
         written.remarks.append(f"{name} has no effort, so it has no input.")
-    _add_losses(written, joint, name, inertia)
 
 
 def _add_losses(written: Written, joint: Any, name: str, inertia: float) -> None:
-    """Write damping and dry friction, which fades at higher rates where the joint carries little (kg m^2 or kg)."""
+    """Write damping and dry friction, which fades at higher rates where its link has little inertia (kg m^2 or kg)."""
     losses, (force, damping) = joint.dynamics, UNITS[joint.type]
     if losses is not None and float(losses.damping or 0):
         written.parameters.append(_fixed(f"{name}_damping", float(losses.damping), damping))
@@ -214,7 +213,7 @@ def _add_losses(written: Written, joint: Any, name: str, inertia: float) -> None
         return
     smoothing, note = SMOOTHING, ""
     if inertia and friction > STIFFEST * SMOOTHING * inertia:
-        smoothing, note = friction / (STIFFEST * inertia), "  # a guess: wide, for the joint carries little"
+        smoothing, note = friction / (STIFFEST * inertia), "  # a guess: wide, for its link is light"
         written.smoothed.append(name)
     written.parameters.append(_fixed(f"{name}_friction", friction, force))
     written.forces.append(f"robot.dry_friction({name}, {name}_friction, smoothing={smoothing:.3g}){note}")
