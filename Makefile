@@ -26,7 +26,7 @@ test-instruction-sets: $(INSTALLED)  # tests that depend on rounding, as on othe
 	.ci/instruction-sets
 
 fuzz: $(INSTALLED)  # other random model files and trees every time
-	FUZZ=1 $(BIN)/python -m pytest tests/modelgen -k fuzz
+	FUZZ=1 $(BIN)/python -m pytest tests/modelgen -k fuzz --timeout=0
 
 robots: $(INSTALLED)  # URDFs of PyPI imported, built and verified: docs/results/robots.md. Takes an hour
 	$(BIN)/python benchmarks/robots.py

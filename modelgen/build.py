@@ -202,7 +202,7 @@ def build_from_equations(
     with report.stage("values at task"):
         check_regular(program, metadata, named)
     with report.stage("integration steps"):
-        steps = integration_steps(program, metadata, named)
+        steps = integration_steps(program, metadata, named, report.warnings.append)
         metadata = replace(metadata, task=replace(metadata.task, integration_steps=steps))
     program = replace(program, functions=tuple(each for each in program.functions if each.name in functions))
     report.operations = program.operations()

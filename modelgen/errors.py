@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -26,6 +26,12 @@ class ModelError(ValueError):
     def __init__(self, message: str, place: Place | None = None) -> None:
         super().__init__(f"{place}: {message}" if place else message)
         self.place = place
+
+
+def joined(errors: Sequence[ModelError], remedy: str = "") -> ModelError:
+    """One error that says them all, a line each, in the order of the file, and then a remedy."""
+    ordered = sorted(errors, key=lambda each: each.place.line if each.place else 0)
+    return ModelError("\n".join([*map(str, ordered), *[remedy] * bool(remedy)]))
 
 
 #: What is said of an expression that SymPy cannot walk through.
@@ -54,6 +60,11 @@ def shortened(path: Path) -> str:
         return str(path.relative_to(Path.cwd()))
     except (ValueError, OSError):
         return str(path)
+
+
+def abridged(text: str, most: int = 60) -> str:
+    """The text, its middle left out where it is long."""
+    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 3 :]}"
 
 
 def suggestion(wrong: str, known: Iterable[str]) -> str:

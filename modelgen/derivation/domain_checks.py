@@ -13,9 +13,9 @@ from modelgen.derivation.compiled import evaluator
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.sampling import samples
 from modelgen.derivation.sketch import sketch
-from modelgen.errors import ModelError, Place
+from modelgen.errors import ModelError, Place, abridged
 from modelgen.statement.declared import Joint
-from modelgen.statement.expressions import abridged, numbered, stated_expressions
+from modelgen.statement.expressions import numbered, stated_expressions
 from modelgen.statement.robot import Robot
 
 Array = NDArray[np.float64]

@@ -17,15 +17,18 @@ Array = NDArray[np.float64]
 
 TOLERANCE = 1e-4  # of every state's limit: the largest difference that halving the step may make in a control period
 MOST_STEPS = 64
+SHARES = (1.0, 0.1, 0.01)  # of the inputs' limits, one after the other until a motion is resolved
 SAMPLES = 512
 SEED = 0
 
 
-def integration_steps(program: Program, robot: Metadata, lines: Lines) -> int:
+def integration_steps(program: Program, robot: Metadata, lines: Lines, warn: Callable[[str], None]) -> int:
     """The least power of two of classical Runge-Kutta steps in a control period whose error is below TOLERANCE.
 
     The error is the difference from twice as many steps, over SAMPLES states of the whole domain with every input at a
-    limit. Raises ModelError where MOST_STEPS are not enough, with the line of the strongest force there.
+    limit. Where MOST_STEPS are not enough for that, as with efforts that throw a joint far out of its domain, smaller
+    inputs are taken and `warn` is told. Raises ModelError, with the line of the strongest force, where MOST_STEPS are
+    not enough for the smallest of SHARES either.
     """
     random = np.random.default_rng(SEED)
     limits, inputs = (np.array([each.limit for each in group]) for group in (robot.states, robot.inputs))
@@ -33,29 +36,47 @@ def integration_steps(program: Program, robot: Metadata, lines: Lines) -> int:
     u = random.choice([-1.0, 1.0], (SAMPLES, len(inputs))) * inputs
     dynamics, theta = program.function("dynamics"), np.array([[each.value for each in robot.parameters]]).T
     evaluate = compiled(program.graph, dynamics, robot.name).map(SAMPLES)
+    seconds, unresolved, place = 1.0 / robot.task.control_rate, "", lines.robot
+    for share in SHARES:
 
-    def rates(at: Array) -> Array:
-        return np.asarray(evaluate(at.T, u.T, np.repeat(theta, SAMPLES, 1))).T
+        def rates(at: Array, share: float = share) -> Array:
+            return np.asarray(evaluate(at.T, share * u.T, np.repeat(theta, SAMPLES, 1))).T
 
-    seconds = 1.0 / robot.task.control_rate
+        steps, worst = _enough(rates, x, seconds, limits)
+        if steps and unresolved:
+            warn(
+                f"{place}: {unresolved} The {steps} steps of the artifact are right for inputs up to {share:.0%} of "
+                "their limits. Lower the limits of the inputs, add the motor's inertia (robot.rotor), or raise "
+                "control_rate."
+            )
+        if steps:
+            return steps
+        strongest = lines.too_fast(worst)
+        place = strongest or lines.robot
+        named = " The force of this line is the strongest on it." if strongest else ""
+        unresolved = (
+            f"within a control period of {seconds:.3g} s, `{robot.states[worst].name}` moves too fast to be simulated: "
+            f"{MOST_STEPS} Runge-Kutta steps are not enough.{named}"
+        )
+    raise ModelError(
+        f"{unresolved} Raise control_rate, lower the rate limits or the input limits, or leave out a stiff term.",
+        place,
+    )
+
+
+def _enough(rates: Callable[[Array], Array], x: Array, seconds: float, limits: Array) -> tuple[int, int]:
+    """The steps that resolve the motion from x (N, n), 0 where MOST_STEPS do not; and the state that is worst."""
     coarse, steps, worst = _after(rates, x, seconds, 1), 1, 0
     while steps <= MOST_STEPS:
         fine = _after(rates, x, seconds, 2 * steps)
         with np.errstate(all="ignore"):
             error = np.abs(fine - coarse) / limits
         if error.max() <= TOLERANCE:  # false where a state is not finite
-            return steps
+            return steps, worst
         if np.isfinite(error).all():  # of equations that blow up, the last comparison that means something
             worst = int(error.max(0).argmax())
         coarse, steps = fine, 2 * steps
-    strongest = lines.too_fast(worst)
-    named = " The force of this line is the strongest on it." if strongest else ""
-    raise ModelError(
-        f"within a control period of {seconds:.3g} s, `{robot.states[worst].name}` moves too fast to be simulated: "
-        f"{MOST_STEPS} Runge-Kutta steps are not enough.{named} Raise control_rate, lower the rate limits or the input "
-        "limits, or leave out a stiff term.",
-        strongest or lines.robot,
-    )
+    return 0, worst
 
 
 def _after(rates: Callable[[Array], Array], x: Array, seconds: float, steps: int) -> Array:

@@ -1,7 +1,9 @@
 """The execution of a model file under supervision: it can neither end the process nor run for ever.
 
-The file runs in this process, which costs nothing. When its time is over, an exception is raised in its thread; where
-that is not taken (in a call that waits, or caught by the file), the process ends with a message.
+The file runs in this process, which costs nothing. Its time is that of the processor, so that a busy machine refuses no
+file that an idle one takes; a file that waits is refused later, by the clock. When its time is over, an exception is
+raised in its thread; where that is not taken (in a call that waits, or caught by the file), the process ends with a
+message.
 """
 
 from __future__ import annotations
@@ -12,14 +14,17 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from modelgen.errors import ModelError
 
 VARIABLE = "MODELGEN_LOAD_SECONDS"
-SECONDS = 120.0
+SECONDS = 120.0  # of processor time
+PATIENCE = 5  # times as many seconds of the clock are let pass
+SHORTEST = 0.01  # s, between two looks at the clocks
 GRACE = 3.0  # s, for the exception to be taken; as long again for a call that lets no other thread run
 USAGE = 2  # exit code
 
@@ -40,14 +45,17 @@ class OutOfTime(Stopped):
 
     def __str__(self) -> str:
         return (
-            f"the file is not done after {limit():g} s. Look for a loop that never ends, and write a sum of thousands "
-            f"of terms as sympy.Add(*terms): sum(terms) takes minutes. If it needs the time, raise the limit: "
-            f"{VARIABLE}={2 * limit():g} before the command."
+            f"the file is not done after {limit():g} s of processor time, or {PATIENCE} times as long by the clock. "
+            "Look for a loop that never ends, and write a sum of thousands of terms as sympy.Add(*terms): sum(terms) "
+            f"takes minutes. If it needs the time, raise the limit: {VARIABLE}={2 * limit():g} before the command."
         )
 
 
 def limit() -> float:
-    """Seconds that a model file may take. Raises ModelError for a value of the variable that is no number above 0."""
+    """Seconds of processor time that a model file may take.
+
+    Raises ModelError for a value of the variable that is no number above 0.
+    """
     stated = os.environ.get(VARIABLE, "")
     try:
         seconds = float(stated or SECONDS)
@@ -58,6 +66,12 @@ def limit() -> float:
     return min(seconds, threading.TIMEOUT_MAX / 2)
 
 
+def _clock() -> Callable[[], float]:
+    """Seconds since now of this process's processor time, or a share of the wall clock's where that is more."""
+    processor, wall = time.process_time(), time.monotonic()
+    return lambda: max(time.process_time() - processor, (time.monotonic() - wall) / PATIENCE)
+
+
 @contextmanager
 def supervised(name: str) -> Iterator[None]:
     """Raise EndsProcess or OutOfTime in the block, whose file is `name`."""
@@ -65,8 +79,6 @@ def supervised(name: str) -> Iterator[None]:
     watch = threading.Thread(target=_watch, args=(name, seconds, thread, over), daemon=True)
     endings = os._exit, os.abort
     os._exit = os.abort = _refused  # type: ignore[assignment]
-    if sys.__stderr__ is not None:
-        faulthandler.dump_traceback_later(seconds + 2 * GRACE, exit=True, file=sys.__stderr__)
     try:
         watch.start()
         yield
@@ -94,8 +106,12 @@ def _refused(*_: object) -> NoReturn:
 
 
 def _watch(name: str, seconds: float, thread: int, over: threading.Event, leave: object = os._exit) -> None:
-    if over.wait(seconds):
-        return
+    spent = _clock()
+    while (left := seconds - spent()) > 0:
+        if sys.__stderr__ is not None:  # for a call that lets no other thread run, this one neither
+            faulthandler.dump_traceback_later(left + 2 * GRACE, exit=True, file=sys.__stderr__)
+        if over.wait(max(left, SHORTEST)):
+            return
     _raise_in(thread, OutOfTime)
     if over.wait(GRACE):
         return

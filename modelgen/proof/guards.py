@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sympy import Basic, Expr, S, Symbol, cos, exp, postorder_traversal
 
-from modelgen.errors import Place
-from modelgen.statement.expressions import abridged, numbered, stated_expressions
+from modelgen.errors import Place, abridged
+from modelgen.statement.expressions import numbered, stated_expressions
 from modelgen.statement.robot import Robot
 
 Array = NDArray[np.float64]

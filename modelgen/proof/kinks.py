@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from sympy import Basic, Expr, Max, Min, preorder_traversal
 
 from modelgen.derivation.lowering import scalars
+from modelgen.errors import abridged
 from modelgen.proof.guards import domain
 from modelgen.proof.quantity import Quantity
 from modelgen.proof.search import root, sampled
 from modelgen.statement.checker import KINKS
-from modelgen.statement.expressions import abridged, numbered, stated_expressions
+from modelgen.statement.expressions import numbered, stated_expressions
 from modelgen.statement.robot import Robot
 
 Array = NDArray[np.float64]

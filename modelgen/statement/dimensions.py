@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from sympy import Abs, Add, Expr, Float, Function, Max, Min, Mul, Pow, Symbol, atan2, exp, sign
 
-from modelgen.errors import ModelError, Place
+from modelgen.errors import ModelError, Place, abridged
 from modelgen.statement.units import Dimension, dimension, divided, multiplied, named, parse, raised
 
 NONE = dimension("1")
@@ -66,7 +66,7 @@ class Dimensions:
             found = self.of(term)
             if found and found.sure and found.dimension != expected:
                 raise ModelError(
-                    f"the {self.what} contains the term {term}, which is in {named(found.dimension)}"
+                    f"the {self.what} contains the term {_short(term)}, which is in {named(found.dimension)}"
                     f"{self._named(term)}; it should be in {named(expected)}. Correct the term or a unit. A number "
                     "with a unit of its own is a parameter with fixed=True, or has a decimal point: 2.0 * ...",
                     self.place,
@@ -116,8 +116,9 @@ class Dimensions:
             first, other = sure[0]
             if found.dimension != other.dimension:
                 raise ModelError(
-                    f"the {self.what} contains {expression}, where {first} is in {named(other.dimension)}"
-                    f"{self._named(first)} and {term} in {named(found.dimension)}{self._named(term)}. "
+                    f"the {self.what} contains {_short(expression)}, where {_short(first)} is in "
+                    f"{named(other.dimension)}{self._named(first)} and {_short(term)} in {named(found.dimension)}"
+                    f"{self._named(term)}. "
                     "Correct a term or a unit.",
                     self.place,
                 )
@@ -138,9 +139,9 @@ class Dimensions:
             found = self.of(argument)
             if found and found.sure and found.dimension != NONE:
                 raise ModelError(
-                    f"the {self.what} contains {expression}, but {argument} is in {named(found.dimension)}"
-                    f"{self._named(argument)}, and {type(expression).__name__} takes an angle or a plain number. "
-                    "Divide it by a quantity of its kind.",
+                    f"the {self.what} contains {_short(expression)}, but {_short(argument)} is in "
+                    f"{named(found.dimension)}{self._named(argument)}, and {type(expression).__name__} takes an angle "
+                    "or a plain number. Divide it by a quantity of its kind.",
                     self.place,
                 )
         return Found(NONE, False)
@@ -149,3 +150,8 @@ class Dimensions:
 def per(work: str, displacement: Dimension | None, power: int = 1) -> Dimension | None:
     """The dimension that gives `work` when multiplied by a power of the displacement; None where that is not known."""
     return None if displacement is None else divided(dimension(work), raised(displacement, Fraction(power)))
+
+
+def _short(expression: Expr) -> str:
+    """An expression in a message."""
+    return abridged(str(expression), 120)

@@ -30,11 +30,6 @@ def entries(value: Basic) -> list[Basic]:
     return list(value) if isinstance(value, MatrixBase) else [value]
 
 
-def abridged(text: str, most: int = 60) -> str:
-    """The text, its middle left out where it is long."""
-    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 3 :]}"
-
-
 def stated_expressions(robot: Robot) -> Iterator[Stated]:
     """Energies, forces and displacements, links, gravity, a system of SymPy's, and the state cost, in this order."""
     for energy in (*robot.kinetic, *robot.potential):

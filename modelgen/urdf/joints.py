@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from modelgen.errors import ModelError, Place, suggestion
+from modelgen.errors import ModelError, Place, joined, suggestion
 from modelgen.urdf.mimic import uncoupled
+from modelgen.urdf.validate import Part
 
 Array = NDArray[np.float64]
 
@@ -28,23 +29,26 @@ def tree(
     fixed: Collection[str],
     planar: Collection[str],
     place: Place,
-    lines: Mapping[tuple[str, str], int],
+    lines: Mapping[Part, int],
+    invalid: Mapping[Part, ModelError],
 ) -> tuple[str, list[Any]]:
     """The root link, and the joints, each after the one that carries it.
 
     The joints that match a pattern in `fixed` become fixed; those in `planar`, or the root link of that name, float in
-    a plane. lines: of each ("link" or "joint", name). Raises one ModelError for all joints and links that a model file
-    cannot state.
+    a plane. lines: of each part. invalid: what is known of some. Raises one ModelError for these and all joints and
+    links that a model file cannot state.
     """
     joints = _in_order(described, place)
     _choose(described, joints, fixed, planar, place)
     found = [("joint", joint.name, words) for joint in joints for words in _faults(joint, joints)]
     found += _faulty_inertias(described, joints)
-    if found:
-        kind, name, words = found[0]
-        at = [f"{place.file}:{lines.get((kind, name), place.line)}: {words}" for kind, name, words in found[1:]]
-        remedy = _remedy(joints)
-        raise ModelError("\n".join([words, *at, *remedy]), Place(place.file, lines.get((kind, name), place.line)))
+    faults = [
+        ModelError(words, Place(place.file, lines.get((kind, name), place.line)))
+        for kind, name, words in found
+        if (kind, name) not in invalid
+    ]
+    if faults or invalid:
+        raise joined([*invalid.values(), *faults], _remedy(joints))
     carried = {joint.child for joint in joints}
     return next(link.name for link in described.links if link.name not in carried), joints
 
@@ -183,10 +187,10 @@ def _faults(joint: Any, joints: Sequence[Any]) -> Iterator[str]:
             )
 
 
-def _remedy(joints: Sequence[Any]) -> list[str]:
+def _remedy(joints: Sequence[Any]) -> str:
     """The option that holds all joints that follow another, where there are several."""
     following = sum(joint.mimic is not None and joint.type != "fixed" for joint in joints)
-    return [f"--fix {MIMIC} holds all {following} joints that follow another."] if following > 1 else []
+    return f"--fix {MIMIC} holds all {following} joints that follow another." if following > 1 else ""
 
 
 def _faulty_inertias(described: Any, joints: Sequence[Any]) -> Iterator[tuple[str, str, str]]:

@@ -30,13 +30,16 @@ def coupling(described: Any, joints: Sequence[Any], joint: Any) -> tuple[float, 
     return 1.0 if multiplier is None else float(multiplier), FREQUENCY**2 * inertia, FREQUENCY * inertia
 
 
-def carried_inertia(described: Any, joints: Sequence[Any], joint: Any) -> float:
-    """Inertia about the joint's axis (kg m^2), mass along it (kg), of all links that it carries at zero."""
+def carried_inertia(described: Any, joints: Sequence[Any], joint: Any, rigidly: bool = False) -> float:
+    """Inertia about the joint's axis (kg m^2), mass along it (kg), of all links that it carries at zero.
+
+    rigidly: only of its own link and what is fixed to that, which it carries wherever the other joints are.
+    """
     axis = np.asarray([1.0, 0, 0] if joint.axis is None else joint.axis, np.float64)
     axis = axis / np.linalg.norm(axis)
     frames = {joint.child: np.eye(4)}
     for each in joints:
-        if each.parent in frames:
+        if each.parent in frames and (each.type == "fixed" or not rigidly):
             frames[each.child] = frames[each.parent] @ (np.eye(4) if each.origin is None else each.origin)
     total = 0.0
     for link in described.links:
@@ -45,5 +48,5 @@ def carried_inertia(described: Any, joints: Sequence[Any], joint: Any) -> float:
             frame = frames[link.name] @ (np.eye(4) if inertial.origin is None else inertial.origin)
             arm, own = np.cross(axis, frame[:3, 3]), frame[:3, :3].T @ axis
             about = inertial.mass * arm @ arm + own @ np.asarray(inertial.inertia, np.float64) @ own
-            total += float(about if joint.type == "revolute" else inertial.mass)
+            total += float(inertial.mass if joint.type == "prismatic" else about)
     return total

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib import import_module
 from keyword import iskeyword
 from pathlib import Path
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from modelgen.errors import ModelError, Place
 from modelgen.statement.checker import identifier
 from modelgen.urdf.joints import GROUND, IN_PLANE, PLANAR, motionless, tree
-from modelgen.urdf.mimic import coupling
-from modelgen.urdf.text import EPSILON, Written, axis, model_file_text, number, roll_pitch_yaw, vector
-from modelgen.urdf.validate import mechanics
+from modelgen.urdf.mimic import carried_inertia, coupling
+from modelgen.urdf.text import CONTROL_RATE, EPSILON, Written, axis, model_file_text, number, roll_pitch_yaw, vector
+from modelgen.urdf.validate import Mechanics, mechanics
 
 Array = NDArray[np.float64]
 Names = dict[tuple[str, str], str]
@@ -29,6 +29,9 @@ UNITS = {"prismatic": ("N", "N s/m"), "revolute": ("N m", "N m s"), "continuous"
 ADDED = ("x", "y", "turn", "height", "pitch", "rate", "effort", "damping", "friction", "mass")
 RATES = {"revolute": 10.0, "continuous": 10.0, "prismatic": 1.0}  # rad/s, m/s, where a URDF states no velocity
 PLACEHOLDER = 1000.0  # rad/s, m/s: what files state whose author did not know; no joint reaches it
+TOO_STRONG = 100.0  # times the rate limit, which an effort reaches within a control period
+SMOOTHING = 0.01  # rad/s, m/s: the rate where dry friction fades
+STIFFEST = 2000.0  # 1/s, of the dry friction of a link alone; at CONTROL_RATE a build resolves twice as much
 TOLERANCE = 0.3  # of the masses; a URDF states none
 
 
@@ -46,9 +49,9 @@ def model_file(
     model file cannot state.
     """
     identifier(name, "robot", None)
-    described, lines = _parsed(path, warn)
+    described, found = _parsed(path, warn)
     place = Place(str(path), 1)
-    root, joints = tree(described, fixed, planar, place, lines)
+    root, joints = tree(described, fixed, planar, place, found.lines, found.faults)
     unmoved = motionless(described, joints)
     names = _names([joint.name for joint in joints if joint.type != "fixed"], [link.name for link in described.links])
     bodies = {link.name: link for link in described.links}
@@ -62,7 +65,8 @@ def model_file(
         if joint.type in PLANAR:
             _add_planar(written, joint, names["joint", joint.name])
         elif joint.type != "fixed":
-            _add_coordinate(written, joint, names["joint", joint.name])
+            _add_coordinate(written, joint, names["joint", joint.name], carried_inertia(described, joints, joint))
+            _add_losses(written, joint, names["joint", joint.name], carried_inertia(described, joints, joint, True))
             if joint.mimic is not None:
                 leader = names["joint", joint.mimic.joint]
                 _add_coupling(written, names["joint", joint.name], leader, *coupling(described, joints, joint))
@@ -78,18 +82,8 @@ def model_file(
             else "no joint can be driven: none moves. This is an object, and no robot."
         )
         raise ModelError(why, place)
-    if written.guessed:
-        guessed = ", ".join(written.guessed)
-        warn(
-            f"{path}: no velocity limit, or one of {PLACEHOLDER:g} and more, for {guessed}; the rate_limit in the file "
-            "is a guess. Mend it."
-        )
-    if written.coupled:
-        coupled = ", ".join(written.coupled)
-        warn(
-            f"{path}: {coupled} follow other joints (<mimic>); the stiffness and damping that couple them are guesses. "
-            "Mend them, or hold the joints with --fix mimic."
-        )
+    for words in _guesses(written):
+        warn(f"{path}: {words}")
     if any(bodies[link].inertial is not None for link in still):
         warn(
             f"{path}: `{root}` is fixed to the ground. If it should move (legs, wheels, wings), import with "
@@ -99,8 +93,34 @@ def model_file(
     return model_file_text(path.name, name, written)
 
 
-def _parsed(path: Path, warn: Callable[[str], None]) -> tuple[Any, dict[tuple[str, str], int]]:
-    """The robot as the parser has it, and the line of each joint and link."""
+def _guesses(written: Written) -> Iterator[str]:
+    """What a person should look at in the file."""
+    if written.guessed:
+        yield (
+            f"no velocity limit, or one of {PLACEHOLDER:g} and more, for {', '.join(written.guessed)}; the rate_limit "
+            "in the file is a guess. Mend it."
+        )
+    if written.strong:
+        yield (
+            f"the effort of {', '.join(written.strong)} moves what they carry to {TOO_STRONG:g} times the rate limit "
+            f"and more within 1/{CONTROL_RATE} s, too fast to be simulated. Mend the effort, or add the motor's "
+            "inertia: robot.rotor(coordinate, inertia, gear=...)."
+        )
+    if written.smoothed:
+        yield (
+            f"the dry friction of {', '.join(written.smoothed)} is strong for their links, and fades over a "
+            "wide range of rates, so that it can be simulated. Mend the friction or its smoothing, or add the motor's "
+            "inertia."
+        )
+    if written.coupled:
+        yield (
+            f"{', '.join(written.coupled)} follow other joints (<mimic>); the stiffness and damping that couple them "
+            "are guesses. Mend them, or hold the joints with --fix mimic."
+        )
+
+
+def _parsed(path: Path, warn: Callable[[str], None]) -> tuple[Any, Mechanics]:
+    """The robot as the parser has it, and what it was given."""
     try:
         reader = import_module("yourdfpy").URDF
     except ImportError as error:
@@ -115,7 +135,7 @@ def _parsed(path: Path, warn: Callable[[str], None]) -> tuple[Any, dict[tuple[st
     except Exception as error:  # the parser raises whatever its XML library does
         words = " ".join(str(error).split()) or type(error).__name__
         raise ModelError(f"this is no URDF that can be read: {words}.", Place(str(path), 1)) from error
-    return robot, found.lines
+    return robot, found
 
 
 def _names(joints: Iterable[str], links: Iterable[str]) -> Names:
@@ -152,8 +172,9 @@ def _add_planar(written: Written, joint: Any, name: str) -> None:
     written.costs += [f"(pi * sin({turn} / 2)) ** 2", f"0.1 * {turn}.rate**2"]
 
 
-def _add_coordinate(written: Written, joint: Any, name: str) -> None:
-    limit, (force, damping) = joint.limit, UNITS[joint.type]
+def _add_coordinate(written: Written, joint: Any, name: str, inertia: float) -> None:
+    """Write a coordinate with its input. inertia: of what it carries, kg m^2 or kg."""
+    limit, (force, _) = joint.limit, UNITS[joint.type]
     if joint.type == "continuous":
         declared, span = "revolute", "continuous=True"
         written.costs.append(f"(pi * sin({name} / 2)) ** 2")
@@ -165,25 +186,44 @@ def _add_coordinate(written: Written, joint: Any, name: str) -> None:
                 f"{name} was limited to {limit.lower:g} ... {limit.upper:g}; limits are symmetric here."
             )
     written.costs.append(f"0.1 * {name}.rate**2")
-    stated = (limit.velocity if limit is not None else None) or 0.0
-    known = 0 < stated < PLACEHOLDER
-    line = f'{name} = robot.{declared}("{name}", {span}, rate_limit={number(stated if known else RATES[joint.type])})'
+    rate_limit, known = _rate_limit(joint)
+    line = f'{name} = robot.{declared}("{name}", {span}, rate_limit={number(rate_limit)})'
     if not known:
         written.guessed.append(name)
+        stated = (limit.velocity if limit is not None else None) or 0.0
         line += f"  # a guess: the URDF states {f'{stated:g}' if stated > 0 else 'no velocity'}"
     written.coordinates.append(line)
     if joint.mimic is None and limit is not None and limit.effort and limit.effort > 0:
         written.inputs.append(f'{name}_effort = robot.input("{name}_effort", {number(limit.effort)}, "{force}")')
         written.forces.append(f"robot.apply({name}, {name}_effort)")
+        if limit.effort > TOO_STRONG * rate_limit * inertia * CONTROL_RATE:
+            written.strong.append(name)
     elif joint.mimic is None:
         written.remarks.append(f"{name} has no effort, so it has no input.")
-    losses = joint.dynamics
+
+
+def _add_losses(written: Written, joint: Any, name: str, inertia: float) -> None:
+    """Write damping and dry friction, which fades at higher rates where its link has little inertia (kg m^2 or kg)."""
+    losses, (force, damping) = joint.dynamics, UNITS[joint.type]
     if losses is not None and float(losses.damping or 0):
         written.parameters.append(_fixed(f"{name}_damping", float(losses.damping), damping))
         written.forces.append(f"robot.damp({name}, {name}_damping)")
-    if losses is not None and float(losses.friction or 0):
-        written.parameters.append(_fixed(f"{name}_friction", float(losses.friction), force))
-        written.forces.append(f"robot.dry_friction({name}, {name}_friction, smoothing=0.01)")
+    friction = float(losses.friction or 0) if losses is not None else 0.0
+    if not friction:
+        return
+    smoothing, note = SMOOTHING, ""
+    if inertia and friction > STIFFEST * SMOOTHING * inertia:
+        smoothing, note = friction / (STIFFEST * inertia), "  # a guess: wide, for its link is light"
+        written.smoothed.append(name)
+    written.parameters.append(_fixed(f"{name}_friction", friction, force))
+    written.forces.append(f"robot.dry_friction({name}, {name}_friction, smoothing={smoothing:.3g}){note}")
+
+
+def _rate_limit(joint: Any) -> tuple[float, bool]:
+    """The rate limit of a joint in rad/s or m/s, and whether the URDF states it."""
+    stated = (joint.limit.velocity if joint.limit is not None else None) or 0.0
+    known = 0 < stated < PLACEHOLDER
+    return (stated, True) if known else (RATES[joint.type], False)
 
 
 def _add_coupling(written: Written, name: str, leader: str, ratio: float, stiffness: float, damping: float) -> None:

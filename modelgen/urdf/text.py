@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 AXES = {(1, 0, 0): "x", (0, 1, 0): "y", (0, 0, 1): "z", (-1, 0, 0): "-x", (0, -1, 0): "-y", (0, 0, -1): "-z"}
+CONTROL_RATE = 250  # Hz, of the task in the file
 EPSILON = 1e-12  # differences below it are rounding errors of the URDF
 
 
@@ -29,6 +30,8 @@ class Written:
     remarks: list[str] = field(default_factory=list)
     guessed: list[str] = field(default_factory=list)  # coordinates without a limit of their rate
     coupled: list[str] = field(default_factory=list)  # coordinates that follow another
+    smoothed: list[str] = field(default_factory=list)  # coordinates whose dry friction is widely smoothed
+    strong: list[str] = field(default_factory=list)  # coordinates whose effort moves them too fast to be simulated
 
 
 def roll_pitch_yaw(rotation: Array) -> tuple[float, float, float]:
@@ -73,7 +76,7 @@ def model_file_text(source: str, name: str, written: Written) -> str:
     body += (
         "\n\n# A task to begin with: come to rest at zero.\nrobot.task(\n"
         f"    state_cost={cost},\n    action_cost={weights},\n    start={{}},\n    horizon=5,\n"
-        "    weight_at_horizon=0.65,\n    control_rate=250,\n)\n"
+        f"    weight_at_horizon=0.65,\n    control_rate={CONTROL_RATE},\n)\n"
     )
     words = [word for word in ("pi", "sin") if re.search(rf"\b{word}\b", body)]
     head = [f'"""{name}, imported from {source}; yours to edit.', ""]

@@ -28,6 +28,7 @@ PARTS = {
     "inertial": ("origin", "mass", "inertia"),
     "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
 }
+ENDS = ("parent", "child")  # of a joint
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 LARGEST = 1e100
 EPSILON = 1e-12  # m^2, times the mass: a moment below it is a rounding error of the program that wrote the file
@@ -39,19 +40,29 @@ ENCODING = re.compile(rb"""encoding\s*=\s*["']([\w.-]+)["']""")
 UNPRINTABLE = re.compile(r"[\x00-\x1f\"'\\]")
 
 
+Part = tuple[str, str]  # "link" or "joint", and its name
+#: What stands for an invalid part, so that the others can be read and looked at.
+SOUND = {
+    "link": ('<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>',),
+    "joint": ('<axis xyz="1 0 0"/>', '<limit lower="-1" upper="1" velocity="1" effort="1"/>'),
+}
+
+
 @dataclass(frozen=True)
 class Mechanics:
-    """The text of a URDF without its drawings, and the line of each ("link" or "joint", name)."""
+    """The text of a URDF without its drawings, the line of each part, and what is invalid of some."""
 
     content: bytes
-    lines: dict[tuple[str, str], int]
+    lines: dict[Part, int]
+    faults: dict[Part, ModelError]
 
 
 def mechanics(path: Path, warn: Callable[[str], None]) -> Mechanics:
     """A URDF, validated, without the elements in `LEFT_OUT`. `warn` is told of what is overlooked.
 
-    Raises ModelError, with the line, for a file that is not XML or no robot, and for invalid names; one ModelError for
-    the invalid parts of all links and joints.
+    Invalid numbers and elements of a link or joint are among the result, with sound ones in their place in the text.
+    Raises ModelError, with the line, for a file that is not XML or no robot, for invalid names, and for joints without
+    a type, parent or child.
     """
     etree = import_module("lxml.etree")
     root = _root(etree, path, warn)
@@ -65,7 +76,7 @@ def mechanics(path: Path, warn: Callable[[str], None]) -> Mechanics:
                 f"<xacro:{etree.QName(element).localname}> is not expanded. Expand the file with xacro first.",
                 _place(path, element),
             )
-    faults: list[ModelError] = []
+    faults: dict[Part, ModelError] = {}
     for kind in ("link", "joint"):
         seen: set[str] = set()
         for element in root.findall(kind):
@@ -77,12 +88,13 @@ def mechanics(path: Path, warn: Callable[[str], None]) -> Mechanics:
             if name in seen:
                 raise ModelError(f"there are two {kind}s named `{name}`.", _place(path, element))
             seen.add(name)
+            if kind == "joint":
+                _check_ends(element, name, path)
             try:
                 _check_parts(element, name, path)
             except ModelError as error:
-                faults.append(error)
-    if faults:
-        raise faults[0] if len(faults) == 1 else ModelError("\n".join(map(str, faults)))
+                faults[kind, name] = error
+                _make_sound(etree, element)
     if not root.findall("link"):
         raise ModelError("the robot has no <link>.", Place(str(path), 1))
     etree.strip_elements(root, *LEFT_OUT, with_tail=False)
@@ -90,7 +102,7 @@ def mechanics(path: Path, warn: Callable[[str], None]) -> Mechanics:
     lines = {
         (kind, each.get("name")): each.sourceline or 1 for kind in ("link", "joint") for each in root.findall(kind)
     }
-    return Mechanics(etree.tostring(root), lines)
+    return Mechanics(etree.tostring(root), lines, faults)
 
 
 def _root(etree: Any, path: Path, warn: Callable[[str], None]) -> Any:
@@ -140,6 +152,23 @@ def _without_prefixes(root: Any) -> None:
             del element.attrib[name]
 
 
+def _make_sound(etree: Any, element: Any) -> None:
+    """Put what is stated in SOUND in the place of all that is stated of a link or joint but what it joins."""
+    for part in element.findall("*"):
+        if part.tag not in ENDS:
+            element.remove(part)
+    element.extend(etree.fromstring(text) for text in SOUND[element.tag])
+
+
+def _check_ends(element: Any, name: str, path: Path) -> None:
+    """Refuse a joint without a type, a parent or a child."""
+    _attribute(element, "type", path)
+    for end in ENDS:
+        if element.find(end) is None:
+            raise ModelError(f'the joint `{name}` has no <{end} link="..."/>.', _place(path, element))
+        _attribute(element.find(end), "link", path)
+
+
 def _check_parts(element: Any, name: str, path: Path) -> None:
     """Refuse an element of a link or joint that stands there twice, is missing, or has an invalid number."""
     for part in PARTS[element.tag]:
@@ -150,12 +179,6 @@ def _check_parts(element: Any, name: str, path: Path) -> None:
             _check_numbers(each, name, path)
             if part in PARTS:
                 _check_parts(each, name, path)
-    if element.tag == "joint":
-        _attribute(element, "type", path)
-        for end in ("parent", "child"):
-            if element.find(end) is None:
-                raise ModelError(f'the joint `{name}` has no <{end} link="..."/>.', _place(path, element))
-            _attribute(element.find(end), "link", path)
     if element.tag == "inertial" and element.find("mass") is None:
         raise ModelError(f"the <inertial> of `{name}` has no <mass>.", _place(path, element))
 

@@ -17,7 +17,7 @@ from modelgen.derivation.numeric import evaluator
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
 from modelgen.verification.points import sample_points
-from modelgen.verification.reference import DIGITS, Energies, exact, slope
+from modelgen.verification.reference import DIGITS, Energies, slope
 
 Array = NDArray[np.float64]
 
@@ -39,10 +39,10 @@ def power_balance(robot: Robot, equations: EquationsOfMotion, kernels: Any, coun
     xdot = np.asarray(kernels.dynamics(np.ascontiguousarray(x), u, theta=theta), np.float64)
     if not np.isfinite(xdot).all():
         return _check(np.nan)
-    energies, size = Energies(robot, equations), len(equations.coordinates)
+    size = len(equations.coordinates)
     matrix = evaluator([*equations.state, *equations.parameters], equations.mass_matrix, equations.definitions)
     inertial = np.einsum("ni,nij,nj->n", abs(x[:, size:]), abs(matrix(*x.T, *theta.T)), abs(xdot[:, size:]))
-    evaluate = exact(energies.arguments, [energies.energy, energies.power], energies.definitions)
+    evaluate = Energies(robot, equations).evaluator()
     worst = 0.0
     with mpmath.workdps(DIGITS):
         for scale, rates, *point in zip(inertial, xdot, x, u, theta, strict=True):

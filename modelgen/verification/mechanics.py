@@ -14,7 +14,7 @@ from modelgen.derivation.numeric import evaluator
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
 from modelgen.verification.points import Points
-from modelgen.verification.reference import DIGITS, Energies, Reference, exact, slope
+from modelgen.verification.reference import DIGITS, Lagrangian, Reference, exact, slope
 
 EXACT = 1e-13  # for comparisons made with 50 digits, where the model's own numbers are doubles
 MECHANICS_SAMPLES = 24
@@ -22,7 +22,7 @@ MECHANICS_SAMPLES = 24
 
 def mechanics_checks(robot: Robot, equations: EquationsOfMotion, points: Points) -> list[Check]:
     """The derived equations against the energies they came from, and the structure every mechanism has."""
-    energies = Energies(robot, equations)
+    energies = Lagrangian(robot, equations)
     few = [
         [mpf(float(value)) for value in (*x, *u, *theta)]
         for x, u, theta in list(zip(points.x, points.u, points.theta, strict=True))[:MECHANICS_SAMPLES]
@@ -63,7 +63,7 @@ def routes_check(robot: Robot, equations: EquationsOfMotion, points: Points) -> 
     return Check(what, "50 digits", float(error), EXACT)
 
 
-def _momenta_residual(energies: Energies, equations: EquationsOfMotion, few: Sequence[list[mpf]]) -> list[mpf]:
+def _momenta_residual(energies: Lagrangian, equations: EquationsOfMotion, few: Sequence[list[mpf]]) -> list[mpf]:
     """|M - d2T/dv2|, relative to the largest entry of M. Column j of M is the momentum at unit speed j, less p(0)."""
     q, n = len(equations.coordinates), len(equations.state)
     momenta = exact(energies.arguments, energies.impulses, energies.definitions)
@@ -81,7 +81,7 @@ def _momenta_residual(energies: Energies, equations: EquationsOfMotion, few: Seq
     return result
 
 
-def _lagrange_residual(energies: Energies, equations: EquationsOfMotion, few: Sequence[list[mpf]]) -> list[mpf]:
+def _lagrange_residual(energies: Lagrangian, equations: EquationsOfMotion, few: Sequence[list[mpf]]) -> list[mpf]:
     """|d/dt dT/dv - d(T - U)/dq - Q| relative to its largest term, with vdot from the derived equations."""
     n, m, rows = len(equations.state), len(equations.inputs), len(equations.velocities)
     reference = Reference(equations)
@@ -104,7 +104,7 @@ def _lagrange_residual(energies: Energies, equations: EquationsOfMotion, few: Se
     return result
 
 
-def _skew_residual(energies: Energies, equations: EquationsOfMotion, few: Sequence[list[mpf]]) -> list[mpf]:
+def _skew_residual(energies: Lagrangian, equations: EquationsOfMotion, few: Sequence[list[mpf]]) -> list[mpf]:
     """|N + N'| with N = Mdot - dc/dv, relative to M times the largest rate; c are the inertial forces of the rates.
 
     For Christoffel terms c = C v the derivative dc/dv is 2C, so that N is the matrix Mdot - 2C. The error is not

@@ -123,14 +123,15 @@ class Reference:
 class Energies:
     """Kinetic and potential energy and forces as the model file states them, before any derivation.
 
-    Derivatives are by coordinates and their rates; where v are other speeds, the rates are then written in v.
+    The energies are of coordinates and their rates; forces and power are written in v.
     """
 
     def __init__(self, robot: Robot, equations: EquationsOfMotion) -> None:
         fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
         q, u = equations.coordinates, equations.inputs
-        rates = [joint.symbol.rate for joint in robot.joints]
-        moving = {rate: value for rate, value in zip(rates, equations.coordinate_rates, strict=True) if rate != value}
+        self.rates = [joint.symbol.rate for joint in robot.joints]
+        self.in_v = equations.coordinate_rates
+        moving = self._moving()
         self.arguments: list[Symbol] = [*q, *equations.velocities, *u, *equations.parameters]
         definitions, tree_kinetic, tree_potential = energies(robot.links, robot.downward_acceleration, robot.symbols)
         self.definitions = [(symbol, value.xreplace(fixed)) for symbol, value in definitions]
@@ -139,17 +140,7 @@ class Energies:
         potential = sum((energy.value for energy in robot.potential), tree_potential)
         if system:
             kinetic, potential, loads = kinetic + system.kinetic, potential + system.potential, [*loads, *system.loads]
-        kinetic, potential = kinetic.xreplace(fixed), potential.xreplace(fixed)
-        slopes = self._slopes([*q, *rates], [kinetic, potential])
-        self.momenta = [slopes[rate][0].xreplace(moving) for rate in rates]
-        reach = equations.coordinate_rates.jacobian(equations.velocities)
-        self.impulses = list(reach.T * Matrix(self.momenta)) if moving else self.momenta  # the momenta of v
-        # The energy that forces change: with parts of T that are linear in the rates or free of them it is not T + U.
-        work = sum((momentum * rate for momentum, rate in zip(self.momenta, rates, strict=True)), S.Zero)
-        self.energy: Expr = (work - kinetic + potential).xreplace(moving)
-        # The scale of an error of the energy.
-        self.size: Expr = kinetic.xreplace(moving) + (potential**2) ** S.Half
-        self.gradient = [(slopes[coordinate][0] - slopes[coordinate][1]).xreplace(moving) for coordinate in q]
+        self.kinetic, self.potential = kinetic.xreplace(fixed), potential.xreplace(fixed)
         self.forces: list[Expr] = [
             sum((load.force * load.displacement.diff(coordinate) for load in loads), S.Zero)
             .xreplace(fixed)
@@ -157,9 +148,45 @@ class Energies:
             for coordinate in q
         ]
         self.passive: list[Expr] = [force.xreplace(dict.fromkeys(u, S.Zero)) for force in self.forces]
-        self.power: Expr = sum(
-            (force * rate for force, rate in zip(self.forces, equations.coordinate_rates, strict=True)), S.Zero
-        )
+        self.power: Expr = sum((force * rate for force, rate in zip(self.forces, self.in_v, strict=True)), S.Zero)
+
+    def _moving(self) -> dict[Symbol, Expr]:
+        """The rates in v, those of them that are no v themselves."""
+        return {rate: value for rate, value in zip(self.rates, self.in_v, strict=True) if rate != value}
+
+    def evaluator(self) -> Callable[..., Numbers]:
+        """An mpmath function of q, v, u and theta: the energy that forces change, and their power.
+
+        With T2, T1 and T0 the parts of T of that order in the rates, the energy is T2 - T0 + U; it is T + U only where
+        T is T2. The sum of T2 and T0 is the mean of T at the rates and at their opposites, T0 is T at no rates: no
+        derivative is formed.
+        """
+        size = len(self.rates)
+        of_rates = [*self.arguments[:size], *self.rates, *self.arguments[2 * size :]]
+        stated = exact(of_rates, [self.kinetic, self.potential], self.definitions)
+        moved = exact(self.arguments, [*self.in_v, self.power], self.definitions)
+
+        def evaluate(*point: mpf) -> Numbers:
+            *rates, power = moved(*point)
+            ahead, behind, still = (
+                stated(*point[:size], *(way * rate for rate in rates), *point[2 * size :]) for way in (1, -1, 0)
+            )
+            return [(ahead[0] + behind[0]) / 2 - 2 * still[0] + still[1], power]
+
+        return evaluate
+
+
+class Lagrangian(Energies):
+    """With the derivatives of the energies by coordinates and their rates, written in v."""
+
+    def __init__(self, robot: Robot, equations: EquationsOfMotion) -> None:
+        super().__init__(robot, equations)
+        q, moving = equations.coordinates, self._moving()
+        slopes = self._slopes([*q, *self.rates], [self.kinetic, self.potential])
+        self.momenta = [slopes[rate][0].xreplace(moving) for rate in self.rates]
+        reach = equations.coordinate_rates.jacobian(equations.velocities)
+        self.impulses = list(reach.T * Matrix(self.momenta)) if moving else self.momenta  # the momenta of v
+        self.gradient = [(slopes[coordinate][0] - slopes[coordinate][1]).xreplace(moving) for coordinate in q]
 
     def _slopes(self, variables: Sequence[Symbol], entries: Sequence[Expr]) -> dict[Symbol, list[Expr]]:
         """Derivatives of the entries by the chain rule through the definitions, to which it adds those it needs."""

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
+from sympy import sqrt
 
 import modelgen
-from modelgen import ModelError
+from modelgen import ModelError, Robot
 from modelgen.artifact.folder import MANIFEST
 from modelgen.build import build_artifact
 from modelgen.derivation.integration import MOST_STEPS, TOLERANCE
@@ -95,3 +96,25 @@ def test_the_steps_of_shipped_robots_are_enough_and_fewer_are_not(name: str, ste
 
     assert error(steps) < 2.0 * TOLERANCE
     assert steps == 1 or error(steps // 2) > TOLERANCE
+
+
+def thrown(limit: float, folder: Path) -> tuple[int, list[str]]:
+    """The steps and warnings of 1 kg in a drag of 1 N s^2/m^2, which moves as fast as this force in N lets it."""
+    robot = Robot("cart")
+    s = robot.prismatic("s", limit=1, rate_limit=2)
+    robot.point_mass(1.0, (s, 0))
+    robot.apply(s, robot.input("force", limit, "N"))
+    robot.apply(s, -1.0 * s.rate * sqrt(s.rate**2 + 1e-6))
+    robot.task(**{**TASK, "state_cost": s**2})
+    report = build_artifact(robot, folder)
+    return int(json.loads((folder / "cart" / MANIFEST).read_text())["metadata"]["task"]["integration_steps"]), (
+        report.warnings
+    )
+
+
+def test_inputs_that_throw_a_robot_out_of_its_domain_are_said_and_not_refused(tmp_path: Path) -> None:
+    """At 10^8 N the drag lets it move at 10^4 m/s; a hundredth of the force is resolved, as where that is the limit."""
+    steps, (warning,) = thrown(1e8, tmp_path / "strong")
+    for words in ("test_integration.py:", "moves too fast", f"{steps} steps", "1% of their limits", "rotor"):
+        assert words in warning
+    assert thrown(1e6, tmp_path / "weak") == (steps, [])

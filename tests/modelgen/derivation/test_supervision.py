@@ -44,6 +44,13 @@ def test_a_file_that_never_ends(folder: Path, monkeypatch: pytest.MonkeyPatch, l
     )
 
 
+def test_only_processor_time_counts_on_a_busy_machine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer than its limit by the clock, as a file is that waits for other work."""
+    monkeypatch.setenv(supervision.VARIABLE, "1")
+    written(folder, "import time\n\ntime.sleep(1.5)\n" + MODEL)
+    assert model_file.load("slider").name == "slider"
+
+
 @pytest.mark.parametrize("stated", ["soon", "-1", "0", "nan"])
 def test_a_limit_that_is_no_time(folder: Path, monkeypatch: pytest.MonkeyPatch, stated: str) -> None:
     monkeypatch.setenv(supervision.VARIABLE, stated)

@@ -303,3 +303,15 @@ def test_costs_weigh_with_plain_numbers_but_arguments_have_no_unit() -> None:
 def test_shipped_models_fit(path: Any) -> None:
     if not path.stem.startswith("_"):
         assert load(str(path)).name == path.stem
+
+
+def test_a_long_term_is_abridged() -> None:
+    robot = Robot("long")
+    q = robot.revolute("q", limit=1)
+    mass: Any = robot.parameter("mass", 1.0, "kg", fixed=True)
+    nested: Any = q
+    for _ in range(100):
+        nested = sin(nested)
+    with pytest.raises(ModelError, match=r"contains the term mass\*sin\(sin.* \.\.\. .*, which is in kg") as caught:
+        robot.potential_energy(mass * nested)
+    assert len(str(caught.value)) < 500

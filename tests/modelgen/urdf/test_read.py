@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from modelgen import ModelError, Robot
+from modelgen.build import build_artifact
 from modelgen.cli import main
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
@@ -349,6 +350,21 @@ def test_invalid_numbers_are_reported_at_once_with_their_lines(written: Callable
         model_file(path, "machine")
 
 
+def test_invalid_numbers_and_missing_limits_are_one_message(written: Callable[..., Path]) -> None:
+    """An invalid part brings no second fault of its own, nor of the joints that follow it."""
+    light = TOOL.replace('ixx="0.2"', 'ixx="-0.2"')
+    upside = RAIL.replace('lower="-1" upper="1"', 'lower="1" upper="-1"')
+    wag = SPIN.replace('"continuous"', '"revolute"')
+    follower = SHOULDER.replace("</joint>", '<mimic joint="rail"/></joint>')
+    path = written(*(f"\n{part}" for part in (*ROBOT[:2], light, SLIDER, WHEEL, follower, MOUNT, upside, wag)))
+    with pytest.raises(ModelError) as error:
+        model_file(path, "machine")
+    first, second, third = str(error.value).splitlines()
+    assert re.search(r"urdf:4: .*`tool` has a negative principal moment", first)
+    assert re.search(r"urdf:\d+: the lower limit of `rail` is above", second)
+    assert re.search(r"urdf:\d+: .*`lambda` has no limits", third)
+
+
 def test_a_moment_of_rounding_errors_is_none(written: Callable[..., Path]) -> None:
     """As of iCub's head in example-robot-data: 1.3 kg, all moments zero, one product of 2e-35 kg m^2."""
     zero = re.sub(r'i([xyz]{2})="[^"]*"', r'i\1="0"', TOOL)
@@ -399,6 +415,32 @@ def test_a_rate_limit_that_no_joint_reaches_is_a_guess(written: Callable[..., Pa
     )
     assert "rate_limit=10)  # a guess: the URDF states 1000" in text
     assert "for lambda_joint" in said[0]
+
+
+@pytest.mark.parametrize(("kind", "inertia"), [("continuous", 0.2), ("prismatic", 0.4)])
+def test_an_effort_that_no_build_simulates_is_said(written: Callable[..., Path], kind: str, inertia: float) -> None:
+    """What 9 rad/s or m/s a hundred times over take within 1/250 s; the wheel has 0.2 kg m^2 about x and 0.4 kg."""
+    effort = 100 * 9 * 250 * inertia
+    for share, words in ((0.99, 0), (1.01, 1)):
+        said: list[str] = []
+        limit = f'lower="-1" upper="1" velocity="9" effort="{share * effort}"'
+        spin = SPIN.replace('"continuous"', f'"{kind}"').replace('velocity="9" effort="1"', limit)
+        model_file(written(*ROBOT[:-1], spin), "machine", warn=said.append)
+        assert sum("effort of lambda_joint" in each and "robot.rotor" in each for each in said) == words
+
+
+def test_dry_friction_of_a_light_joint_can_be_simulated(written: Callable[..., Path], tmp_path: Path) -> None:
+    """As of Z1 and TALOS: 1 N m at fingers. With a smoothing of 0.01 rad/s no number of steps was enough."""
+    said: list[str] = []
+    light = WHEEL.replace('"0.2"', '"2e-4"').replace('"0.3"', '"3e-4"').replace('"0.25"', '"2.5e-4"')
+    light = re.sub(r'i(xy|xz|yz)="[^"]*"', r'i\1="0"', light).replace('xyz="0 0 0.05"', 'xyz="0 0 0"')
+    spin = SPIN.replace("</joint>", '<dynamics friction="1"/></joint>')
+    text = model_file(written(*ROBOT[:4], light, *ROBOT[5:-1], spin), "machine", warn=said.append)
+    assert "robot.dry_friction(lambda_joint, lambda_joint_friction, smoothing=2.5)  # a guess" in text
+    assert "robot.dry_friction(arm, arm_friction, smoothing=0.01)\n" in text
+    assert any("dry friction of lambda_joint" in each for each in said)
+    report = build_artifact(load_text(text, tmp_path), tmp_path / "generated")
+    assert not report.warnings
 
 
 def test_robot_on_the_ground_is_said(written: Callable[..., Path]) -> None:
