@@ -28,6 +28,8 @@ CHOICES = {
     "modulation": get_args(Modulation),
     "integrator": tuple(SCHEMES),
 }
+MOST = 10**9  # of whatever is counted
+MOST_WEIGHTS = 10**8  # of all networks: 400 MB, and as much for each moment of Adam
 LAST = 0.85  # share of the iterations after which training never skips any: the learning rate falls to its end there
 SHARES = ("start_share", "target_share", "on_policy_share")  # of the states; the rest is uniform
 
@@ -179,6 +181,10 @@ class Settings:
         for name, bound in least.items():
             if not getattr(self, name) >= bound:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a value of at least {bound:g}")
+        for name in counts.split():
+            if getattr(self, name) > MOST:
+                raise SolverError(f"setting {name} is {getattr(self, name):g}; give at most {MOST:g}")
+        self._require_size()
         require_seed(self.seed, "setting seed")
         for name in ("learning_rate", "final_learning_rate"):
             if not getattr(self, name) > 0.0:
@@ -209,6 +215,15 @@ class Settings:
         if not whole or not self.step_periods:
             raise SolverError(
                 f"setting step_periods is {self.step_periods}; give whole control periods, for example 4 2 1"
+            )
+
+    def _require_size(self) -> None:
+        """SolverError for networks that no machine has the memory for, as a damaged run.json may ask for."""
+        weights = self.members * self.layers * max(self.width, 32) ** 2
+        if weights > MOST_WEIGHTS:
+            raise SolverError(
+                f"settings members {self.members}, layers {self.layers} and width {self.width} make networks of about "
+                f"{weights:.1e} weights; give smaller ones, of at most {MOST_WEIGHTS:.0e} weights in all"
             )
 
     @property

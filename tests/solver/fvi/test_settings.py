@@ -129,6 +129,7 @@ def test_the_adversary_grows_between_the_shares_of_its_ramp() -> None:
         ("step_periods", (1.5,)),
         ("modulation", "none"),
         ("device", "gpu"),
+        ("states", 10**30),
         ("width", 64.0),
         ("width", "64"),
         ("amsgrad", 1),
@@ -137,6 +138,12 @@ def test_the_adversary_grows_between_the_shares_of_its_ramp() -> None:
 def test_values_out_of_range_are_named(name: str, value: Any) -> None:
     with pytest.raises(SolverError, match=rf"setting {name} is "):
         Settings(**{name: value})
+
+
+@pytest.mark.parametrize("changes", [{"members": 10**8}, {"layers": 10**8}, {"width": 10**5}])
+def test_networks_beyond_any_memory_are_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(SolverError, match="weights; give smaller ones"):
+        Settings(**changes)
 
 
 VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers()).map(tuple)
