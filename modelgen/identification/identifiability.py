@@ -12,6 +12,7 @@ Array = NDArray[np.float64]
 
 RANK = 1e-7  # a combination seen less than this, beside the one seen best, is not seen: the sensitivities are exact
 NAMED = 0.05  # a parameter that takes this share of the largest part in a combination is named
+EVEN = 6  # digits: parts that agree so far are named in the parameters' order, whatever the rounding
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,12 @@ def in_words(names: Sequence[str], change: Array, theta: Array) -> str:
     share = np.where(theta != 0, change / np.where(theta != 0, theta, 1.0), 0.0)
     as_share = bool((np.abs(share) > 0).all() or (theta[change != 0] != 0).all())
     sizes = share if as_share else change
-    sizes = sizes / sizes[np.abs(sizes).argmax()]
+    order = np.argsort(-np.round(np.abs(sizes) / np.abs(sizes).max(), EVEN), kind="stable")
+    sizes = sizes / sizes[order[0]]
     parts = [
         f"{names[index]} {'up' if sizes[index] > 0 else 'down'} by {abs(sizes[index]) * (10 if as_share else 1):.3g}"
         f"{' %' if as_share else ''}"
-        for index in np.argsort(-np.abs(sizes), kind="stable")
+        for index in order
         if abs(sizes[index]) > NAMED
     ]
     return " with ".join(parts)
