@@ -55,6 +55,9 @@ class Options:
     beside it replaces the file's; its proportions between states stay."""
     resume: Annotated[Path | None, Argument(metavar="DIR")] = None
     """Continue the run in this folder, with its own settings. No other option may stand beside it."""
+    preview: Annotated[float, Argument(metavar="SECONDS")] = 20.0
+    """Look so long for a motion to the target before training, and say if none is found or if it leans on a limit. The
+    training does not depend on it. 0 leaves it out."""
     generated: Annotated[str | None, Argument(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
     trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
@@ -97,6 +100,7 @@ def run(options: Options) -> None:
     from solver.fvi.presets import require_algorithm
     from solver.fvi.run import Run
     from solver.fvi.warnings import forewarnings
+    from solver.oracles.preview import previewed
     from solver.problem.robots import load_robot
     from solver.runs.kinds import kind_that_trains
 
@@ -112,7 +116,12 @@ def run(options: Options) -> None:
             if settings.alpha_parameters > 0.0:
                 require_controllable(robot, identified.scaled(settings.alpha_parameters))
             print(identified.text(robot, settings.algorithm == "rfvi"), file=sys.stderr)
-        for text in forewarnings(robot, settings, identified):
+        if not 0.0 <= options.preview < float("inf"):
+            raise SolverError(f"--preview is {options.preview}; give seconds, or 0 for no preview")
+        line, found = previewed(robot, options.preview)
+        if line:
+            print(line, file=sys.stderr)
+        for text in forewarnings(robot, settings, identified) + found:
             print(f"warning: {text}", file=sys.stderr)
         before = str(options.warm_from) if options.warm_from else ""
         run = Run(robot.name, robot.hash, options.generated, settings, options.preset, before, identified)

@@ -15,7 +15,7 @@ from modelgen.artifact.folder import known
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.oracles.starts import design
-from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory, idle, random_motions, straight
+from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory, idle, pumped, random_motions, straight
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, succeeded
 from solver.plants.rollouts import Controller, rollouts, without_input
@@ -26,6 +26,7 @@ from solver.runs.kinds import kind_in, load_controller
 from solver.runs.shipped import names, run_folder
 
 Array = NDArray[np.float64]
+PUMPS = (0.7, 0.4, 0.2)  # shares of the inputs, with which motions are pumped up
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,8 @@ class _Search:
         asked: list[set[int]] = [set() for _ in self.starts]  # whose motion a start has tried
         for k, start in enumerate(self.starts):
             seed = self.seed if k == 0 else (self.seed, k)
-            tried = [*own[k : k + 1], idle(self.program, start), straight(self.program, start)]
+            swings = [pumped(self.program, start, share) for share in PUMPS]
+            tried = [*own[k : k + 1], idle(self.program, start), straight(self.program, start), *swings]
             for guess in (*tried, *random_motions(self.program, start, self.shares[k], seed)):
                 self._try(k, guess)
             self._ask_nearest(k, asked[k])

@@ -11,7 +11,8 @@ can be reached, and an upper bound for controllers only as far as no guess led t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi
@@ -60,11 +61,17 @@ class Guess:
 class NonlinearProgram:
     """The nonlinear program of a robot's task, built once for all starts.
 
-    robot: of the casadi backend. theta (p,) replaces the nominal parameters, seconds the task's horizon.
+    robot: of the casadi backend. theta (p,) replaces the nominal parameters, seconds the task's horizon. hold: control
+    periods for which an input stays as it is; the integration steps stay as long as they are.
     """
 
-    def __init__(self, robot: CompiledRobot, theta: Array | None = None, seconds: float | None = None) -> None:
-        self.metadata, self.task = robot.metadata, robot.metadata.task
+    def __init__(
+        self, robot: CompiledRobot, theta: Array | None = None, seconds: float | None = None, hold: int = 1
+    ) -> None:
+        self.metadata, task = robot.metadata, robot.metadata.task
+        self.task = replace(
+            task, control_rate=task.control_rate / hold, integration_steps=task.integration_steps * hold
+        )
         self.periods = round((seconds or self.task.horizon) * self.task.control_rate)
         self.state_limits = np.asarray(robot.state_limits, float)
         self.input_limits = np.asarray(robot.input_limits, float)
@@ -72,6 +79,9 @@ class NonlinearProgram:
         self.coordinates = len(self.metadata.coordinates)
         self.step = self._step(robot, robot.nominal_parameters if theta is None else theta)
         self._solver = self._program()
+        nominal = robot.nominal_parameters if theta is None else theta
+        affine = robot.casadi_function("affine_dynamics")
+        self.control_matrix: Callable[[Array], Array] = lambda x: np.asarray(affine(x, nominal)[1])
 
     def _step(self, robot: CompiledRobot, theta: Array) -> Any:
         """(x, u) -> (x one control period later, cost of the period, clipped states after the steps before the last).
@@ -158,6 +168,29 @@ def idle(program: NonlinearProgram, start: Array) -> Guess:
 def straight(program: NonlinearProgram, start: Array) -> Guess:
     """At the target after a third of the horizon, by the shortest way."""
     return _motion(program, start, "the straight way", program.task.horizon / 3.0, np.zeros(program.coordinates), 0.0)
+
+
+def pumped(program: NonlinearProgram, start: Array, share: float) -> Guess:
+    """Inputs of a share of their limits, each along what it moves, as one pumps a swing: up to where the motion comes
+    nearest to the target, and at the target from there."""
+    limits, target = program.state_limits, np.array(program.task.target)
+    q, m = program.coordinates, len(program.input_limits)
+    x, u = np.tile(target, (program.periods + 1, 1)), np.zeros((program.periods, m))
+    x[0], away = start, np.full(program.periods + 1, np.inf)
+    for k in range(program.periods):
+        along = np.sign(x[k, q:] @ program.control_matrix(x[k])[q:])
+        u[k] = share * program.input_limits * np.where(along == 0.0, 1.0, along)
+        x[k + 1] = np.asarray(program.step(x[k], u[k])[0]).ravel()
+        if not (np.abs(x[k + 1]) < np.where(program.clipped, limits, np.inf)).all():
+            break
+        error = x[k + 1] - target
+        error[:q] -= 2.0 * np.pi * ~program.clipped[:q] * np.round(error[:q] / (2.0 * np.pi))
+        away[k + 1] = np.linalg.norm(error / limits)
+    nearest = int(away.argmin())
+    turns = 2.0 * np.pi * ~program.clipped[:q] * np.round((x[nearest] - target)[:q] / (2.0 * np.pi))
+    x[nearest + 1 :], u[nearest:] = target, 0.0
+    x[nearest + 1 :, :q] += turns
+    return Guess(f"pumped with {share:g} of the inputs", x, u)
 
 
 def random_motions(program: NonlinearProgram, start: Array, count: int, seed: int | tuple[int, ...]) -> list[Guess]:

@@ -117,7 +117,7 @@ def tiny() -> Callable[..., Settings]:
 @pytest.fixture(scope="session")
 def tiny_options(short: str) -> list[str]:
     """The same settings, and the short pendulum, as words on the command line."""
-    words = ["--generated", short]
+    words = ["--generated", short, "--preview", "0"]
     for name, value in TINY.items():
         values = value if isinstance(value, tuple) else (value,)
         words += ["--" + name.replace("_", "-"), *map(str, values)]
