@@ -3,12 +3,13 @@
 The last V is not always the best: the targets of later iterations may lose what earlier ones found. Of two value
 functions the one with more successes is better, and of two with as many, the one with the larger return.
 
-cFVI is judged on the nominal robot. rFVI is judged on it first. Then other robots count, each rollout with parameters
-of its own: by the quarters of them that succeed. Between equals a V that was made against adversaries of full size is
-better. Then the return decides: the mean of that on the nominal robot and of that of the worst quarter of the others.
-The worst quarter alone chose by its noise: on the reaction wheel it took a V of -28.4 and -25.4 nominal for one of
--29.1 and -21.9. Where fewer than three quarters succeed, as with the swing-up of a two-link robot, the worst are
-failures and tell nothing; the nominal robot's return counts alone.
+cFVI is judged on the nominal robot. rFVI is judged on it first: by its successes, and by whether it pays for its
+robustness at most PRICE of what the best V of the training gains over the idle robot. Then other robots count, each
+rollout with parameters of its own: by the quarters of them that succeed. Between equals a V that was made against
+larger adversaries is better. Then the return decides: the mean of that on the nominal robot and of that of the worst
+quarter of the others. The worst quarter alone chose by its noise: on the reaction wheel it took a V of -28.4 and -25.4
+nominal for one of -29.1 and -21.9. Where fewer than three quarters succeed, as with the swing-up of a two-link robot,
+the worst are failures and tell nothing; the nominal robot's return counts alone.
 """
 
 from __future__ import annotations
@@ -23,23 +24,29 @@ from solver.fvi.settings import Settings
 from solver.game.adversaries.parameters import ParameterAdversary
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts
-from solver.plants.rollouts import Controller, rollouts
+from solver.plants.rollouts import Controller, rollouts, without_input
 from solver.problem.problem import Problem
 from solver.streams import Purpose, stream
 
 ROLLOUTS = 64
 SPREAD = 0.15  # of every parameter: the half width of the box that rFVI's robots are drawn from, if not identified
+PRICE = 0.06  # of the gain over the idle robot, that robustness may cost on the nominal robot
 WORST = 0.25  # share of the rollouts on other robots whose mean counts
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Score:
-    """How good a value function is; scores compare as they are listed."""
+    """How good a value function is."""
 
     successes: float  # share of the rollouts on the nominal robot
     quarters: float  # of the rollouts on other robots that succeed, a whole number of quarters; 1 where there are none
-    adversary: float  # 1 where it was made against adversaries of full size, else 0
+    adversary: float  # the share of their full size that the adversaries had when it was made
     value: float  # mean return of those that count
+    nominal: float  # mean return on the nominal robot
+
+    def rank(self, least: float) -> tuple[float, ...]:
+        """What compares: larger is better. least: the nominal return that robustness may lower it to."""
+        return self.successes, float(self.nominal >= least), self.quarters, self.adversary, self.value
 
 
 class Selection:
@@ -49,6 +56,8 @@ class Selection:
         self.problem, self.robust = problem, settings.algorithm == "rfvi"
         generator = torch.Generator(device=settings.device).manual_seed(stream(settings.seed, 0, Purpose.SELECTION))
         self.starts = problem.sample_starts(ROLLOUTS, generator)
+        idle = rollouts(problem, without_input(problem), self.starts)
+        self.idle_return = float(torch.nan_to_num(idle.returns, nan=-torch.inf).mean())
         self.theta: Tensor | None = None
         if self.robust:
             share = 2.0 * torch.rand(ROLLOUTS, len(problem.theta), generator=generator, device=settings.device) - 1.0
@@ -58,11 +67,15 @@ class Selection:
                 spread = ParameterAdversary(1.0).admissible_set(problem, 1.0).extreme_point(share)
             self.theta = spread.clamp(problem.theta_bounds[:, 0], problem.theta_bounds[:, 1])
 
-    def judge(self, act: Controller, x: Tensor, adversary: bool) -> tuple[Score, Rollouts]:
+    def least(self, best: float) -> float:
+        """The nominal return that robustness may cost, where the best V of the training has `best`."""
+        return best - PRICE * max(best - self.idle_return, 0.0)
+
+    def judge(self, act: Controller, x: Tensor, adversary: float) -> tuple[Score, Rollouts]:
         """The score of a policy, and its rollouts from further states x (K, n) on the nominal robot.
 
-        adversary: if its V was made against adversaries of full size. All rollouts are made together: the time of a
-        rollout hardly depends on how many there are.
+        adversary: the share of their full size that the adversaries had when its V was made. All rollouts are made
+        together: the time of a rollout hardly depends on how many there are.
         """
         begin = [x, self.starts]
         robots = None
@@ -72,12 +85,13 @@ class Selection:
         result = rollouts(self.problem, act, torch.cat(begin), Nominal(self.problem, robots))
         ends = len(x), len(x) + len(self.starts)
         seen, nominal, others = (result.part(slice(*rows)) for rows in ((0, ends[0]), ends, (ends[1], None)))
-        quarters, value = 1.0, float(_sorted(nominal).mean())
+        quarters, mean = 1.0, float(_sorted(nominal).mean())
+        value = mean
         if self.theta is not None:
             quarters = math.floor(4.0 * float(others.success.float().mean())) / 4.0
             if quarters >= 1.0 - WORST:
                 value = (value + float(_sorted(others)[: round(WORST * len(self.starts))].mean())) / 2.0
-        return Score(float(nominal.success.float().mean()), quarters, float(adversary), value), seen
+        return Score(float(nominal.success.float().mean()), quarters, adversary, value, mean), seen
 
 
 def _sorted(result: Rollouts) -> Tensor:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import casadi
@@ -68,11 +68,9 @@ class NonlinearProgram:
     def __init__(
         self, robot: CompiledRobot, theta: Array | None = None, seconds: float | None = None, hold: int = 1
     ) -> None:
-        self.metadata, task = robot.metadata, robot.metadata.task
-        self.task = replace(
-            task, control_rate=task.control_rate / hold, integration_steps=task.integration_steps * hold
-        )
-        self.periods = round((seconds or self.task.horizon) * self.task.control_rate)
+        self.metadata, self.task = robot.metadata, robot.metadata.task
+        self.rate, self.steps = self.task.control_rate / hold, self.task.integration_steps * hold  # of an input's hold
+        self.periods = round((seconds or self.task.horizon) * self.rate)
         self.state_limits = np.asarray(robot.state_limits, float)
         self.input_limits = np.asarray(robot.input_limits, float)
         self.clipped = np.array([not state.continuous for state in self.metadata.states])
@@ -96,8 +94,8 @@ class NonlinearProgram:
             turns = casadi.floor((at + math.pi) / (2.0 * math.pi)) * casadi.DM(~self.clipped)
             return state_cost(at - 2.0 * math.pi * turns, robot.nominal_parameters)[0]
 
-        later, steps, state_part, between = x, self.task.integration_steps, 0.0, []
-        h = 1.0 / (steps * self.task.control_rate)
+        later, steps, state_part, between = x, self.steps, 0.0, []
+        h = 1.0 / (steps * self.rate)
         for k in range(steps):  # the classical Runge-Kutta method, of the state and of its cost
             places, slopes = [later], []
             for share in (0.5, 0.5, 1.0):
@@ -109,7 +107,7 @@ class NonlinearProgram:
             later = later + sum(weight * slope for weight, slope in zip(weights, slopes, strict=True))
             if k < steps - 1:
                 between.append(later[np.flatnonzero(self.clipped).tolist()])
-        cost = state_part + action_cost(u)[0] / self.task.control_rate
+        cost = state_part + action_cost(u)[0] / self.rate
         inner = casadi.horzcat(*between) if between else casadi.SX(int(self.clipped.sum()), 0)
         return casadi.Function("step", [x, u], [later, cost, inner], ["x", "u"], ["later", "cost", "between"])
 
@@ -143,7 +141,7 @@ class NonlinearProgram:
         lower = -upper
         n = len(self.state_limits)
         lower[:n] = upper[:n] = first[:n] = start / self.state_limits
-        inside = self.periods * (self.task.integration_steps - 1) * int(self.clipped.sum())
+        inside = self.periods * (self.steps - 1) * int(self.clipped.sum())
         reach = np.append(np.zeros(n * self.periods), np.ones(inside))
         w = first
         for pull in PULLS:
@@ -218,7 +216,7 @@ def _motion(
     turns: Array | float = 0.0,
 ) -> Guess:
     """From the start to the target in so many seconds, plus `cycles` of a sine of amplitude `swing` (q,); no input."""
-    q, period = program.coordinates, 1.0 / program.task.control_rate
+    q, period = program.coordinates, 1.0 / program.rate
     share = np.minimum(np.arange(program.periods + 1) * period / seconds, 1.0)[:, None]
     goal = np.array(program.task.target)[:q] + 2.0 * np.pi * turns
     position = start[:q] + share**2 * (3.0 - 2.0 * share) * (goal - start[:q])
