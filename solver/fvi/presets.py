@@ -26,8 +26,8 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     - The input acts for one control period (`reaction_periods`), as it will on the robot.
     - Around the target V is the Riccati equation's, and a share of the states lies there in its metric. So do the
       errors that V is a form of.
-    - With more than one joint a share of the states comes from rollouts of the policy. Without it, training finds a
-      good manoeuvre and loses it again.
+    - Half of the states come from rollouts of the policy. Without them, training finds a good manoeuvre and loses it
+      again.
     - A state at its limit costs: a policy that leans on a wall has not solved the task.
     - Training goes on to the growth of the adversaries and to the short steps as soon as its evaluations agree.
     - The radii of the adversaries grow from zero after the nominal task is solved. With adversaries from the first
@@ -49,6 +49,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
         "reaction_periods": 1.0,
         "basin": True,
         "metric": True,
+        "on_policy_share": 0.5,
         "members": 2 if simple else 3,
         "loss_scale": 0.2,
         "limit_cost": 1.0,
@@ -59,12 +60,11 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
         "alpha_observation": 0.001,
     }
     if simple:
-        radii = {"alpha_state": 0.04, "alpha_action": round(0.185 * weakest, 9), "alpha_parameters": 0.025}
+        radii = {"alpha_state": 0.02, "alpha_action": round(0.12 * weakest, 9), "alpha_parameters": 0.025}
         return {**common, **radii, "states": 3072}
     radii = {"alpha_state": 0.002, "alpha_action": round(0.03 * weakest, 9), "alpha_parameters": 0.03}
     sizes = {
         "states": 6144 if len(metadata.states) <= 4 else 12288,
-        "on_policy_share": 0.5,
         "learning_rate": 2e-3,
         "rate_scale": 4.0,
     }

@@ -19,6 +19,8 @@ from solver.game.modulation import Modulation
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
+ABSORBED = 0.1  # of the horizon: a limit that takes all of itself from a state costs as much as so long a time at it
+
 
 @dataclass(frozen=True)
 class Move:
@@ -34,7 +36,8 @@ class Game:
     """The moves of both players on a problem, and what they lead to.
 
     limit_cost: cost per second while a state is held at its limit, as a multiple of the state cost with all states at
-    their limits.
+    their limits. What a limit takes from a state costs too: a fast link that runs against the limit of its rate would
+    be braked for nothing within milliseconds.
     """
 
     def __init__(self, problem: Problem, adversaries: Sequence[Adversary] = (), limit_cost: float = 0.0) -> None:
@@ -43,6 +46,7 @@ class Game:
         self._constant_sets = {each.name: each.admissible_set(problem, each.alpha) for each in constant}
         at_limits = problem.state_limits[None]
         self.limit_cost = limit_cost and limit_cost * float(problem.state_cost(at_limits))  # per second
+        self.absorbed_cost = ABSORBED * problem.robot.metadata.task.horizon * self.limit_cost
 
     def move(self, x: Tensor, costate: Tensor, policy: ClosedFormPolicy, modulation: Modulation) -> Move:
         """Both players' moves at x (N, n) for the costate dV/dx (N, n)."""
@@ -62,16 +66,20 @@ class Game:
         """Hold `move` for `periods` control periods.
 
         Returns the next state (N, n) and the discounted cost of the interval (N,): state and action cost per control
-        period, and the cost of a limit where the period ends at one, each period discounted by exp(-rho t).
+        period, and the cost of a limit where the period ends at one or met one, each discounted by exp(-rho t).
         """
         problem, disturbed = self.problem, move.disturbed
         cost = torch.zeros_like(move.cost)
         for period in range(periods):
             weight = problem.control_step * problem.discount(period)
-            x, state_cost = integrate_period(problem, x, disturbed.u, disturbed.theta, disturbed.offset)
+            absorbed = torch.zeros_like(cost) if self.limit_cost > 0.0 else None
+            x, state_cost = integrate_period(
+                problem, x, disturbed.u, disturbed.theta, disturbed.offset, absorbed=absorbed
+            )
             cost.add_(state_cost, alpha=problem.discount(period)).add_(move.cost, alpha=weight)
-            if self.limit_cost > 0.0:
+            if absorbed is not None:
                 cost.add_(problem.at_limit(x).any(1), alpha=weight * self.limit_cost)
+                cost.add_(absorbed, alpha=problem.discount(period) * self.absorbed_cost)
         if disturbed.displacement is not None:
             x = x + disturbed.displacement
             problem.confine_in_place(x)

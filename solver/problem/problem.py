@@ -111,6 +111,10 @@ class Problem:
         for i in joints:
             x[:, i].add_(math.pi).remainder_(2.0 * math.pi).sub_(math.pi)
 
+    def beyond(self, x: Tensor) -> Tensor:
+        """How far the states x (N, n) lie beyond their limits, as the sum of shares of these, (N,)."""
+        return ((x.abs() - self.bound).clamp_min_(0.0) / self.state_limits).sum(1)
+
     def at_limit(self, x: Tensor) -> Tensor:
         """Which of the states x (..., n) the simulation holds at their limit, bool."""
         return x.abs() >= self.bound

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.integrate import solve_ivp
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
@@ -199,17 +200,28 @@ def test_adversaries_rest_where_the_gradient_is_zero(load: Load) -> None:
     torch.testing.assert_close(move.choices["parameters"], game.problem.theta.expand(5, -1))
 
 
-def test_a_limit_costs_in_every_period_that_ends_at_it(load: Load) -> None:
+def test_a_limit_costs_while_it_holds_a_state_and_what_it_takes_from_it(load: Load) -> None:
     """A rod let go at 1.5 rad with 7.95 rad/s is over 8 rad/s before the first period ends; one at rest hangs."""
     free, dear = (Game(Problem(load("pendulum")), limit_cost=share) for share in (0.0, 3.0))
+    assert free.problem.substeps == 1
     x = torch.tensor([[1.5, 7.95], [math.pi, 0.0]])
     move = Move(torch.zeros(2, 1), torch.zeros(2), {}, Disturbed(torch.zeros(2, 1)))
     (end, cost), (same, dearer) = (game.advance(x.clone(), move, 2) for game in (free, dear))
     assert torch.equal(end, same)
     assert end[0, 1] == 8.0
+    falling = [1.5, 7.95]
+    taken = []
+    for _ in range(2):  # SciPy falls on without a limit; 3 g/(2 L) = 14.715
+        fall = solve_ivp(lambda _, y: [y[1], 14.715 * math.sin(y[0])], (0.0, 0.008), falling, rtol=1e-9, atol=1e-9)
+        taken.append((fall.y[1, -1] - 8.0) / 8.0)
+        falling = [fall.y[0, -1], 8.0]
+    assert min(taken) > 0.005
     corner = math.pi**2 + 0.1 * 8.0**2  # the state cost at an angle of pi and 8 rad/s
-    expected = 3.0 * corner * 0.008 * (1.0 + free.problem.discount(1))
-    torch.testing.assert_close(dearer - cost, torch.tensor([expected, 0.0]), rtol=1e-5, atol=1e-6)
+    discount = free.problem.discount(1)
+    held = 0.008 * (1.0 + discount)
+    absorbed = 0.1 * 5.0 * (taken[0] + discount * taken[1])  # a tenth of the horizon of 5 s
+    expected = float(3.0 * corner * (held + absorbed))
+    torch.testing.assert_close(dearer - cost, torch.tensor([expected, 0.0]), rtol=1e-3, atol=1e-6)
 
 
 def test_advance_discounts_every_period_and_displaces_the_state_once(load: Load) -> None:
