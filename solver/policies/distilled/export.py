@@ -14,6 +14,7 @@ import torch
 from solver.errors import SolverError
 from solver.fvi.solution import Solution
 from solver.policies.c_export import emit_observer
+from solver.policies.c_templates import origin
 from solver.policies.distilled.board import COMPILER, compiler_version, count_period, count_policy, missing_tools
 from solver.policies.distilled.c_source import CLOSE, emit
 from solver.policies.distilled.comparison import EPISODES, compare, require_small_loss, table
@@ -100,9 +101,8 @@ def _facts(
     """What the header states of the policy and of its cost."""
     robot = solution.problem.robot
     return [
-        f"Made from artifact {robot.hash}",
-        f"of model {robot.model_hash}; seed {seed}.",
-        f"Network of {LAYERS} layers of {width} neurons, weights in single precision. "
+        *origin(robot),
+        f"Network of {LAYERS} layers of {width} neurons, weights in single precision; seed {seed}. "
         f"Control rate {robot.metadata.task.control_rate} Hz.",
         "On a Cortex-M4F in single precision, arm-none-eabi-gcc, newlib's libm, a control period takes at most",
         *_costs(policy, observer, budget),

@@ -12,24 +12,17 @@ enum { STATES = $n, INPUTS = $m, ANGLES = $angles, FEATURES = $features, LAYERS 
 static const int size[LAYERS + 2] = {$sizes};
 static const int angle[] = {$angle_index}, other[] = {$other_index};
 static const real scale[] = {$scale}, input_scale[INPUTS] = {$input_scale};
-static const real bound[STATES] = {$bounds}; /* of the domain */
 
 /* Of every output of every layer: its bias, then the weights of its inputs. */
 static const float network[$weights] = {
 $network
 };
 
-static int in_domain(const real *x) {
-    for (int i = 0; i < STATES; i++)
-        if (!(REAL(fabs)(x[i]) <= bound[i])) return 0;
-    return 1;
-}
-
+$domain
 int ${name}_policy(const real *x, real *u) {
     real values[2][WIDEST];
     const float *weight = network;
-    int finite = 1;
-    for (int i = 0; i < STATES; i++) finite &= x[i] - x[i] == 0;
+    const int finite = is_finite(x);
     for (int i = 0; i < ANGLES; i++) {
         values[0][i] = REAL(sin)(x[angle[i]]);
         values[0][ANGLES + i] = REAL(cos)(x[angle[i]]);
