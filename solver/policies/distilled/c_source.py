@@ -32,7 +32,8 @@ def emit(problem: Problem, network: SmallNetwork, label: str, facts: Sequence[st
             "widest": max(sizes),
             "sizes": ", ".join(map(str, sizes)),
             "weights": sum(map(len, rows)),
-            "network": ",\n".join("    " + ", ".join(f"{value!s}f" for value in row) for row in rows),
+            "slope": ",\n".join(f"    {{{_floats(row)}}}" for row in network.correction()[1].numpy()),
+            "network": ",\n".join(f"    {_floats(row)}" for row in rows),
             "input_scale": listed(network.scale.tolist()),
             "largest": repr(LARGEST),
         }
@@ -61,6 +62,10 @@ def _replay(problem: Problem, network: SmallNetwork) -> dict[str, object]:
 
 def _rows(network: SmallNetwork) -> list[NDArray[np.float32]]:
     """Of every output of every layer: its bias, then its weights, with as many digits as float32 has."""
-    biases = [*(bias.detach() for bias in network.biases), network.output_bias()]
+    biases = [*(bias.detach() for bias in network.biases), network.correction()[0]]
     layers = zip(network.weights, biases, strict=True)
     return [row for weight, bias in layers for row in torch.cat([bias[:, None], weight.detach().T], 1).numpy()]
+
+
+def _floats(row: NDArray[np.float32]) -> str:
+    return ", ".join(f"{value!s}f" for value in row)

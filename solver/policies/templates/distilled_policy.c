@@ -18,18 +18,23 @@ static const float network[$weights] = {
 $network
 };
 
+/* What every feature adds to the last layer, so that the gain at the target is that of the run's policy. */
+static const float slope[INPUTS][FEATURES] = {
+$slope
+};
+
 $domain
 int ${name}_policy(const real *x, real *u) {
-    real values[2][WIDEST];
+    real z[FEATURES], values[2][WIDEST];
     const float *weight = network;
     const int finite = is_finite(x);
     for (int i = 0; i < ANGLES; i++) {
-        values[0][i] = REAL(sin)(x[angle[i]]);
-        values[0][ANGLES + i] = REAL(cos)(x[angle[i]]);
+        z[i] = REAL(sin)(x[angle[i]]);
+        z[ANGLES + i] = REAL(cos)(x[angle[i]]);
     }
-    for (int i = 2 * ANGLES; i < FEATURES; i++) values[0][i] = x[other[i - 2 * ANGLES]] * scale[i - 2 * ANGLES];
+    for (int i = 2 * ANGLES; i < FEATURES; i++) z[i] = x[other[i - 2 * ANGLES]] * scale[i - 2 * ANGLES];
     for (int l = 0; l <= LAYERS; l++) {
-        const real *in = values[l % 2];
+        const real *in = l == 0 ? z : values[l % 2];
         real *out = values[(l + 1) % 2];
         for (int j = 0; j < size[l + 1]; j++) {
             real sum = *weight++;
@@ -39,6 +44,7 @@ int ${name}_policy(const real *x, real *u) {
     }
     real *s = values[(LAYERS + 1) % 2];
     for (int k = 0; k < INPUTS; k++) {
+        for (int i = 0; i < FEATURES; i++) s[k] += slope[k][i] * z[i];
         const real kept = s[k] > (real)$largest ? (real)$largest : s[k] >= -(real)$largest ? s[k] : -(real)$largest;
         s[k] = finite && s[k] == s[k] ? input_scale[k] * REAL(sinh)(kept) : 0;
     }
