@@ -1,8 +1,9 @@
 """One HTML file in which a robot moves under the policies of runs, computed in the reader's browser, in float64.
 
-The text of the page is `page.html`, `simulation.js` (the closed loop), `worker.js` (100 starts, maps), and what one sees:
-`page.js` (the experiment and the address that holds it), `scene.js` (the moving robot), `figures.js` (plots, maps,
-distributions) and `controls.js` (sliders, keys, facts, and the start). The robot's functions are translated from its artifact. Nothing is fetched from anywhere.
+The text of the page is `page.html`, `simulation.js` (the closed loop), `worker.js` (100 starts, maps), and what one
+sees: `page.js` (the experiment and the address that holds it), `scene.js` (the moving robot), `figures.js` (plots,
+maps, distributions) and `controls.js` (sliders, keys, facts, and the start). The robot's functions are translated from
+its artifact. Nothing is fetched from anywhere.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ def emit(solutions: Sequence[Solution]) -> str:
                 f"{solution.label} is a run of another robot than {solutions[0].label}; make a page for each robot"
             )
     runs = as_json([{**numbers(each), **_origin(each)} for each in solutions])
+    given = f"const runs = {runs};\nconst workerText = {as_json(_text('worker.js'))};"
     parts = {
         "@TITLE@": html.escape(f"{problem.robot.name}: policies to push"),
         "@EQUATIONS@": "\n".join(problem.robot.equations()),
         "@ENGINE@": engine(problem),
-        "@PAGE@": "\n".join([f"const runs = {runs};\nconst workerText = {as_json(_text('worker.js'))};", *map(_text, SEEN)]),
+        "@PAGE@": "\n".join([given, *map(_text, SEEN)]),
     }
     page = _text("page.html")
     for mark, text in parts.items():

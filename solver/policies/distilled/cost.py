@@ -66,7 +66,8 @@ def cost(problem: Problem, width: int) -> Cost:
     instructions = PRODUCT * products + (NEURON + CALL) * neurons + FRAME
     instructions += CALL * (2 * angles + inputs + operations) + ENTRY * (states + features + 2 * inputs)
     weights = products + neurons + inputs
-    return Cost(instructions, 4 * weights + CODE + OPERATION * operations, 8 * max(width, features, inputs) + 4 * features + STACK)
+    stack = 8 * max(width, features, inputs) + 4 * features + STACK
+    return Cost(instructions, 4 * weights + CODE + OPERATION * operations, stack)
 
 
 def widest(problem: Problem, budget: Budget, observer: int = 0) -> int:

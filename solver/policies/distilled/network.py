@@ -3,10 +3,10 @@
 y stands for the argument of grad g~ in the run's own policy: B^T dV/dx, or that of the policy for a held input. Its
 size ranges from that of an input near zero to that of a state far away, where the input is at its limit and y hardly
 matters. The network therefore gives s = asinh(y / c), which is proportional to y where |y| < c and its logarithm
-beyond. c is the argument at which an input has half of its limit. The network's output at the target and its slope there
-are subtracted, and the slope of the run's policy is added: the input at the target is zero and its gain around the target
-is the run's. A regression alone left the gains of the Furuta pendulum a third too small, and it swayed where dry
-friction and a delay act.
+beyond. c is the argument at which an input has half of its limit. The network's output at the target and its slope
+there are subtracted, and the slope of the run's policy is added: the input at the target is zero and its gain around
+the target is the run's. A regression alone left the gains of the Furuta pendulum a third too small, and it swayed where
+dry friction and a delay act.
 """
 
 from __future__ import annotations
