@@ -22,6 +22,7 @@ def emit(problem: Problem, network: SmallNetwork, label: str, facts: Sequence[st
     robot = problem.robot
     sizes = [len(network.weights[0]), *(weight.shape[1] for weight in network.weights)]
     rows = _rows(network)
+    _, slope, level = network.correction()
     fields = (
         names(robot, label)
         | feature_map(network.features)
@@ -32,7 +33,8 @@ def emit(problem: Problem, network: SmallNetwork, label: str, facts: Sequence[st
             "widest": max(sizes),
             "sizes": ", ".join(map(str, sizes)),
             "weights": sum(map(len, rows)),
-            "slope": ",\n".join(f"    {{{_floats(row)}}}" for row in network.correction()[1].numpy()),
+            "slope": ",\n".join(f"    {{{_floats(row)}}}" for row in slope.numpy()),
+            "level": _floats(level.numpy()),
             "network": ",\n".join(f"    {_floats(row)}" for row in rows),
             "input_scale": listed(network.scale.tolist()),
             "largest": repr(LARGEST),

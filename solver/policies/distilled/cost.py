@@ -64,7 +64,7 @@ def cost(problem: Problem, width: int) -> Cost:
     hidden, neurons = (LAYERS - 1) * width * width, LAYERS * width
     products = features * width + hidden + width * inputs + features * inputs
     instructions = PRODUCT * products + (NEURON + CALL) * neurons + FRAME
-    instructions += CALL * (2 * angles + inputs + operations) + ENTRY * (states + features + 2 * inputs)
+    instructions += CALL * (2 * angles + 2 * inputs + operations) + ENTRY * (states + features + 2 * inputs)
     weights = products + neurons + inputs
     stack = 8 * max(width, features, inputs) + 4 * features + STACK
     return Cost(instructions, 4 * weights + CODE + OPERATION * operations, stack)

@@ -3,10 +3,10 @@
 y stands for the argument of grad g~ in the run's own policy: B^T dV/dx, or that of the policy for a held input. Its
 size ranges from that of an input near zero to that of a state far away, where the input is at its limit and y hardly
 matters. The network therefore gives s = asinh(y / c), which is proportional to y where |y| < c and its logarithm
-beyond. c is the argument at which an input has half of its limit. The network's output at the target and its slope
-there are subtracted, and the slope of the run's policy is added: the input at the target is zero and its gain around
-the target is the run's. A regression alone left the gains of the Furuta pendulum a third too small, and it swayed where
-dry friction and a delay act.
+beyond. c is the argument at which an input has half of its limit. The network's output at the target is subtracted, and
+tanh(L (z - z_target)) is added with the L that makes ds/dz at the target that of the run's policy: the input at the
+target is zero, and its gain around the target is the run's. A regression alone left the gains of the Furuta pendulum a
+quarter too small, and it swayed where dry friction and a delay act. tanh keeps the addition to where it is needed.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ class SmallNetwork(nn.Module):
         at_target = self.features.at_target[None]
         error = z - at_target
         s, along = self._uncorrected(torch.cat([z, at_target]), error)
-        return s[:-1] - s[-1] - along + error @ self.gain.T
+        return s[:-1] - s[-1] + torch.tanh(error @ self.gain.T - along)
 
     @torch.no_grad()
-    def correction(self) -> tuple[Tensor, Tensor]:
-        """b (m,) and L (m, n_z): s is the output of the last layer, b and L z."""
+    def correction(self) -> tuple[Tensor, Tensor, Tensor]:
+        """b (m,), L (m, n_z) and l (m,): s is the output of the last layer, b and tanh(L z + l)."""
         at_target = self.features.at_target
         s, along = self._uncorrected(at_target[None], torch.eye(len(at_target)))
         slope = self.gain - along.T
-        return -s[0] - slope @ at_target, slope
+        return -s[0], slope, -slope @ at_target
 
     def _uncorrected(self, h: Tensor, along: Tensor) -> tuple[Tensor, Tensor]:
         """The last layer's output, and the change of it along some directions at the last row of h."""

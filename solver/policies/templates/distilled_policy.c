@@ -18,10 +18,11 @@ static const float network[$weights] = {
 $network
 };
 
-/* What every feature adds to the last layer, so that the gain at the target is that of the run's policy. */
+/* tanh(slope z + level) is added to the last layer: the gain at the target is that of the run's policy. */
 static const float slope[INPUTS][FEATURES] = {
 $slope
 };
+static const float level[INPUTS] = {$level};
 
 $domain
 int ${name}_policy(const real *x, real *u) {
@@ -44,7 +45,9 @@ int ${name}_policy(const real *x, real *u) {
     }
     real *s = values[(LAYERS + 1) % 2];
     for (int k = 0; k < INPUTS; k++) {
-        for (int i = 0; i < FEATURES; i++) s[k] += slope[k][i] * z[i];
+        real along = level[k];
+        for (int i = 0; i < FEATURES; i++) along += slope[k][i] * z[i];
+        s[k] += REAL(tanh)(along);
         const real kept = s[k] > (real)$largest ? (real)$largest : s[k] >= -(real)$largest ? s[k] : -(real)$largest;
         s[k] = finite && s[k] == s[k] ? input_scale[k] * REAL(sinh)(kept) : 0;
     }
