@@ -29,6 +29,8 @@ CHOICES = {
     "integrator": tuple(SCHEMES),
 }
 LAST = 0.85  # share of the iterations after which training never skips any: the learning rate falls to its end there
+NETWORKS = {"members": 100, "layers": 100, "width": 10_000}  # at most; a damaged run.json must not take all memory
+MOST_WEIGHTS = 100_000_000
 SHARES = ("start_share", "target_share", "on_policy_share")  # of the states; the rest is uniform
 
 #: All radii at zero: cFVI.
@@ -179,6 +181,14 @@ class Settings:
         for name, bound in least.items():
             if not getattr(self, name) >= bound:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a value of at least {bound:g}")
+        for name, most in NETWORKS.items():
+            if getattr(self, name) > most:
+                raise SolverError(f"setting {name} is {getattr(self, name)}; give a value of at most {most}")
+        if self.members * self.layers * self.width**2 > MOST_WEIGHTS:
+            raise SolverError(
+                f"{self.members} networks of {self.layers} layers of {self.width} neurons have more than "
+                f"{MOST_WEIGHTS:.0e} weights; give smaller members, layers or width"
+            )
         require_seed(self.seed, "setting seed")
         for name in ("learning_rate", "final_learning_rate"):
             if not getattr(self, name) > 0.0:

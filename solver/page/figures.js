@@ -40,10 +40,10 @@ function plot({ canvas, values, pointer }, signal) {
     context.fillText(short(v), left - 5, at(first, v)[1] + 4);
   }
   context.textAlign = "center";
-  for (const t of ticks(first, last, 5)) {
+  ticks(first, last, 5).forEach((t, i, all) => {
     line(at(t, low), at(t, high), 0.12);
-    context.fillText(t === 0 ? "0 s" : short(t), at(t, low)[0], height - 5);
-  }
+    context.fillText(i === all.length - 1 ? `${short(t)} s` : short(t), at(t, low)[0], height - 5);
+  });
   context.lineWidth = 1.5;
   for (const pane of panes) {
     context.strokeStyle = pane.colour;

@@ -208,3 +208,12 @@ def test_the_next_phase_is_where_the_steps_change_or_the_adversaries_begin(algor
         assert s.next_phase(k) == (k if growing else next((begin for begin in begins if begin > k), k)), k
         changed = k > 0 and s.trace(k).step_periods != s.trace(k - 1).step_periods
         assert (k in (4, 16)) == changed
+
+
+@pytest.mark.parametrize(
+    "sizes", [{"members": 10**30}, {"layers": 10**30}, {"width": 10**30}, {"members": 90, "layers": 90, "width": 9_000}]
+)
+def test_networks_that_take_all_memory_are_refused(sizes: dict[str, int]) -> None:
+    """Nothing is built before: a damaged run.json states such sizes too."""
+    with pytest.raises(SolverError, match="at most|give smaller members"):
+        dataclasses.replace(Settings(), **sizes)  # type: ignore[arg-type]
