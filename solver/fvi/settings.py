@@ -181,9 +181,9 @@ class Settings:
         for name, bound in least.items():
             if not getattr(self, name) >= bound:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a value of at least {bound:g}")
-        for name, most in NETWORKS.items():
-            if getattr(self, name) > most:
-                raise SolverError(f"setting {name} is {getattr(self, name)}; give a value of at most {most}")
+        for name, bound in NETWORKS.items():
+            if getattr(self, name) > bound:
+                raise SolverError(f"setting {name} is {getattr(self, name)}; give a value of at most {bound}")
         if self.members * self.layers * self.width**2 > MOST_WEIGHTS:
             raise SolverError(
                 f"{self.members} networks of {self.layers} layers of {self.width} neurons have more than "

@@ -8,7 +8,7 @@ const main = away.indexOf(Math.max(...away)), mainRate = n > q ? q + main : (mai
 
 // The experiment. pushes: { at (control periods since the start), speeds (q), done }, in their order.
 const conditions = { theta: [...nominal], delay: 0, noise: 0, stiction: 0, seed: 1 };
-let start = [...facts.task.start_mean], pushes = [], speed = 1, drag = "push", axes = [main, mainRate], shown = [main, n, signals.length - 1];
+let start = [...facts.task.start_mean], pushes = [], speed, drag, axes, shown; // speed to shown: by readAddress
 let view = [...rules.view], paused = matchMedia("(prefers-reduced-motion: reduce)").matches, behind = 0, before = 0;
 const MOST_PUSHES = 100; // that the address holds
 
@@ -32,10 +32,10 @@ function readAddress() {
   start = numbers("start", n) ?? [...facts.task.start_mean];
   conditions.delay = Math.min(Math.max(Math.round((numbers("delay", 1) ?? [0])[0]), 0), 20);
   for (const key of ["noise", "stiction"]) conditions[key] = Math.max((numbers(key, 1) ?? [0])[0], 0);
-  if (numbers("speed", 1)?.[0] > 0) speed = numbers("speed", 1)[0];
-  if (["push", "place"].includes(words.get("drag"))) drag = words.get("drag");
-  if (places("map", 2, n)) axes = numbers("map", 2);
-  if (places("plots", 3, signals.length)) shown = numbers("plots", 3);
+  speed = numbers("speed", 1)?.[0] > 0 ? numbers("speed", 1)[0] : 1;
+  drag = words.get("drag") === "place" ? "place" : "push";
+  axes = places("map", 2, n) && new Set(numbers("map", 2)).size === 2 ? numbers("map", 2) : [main, mainRate];
+  shown = places("plots", 3, signals.length) ? numbers("plots", 3) : [main, n, signals.length - 1];
   pushes = [];
   for (const text of (words.get("push") ?? "").split(";").slice(0, MOST_PUSHES)) {
     const [at, ...speeds] = text.split(",").map(Number);

@@ -215,5 +215,5 @@ def test_the_next_phase_is_where_the_steps_change_or_the_adversaries_begin(algor
 )
 def test_networks_that_take_all_memory_are_refused(sizes: dict[str, int]) -> None:
     """Nothing is built before: a damaged run.json states such sizes too."""
-    with pytest.raises(SolverError, match="at most|give smaller members"):
+    with pytest.raises(SolverError, match=r"at most|give smaller members"):
         dataclasses.replace(Settings(), **sizes)  # type: ignore[arg-type]
