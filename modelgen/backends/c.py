@@ -1,6 +1,7 @@
 """C99 source for one sample: a header, the functions, and a driver that evaluates rows of numbers from a pipe.
 
-No allocation, no state, no dependency but libm. The number type is double unless NAME_REAL says otherwise.
+No allocation, no state, no dependency but libm. NAME_REAL is the number type. By default it is double under an
+operating system, and float without one: most microcontrollers compute in double by a library only.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ _HEADER = """\
  *
  * Functions of one sample, made by modelgen; not to be edited. SI units; matrices row by row.
  *     cc -std=c99 -O3 -c {name}.c
- * computes in double; with -D{NAME}_REAL=float, wherever this header is read, in float.
+ * computes in double under an operating system, and in float on a chip without one. -D{NAME}_REAL=float or double says
+ * otherwise; give it wherever this header is read.
  *
 {tables}
  */
@@ -27,7 +29,11 @@ _HEADER = """\
 #define {NAME}_H
 
 #ifndef {NAME}_REAL
+#if defined(__unix__) || defined(__APPLE__) || defined(_WIN32)
 #define {NAME}_REAL double
+#else
+#define {NAME}_REAL float
+#endif
 #endif
 
 #ifdef __cplusplus

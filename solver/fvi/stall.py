@@ -9,6 +9,8 @@ SOLVED = 0.95  # share of the selection's rollouts that succeed
 LEANING = 0.2  # share of the rollouts that meet a limit
 UNFITTED = 0.1  # value error, as a share of the mean |target|
 LOST = 0.8  # of the best share of successes: less at the end means that later iterations lost it
+EVALUATED = {"iteration", "kept", "selection_success", "return_mean", "limit_rate"}  # in the rows of evaluations
+FITTED = {"value_error", "target_mean"}  # in every row
 
 
 def diagnosis(rows: Sequence[dict[str, float]], idle_return: float, robot: str, folder: Path) -> str:
@@ -16,13 +18,12 @@ def diagnosis(rows: Sequence[dict[str, float]], idle_return: float, robot: str, 
 
     rows: of metrics.jsonl. idle_return: mean return of the robot without input, from the task's starts.
     """
-    looked = [row for row in rows if "selection_success" in row]
-    if not looked:
+    looked = [row for row in rows if row.keys() >= EVALUATED]
+    fitted = [row for row in rows if row.keys() >= FITTED]
+    best = next((row for row in looked if row["iteration"] + 1 == looked[-1]["kept"]), None)
+    if best is None or not fitted or best["selection_success"] >= SOLVED:
         return ""
-    best = next(row for row in looked if row["iteration"] + 1 == looked[-1]["kept"])
-    last, reached = rows[-1], best["selection_success"]
-    if reached >= SOLVED:
-        return ""
+    last, reached = fitted[-1], best["selection_success"]
     error = last["value_error"] / max(abs(last["target_mean"]), 1e-9)
     seen = (
         f"the kept policy succeeds in {100 * reached:.0f} % of the rollouts: mean return {best['return_mean']:.3g}, "

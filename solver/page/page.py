@@ -1,7 +1,9 @@
 """One HTML file in which a robot moves under the policies of runs, computed in the reader's browser, in float64.
 
-The text of the page is `page.html`, `page.js` (what one sees), `simulation.js` (the closed loop) and `worker.js` (100
-starts, maps). The robot's functions are translated from its artifact. Nothing is fetched from anywhere.
+The text of the page is `page.html`, `simulation.js` (the closed loop), `worker.js` (100 starts, maps), and what one
+sees: `page.js` (the experiment and the address that holds it), `scene.js` (the moving robot), `figures.js` (plots,
+maps, distributions) and `controls.js` (sliders, keys, facts, and the start). The robot's functions are translated from
+its artifact. Nothing is fetched from anywhere.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from solver.problem.problem import Problem
 
 FOLDER = Path(__file__).parent
 MOST_RUNS = 4
+SEEN = ("page.js", "scene.js", "figures.js", "controls.js")  # one script, in this order
 
 
 def emit(solutions: Sequence[Solution]) -> str:
@@ -38,11 +41,12 @@ def emit(solutions: Sequence[Solution]) -> str:
                 f"{solution.label} is a run of another robot than {solutions[0].label}; make a page for each robot"
             )
     runs = as_json([{**numbers(each), **_origin(each)} for each in solutions])
+    given = f"const runs = {runs};\nconst workerText = {as_json(_text('worker.js'))};"
     parts = {
         "@TITLE@": html.escape(f"{problem.robot.name}: policies to push"),
         "@EQUATIONS@": "\n".join(problem.robot.equations()),
         "@ENGINE@": engine(problem),
-        "@PAGE@": f"const runs = {runs};\nconst workerText = {as_json(_text('worker.js'))};\n{_text('page.js')}",
+        "@PAGE@": "\n".join([given, *map(_text, SEEN)]),
     }
     page = _text("page.html")
     for mark, text in parts.items():
@@ -101,11 +105,16 @@ def _stiction(problem: Problem) -> dict[str, object] | None:
 
 
 def _origin(solution: Solution) -> dict[str, object]:
+    """What the training was."""
+    robot, training = solution.problem.robot, solution.run.identity()
     return {
         "label": solution.label,
+        "algorithm": solution.run.settings.algorithm,
+        "preset": solution.run.preset,
         "iteration": solution.iteration,
-        "seed": solution.run.settings.seed,
-        "artifact": solution.problem.robot.hash[:12],
+        "training": {name: value for name, value in training.items() if isinstance(value, int | float | str)},
+        "artifact": robot.hash[:12],
+        "model": robot.model_hash[:12],
     }
 
 

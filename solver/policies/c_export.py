@@ -15,7 +15,7 @@ from solver.fvi.solution import Solution
 from solver.game.held_input_policy import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held_seconds
 from solver.observer.observer import Observer
 from solver.observer.sensing import make_sensing, usual_counts
-from solver.policies.c_templates import feature_map, filled, listed, names
+from solver.policies.c_templates import domain, facts, feature_map, filled, listed, names, origin
 from solver.problem.problem import Problem
 from solver.value.network import DIAGONAL_FLOOR
 
@@ -25,6 +25,8 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     robot = solution.problem.robot
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
     fields = {**names(robot, label), **_held_input(robot, seconds), **_network(solution), **_basin(solution)}
+    fields |= domain(solution.problem)
+    fields |= facts(robot, *origin(robot), f"Control rate {robot.metadata.task.control_rate} Hz.")
     held = "one_input.c" if len(robot.metadata.inputs) == 1 else "several_inputs.c"
     act = ("held_input.c", held) if seconds else ("closed_form.c",)
     fields["act"] = "\n".join(filled(template, fields) for template in act)

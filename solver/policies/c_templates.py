@@ -7,9 +7,11 @@ from pathlib import Path
 from string import Template
 
 from modelgen.loader import CompiledRobot
+from solver.problem.problem import Problem
 from solver.value.features import Features
 
 TEMPLATES = Path(__file__).parent / "templates"
+WITHOUT_BOUND = 3e38  # of an angle that wraps: any finite number
 
 
 def filled(template: str, fields: Mapping[str, object]) -> str:
@@ -23,7 +25,7 @@ def names(robot: CompiledRobot, label: str) -> dict[str, object]:
     return {
         "name": robot.name,
         "NAME": robot.name.upper(),
-        "label": label,
+        "label": comment(label),
         "n": len(metadata.states),
         "m": len(metadata.inputs),
         "states": f"x ({', '.join(state.name for state in metadata.states)})",
@@ -50,6 +52,37 @@ def feature_map(features: Features) -> dict[str, object]:
         "other_index": ", ".join(map(str, features.others.tolist())) or "0",
         "scale": listed(features.scale.tolist()) or "0",
     }
+
+
+def domain(problem: Problem) -> dict[str, object]:
+    """The functions in_domain and is_finite."""
+    bounds = listed(problem.bound.clamp(max=WITHOUT_BOUND).tolist())
+    return {"domain": filled("domain.c", {"bounds": bounds, "NAME": problem.robot.name.upper()})}
+
+
+def facts(robot: CompiledRobot, *lines: str) -> dict[str, object]:
+    """Of a header: states and inputs with units and limits, then other lines."""
+    return {"facts": "\n".join(f" * {comment(line)}".rstrip() for line in [*_signals(robot), "", *lines])}
+
+
+def origin(robot: CompiledRobot) -> list[str]:
+    """The hashes of what a policy was trained on."""
+    return [f"Made from artifact {robot.hash}", f"of model {robot.model_hash}."]
+
+
+def _signals(robot: CompiledRobot) -> list[str]:
+    lines = []
+    for index, state in enumerate(robot.metadata.states):
+        range_ = "any number of turns" if state.continuous else f"-{state.limit:g} to {state.limit:g}"
+        lines.append(f"x[{index}] {state.name} ({state.unit}) {range_}")
+    for index, entry in enumerate(robot.metadata.inputs):
+        lines.append(f"u[{index}] {entry.name} ({entry.unit}) -{entry.limit:g} to {entry.limit:g}")
+    return lines
+
+
+def comment(text: str) -> str:
+    """Text that cannot end a comment in C: labels and units come from files of others."""
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("\n", " ").replace("\r", " ")
 
 
 def listed(values: Iterable[float]) -> str:

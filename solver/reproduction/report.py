@@ -126,9 +126,9 @@ def _final_returns(page: Page, runs: Runs) -> None:
     rows = []
     for robot in page.plan.robots:
         for method in page.plan.methods:
-            logs = [read_metrics(folder) for folder in runs.of(method.name, robot).values()]
-            evaluated = [[row for row in log if "return_mean" in row] for log in logs]
-            last = [rows[-1] for rows in evaluated if rows]
+            keys = ("return_mean", "success_rate")
+            logs = [read_metrics(folder, keys) for folder in runs.of(method.name, robot).values()]
+            last = [rows[-1] for rows in logs if rows]
             printed = paper_results.returns(method.name, robot)
             paper = _pair(*printed[:2]) if printed else NONE
             cells = [NONE] * 3

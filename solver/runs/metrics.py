@@ -8,6 +8,8 @@ from pathlib import Path
 
 from solver.runs.folder import METRICS, write_text
 
+LARGEST = 1e300
+
 #: Called after every iteration or segment with its metrics.
 Report = Callable[[dict[str, float]], None]
 
@@ -43,7 +45,10 @@ class MetricsLog:
 
 
 def read_metrics(folder: Path, keys: Sequence[str] = ()) -> list[dict[str, float]]:
-    """Read all rows of metrics.jsonl that hold numbers under `keys`; a line cut short by a crash is left out."""
+    """Read all rows of metrics.jsonl that hold numbers under `keys`.
+
+    A line cut short by a crash is left out, and so is of every row what is no finite number.
+    """
     path = folder / METRICS
     rows = []
     for line in path.read_text(errors="replace").splitlines() if path.is_file() else []:
@@ -51,6 +56,11 @@ def read_metrics(folder: Path, keys: Sequence[str] = ()) -> list[dict[str, float
             row = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if isinstance(row, dict) and set(keys) <= row.keys() and all(type(row[key]) in (int, float) for key in keys):
-            rows.append(row)
+        numbers = {name: value for name, value in row.items() if _is_number(value)} if isinstance(row, dict) else {}
+        if numbers and set(keys) <= numbers.keys():
+            rows.append(numbers)
     return rows
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and abs(value) <= LARGEST  # type: ignore[arg-type]

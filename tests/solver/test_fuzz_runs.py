@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import shutil
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,13 @@ from solver.baselines.run import BASELINE, load_baseline
 from solver.baselines.settings import BaselineSettings
 from solver.certification import counterexample, specification
 from solver.errors import SolverError
+from solver.fvi import stall
 from solver.fvi.run import RUN
 from solver.fvi.solution import load_solution
 from solver.problem.problem import Problem
-from solver.reproduction import gallery
+from solver.reproduction import certificates, gallery
+from solver.reproduction.report import training_seconds
+from solver.reproduction.rows import read_rows
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT, METRICS
 from solver.runs.metrics import read_metrics
@@ -74,6 +78,48 @@ def test_run_descriptions_of_other_types(run: Path, mistake: Mistake) -> None:
     text = json.dumps(mistaken(json.loads((run / RUN).read_text()), mistake))
     with replaced(run / RUN, text.encode()):
         refused_or(lambda: load_solution(run), "")
+
+
+EVALUATION = {
+    "iteration": 4,
+    "value_error": 0.3,
+    "target_mean": -20.0,
+    "seconds": 2.0,
+    "kept": 5,
+    "selection_success": 0.4,
+    "return_mean": -30.0,
+    "success_rate": 0.5,
+    "limit_rate": 0.1,
+}
+
+
+@given(mistakes, st.booleans())
+def test_logs_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: Mistake, first: bool) -> None:
+    """What is read of a log are finite numbers, and whoever reads it takes it: plots, sweeps, reports, advice."""
+    folder = tmp_path_factory.getbasetemp() / "the_log"
+    folder.mkdir(exist_ok=True)
+    rows = [dict(EVALUATION), {**EVALUATION, "iteration": 9}]
+    rows[not first] = mistaken(rows[not first], mistake)
+    (folder / METRICS).write_text("".join(f"{json.dumps(row)}\n" for row in [*rows, [1.0], None, "x"]))
+    found = read_metrics(folder)
+    assert all(math.isfinite(value) for row in found for value in row.values())
+    assert math.isfinite(training_seconds(folder))
+    assert isinstance(stall.diagnosis(found, -50.0, "pendulum", folder), str)
+    for row in read_metrics(folder, ("iteration", "return_mean")):
+        assert int(row["iteration"]) < 10**301
+
+
+@given(mistakes)
+def test_rows_of_certificates_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: Mistake) -> None:
+    text = {"robot", "method", "distribution", "machine", "commit", "checkpoint", "specification"}
+    other = {"seed": 0, "failures": 1, "worst_success": False}
+    names = [each.name for each in fields(certificates.Row)]
+    row = {name: "x" if name in text else other.get(name, 0.5) for name in names}
+    path = tmp_path_factory.getbasetemp() / "certificates.json"
+    path.write_text(json.dumps({"rows": [row]}))
+    assert read_rows(path, certificates.Row)[0].failures == 1
+    path.write_text(json.dumps(mistaken({"rows": [row]}, mistake)))
+    refused_or(lambda: read_rows(path, certificates.Row), "certificates.json")
 
 
 @given(mistakes)

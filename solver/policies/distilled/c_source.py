@@ -8,14 +8,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from modelgen.loader import CompiledRobot
-from solver.policies.c_templates import feature_map, filled, listed, names
+from solver.policies.c_templates import domain, feature_map, filled, listed, names
+from solver.policies.c_templates import facts as stated
 from solver.policies.distilled.network import LARGEST, SmallNetwork, controller
 from solver.problem.problem import Problem
 
 REPLAYED = 32  # states of the replay
 CLOSE = 1e-3  # of an input's limit, within which a board computes what Torch did
-WITHOUT_BOUND = 3e38  # of an angle that wraps: any finite number
 
 
 def emit(problem: Problem, network: SmallNetwork, label: str, facts: Sequence[str]) -> dict[str, str]:
@@ -23,19 +22,21 @@ def emit(problem: Problem, network: SmallNetwork, label: str, facts: Sequence[st
     robot = problem.robot
     sizes = [len(network.weights[0]), *(weight.shape[1] for weight in network.weights)]
     rows = _rows(network)
-    bounds = problem.bound.clamp(max=WITHOUT_BOUND).tolist()
+    _, slope, level = network.correction()
     fields = (
         names(robot, label)
         | feature_map(network.features)
+        | stated(robot, *facts)
+        | domain(problem)
         | {
-            "facts": "\n".join(f" * {line}".rstrip() for line in [*_signals(robot), "", *facts]),
             "layers": len(sizes) - 2,
             "widest": max(sizes),
             "sizes": ", ".join(map(str, sizes)),
             "weights": sum(map(len, rows)),
-            "network": ",\n".join("    " + ", ".join(f"{value!s}f" for value in row) for row in rows),
+            "slope": ",\n".join(f"    {{{_floats(row)}}}" for row in slope.numpy()),
+            "level": _floats(level.numpy()),
+            "network": ",\n".join(f"    {_floats(row)}" for row in rows),
             "input_scale": listed(network.scale.tolist()),
-            "bounds": listed(bounds),
             "largest": repr(LARGEST),
         }
         | _replay(problem, network)
@@ -63,17 +64,10 @@ def _replay(problem: Problem, network: SmallNetwork) -> dict[str, object]:
 
 def _rows(network: SmallNetwork) -> list[NDArray[np.float32]]:
     """Of every output of every layer: its bias, then its weights, with as many digits as float32 has."""
-    biases = [*(bias.detach() for bias in network.biases), network.output_bias()]
+    biases = [*(bias.detach() for bias in network.biases), network.correction()[0]]
     layers = zip(network.weights, biases, strict=True)
     return [row for weight, bias in layers for row in torch.cat([bias[:, None], weight.detach().T], 1).numpy()]
 
 
-def _signals(robot: CompiledRobot) -> list[str]:
-    """States and inputs with units and limits."""
-    lines = []
-    for index, state in enumerate(robot.metadata.states):
-        range_ = "any number of turns" if state.continuous else f"-{state.limit:g} to {state.limit:g}"
-        lines.append(f"x[{index}] {state.name} ({state.unit}) {range_}")
-    for index, entry in enumerate(robot.metadata.inputs):
-        lines.append(f"u[{index}] {entry.name} ({entry.unit}) -{entry.limit:g} to {entry.limit:g}")
-    return lines
+def _floats(row: NDArray[np.float32]) -> str:
+    return ", ".join(f"{value!s}f" for value in row)

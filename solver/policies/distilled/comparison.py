@@ -17,6 +17,7 @@ from solver.streams import EVALUATION_SEED
 
 EPISODES = 100
 CHANGE = 0.2  # of every parameter, at most
+HARSH = "harsh"
 
 
 @dataclass(frozen=True)
@@ -34,25 +35,27 @@ class Comparison:
         return (own - self.distilled["return_mean"]) / max(abs(own), 1e-9)
 
 
-def compare(problem: Problem, own: Controller, distilled: Controller) -> list[Comparison]:
+def compare(problem: Problem, own: Controller, distilled: Controller, observed: bool = False) -> list[Comparison]:
     """On the nominal robot first, then with changed parameters, and on the harsh plant.
 
-    Changed: every parameter of every rollout is drawn within CHANGE of its nominal value. Raises SolverError where
-    rollouts are not finite.
+    Changed: every parameter of every rollout is drawn within CHANGE of its nominal value. observed: on the harsh plant
+    both policies get the states of the observer, as they will on the robot. Raises SolverError where rollouts are not
+    finite.
     """
     generator = torch.Generator().manual_seed(EVALUATION_SEED)
     draw = 2.0 * torch.rand(EPISODES, len(problem.theta), generator=generator) - 1.0
     plants = {
         "nominal": make_plant("nominal", problem),
         f"parameters +-{100 * CHANGE:.0f} %": make_plant("nominal", problem, problem.theta * (1.0 + CHANGE * draw)),
-        "harsh": make_plant("harsh", problem, seed=EVALUATION_SEED),
+        HARSH: make_plant("harsh", problem, seed=EVALUATION_SEED),
     }
     starts, found = sample_starts(problem, EPISODES, EVALUATION_SEED), []
     for name, plant in plants.items():
-        both = [summary(rollouts(problem, act, starts, plant)) for act in (own, distilled)]
+        through = observed and name == HARSH
+        both = [summary(rollouts(problem, act, starts, plant, observed=through)) for act in (own, distilled)]
         if not all(math.isfinite(value) for each in both for value in each.values()):
             raise left_all_bounds(problem, problem.theta)
-        found.append(Comparison(name, *both))
+        found.append(Comparison(f"{name}, observer" if through else name, *both))
     return found
 
 

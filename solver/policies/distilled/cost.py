@@ -62,11 +62,12 @@ def cost(problem: Problem, width: int) -> Cost:
     states, inputs, angles = len(problem.state_limits), len(problem.input_limits), len(problem.continuous)
     features, operations = states + angles, problem.robot.operations["optimal_input"]
     hidden, neurons = (LAYERS - 1) * width * width, LAYERS * width
-    products = features * width + hidden + width * inputs
+    products = features * width + hidden + width * inputs + features * inputs
     instructions = PRODUCT * products + (NEURON + CALL) * neurons + FRAME
-    instructions += CALL * (2 * angles + inputs + operations) + ENTRY * (states + features + 2 * inputs)
+    instructions += CALL * (2 * angles + 2 * inputs + operations) + ENTRY * (states + features + 2 * inputs)
     weights = products + neurons + inputs
-    return Cost(instructions, 4 * weights + CODE + OPERATION * operations, 8 * max(width, features, inputs) + STACK)
+    stack = 8 * max(width, features, inputs) + 4 * features + STACK
+    return Cost(instructions, 4 * weights + CODE + OPERATION * operations, stack)
 
 
 def widest(problem: Problem, budget: Budget, observer: int = 0) -> int:

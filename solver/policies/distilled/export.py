@@ -14,6 +14,7 @@ import torch
 from solver.errors import SolverError
 from solver.fvi.solution import Solution
 from solver.policies.c_export import emit_observer
+from solver.policies.c_templates import origin
 from solver.policies.distilled.board import COMPILER, compiler_version, count_period, count_policy, missing_tools
 from solver.policies.distilled.c_source import CLOSE, emit
 from solver.policies.distilled.comparison import EPISODES, compare, require_small_loss, table
@@ -42,9 +43,9 @@ def export(
     """The C files of the widest network that fits the budget, by file name; `report` gets lines of text.
 
     kernels: the folder of `modelgen export NAME --c`, without which nothing is counted. observer: the exported observer
-    takes its part of the budget, and its files are there too. Raises SolverError for a budget that cannot be
-    read or in which they do not fit, where the distilled policy loses more than max_loss, a share of return and
-    successes on the nominal robot, and for kernels of another robot.
+    takes its part of the budget, gives the states on the harsh plant, and its files are there too. Raises SolverError
+    for a budget that cannot be read or in which they do not fit, where the distilled policy loses more than max_loss, a
+    share of return and successes on the nominal robot, and for kernels of another robot.
     """
     if not 0.0 <= max_loss < math.inf:
         raise SolverError(f"--max-loss is {max_loss}; give a share of the return, for example {MAX_LOSS}")
@@ -53,7 +54,7 @@ def export(
     beside = observer_cost(problem) if observer else None
     width = widest(problem, allowed, beside.period.instructions if beside else 0)
     network = distil(solution, width, seed, effort, report)
-    comparisons = compare(problem, solution.controller(), controller(problem, network))
+    comparisons = compare(problem, solution.controller(), controller(problem, network), observer)
     facts = _facts(solution, allowed, width, cost(problem, width), beside, seed)
     compared = [f"Against the run's own policy, {EPISODES} rollouts each:", *table(comparisons)]
     for line in (*facts, *compared):
@@ -100,9 +101,8 @@ def _facts(
     """What the header states of the policy and of its cost."""
     robot = solution.problem.robot
     return [
-        f"Made from artifact {robot.hash}",
-        f"of model {robot.model_hash}; seed {seed}.",
-        f"Network of {LAYERS} layers of {width} neurons, weights in single precision. "
+        *origin(robot),
+        f"Network of {LAYERS} layers of {width} neurons, weights in single precision; seed {seed}. "
         f"Control rate {robot.metadata.task.control_rate} Hz.",
         "On a Cortex-M4F in single precision, arm-none-eabi-gcc, newlib's libm, a control period takes at most",
         *_costs(policy, observer, budget),

@@ -19,12 +19,14 @@ from torch.nn.functional import smooth_l1_loss
 
 from solver.fvi.solution import Solution
 from solver.fvi.states import StateSource
+from solver.game.closed_form_policy import ClosedFormPolicy
 from solver.game.held_input_policy import make_policy
 from solver.policies.distilled.network import SmallNetwork, argument_scale, controller
 from solver.streams import Purpose, stream
 from solver.value.adam import Adam
 
 LARGE_ERROR = 0.1  # of s, beyond which the loss grows linearly: y jumps where V has a kink
+GAIN_STEP = 1e-3  # of a state's limit
 AT_LIMIT = 0.1  # weight of a state where the input is at its limit and hardly changes with s; 1 where s is zero
 #: The mixture of states, as in `solver.fvi.settings`; what is left is uniform in the domain.
 MIXTURE: dict[str, Any] = {
@@ -58,7 +60,8 @@ def distil(
         return torch.Generator().manual_seed(stream(seed, number, purpose))
 
     weights = generator(Purpose.WEIGHTS)
-    network = SmallNetwork(solution.ensemble.features, argument_scale(problem), width, weights)
+    scale = argument_scale(problem)
+    network = SmallNetwork(solution.ensemble.features, scale, width, weights, target_gain(solution, teacher, scale))
     optimiser = Adam(network, effort.learning_rate, weight_decay=0.0, amsgrad=False)
     source = StateSource(problem, replace(settings, states=effort.states, **MIXTURE))
     source.basin = solution.value.basin if solution.value.basin.level > 0.0 else None
@@ -72,6 +75,18 @@ def distil(
         loss = _fit(network, optimiser, x, s, effort, steps, generator(Purpose.MINIBATCHES, number))
         report(f"round {number + 1} of {effort.rounds}: {len(x)} states, loss {loss:.4f}")
     return network
+
+
+def target_gain(solution: Solution, teacher: ClosedFormPolicy, scale: Tensor) -> Tensor:
+    """ds/dz of the run's policy at the target (m, n_z), by central differences; the least one that gives its ds/dx."""
+    problem = solution.problem
+    step = GAIN_STEP * problem.state_limits
+    sides = [problem.target + sign * torch.diag(step) for sign in (1.0, -1.0)]
+    s = [torch.asinh(teacher.argument(x, solution.value(x)[1]) / scale) for x in sides]
+    z = [solution.ensemble.features(x) for x in sides]
+    ds_dx, dz_dx = ((up - down) / (2.0 * step)[:, None] for up, down in (s, z))  # (n, m), (n, n_z)
+    gain: Tensor = torch.linalg.pinv(dz_dx) @ ds_dx
+    return gain.T.detach()
 
 
 def _fit(

@@ -12,31 +12,30 @@ enum { STATES = $n, INPUTS = $m, ANGLES = $angles, FEATURES = $features, LAYERS 
 static const int size[LAYERS + 2] = {$sizes};
 static const int angle[] = {$angle_index}, other[] = {$other_index};
 static const real scale[] = {$scale}, input_scale[INPUTS] = {$input_scale};
-static const real bound[STATES] = {$bounds}; /* of the domain */
 
 /* Of every output of every layer: its bias, then the weights of its inputs. */
 static const float network[$weights] = {
 $network
 };
 
-static int in_domain(const real *x) {
-    for (int i = 0; i < STATES; i++)
-        if (!(REAL(fabs)(x[i]) <= bound[i])) return 0;
-    return 1;
-}
+/* tanh(slope z + level) is added to the last layer: the gain at the target is that of the run's policy. */
+static const float slope[INPUTS][FEATURES] = {
+$slope
+};
+static const float level[INPUTS] = {$level};
 
+$domain
 int ${name}_policy(const real *x, real *u) {
-    real values[2][WIDEST];
+    real z[FEATURES], values[2][WIDEST];
     const float *weight = network;
-    int finite = 1;
-    for (int i = 0; i < STATES; i++) finite &= x[i] - x[i] == 0;
+    const int finite = is_finite(x);
     for (int i = 0; i < ANGLES; i++) {
-        values[0][i] = REAL(sin)(x[angle[i]]);
-        values[0][ANGLES + i] = REAL(cos)(x[angle[i]]);
+        z[i] = REAL(sin)(x[angle[i]]);
+        z[ANGLES + i] = REAL(cos)(x[angle[i]]);
     }
-    for (int i = 2 * ANGLES; i < FEATURES; i++) values[0][i] = x[other[i - 2 * ANGLES]] * scale[i - 2 * ANGLES];
+    for (int i = 2 * ANGLES; i < FEATURES; i++) z[i] = x[other[i - 2 * ANGLES]] * scale[i - 2 * ANGLES];
     for (int l = 0; l <= LAYERS; l++) {
-        const real *in = values[l % 2];
+        const real *in = l == 0 ? z : values[l % 2];
         real *out = values[(l + 1) % 2];
         for (int j = 0; j < size[l + 1]; j++) {
             real sum = *weight++;
@@ -46,6 +45,9 @@ int ${name}_policy(const real *x, real *u) {
     }
     real *s = values[(LAYERS + 1) % 2];
     for (int k = 0; k < INPUTS; k++) {
+        real along = level[k];
+        for (int i = 0; i < FEATURES; i++) along += slope[k][i] * z[i];
+        s[k] += REAL(tanh)(along);
         const real kept = s[k] > (real)$largest ? (real)$largest : s[k] >= -(real)$largest ? s[k] : -(real)$largest;
         s[k] = finite && s[k] == s[k] ? input_scale[k] * REAL(sinh)(kept) : 0;
     }

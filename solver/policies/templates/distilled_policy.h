@@ -2,8 +2,9 @@
  *
  * The policy of one state in one small network, made by `solver export --budget`; not to be edited.
  *     modelgen export $name --c .
- *     cc -std=c99 -O2 -D${NAME}_REAL=float -c $name.c ${name}_policy.c
- * Without -D${NAME}_REAL=float it computes in double. Not with -ffast-math, which drops the tests for NaN.
+ *     cc -std=c99 -O2 -c $name.c ${name}_policy.c
+ * It computes in float on a chip without an operating system; elsewhere -D${NAME}_REAL=float makes it. Not with
+ * -ffast-math, which drops the tests for NaN.
  *
 $facts
  */

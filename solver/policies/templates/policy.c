@@ -131,9 +131,14 @@ static void slope(const real *x, const real *B, real *w) {
 }
 
 $act
-void ${name}_policy(const real *x, real *u) {
+$domain
+int ${name}_policy(const real *x, real *u) {
     real a[STATES], B[STATES * INPUTS], w[INPUTS];
+    const int finite = is_finite(x);
     ${name}_affine_dynamics(x, $nominal, a, B);
     slope(x, B, w);
     act(x, B, w, u);
+    for (int k = 0; k < INPUTS; k++)
+        if (!finite || u[k] != u[k]) u[k] = 0;
+    return in_domain(x);
 }

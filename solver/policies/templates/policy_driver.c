@@ -1,4 +1,5 @@
-/* Reads rows of $n states from the standard input and writes rows of $m inputs, V and dV/dx; made by `solver export`.
+/* Reads rows of $n states from the standard input and writes rows of $m inputs, V, dV/dx, and whether the state is in the
+ * domain; made by `solver export`.
  *     cc -std=c99 -O3 $name.c ${name}_policy.c ${name}_policy_driver.c -lm -o ${name}_policy
  */
 
@@ -14,8 +15,9 @@ int main(void) {
             if (scanf("%lf", &value) != 1) return i == 0 && feof(stdin) ? 0 : 1;
             x[i] = (${name}_real)value;
         }
-        ${name}_policy(x, out);
+        const int inside = ${name}_policy(x, out);
         out[$m] = ${name}_value(x, out + $m + 1);
-        for (int i = 0; i < $m + 1 + $n; i++) printf(i < $m + $n ? "%.17g " : "%.17g\n", (double)out[i]);
+        for (int i = 0; i < $m + 1 + $n; i++) printf("%.17g ", (double)out[i]);
+        printf("%d\n", inside);
     }
 }

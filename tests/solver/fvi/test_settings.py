@@ -140,7 +140,9 @@ def test_values_out_of_range_are_named(name: str, value: Any) -> None:
         Settings(**{name: value})
 
 
-@pytest.mark.parametrize("changes", [{"members": 10**8}, {"layers": 10**8}, {"width": 10**5}])
+@pytest.mark.parametrize(
+    "changes", [{"members": 10**8}, {"layers": 10**8}, {"width": 10**5}, {"members": 90, "layers": 90, "width": 9_000}]
+)
 def test_networks_beyond_any_memory_are_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(SolverError, match="weights; give smaller ones"):
         Settings(**changes)

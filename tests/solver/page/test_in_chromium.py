@@ -50,12 +50,25 @@ def test_a_reader_moves_pushes_and_reads(finished_run: Path, tmp_path: Path) -> 
         page.mouse.move(box["x"] + box["width"] / 2 + 60, box["y"] + 0.9 * box["height"])
         page.mouse.up()
         assert abs(page.evaluate("panes[0].simulation.x[1]") - before) > 0.1
-        page.click("#step")
+        assert page.evaluate("pushes.length") == 1
+        for _ in range(3):
+            page.keyboard.press("s")  # although the focus is on a button
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("s")
+        assert page.evaluate("pushes.map((each) => each.at)") == [0, 3]
         assert page.evaluate("panes[0].simulation.result") < 0.0
+        other = browser.new_page()
+        other.goto(page.url)  # the same experiment, with its pushes
+        other.click("#pause")
+        other.evaluate("reset(true)")
+        for _ in range(4):
+            other.click("#step")
+        assert other.evaluate("[...panes[0].simulation.x]") == page.evaluate("[...panes[0].simulation.x]")
+        page.click("#reset")
+        assert "push=" not in page.url
         page.wait_for_selector("#heat canvas >> nth=1")
         page.select_option("#across", "1")
         page.select_option("#up", "0")
-        page.click("#maps")
         page.wait_for_selector("#heat figcaption:has-text('angle_rate (±8 rad/s) across') >> nth=1")
         captions = page.locator("#heat figcaption").all_inner_texts()
         assert [each.partition(" of ")[0] for each in captions] == ["V", "torque"]
@@ -70,9 +83,13 @@ def test_a_reader_moves_pushes_and_reads(finished_run: Path, tmp_path: Path) -> 
         page.mouse.move(box["x"] + 0.9 * box["width"], box["y"] + box["height"] / 2)
         page.mouse.up()
         assert abs(page.evaluate("start[0]") - math.pi / 2) < 0.05
-        other = browser.new_page()
+        page.locator("#plots select").first.select_option("1")
+        state = "[start, conditions, drag, axes, shown, document.getElementById('drag').value]"
         other.goto(page.url)
-        assert other.evaluate("[start, conditions]") == page.evaluate("[start, conditions]")
+        assert other.evaluate(state) == page.evaluate(state)
+        other.goto(other.url.partition("#")[0] + "#map=0,9&plots=0,0&push=1;2,x&theta=1&start=,&speed=-1&delay=1e9")
+        other.reload()
+        assert other.evaluate("[axes, pushes.length, conditions.theta.length, conditions.delay]") == [[0, 1], 0, 2, 20]
         page.click("#many")
         page.wait_for_selector("#distribution canvas", timeout=300_000)
         assert "success" in page.locator("#distribution").inner_text()
@@ -106,4 +123,39 @@ def test_a_phone_and_paper(tmp_path: Path) -> None:
         assert page.locator("#equations math:visible").count() > 4
         assert "resistance 8.4 Ohm" in page.locator("#now").inner_text()
         assert page.evaluate("getComputedStyle(document.body).color") == "rgb(17, 17, 17)"
+        facts = page.locator("#facts").inner_text()
+        for fact in ("cfvi", "rfvi", "no adversary", "state 0", "networks", "seed"):
+            assert fact in facts
+        assert "undefined" not in page.locator("body").inner_text()
+        browser.close()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
+def test_fingers_push_and_keys_move_sliders(finished_run: Path, tmp_path: Path) -> None:
+    """On a phone, and without a mouse; a reader who wants less motion starts the page paused."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright; pip install playwright")
+    path = tmp_path / "page.html"
+    assert main(["page", str(finished_run), "--out", str(path)]) == 0
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        size = {"width": 390, "height": 844}
+        page = browser.new_page(viewport=size, has_touch=True, is_mobile=True, reduced_motion="reduce")
+        page.goto(path.as_uri())
+        assert page.inner_text("#pause") == "Continue"
+        before = page.evaluate("panes[0].simulation.x[1]")
+        page.evaluate("scrollTo(0, 0)")
+        box = page.locator("canvas.scene").bounding_box()
+        assert box is not None
+        across, up = box["x"] + box["width"] / 2, box["y"] + 0.9 * box["height"]
+        finger = page.context.new_cdp_session(page)
+        for kind, points in (("Start", [(across, up)]), ("Move", [(across + 80, up)]), ("End", [])):
+            touches = [{"x": x, "y": y} for x, y in points]
+            finger.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": touches})
+        page.wait_for_function("pushes.length === 1")
+        assert abs(page.evaluate("panes[0].simulation.x[1]") - before) > 0.1
+        page.locator("#parameters input").first.focus()
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate("conditions.theta[0]") > page.evaluate("nominal[0]")
+        assert page.evaluate("pushes.length") == 1  # the slider keeps its keys
+        assert page.locator("#parameters input").first.get_attribute("aria-valuetext").endswith(" kg")
         browser.close()

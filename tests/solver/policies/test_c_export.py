@@ -19,6 +19,7 @@ from solver.cli import main
 from solver.fvi.run import load_run_checkpoint
 from solver.fvi.settings import Settings
 from solver.fvi.solution import load_solution
+from solver.policies.c_templates import comment
 from solver.runs.folder import save_checkpoint
 from solver.value.basin import Basin
 from tests.solver.training import start
@@ -43,6 +44,11 @@ def compiled(run: Path, name: str, folder: Path, *words: str, real: str = "doubl
 
 def called(driver: Path, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Inputs, V and dV/dx, a row a state."""
+    return with_watchdog(driver, x)[:, :-1]
+
+
+def with_watchdog(driver: Path, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """And in the last column 1 where the state is in the domain, 0 elsewhere."""
     text = "\n".join(" ".join(map(repr, row)) for row in x.tolist())
     found = subprocess.run([driver], input=text, capture_output=True, text=True, check=True)
     return np.array([line.split() for line in found.stdout.splitlines()], float)
@@ -121,14 +127,48 @@ def test_its_basin_is_torchs(name: str, tiny: Callable[..., Settings], tmp_path:
 
 
 @needs_compiler
-def test_it_computes_in_float_and_a_broken_state_is_nan(finished_run: Path, tmp_path: Path) -> None:
+def test_it_computes_in_float_and_a_broken_state_gets_no_input(finished_run: Path, tmp_path: Path) -> None:
+    """V of it is no number, and its input is 0."""
     driver = compiled(finished_run, "pendulum", tmp_path, "--sampled", "1", real="float")
     x = np.array([[0.3, 1.0], [np.nan, 1.0], [-2.0, -3.0]])
-    found = called(driver, x)
-    assert np.isnan(found[1]).all()
+    found = with_watchdog(driver, x)
+    assert found[1, 0] == 0.0
+    assert np.isnan(found[1, 1:-1]).all()
+    assert found[:, -1].tolist() == [1.0, 0.0, 1.0]
     np.testing.assert_allclose(
         found[[0, 2], 0], solver.load_policy(finished_run, reaction_periods=1)(x[[0, 2]])[:, 0], atol=1e-3
     )
+
+
+@needs_compiler
+@pytest.mark.parametrize("real", ["float", "double"])
+@pytest.mark.parametrize("name", ["furuta-rfvi", "planar_arm2-rfvi"])
+def test_no_state_makes_an_input_nan_or_too_large(name: str, real: str, tmp_path: Path) -> None:
+    """Whatever the numbers are; the watchdog tells the states of the domain from the others."""
+    problem = load_solution(name).problem
+    driver = compiled(Path(name), problem.robot.name, tmp_path, real=real)
+    random = np.random.default_rng(2)
+    x = (1.2 * problem.sample_domain(600, torch.Generator().manual_seed(1))).numpy().astype(float)
+    strange = [np.nan, np.inf, -np.inf, 1e30, -1e38, 3e5, 1e-42, 0.0]
+    broken = random.random(x.shape) < 0.3
+    x[broken] = random.choice(strange, broken.sum())
+    found, m = with_watchdog(driver, x), len(problem.input_limits)
+    assert (np.abs(found[:, :m]) <= problem.input_limits.numpy() * (1 + 1e-6)).all()
+    assert (found[~np.isfinite(x).all(1), :m] == 0.0).all()
+    assert np.abs(found[:, :m]).max() > 0.0
+    inside = (np.abs(x) <= problem.bound.double().clamp(max=3e38).numpy()).all(1)
+    assert 20 < inside.sum() < 400
+    np.testing.assert_array_equal(found[:, -1], inside)
+
+
+@needs_compiler
+def test_the_header_states_units_limits_rate_and_hashes(finished_run: Path, tmp_path: Path) -> None:
+    """A unit of an artifact of somebody else cannot end the comment."""
+    assert main(["export", str(finished_run), "--c", str(tmp_path)]) == 0
+    header, robot = (tmp_path / "pendulum_policy.h").read_text(), load_solution(finished_run).problem.robot
+    for fact in ("angle_rate (rad/s) -8 to 8", "torque (N m)", "125 Hz", robot.hash, robot.model_hash):
+        assert fact in header
+    assert comment("*/ int evil; /*\n#include") == "* / int evil; / * #include"
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,137 @@
+// One slider; `set` marks [lower, upper] on the track and `mark` the nominal value.
+function slider(parent, { name, unit, meaning, low, high, step = "any", mark, set, get, change }) {
+  const id = `slider-${parent.id}-${parent.children.length}`, output = element("output");
+  const input = element("input", { type: "range", id, min: low, max: high, step });
+  const box = element("div", { className: "slider" }), track = element("div", { className: "track" });
+  box.append(element("label", { htmlFor: id, title: meaning }, withUnit({ name, unit }), output));
+  box.append(element("div", { className: "range" }, track, input));
+  const at = (value) => `${(100 * (value - low)) / (high - low)}%`;
+  if (set) {
+    const admissible = element("div", { className: "set" }), line = element("div", { className: "nominal" });
+    admissible.style.left = at(set[0]);
+    admissible.style.right = `${100 - parseFloat(at(set[1]))}%`;
+    line.style.left = at(mark);
+    track.append(admissible, line);
+    box.append(element("small", {}, `nominal ${short(mark)}, admissible ${short(set[0])} to ${short(set[1])}`));
+  }
+  const show = () => {
+    input.value = get();
+    output.textContent = short(get());
+    const outside = set && (get() < set[0] - 1e-12 || get() > set[1] + 1e-12);
+    box.classList.toggle("outside", Boolean(outside));
+    input.setAttribute("aria-valuetext", `${short(get())} ${unit}${outside ? ", outside of the admissible set" : ""}`);
+  };
+  input.oninput = () => { change(Number(input.value)); show(); writeAddress(); };
+  parent.append(box);
+  show();
+  return show;
+}
+
+function table(head, rows) {
+  const line = (kind, cells) => element("tr", {}, ...cells.map((cell) => element(kind, {}, String(cell))));
+  return element("table", {}, line("th", head), ...rows.map((row) => line("td", row)));
+}
+function frame(now) {
+  const period = panes[0].simulation.period;
+  if (!paused) behind = Math.min(behind + ((now - before) / 1000) * speed, 0.1);
+  before = now;
+  const deadline = performance.now() + 40;
+  while (!paused && behind >= period && performance.now() < deadline) { advance(); behind -= period; }
+  draw();
+  requestAnimationFrame(frame);
+}
+// State, input and return over time; each shows any signal.
+const plots = ["State", "Input", "Return"].map((word, place) => {
+  const select = element("select"), canvas = element("canvas"), values = element("div", { className: "status" });
+  const made = { canvas, select, values, pointer: null };
+  signals.forEach((each, i) => select.append(element("option", { value: i }, withUnit(each))));
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", `${word} of every run over time; the values stand below`);
+  canvas.onpointermove = (event) => { made.pointer = event.clientX - canvas.getBoundingClientRect().left; };
+  canvas.onpointerleave = () => { made.pointer = null; };
+  select.onchange = () => { shown[place] = Number(select.value); writeAddress(); };
+  $("plots").append(element("figure", {}, element("label", {}, `${word} `, select), canvas, values));
+  return made;
+});
+// Of every training: what it was, and of a robust one its admissible sets.
+function trainings() {
+  const sets = (training) => Object.entries(training).filter(([name]) => name.startsWith("alpha_"));
+  const rows = [["algorithm", (run) => run.algorithm], ["preset", (run) => run.preset], ["iterations", (run) => run.iteration],
+    ["states in each", (run) => run.training.states], ["networks", (run) => `${run.training.members} of ${run.training.layers} x ${run.training.width}`],
+    ["reaction time (control periods)", (run) => run.training.reaction_periods], ["seed", (run) => run.training.seed],
+    ["admissible set of the adversary", (run) => sets(run.training).map(([name, size]) => `${name.slice(6)} ${size}`).join(", ") || "no adversary"],
+    ["began from", (run) => run.training.warm_from || "nothing"], ["artifact", (run) => run.artifact], ["model", (run) => run.model]];
+  return table(["training", ...runs.map((run) => run.label)], rows.map(([word, read]) => [word, ...runs.map(read)]));
+}
+const shows = [];
+function refresh() {
+  shows.forEach((show) => show());
+  $("speed").value = [...$("speed").options].some((each) => Number(each.value) === speed) ? speed : "";
+  $("drag").value = drag;
+  [$("across").value, $("up").value] = axes;
+  plots.forEach(({ select }, i) => { select.value = shown[i]; });
+}
+function pause(stop = !paused) {
+  paused = stop;
+  $("pause").textContent = paused ? "Continue" : "Pause";
+}
+
+readAddress();
+$("title").textContent = `${facts.name}: ${runs.length} ${runs.length === 1 ? "policy" : "policies"} to push`;
+$("about").textContent = facts.description;
+facts.parameters.forEach((parameter, i) => {
+  const { value, lower, upper } = parameter, wide = Math.max(upper - value, value - lower, 0.3 * Math.abs(value));
+  const low = value > 0 ? Math.max(value - 2.5 * wide, 0.05 * value) : value - 2.5 * wide;
+  shows.push(slider($("parameters"), { ...parameter, low, high: value + 2.5 * wide, mark: value, set: [lower, upper],
+    get: () => conditions.theta[i], change: (to) => { conditions.theta[i] = to; } }));
+});
+shows.push(slider($("harsh"), { name: "delay", unit: "control periods", meaning: "from the policy to the drive", low: 0, high: 10, step: 1,
+  get: () => conditions.delay, change: (to) => { conditions.delay = to; } }));
+if (rules.noise.some((each) => each > 0)) shows.push(slider($("harsh"), { name: "sensor noise", unit: "× usual", meaning: "white, at the control rate", low: 0, high: 10,
+  get: () => conditions.noise, change: (to) => { conditions.noise = to; } }));
+if (rules.stiction) shows.push(slider($("harsh"), { name: "stiction", unit: "× usual", meaning: "dry friction of the driven joints", low: 0, high: 10,
+  get: () => conditions.stiction, change: (to) => { conditions.stiction = to; } }));
+facts.states.forEach((state, i) => {
+  shows.push(slider($("start"), { ...state, low: -state.limit, high: state.limit, get: () => start[i], change: (to) => { start[i] = to; reset(); } }));
+  for (const id of ["across", "up"]) $(id).append(element("option", { value: i }, `${state.name} (${state.unit})`));
+});
+$("facts").append(
+  table(["parameter", "unit", "nominal", "admissible", "meaning"], facts.parameters.map((p) => [p.name, p.unit, short(p.value), `${short(p.lower)} to ${short(p.upper)}`, p.meaning])),
+  element("p", {}, `${facts.task.control_rate} Hz control, ${facts.task.integration_steps} Runge-Kutta steps in a period, horizon ${facts.task.horizon} s.`),
+  trainings());
+$("pause").onclick = () => pause();
+$("reset").onclick = () => reset();
+$("step").onclick = () => { pause(true); advance(); draw(); };
+$("speed").onchange = () => { speed = Number($("speed").value); writeAddress(); };
+$("drag").onchange = () => { drag = $("drag").value; writeAddress(); };
+$("nominal").onclick = () => { conditions.theta = [...nominal]; refresh(); writeAddress(); };
+$("many").onclick = manyStarts;
+$("maps").onclick = maps;
+["across", "up"].forEach((id, place) => {
+  $(id).onchange = () => {
+    const before = axes[place];
+    axes[place] = Number($(id).value);
+    if (axes[0] === axes[1]) axes[1 - place] = before; // two axes are two states
+    refresh();
+    maps();
+    writeAddress();
+  };
+});
+addEventListener("hashchange", () => { readAddress(); refresh(); reset(true); maps(); }); // of a link that is pasted
+matchMedia("print").addEventListener("change", draw); // in the colours of paper
+addEventListener("keydown", (event) => {
+  const own = /INPUT|SELECT/.test(event.target.tagName) || (event.key === " " && /BUTTON|SUMMARY/.test(event.target.tagName));
+  if (own || event.ctrlKey || event.metaKey || event.altKey) return;
+  const sign = { ArrowLeft: -1, ArrowRight: 1 }[event.key], joint = event.shiftKey ? q - 1 : 0;
+  if (event.key === " ") pause();
+  else if (event.key === "r") reset();
+  else if (event.key === "s") $("step").click();
+  else if (sign) push(facts.states.slice(0, q).map((_, j) => (j === joint ? 0.1 * sign * facts.states[q + j].limit : 0)));
+  else return;
+  event.preventDefault();
+});
+pause(paused);
+refresh();
+reset(true);
+maps();
+requestAnimationFrame((now) => { before = now; frame(now); });
