@@ -40,6 +40,7 @@ class StartLimit:
     at_target: bool  # by the evaluation's own measure of success
     idle_return: float  # of the robot without input
     run_return: float | None = None
+    run_held: bool = False  # whether the simulation held a state at its limit: no motion that counts as known
 
     @property
     def gap(self) -> float | None:
@@ -116,7 +117,8 @@ class Limit:
         about |= {"limit": each.best.reward, "idle_return": each.idle_return, "guess": each.best.guess}
         about |= {"solved": each.solved, "guesses": each.guesses, "at_target": each.at_target}
         if each.run_return is not None:
-            about |= {"run_return": each.run_return, "gap": each.gap, "gap_percent": each.gap_percent}
+            about |= {"run_return": each.run_return, "run_held": each.run_held}
+            about |= {"gap": each.gap, "gap_percent": each.gap_percent}
         return about
 
 
@@ -166,6 +168,7 @@ def find_limit(
             bool(succeeded(problem, problem.confine(torch.tensor(motion.x, dtype=torch.float32))[:, None])[0]),
             resting[k],
             None if own is None else float(own.returns[k]),
+            own is not None and bool(own.at_limit[k].any()),
         )
         for k, (start, motion) in enumerate(zip(chosen, search.motions(), strict=True))
     ]

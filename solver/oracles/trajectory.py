@@ -11,7 +11,8 @@ can be reached, and an upper bound for controllers only as far as no guess led t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,17 +145,29 @@ class NonlinearProgram:
         inside = self.periods * (self.steps - 1) * int(self.clipped.sum())
         reach = np.append(np.zeros(n * self.periods), np.ones(inside))
         w = first
-        for pull in PULLS:
-            given = np.append(pull, w)
-            result = self._solver(x0=w, p=given, lbx=lower, ubx=upper, lbg=-reach, ubg=reach)
-            if self._solver.stats()["return_status"] in INTERRUPTED:
-                raise KeyboardInterrupt
-            w = np.asarray(result["x"]).ravel()
+        with _interruptible():
+            for pull in PULLS:
+                given = np.append(pull, w)
+                result = self._solver(x0=w, p=given, lbx=lower, ubx=upper, lbg=-reach, ubg=reach)
+                if self._solver.stats()["return_status"] in INTERRUPTED:
+                    raise KeyboardInterrupt
+                w = np.asarray(result["x"]).ravel()
         if not self._solver.stats()["success"]:
             return None
         columns = w[:-n].reshape(self.periods, -1)
         x = np.vstack([columns[:, :n], w[-n:]]) * self.state_limits
         return Trajectory(x, columns[:, n:] * self.input_limits, -float(result["f"]), guess.name)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C within CasADi, which makes another error of it, is a KeyboardInterrupt again."""
+    try:
+        yield
+    except (RuntimeError, SystemError) as error:
+        if "KeyboardInterrupt" in str(error) or isinstance(error.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise
 
 
 def idle(program: NonlinearProgram, start: Array) -> Guess:

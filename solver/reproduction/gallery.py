@@ -183,9 +183,12 @@ def settings_hash(run: Description) -> str:
 
 
 def _best(found: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
-    """The best return known from a start: of the searches, of the run, or of an earlier call."""
+    """The best return known from a start: of the searches, of the run, or of an earlier call.
+
+    A run that the simulation held at a limit does not count: the limit braked it for nothing.
+    """
     kept = {name: found[name] for name in ("start", "idle_return", "limit", "guess")}
-    if found["run_return"] > kept["limit"]:
+    if found["run_return"] > kept["limit"] and not found["run_held"]:
         kept |= {"limit": found["run_return"], "guess": "a run's own motion, as it is"}
     return before if before is not None and before["limit"] > kept["limit"] else kept
 

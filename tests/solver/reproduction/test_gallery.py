@@ -43,13 +43,20 @@ def store_limit(out: Path) -> None:
 class Found:
     """What a search returns, as far as the gallery reads it: limits and the run's returns from some starts."""
 
-    def __init__(self, limits: tuple[float, ...], own: tuple[float, ...]) -> None:
-        self.limits, self.own = limits, own
+    def __init__(self, limits: tuple[float, ...], own: tuple[float, ...], held: bool = False) -> None:
+        self.limits, self.own, self.held = limits, own, held
 
     def results(self) -> dict[str, Any]:
         """As of `Limit.results`."""
         starts: list[dict[str, Any]] = [
-            {"start": START, "idle_return": -50.0, "limit": limit, "guess": "", "run_return": own}
+            {
+                "start": START,
+                "idle_return": -50.0,
+                "limit": limit,
+                "guess": "",
+                "run_return": own,
+                "run_held": self.held,
+            }
             for limit, own in zip(self.limits, self.own, strict=True)
         ]
         return {"starts": starts, "run_return": sum(self.own) / len(self.own)}
@@ -176,6 +183,16 @@ def test_the_best_known_limit_stays(trained: Path, tmp_path: Path, monkeypatch: 
     assert [each["limit"] for each in limit["starts"]] == [-28.0, -19.0]
     assert limit["limit"] == pytest.approx(-23.5)
     assert "| -23.50 | -50.00 | 6.75 | 25.5 |" in (tmp_path / "gallery.md").read_text()  # the first run's -30.25
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_run_that_a_limit_braked_is_no_limit(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: bool
+) -> None:
+    monkeypatch.setattr(gallery, "find_limit", lambda *_: Found((-30.0,), (-20.0,), held))
+    made = Gallery(make_plan("gallery", "small", small()), tmp_path, Origin("solver reproduce gallery", 1, 1), quiet)
+    run_plan(made.plan, trained, 1, quiet, command=NEVER, finished=made.add)
+    assert made.limits["pendulum"]["limit"] == (-30.0 if held else -20.0)
 
 
 def test_a_limit_may_be_missing(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
