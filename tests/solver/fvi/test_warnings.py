@@ -89,7 +89,7 @@ def test_weak_input_against_a_simulation(load: Load) -> None:
 
 
 def test_strong_adversary(load: Load) -> None:
-    (text,) = warned(load("pendulum"), alpha_action=2.0)
+    (text,) = warned(load("pendulum"), alpha_action=2.0, alpha_state=0.04)
     assert "the adversaries are strong compared with the input" in text
     assert text.split("take ")[1].startswith("82 %")
     assert warned(load("pendulum"), algorithm="cfvi") == []
