@@ -52,7 +52,7 @@ def in_words(names: Sequence[str], change: Array, theta: Array) -> str:
     parts = [
         f"{names[index]} {'up' if sizes[index] > 0 else 'down'} by {abs(sizes[index]) * (10 if as_share else 1):.3g}"
         f"{' %' if as_share else ''}"
-        for index in np.argsort(-np.abs(sizes), kind="stable")
+        for index in np.argsort(-np.round(np.abs(sizes), 6), kind="stable")  # rounding decides no order
         if abs(sizes[index]) > NAMED
     ]
     return " with ".join(parts)
