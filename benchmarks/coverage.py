@@ -47,7 +47,6 @@ from modelgen.loader import CompiledRobot
 Array = NDArray[np.float64]
 
 WINDOWS, STEPS = 24, 3  # of a fit that follows the curve of parameters that move alike
-OFTEN = 0.1  # s between forecasts of recordings that nothing has seen
 
 
 def main() -> None:
@@ -60,7 +59,7 @@ def main() -> None:
     parser.add_argument("--window", type=float, default=0.5)
     parser.add_argument("--delay", type=float, default=0.02, help="s, known; not with --harsh")
     parser.add_argument("--harsh", action="store_true", help="recordings of the harsh plant")
-    parser.add_argument("--unseen", type=int, default=8, help="recordings to test bands on, with --harsh")
+    parser.add_argument("--unseen", type=int, default=16, help="recordings to test bands on, with --harsh")
     parser.add_argument("--out", type=Path, default=None, help="file to write after every set, and to go on from")
     options = parser.parse_args()
     robot = modelgen.load(options.robot, parallel=False)
@@ -134,7 +133,7 @@ def harsh_set(robot: CompiledRobot, options: argparse.Namespace, seed: int) -> d
     if bands is None:
         raise ModelError("no recording is long enough for a prediction")
     unseen = logs[options.recordings :]
-    ahead = forecasts(found.model, unseen, found.theta, found.deviations, every=OFTEN)
+    ahead = forecasts(found.model, unseen, found.theta, found.deviations)
     within = held(ahead.errors, ahead.lead, bands.seconds, bands.half_width)
     last = np.abs(ahead.largest()[-1])
     names = robot.state_names[: len(robot.metadata.coordinates)]

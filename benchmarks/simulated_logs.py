@@ -20,7 +20,8 @@ Array = NDArray[np.float64]
 Simulator = Callable[[Array], tuple[Array, Array]]  # inputs (K, N, m) -> states (K, N, n), measured positions (K, N, q)
 
 SINES, HIGHEST = 6, 2.0  # of an input, up to Hz
-SHARES = 0.8 * 0.7 ** np.arange(14)  # of the input limits: the largest that keeps the states within their limits
+#: Of the input limits; the largest that keeps the states within their limits is taken.
+SHARES: Array = np.array([0.8 * 0.7**power for power in range(14)])
 STUCK = 10  # shares tried on the harsh plant: with smaller ones stiction holds the robot
 COUNTS = 4096  # of an encoder in a turn, or over twice the limit of a coordinate that does not wrap
 NOISE = 2.0  # standard deviation of a sensor, in counts

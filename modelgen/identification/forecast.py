@@ -1,10 +1,10 @@
 """How far the motion can be predicted: bands about a forecast that hold what is measured, from held-out recordings.
 
 A forecast begins where the past ends: its start is fitted to the measurements before it, its parameters to the other
-recordings, and its inputs are those that were recorded. The half width of a band is an order statistic of the errors of
-forecasts that share no sample, so that it needs no distribution of them (S. S. Wilks, "Determination of sample sizes
-for setting tolerance limits", Ann. Math. Stat. 12, 1941): friction, backlash and delays of the robot that the model
-lacks are in it.
+recordings, and its inputs are those that were recorded. The half width of a band is an order statistic of the largest
+errors in blocks of forecasts, so that it needs no distribution of them (S. S. Wilks, "Determination of sample sizes for
+setting tolerance limits", Ann. Math. Stat. 12, 1941): friction, backlash and delays of the robot that the model lacks
+are in it. Forecasts begin more often than blocks do: their errors are alike within a block, and not between blocks.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 
 AHEAD = 0.5  # s of a forecast
 PAST, ROWS = 0.15, 10  # s, and samples at least, before a forecast, to which its start is fitted
+OFTEN = 0.1  # s between the beginnings of forecasts; a block is AHEAD long
 LEADS = 10  # parts of a forecast, each with a half width of its own
 ASSURED = 0.9  # probability that the bands of all sensors hold LEVEL of the samples
 
@@ -38,6 +39,7 @@ class Forecasts:
     lead: Array  # (K, N) s since the forecast's beginning; not above zero in its past
     errors: Array  # (K, N, n)
     recording: NDArray[np.intp]  # (N,)
+    begin: Array  # (N,) s in the recording, where the past ends
 
     def largest(self) -> Array:
         """The largest error of every part of a forecast, (LEADS, N, n); NaN where nothing was measured."""
@@ -54,9 +56,9 @@ class Bands:
 
     seconds: Array  # (LEADS,) the end of every part of the forecast
     half_width: Array  # (LEADS, n); NaN for a state that is not measured
-    blocks: int  # forecasts that share no sample, the fewest of all sensors
-    confidence: float  # with which all bands hold LEVEL of the samples
-    largest: Array  # (LEADS, N, n) the errors they are made of
+    blocks: int  # the fewest of all sensors
+    confidence: float  # with which all bands hold LEVEL of the blocks, were these independent
+    largest: Array  # (LEADS, blocks, n) the errors they are made of
 
 
 def forecasts(
@@ -65,17 +67,17 @@ def forecasts(
     theta: Array,
     deviations: Array,
     within: Windows | None = None,
-    every: float = AHEAD,
 ) -> Forecasts:
-    """Forecasts at theta (p,), one every `every` s. within: only in the stretches of these windows. deviations: (n,)
-    of the sensors. There are no forecasts where a recording has no stretch that is long enough."""
-    nothing = np.zeros((0, 0, len(model.robot.state_names)))
+    """Forecasts at theta (p,), one every OFTEN s. within: only in the stretches of these windows. deviations: (n,) of
+    the sensors. There are no forecasts where a recording has no stretch that is long enough."""
+    none = np.zeros((0, 0, len(model.robot.state_names)))
+    nothing = Forecasts(none[..., 0], none, np.zeros(0, np.intp), np.zeros(0))
     period = float(np.median(np.concatenate([np.diff(each.time) for each in recordings])))
     past = max(PAST, ROWS * period) + model.blind
     try:
-        windows = model.cut(recordings, past + AHEAD, every)
+        windows = model.cut(recordings, past + AHEAD, OFTEN)
     except ModelError:
-        return Forecasts(nothing[..., 0], nothing, np.zeros(0, np.intp))
+        return nothing
     lead = windows.time - windows.begin - past
     lead[1:][windows.steps <= 0] = -past  # a window that is over
     chosen = lead.max(axis=0) > AHEAD * (1 - 1 / LEADS)
@@ -83,7 +85,7 @@ def forecasts(
         chosen &= _inside(windows, within)
     windows, lead = windows.chosen(chosen), lead[:, chosen]
     if not chosen.any():
-        return Forecasts(nothing[..., 0], nothing, np.zeros(0, np.intp))
+        return nothing
     ahead = lead > 1e-9
     rows = int(ahead.argmax(axis=0).max())
     measured = np.where(ahead[..., None], np.nan, windows.measured)
@@ -93,7 +95,7 @@ def forecasts(
     begun = settle(model, before, before.starts, theta, deviations, robust=True)
     predicted = model.simulate(windows, begun.starts, theta).x
     errors = np.where(ahead[..., None], predicted - windows.measured, np.nan)
-    return Forecasts(lead, errors, windows.recording)
+    return Forecasts(lead, errors, windows.recording, windows.begin + past)
 
 
 def _inside(windows: Windows, within: Windows) -> NDArray[np.bool_]:
@@ -108,8 +110,8 @@ def _inside(windows: Windows, within: Windows) -> NDArray[np.bool_]:
 
 
 def bands(parts: Sequence[Forecasts]) -> Bands | None:
-    """From forecasts that share no sample; None where there are none."""
-    largest = np.concatenate([each.largest() for each in parts], axis=1)
+    """From the forecasts of every fold; None where there are none."""
+    largest = np.concatenate([_by_block(each) for each in parts], axis=1)
     counts = (~np.isnan(largest)).sum(axis=1)
     sensors = counts.max(axis=0) > 0
     if not sensors.any() or not counts[:, sensors].min():
@@ -124,6 +126,19 @@ def bands(parts: Sequence[Forecasts]) -> Bands | None:
     risk = float(binom.sf(rank(least, share) - 1, least, LEVEL)) * int(sensors.sum())
     seconds = AHEAD * np.arange(1, LEADS + 1) / LEADS
     return Bands(seconds, half_width, least, max(0.0, 1 - risk), largest)
+
+
+def _by_block(found: Forecasts) -> Array:
+    """The largest errors of the forecasts that begin in the same AHEAD s of a recording, (LEADS, blocks, n)."""
+    sizes = found.largest()
+    places = np.stack([found.recording, np.floor(found.begin / AHEAD + 1e-6)], axis=1)
+    _, owner = np.unique(places, axis=0, return_inverse=True)
+    sizes = np.where(np.isnan(sizes), -np.inf, sizes)
+    blocks = [sizes[:, owner.ravel() == each].max(axis=1) for each in range(int(owner.max(initial=-1)) + 1)]
+    if not blocks:
+        return sizes
+    found_blocks = np.stack(blocks, axis=1)
+    return np.where(np.isneginf(found_blocks), np.nan, found_blocks)
 
 
 def rank(count: int, risk: float) -> int:

@@ -168,7 +168,7 @@ def text(robot: CompiledRobot, data: dict[str, Any]) -> str:
         lines.append(
             f"motion {ahead['seconds'][-1]:g} s ahead is within {', '.join(listed)} of its prediction in "
             f"{ahead['content']:.0%} of the samples (confidence {ahead['confidence']:.0%}, from {ahead['blocks']} "
-            f"predictions of held-out motion)"
+            f"stretches of held-out motion)"
         )
     for name, values in data["radii"].items():
         names = robot.input_names if name == "action" else robot.state_names
