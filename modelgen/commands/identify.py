@@ -23,9 +23,9 @@ class Options:
     """Name of a built robot."""
     logs: Annotated[tuple[Path, ...], Argument(positional=True, metavar="LOG.csv")]
     """The recordings."""
-    columns: Annotated[tuple[str, ...], Argument(metavar="NAME=COLUMN[*FACTOR]")] = ()
-    """Columns with other names, units or signs, for example angle=theta*pi/180 torque=current*-0.05. NAME is time, a
-    state or an input."""
+    columns: Annotated[tuple[str, ...], Argument(metavar="NAME=COLUMN[*FACTOR][+OFFSET]")] = ()
+    """Columns with other names, units, signs or zeros, for example angle=theta*pi/180+pi torque=current*-0.05. NAME is
+    time, a state or an input."""
     out: Annotated[Path | None, Argument(metavar="FILE")] = None
     """The file to write. By default NAME.identified.json."""
     html: Annotated[Path | None, Argument(metavar="FILE")] = None
