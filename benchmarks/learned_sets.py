@@ -144,7 +144,8 @@ def train(robot: CompiledRobot, options: argparse.Namespace, policy: str, seed: 
 def try_out(folder: Path, plants: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     """Mean return and success rate at the nominal parameters and on every plant."""
     nominal = evaluate(folder, episodes=options.episodes, generated=options.generated).statistics
-    tried = []
+    tried: list[dict[str, Any]] = []
+    returns, successes = [], []
     for parameters in plants["parameters"]:
         changes = [f"{name}={value!r}" for name, value in parameters.items()]
         for plant in ("nominal", "harsh"):
@@ -156,12 +157,14 @@ def try_out(folder: Path, plants: dict[str, Any], options: argparse.Namespace) -
                 observer=plant == "harsh",
                 generated=options.generated,
             ).statistics
-            tried.append({"plant": plant, "return": found["return_mean"], "success": found["success_rate"]})
+            returns.append(found["return_mean"])
+            successes.append(found["success_rate"])
+            tried.append({"plant": plant, "return": returns[-1], "success": successes[-1]})
     return {
         "nominal_return": nominal["return_mean"],
         "nominal_success": nominal["success_rate"],
-        "worst_quarter": worst_quarter([each["return"] for each in tried]),
-        "mean_success": float(np.mean([each["success"] for each in tried])),
+        "worst_quarter": worst_quarter(returns),
+        "mean_success": float(np.mean(successes)),
         "plants": tried,
     }
 

@@ -80,6 +80,12 @@ def main() -> None:
         "left_out": float(np.sqrt(np.average(np.square(left_out), weights=rows))),
         "swing_ups_left_out": error(fit([data[i] for i in rest]), [data[i] for i in up]),
     }
+    plain = [plainly(data), plainly([data[i] for i in rest])]
+    report["ours, plain least squares"] = {
+        "base_parameters": plain[0].tolist(),
+        "all": error(plain[0], data),
+        "swing_ups_left_out": error(plain[1], [data[i] for i in up]),
+    }
     for path in options.identified:
         report[str(path)] = scored(of_file(path), data, up, smooth=True)
     print(json.dumps(report, indent=1))
@@ -127,10 +133,21 @@ def regressor(q: Array, v: Array, acceleration: Array, friction: Array) -> Array
     return np.stack([np.stack(first, axis=1), np.stack(second, axis=1)], axis=1)
 
 
+def rows_of(data: Sequence[Filtered]) -> tuple[Array, Array]:
+    """A fifth of the rows of the regression, (K, 9), and the torques, (K,)."""
+    regressors = [each.regressor[::EVERY].reshape(-1, len(NAMES)) for each in data]
+    return np.concatenate(regressors), np.concatenate([each.torques[::EVERY].ravel() for each in data])
+
+
+def plainly(data: Sequence[Filtered]) -> Array:
+    """Base parameters (9,) by least squares, whatever their signs."""
+    A, torques = rows_of(data)
+    return np.asarray(np.linalg.lstsq(A, torques, rcond=None)[0])
+
+
 def fit(data: Sequence[Filtered]) -> Array:
     """Base parameters (9,) that are not negative, by iteratively reweighted least squares."""
-    A = np.concatenate([each.regressor[::EVERY].reshape(-1, len(NAMES)) for each in data])
-    torques = np.concatenate([each.torques[::EVERY].ravel() for each in data])
+    A, torques = rows_of(data)
     weight, theta = np.ones(len(torques)), np.zeros(len(NAMES))
     for _ in range(REWEIGHTED):
         # In the triangular factor of the weighted regressor: nine rows for the bounded problem.

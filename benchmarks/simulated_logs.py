@@ -1,7 +1,13 @@
-"""Simulated recordings of robots with known parameters: of the model with a delay, and of the harsh plant."""
+"""Simulated recordings of robots with known parameters: of the model with a delay, and of the harsh plant.
+
+    python benchmarks/simulated_logs.py pendulum --out logs
+
+writes recordings of the harsh plant as CSV files, for who wants to try `modelgen identify` without a robot.
+"""
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -31,6 +37,24 @@ MIDDLE = 0.6  # share of every parameter's range that the truth is drawn from
 EFFECTS = ("saturation", "backlash", "stiction", "encoder", "noise")
 
 
+def main() -> None:
+    """Parse, simulate, write, say what the truth is."""
+    parser = argparse.ArgumentParser(description="Write recordings of the harsh plant.")
+    parser.add_argument("robot")
+    parser.add_argument("--count", type=int, default=6)
+    parser.add_argument("--seconds", type=float, default=6.0, help="of a recording")
+    parser.add_argument("--delay", type=int, default=2, help="control periods")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True, help="folder to write to")
+    options = parser.parse_args()
+    robot = modelgen.load(options.robot, parallel=False)
+    truth = drawn(robot, np.random.default_rng(options.seed))
+    options.out.mkdir(parents=True, exist_ok=True)
+    of_harsh(robot, truth, options.count, options.seconds, options.delay, options.seed, options.out)
+    values = (f"{name} {value:.5g}" for name, value in zip(robot.parameter_names, truth, strict=True))
+    print(f"{options.count} recordings in {options.out}: {', '.join(values)}, delay {options.delay} control periods")
+
+
 def drawn(robot: CompiledRobot, random: np.random.Generator) -> Array:
     """True parameters (p,)."""
     low, high = np.asarray(robot.parameter_bounds).T
@@ -55,7 +79,13 @@ def of_model(
 
 
 def of_harsh(
-    robot: CompiledRobot, theta: Array, count: int, seconds: float, periods: int, seed: int
+    robot: CompiledRobot,
+    theta: Array,
+    count: int,
+    seconds: float,
+    periods: int,
+    seed: int,
+    folder: Path | None = None,
 ) -> list[Recording]:
     """Recordings of the harsh plant with stiction, backlash, a weak drive, encoders and noise, one row a control
     period; inputs reach the drive `periods` control periods late."""
@@ -76,7 +106,7 @@ def of_harsh(
 
     random, rate = np.random.default_rng(seed), robot.metadata.task.control_rate
     at, inputs, positions = excited(robot, simulated, count, seconds, rate, random, SHARES[:STUCK])
-    return recordings(robot, at, inputs, positions)
+    return recordings(robot, at, inputs, positions, folder)
 
 
 def excited(
@@ -127,14 +157,20 @@ def counted(robot: CompiledRobot) -> Array:
     return np.array([2 * np.pi if state.continuous else 2 * state.limit for state in states]) / COUNTS
 
 
-def recordings(robot: CompiledRobot, at: Array, inputs: Array, positions: Array) -> list[Recording]:
-    """Written as CSV files and read as a user's are."""
+def recordings(
+    robot: CompiledRobot, at: Array, inputs: Array, positions: Array, folder: Path | None = None
+) -> list[Recording]:
+    """Written as CSV files, to `folder` if they are to stay, and read as a user's are."""
     names: Sequence[str] = ("time", *robot.state_names[: positions.shape[2]], *robot.input_names)
     found = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as passing:
         for number in range(inputs.shape[1]):
-            path = Path(folder) / f"{number}.csv"
+            path = (folder or Path(passing)) / f"log{number + 1}.csv"
             table = np.column_stack([at, positions[:, number], inputs[:, number]])
             np.savetxt(path, table, "%.12g", ",", header=",".join(names), comments="")
             found.append(read(path, robot.metadata, columns((), robot.metadata)))
     return found
+
+
+if __name__ == "__main__":
+    main()

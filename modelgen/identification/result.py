@@ -155,6 +155,8 @@ def text(robot: CompiledRobot, data: dict[str, Any]) -> str:
     for name, each in data["effects"].items():
         note = "" if each["identified"] else "  not identified"
         lines.append(f"{name}: {each['value']:.4g} [{each['lower']:.4g}, {each['upper']:.4g}] {each['unit']}{note}")
+    condition = data["residual"]["condition"]
+    lines.append(f"the combination seen best is seen {condition:.3g} times better than the one seen least (condition)")
     lines += [f"not told apart: {each['words']} ({each['reason']})" for each in data["unidentifiable"]]
     residual = data["residual"]
     lines.append(

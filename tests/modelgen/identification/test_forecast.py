@@ -20,9 +20,10 @@ RUB = 0.1  # N m of dry friction
 
 def of(sizes: np.ndarray) -> Forecasts:
     """One forecast a block with errors (N, n), the same over all its time, of either sign."""
-    lead = np.repeat(np.arange(1, LEADS + 1)[:, None] * AHEAD / LEADS, len(sizes), axis=1)
+    lead = np.repeat(np.linspace(AHEAD / LEADS, AHEAD, LEADS)[:, None], len(sizes), axis=1)
     signs = np.where(np.arange(LEADS) % 2, -1.0, 1.0)[:, None, None]
-    return Forecasts(lead, signs * sizes, np.zeros(len(sizes), np.intp), AHEAD * np.arange(len(sizes)))
+    begin = np.array([AHEAD * number for number in range(len(sizes))])
+    return Forecasts(lead, signs * sizes, np.zeros(len(sizes), np.intp), begin)
 
 
 def rubbed(robot: CompiledRobot, folder: Path, seed: int) -> Recording:

@@ -165,6 +165,12 @@ class TestCommand:
         assert [len(data["radii"][name]) for name in ("state", "action", "observation")] == [2, 1, 2]
         assert data["radii"]["observation"][0] == pytest.approx(1.96e-3, rel=0.2)
         assert data["radii"]["observation"][1] is None
+        ahead = data["prediction"]
+        assert (ahead["content"], ahead["half_width"]["angle_rate"]) == (0.95, None)
+        assert ahead["confidence"] == pytest.approx(1 - 0.95 ** ahead["blocks"])  # too few for 90 %, and it says so
+        assert len(ahead["half_width"]["angle"]) == len(ahead["seconds"]) == 10
+        assert "motion 0.5 s ahead is within angle +- " in said.out
+        assert "(condition)" in said.out
         assert data["residual"]["root_mean_square"][0] == pytest.approx(1e-3, rel=0.2)
         for each, path in zip(data["recordings"], files, strict=True):
             assert each["sha256"] == hashlib.sha256(Path(path).read_bytes()).hexdigest()
