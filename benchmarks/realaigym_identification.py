@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path, default=None, metavar="DIR")
     options = parser.parse_args()
     tables = {path.parent.name: table(path) for path in sorted((options.repository / RECORDINGS).glob("*/*.csv"))}
-    tables = {name: each for name, each in tables.items() if each}  # Git LFS may have left some as pointers
+    tables = {name: each for name, each in tables.items() if each}  # some may be pointers of Git LFS
     if not set(SWING_UPS) < set(tables):
         raise SystemExit(f"{options.repository / RECORDINGS} does not hold the recordings; it holds {list(tables)}")
     if options.write:
