@@ -23,9 +23,9 @@ class Options:
     """Name of a built robot."""
     logs: Annotated[tuple[Path, ...], Argument(positional=True, metavar="LOG.csv")]
     """The recordings."""
-    columns: Annotated[tuple[str, ...], Argument(metavar="NAME=COLUMN[*FACTOR]")] = ()
-    """Columns with other names, units or signs, for example angle=theta*pi/180 torque=current*-0.05. NAME is time, a
-    state or an input."""
+    columns: Annotated[tuple[str, ...], Argument(metavar="NAME=COLUMN[*FACTOR][+OFFSET]")] = ()
+    """Columns with other names, units, signs or zeros, for example angle=theta*pi/180+pi torque=current*-0.05. NAME is
+    time, a state or an input."""
     out: Annotated[Path | None, Argument(metavar="FILE")] = None
     """The file to write. By default NAME.identified.json."""
     html: Annotated[Path | None, Argument(metavar="FILE")] = None
@@ -37,6 +37,8 @@ class Options:
     `offset` (of every coordinate), `gain` (of every input)."""
     longest_delay: float = 0.05
     """Seconds that the delay is at most."""
+    delay: float = 0.0
+    """Seconds by which positions are known to be late behind inputs: of sensors and drives together."""
     directory: Annotated[str | None, Argument(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
@@ -57,6 +59,10 @@ def run(options: Options) -> None:
         raise ModelError(f"--window {options.window:g} is no length of time; write a number of seconds above 0.")
     if not (math.isfinite(options.longest_delay) and options.longest_delay > 0):
         raise ModelError(f"--longest-delay {options.longest_delay:g} is no length of time; write seconds above 0.")
+    if not 0 <= options.delay < math.inf:
+        raise ModelError(f"--delay {options.delay:g} is no length of time; write seconds, 0 or more.")
+    if options.delay and "delay" in options.estimate:
+        raise ModelError("--delay states the delay and --estimate delay asks for it; write one of them.")
     robot = load(options.name, directory=options.directory, parallel=False)
     where = columns(options.columns, robot.metadata)
     recordings = [read(path, robot.metadata, where) for path in options.logs]
@@ -66,7 +72,7 @@ def run(options: Options) -> None:
             raise ModelError(
                 f"{each.path} has the same content as {recordings[hashes.index(each.sha256)].path}. Name it once."
             )
-    model = Model(robot, options.estimate, options.longest_delay)
+    model = Model(robot, options.estimate, options.longest_delay, options.delay)
     found = identify(model, recordings, options.window, lambda line: print(line, file=sys.stderr, flush=True))
     data = result.content(robot, manifest(find(options.name, options.directory)).model_hash, recordings, found)
     path = options.out or Path(f"{robot.name}.identified.json")

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.signal import welch
 
+from modelgen.identification.forecast import Bands
 from modelgen.identification.identify import HeldOut, Identified
 from modelgen.loader import CompiledRobot
 
@@ -46,6 +47,20 @@ def prediction(robot: CompiledRobot, held: HeldOut) -> Figure:
         above.legend(loc="best")
     for axes in figure.axes[-2:]:
         axes.set(xlabel="time [s]")
+    return figure
+
+
+def forecast(robot: CompiledRobot, bands: Bands) -> Figure:
+    """Half widths of the bands over the time ahead, and the errors of every forecast of held-out motion."""
+    states = np.flatnonzero(~np.isnan(bands.half_width).any(axis=0))
+    figure = Figure(figsize=(8.0, 2.6 * len(states)), layout="constrained")
+    for index, axes in zip(states, figure.subplots(len(states), 1, squeeze=False, sharex=True).ravel(), strict=True):
+        errors, state = bands.largest[..., index], robot.metadata.states[index]
+        axes.plot(np.repeat(bands.seconds, errors.shape[1]), errors.ravel(), ".", markersize=3, color=MEASURED)
+        axes.plot(bands.seconds, bands.half_width[:, index], color=PREDICTED, label="half width of the band")
+        axes.set(ylabel=f"error of {state.name} [{state.unit}]", ylim=(0.0, None))
+        axes.legend(loc="upper left")
+    figure.axes[-1].set(xlabel="time ahead [s]")
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from modelgen.identification.confidence import (
 )
 from modelgen.identification.ellipsoid import Ellipsoid, ellipsoid
 from modelgen.identification.fit import Fit, Progress, fit, fit_windows
+from modelgen.identification.forecast import Bands, Forecasts, bands, forecasts
 from modelgen.identification.identifiability import directions
 from modelgen.identification.model import Model
 from modelgen.identification.radii import Radii, radii
@@ -39,6 +41,7 @@ class HeldOut:
     error_of_all: Array  # (n,) of the fit to all recordings, in the same windows
     windows: Windows
     residuals: Array  # (K, N, n) of the fit that did not see them, in the states' units, zero where not measured
+    forecasts: Forecasts  # by that fit
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,9 @@ class Identified:
     held_out: tuple[HeldOut, ...]
     windows: Windows
     residuals: Array  # (K, N, n) of the fit to all, in the states' units, zero where not measured
+    theta: Array  # (p,) the robot's parameters and the effects
+    deviations: Array  # (n,) of the residuals; 1 where a state is not measured
+    bands: Bands | None  # about the motion predicted; None where no recording is long enough
 
     @property
     def ellipsoid(self) -> Ellipsoid:
@@ -83,9 +89,12 @@ def identify(model: Model, recordings: Sequence[Recording], seconds: float, prog
     block, fold = blocks(windows, correlation), folds(windows)
     C = covariance(scored, block)
     held, changes = [], []
-    for index in range(int(fold.max()) + 1):
-        progress(f"refit {index + 1} of {int(fold.max()) + 1}, without what it is tested on")
-        one, theta = _held_out(model, windows, found, fold == index)
+    refits, began = int(fold.max()) + 1, time.monotonic()
+    for index in range(refits):
+        left = (time.monotonic() - began) / index * (refits - index) if index else 0.0
+        about = f", about {left:.0f} s left" if left >= 1.0 else ""
+        progress(f"refit {index + 1} of {refits}, without what it is tested on{about}")
+        one, theta = _held_out(model, recordings, windows, found, fold == index)
         held.append(one)
         changes.append(seen.seen.T @ ((theta - found.theta) / half))
     factor = inflation(scored, block, fold, changes)
@@ -102,10 +111,15 @@ def identify(model: Model, recordings: Sequence[Recording], seconds: float, prog
         tuple(held),
         windows,
         found.settled.residuals * found.deviations,
+        found.theta,
+        found.deviations,
+        bands([each.forecasts for each in held]),
     )
 
 
-def _held_out(model: Model, windows: Windows, whole: Fit, out: NDArray[np.bool_]) -> tuple[HeldOut, Array]:
+def _held_out(
+    model: Model, recordings: Sequence[Recording], windows: Windows, whole: Fit, out: NDArray[np.bool_]
+) -> tuple[HeldOut, Array]:
     """Fit without some windows; how well that predicts them, and the parameters."""
     refit = fit_windows(
         model, windows.chosen(~out), whole.theta, whole.settled.starts[~out], whole.deviations, robust=True
@@ -115,7 +129,8 @@ def _held_out(model: Model, windows: Windows, whole: Fit, out: NDArray[np.bool_]
     residuals = predicted.residuals * whole.deviations
     error_of_all = _error(hidden, whole.settled.residuals[:, out] * whole.deviations)
     owners = tuple(int(each) for each in np.unique(hidden.recording))
-    return HeldOut(owners, _error(hidden, residuals), error_of_all, hidden, residuals), refit.theta
+    ahead = forecasts(model, recordings, refit.theta, whole.deviations, hidden)
+    return HeldOut(owners, _error(hidden, residuals), error_of_all, hidden, residuals, ahead), refit.theta
 
 
 def _error(windows: Windows, residuals: Array) -> Array:

@@ -30,11 +30,18 @@ class Model:
     """What is fitted to windows: theta (p,) are the robot's parameters, then the effects.
 
     The recorded positions are those of the robot `delay` seconds before, plus `offset`; the recorded inputs act `gain`
-    times as strongly. Only the sum of a sensor's delay and a motor's dead time shows in a recording.
+    times as strongly. Only the sum of a sensor's delay and a motor's dead time shows in a recording. known_delay: s,
+    of a delay that is not estimated.
     """
 
-    def __init__(self, robot: CompiledRobot, estimate: Sequence[Kind] = (), longest_delay: float = 0.05) -> None:
-        self.robot = robot
+    def __init__(
+        self,
+        robot: CompiledRobot,
+        estimate: Sequence[Kind] = (),
+        longest_delay: float = 0.05,
+        known_delay: float = 0.0,
+    ) -> None:
+        self.robot, self.known_delay = robot, known_delay
         self.effects = tuple(
             each for kind in KINDS if kind in estimate for each in _effects(robot, kind, longest_delay)
         )
@@ -42,35 +49,39 @@ class Model:
         self.bounds = np.array([*robot.parameter_bounds, *own], float).reshape(-1, 2)
         self.nominal = np.array([*robot.nominal_parameters, *(each.nominal for each in self.effects)], float)
         self.names = (*robot.parameter_names, *(each.name for each in self.effects))
-        self.blind = longest_delay if "delay" in estimate else 0.0  # s at a window's beginning that are not compared
+        #: s at a window's beginning that are not compared.
+        self.blind = longest_delay if "delay" in estimate else known_delay
         self._size = len(robot.parameter_names)
         self._offsets = [robot.state_names.index(each.of) for each in self.effects if each.kind == "offset"]
         self._driven = [robot.input_names.index(each.of) for each in self.effects if each.kind == "gain"]
 
-    def cut(self, recordings: Sequence[Recording], seconds: float) -> Windows:
-        """Windows of `seconds`, without measurements that a delay may take from before them.
+    def cut(self, recordings: Sequence[Recording], seconds: float, every: float | None = None) -> Windows:
+        """Windows of `seconds`, without measurements that a delay may take from before them. every: as `windows.cut`.
 
         Raises ModelError as `windows.cut`, and for windows that are short beside the longest delay.
         """
         if seconds < LEAST_DELAYS * self.blind:
             raise ModelError(
                 f"windows of {seconds:g} s are too short for delays of up to {self.blind:g} s; write --window "
-                f"{LEAST_DELAYS * self.blind:g} or more, or a smaller --longest-delay."
+                f"{LEAST_DELAYS * self.blind:g} or more, or a smaller --longest-delay or --delay."
             )
-        windows = cut(self.robot, recordings, seconds)
+        windows = cut(self.robot, recordings, seconds, every)
         early = windows.time - windows.begin < self.blind - 1e-12
         return replace(windows, measured=np.where(early[..., None], np.nan, windows.measured))
 
     def simulate(self, windows: Windows, starts: Array, theta: Array, pushes: Array | None = None) -> Motion:
         """The recorded states at the samples of the windows and their derivatives, as `simulation.simulate`."""
         if not self.effects:
-            return simulate(self.robot, windows, starts, theta, pushes)
+            motion = simulate(self.robot, windows, starts, theta, pushes)
+            return _delayed(self.robot, windows, motion, theta, self.known_delay)[0] if self.known_delay else motion
         own, extra = theta[: self._size], dict(zip(self.effects, theta[self._size :], strict=True))
         gains = np.ones(windows.inputs.shape[2])
         gains[self._driven] = [value for effect, value in extra.items() if effect.kind == "gain"]
         windows = replace(windows, inputs=windows.inputs * gains)
         motion = simulate(self.robot, windows, starts, own, pushes, self._driven)
         columns = []
+        if self.known_delay:
+            motion, _ = _delayed(self.robot, windows, motion, own, self.known_delay)
         for effect, value in extra.items():
             if effect.kind == "delay":
                 motion, by_delay = _delayed(self.robot, windows, motion, own, value)

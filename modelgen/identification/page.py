@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from modelgen.identification.ellipsoid import Ellipsoid
-from modelgen.identification.figures import prediction, projections, spectra
+from modelgen.identification.figures import forecast, prediction, projections, spectra
 from modelgen.identification.identifiability import in_words
 from modelgen.identification.identify import Identified
 from modelgen.identification.result import text
@@ -39,7 +39,8 @@ def html(robot: CompiledRobot, data: dict[str, Any], found: Identified, file: st
         "<h2>Held-out motion</h2>\n<p>The part that was predicted worst, by parameters from the other parts. Every "
         f"window of {found.windows.seconds:g} s begins at the state that fits it best; the parameters have not seen "
         f"it.</p>\n{_image(prediction(robot, held), 'predicted and measured states, and their difference, over time')}"
-        "\n<h2>What the model leaves unexplained</h2>\n<p>Noise of a sensor has the same power at all frequencies: the "
+        f"{_ahead(robot, data, found)}\n"
+        "<h2>What the model leaves unexplained</h2>\n<p>Noise of a sensor has the same power at all frequencies: the "
         "dotted line. A hill is motion that the model lacks. The windows' own starts take away what is slower than "
         f"one window.</p>\n{_image(spectra(robot, found), 'power of the residual over frequency')}\n"
         f"<h2>The {data['confidence']:.0%} set</h2>\n<p>Blue: the set, and + its centre. Grey: x the model file's "
@@ -49,6 +50,21 @@ def html(robot: CompiledRobot, data: dict[str, Any], found: Identified, file: st
         f"<p><code>modelgen excite {escape(robot.name)} --identified {escape(file)}</code> writes an input that shows "
         "them.</p>\n"
         f"<h2>Recordings</h2>\n<pre>{escape(files)}</pre>\n</body></html>\n"
+    )
+
+
+def _ahead(robot: CompiledRobot, data: dict[str, Any], found: Identified) -> str:
+    """What was predicted of the motion ahead, where a recording was long enough."""
+    if found.bands is None:
+        return ""
+    ahead = data["prediction"]
+    picture = _image(
+        forecast(robot, found.bands), "errors of predictions and the bands about them, over the time ahead"
+    )
+    return (
+        "\n<h2>The motion ahead</h2>\n<p>Every prediction begins at the state that fits the measurements just before "
+        "it best, by parameters from the other parts. Grey: the largest error in every twentieth of a second. The band "
+        f"holds {ahead['content']:.0%} of the samples with confidence {ahead['confidence']:.0%}.</p>\n{picture}"
     )
 
 

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +28,11 @@ SPAN = 0.1  # s over which a coordinate's mean rate is taken, so that the sensor
 
 @dataclass(frozen=True)
 class Column:
-    """Where a quantity stands in a file: the header of its column, and the factor that makes SI units of it."""
+    """Where a quantity stands in a file: the header of its column; value * factor + offset is in SI units."""
 
     header: str
     factor: float = 1.0
+    offset: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class Recording:
 
 
 def columns(pairs: Sequence[str], robot: Metadata) -> dict[str, Column]:
-    """The column of `time`, every state and every input, by default of the same name; pairs: NAME=COLUMN[*FACTOR].
+    """The column of `time`, every state and every input, by default of the same name; pairs:
+    NAME=COLUMN[*FACTOR][+OFFSET].
 
     Raises ModelError for a name that the robot does not have and for a factor that is not a number.
     """
@@ -56,17 +59,29 @@ def columns(pairs: Sequence[str], robot: Metadata) -> dict[str, Column]:
         if name not in names or not text:
             raise ModelError(
                 f"--columns {pair} names no quantity of `{robot.name}` and its column.{suggestion(name, names)} Write "
-                f"--columns {names[1]}=COLUMN, or {names[1]}=COLUMN*0.001 to convert a unit; there are "
-                f"{', '.join(names)}."
+                f"--columns {names[1]}=COLUMN, {names[1]}=COLUMN*0.001 to convert a unit, or {names[1]}=COLUMN+pi to "
+                f"move its zero; there are {', '.join(names)}."
             )
+        text, offset = _offset(name, text)
         header, star, factor = text.rpartition("*")
         scale = number("--columns", name, factor) if star else 1.0
         if scale == 0.0:
             raise ModelError(
                 f"--columns {pair} multiplies the column by zero. Write the factor that makes SI units of it."
             )
-        found[name] = Column(header if star else text, scale)
+        found[name] = Column(header if star else text, scale, offset)
     return found
+
+
+def _offset(name: str, text: str) -> tuple[str, float]:
+    """Split COLUMN+OFFSET; a plus before what is no number belongs to the column's name."""
+    before, plus, after = text.rpartition("+")
+    if not (plus and before) or re.fullmatch(r".*\*[-.\d]+[eE]", before):  # a factor such as 1e+3
+        return text, 0.0
+    try:
+        return before, number("--columns", name, after)
+    except ModelError:
+        return text, 0.0
 
 
 def read(path: Path, robot: Metadata, where: Mapping[str, Column]) -> Recording:
@@ -137,7 +152,7 @@ def _values(path: Path, lines: Sequence[tuple[int, Sequence[str]]], place: int, 
                 f"cell of a state empty where it was not measured.",
                 Place(str(path), line),
             )
-        result[index] = value * column.factor
+        result[index] = value * column.factor + column.offset
     return result
 
 

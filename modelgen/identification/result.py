@@ -46,6 +46,7 @@ def content(
             "action": found.radii.action.tolist(),
             "observation": _numbers(found.radii.observation),
         },
+        "prediction": prediction(found),
         "residual": {
             "states": list(robot.state_names),
             "root_mean_square": _numbers(found.residual),
@@ -117,6 +118,21 @@ def effects(found: Identified) -> dict[str, dict[str, Any]]:
     }
 
 
+def prediction(found: Identified) -> dict[str, Any] | None:
+    """The bands about a forecast; null where no recording is long enough for one."""
+    bands = found.bands
+    if bands is None:
+        return None
+    columns = zip(found.model.robot.state_names, bands.half_width.T, strict=True)
+    return {
+        "content": LEVEL,
+        "confidence": bands.confidence,
+        "blocks": bands.blocks,
+        "seconds": bands.seconds.tolist(),
+        "half_width": {name: None if np.isnan(column).any() else column.tolist() for name, column in columns},
+    }
+
+
 def write(path: Path, data: dict[str, Any]) -> None:
     """Write the file whole or not at all. Raises ModelError where it cannot be written."""
     with replacing(path) as beside:
@@ -139,12 +155,23 @@ def text(robot: CompiledRobot, data: dict[str, Any]) -> str:
     for name, each in data["effects"].items():
         note = "" if each["identified"] else "  not identified"
         lines.append(f"{name}: {each['value']:.4g} [{each['lower']:.4g}, {each['upper']:.4g}] {each['unit']}{note}")
+    condition = data["residual"]["condition"]
+    lines.append(f"the combination seen best is seen {condition:.3g} times better than the one seen least (condition)")
     lines += [f"not told apart: {each['words']} ({each['reason']})" for each in data["unidentifiable"]]
     residual = data["residual"]
     lines.append(
         f"{data['confidence']:.0%} set from {residual['blocks']} blocks, inflated {residual['inflation']:.3g} times by "
         f"held-out motion; residual correlated over {residual['correlation_seconds']:.3g} s"
     )
+    ahead = data["prediction"]
+    if ahead is not None:
+        units = {state.name: state.unit for state in robot.metadata.states}
+        listed = (f"{n} +- {v[-1]:.3g} {units[n]}" for n, v in ahead["half_width"].items() if v is not None)
+        lines.append(
+            f"motion {ahead['seconds'][-1]:g} s ahead is within {', '.join(listed)} of its prediction in "
+            f"{ahead['content']:.0%} of the samples (confidence {ahead['confidence']:.0%}, from {ahead['blocks']} "
+            f"stretches of held-out motion)"
+        )
     for name, values in data["radii"].items():
         names = robot.input_names if name == "action" else robot.state_names
         parts = (f"{n} {'not measured' if v is None else format(v, '.3g')}" for n, v in zip(names, values, strict=True))

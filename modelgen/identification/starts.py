@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 ROBUST = 3.0  # standard deviations beyond which a residual counts by its size, not by its square
 ITERATIONS = 40
-GAIN = 1e-9  # a step that is expected to lower a window's loss by a smaller share is the last one
+GAIN = 1e-6  # a step that is expected to lower a window's loss by a smaller share is the last one
 CLOSE = 1e-6  # a step this small, beside the states' limits, is taken along the derivative without simulating again
 DAMPING = 1e-7
 

@@ -52,12 +52,13 @@ class Windows:
         )
 
 
-def cut(robot: CompiledRobot, recordings: Sequence[Recording], seconds: float) -> Windows:
-    """Windows of `seconds`, in the order of the recordings and of time. Raises ModelError where there is none."""
+def cut(robot: CompiledRobot, recordings: Sequence[Recording], seconds: float, every: float | None = None) -> Windows:
+    """Windows of `seconds`, in the order of the recordings and of time. every: s between beginnings, by default such
+    that no two windows share a sample. Raises ModelError where there is none."""
     count = len(robot.metadata.coordinates)
     parts, owners = [], []
     for index, recording in enumerate(recordings):
-        found = [part for part in _parts(recording, seconds) if _enough(recording.states[part, :count])]
+        found = [part for part in _parts(recording, seconds, every) if _enough(recording.states[part, :count])]
         if not found:
             raise ModelError(
                 f"{recording.path} has no stretch of {seconds:g} s without a gap and with at least {SAMPLES} rows in "
@@ -81,7 +82,7 @@ def cut(robot: CompiledRobot, recordings: Sequence[Recording], seconds: float) -
     return Windows(steps, inputs, measured, starts, np.array(owners), begin, seconds, period)
 
 
-def _parts(recording: Recording, seconds: float) -> Iterator[slice]:
+def _parts(recording: Recording, seconds: float, every: float | None) -> Iterator[slice]:
     """Rows of every window; a rest of less than half a window is left out."""
     time = recording.time
     pauses = np.diff(time)
@@ -92,7 +93,8 @@ def _parts(recording: Recording, seconds: float) -> Iterator[slice]:
             last = int(np.searchsorted(time[:end], time[first] + seconds * (1 + 1e-9), side="right"))
             if last - first >= SAMPLES and time[last - 1] - time[first] >= seconds / 2:
                 yield slice(first, last)
-            first = last
+            next_begin = time[first] + (every or seconds) * (1 - 1e-9)
+            first = last if every is None else max(first + 1, int(np.searchsorted(time[:end], next_begin)))
 
 
 def _enough(positions: Array) -> bool:

@@ -12,6 +12,7 @@ import pytest
 from modelgen.cli import main
 from modelgen.errors import ModelError
 from modelgen.identification.effects import KINDS
+from modelgen.identification.fit import fit
 from modelgen.identification.identify import identify
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording, columns, read
@@ -87,9 +88,23 @@ def test_a_gain_is_found_where_something_is_known(
     assert set(direction) == {"mass", "length"}
 
 
+def test_a_known_delay_is_taken_off(pendulum: CompiledRobot, tmp_path: Path) -> None:
+    truth = np.array([1.1, 0.9])
+    logs = recorded(pendulum, tmp_path, truth, delay=DELAY)
+    away = [
+        np.abs(fit(Model(pendulum, known_delay=delay), logs, 0.5, silent)[1].theta / truth - 1).max()
+        for delay in (0.0, DELAY)
+    ]
+    assert away[1] < 0.01
+    assert away[0] > 5 * away[1]
+
+
 def test_what_is_refused(pendulum: CompiledRobot, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     logs = recorded(pendulum, tmp_path, None)
     assert main(["identify", "pendulum", str(logs[0].path), "--estimate", "delay", "gian"]) == 2
     assert "--estimate gian is not a choice. Did you mean `gain`?" in capsys.readouterr().err
+    for words, said in ((["--estimate", "delay"], "write one of them"), ([], None)):
+        assert main(["identify", "pendulum", str(logs[0].path), "--delay", "0.01" if said else "-1", *words]) == 2
+        assert (said or "--delay -1 is no length of time") in capsys.readouterr().err
     with pytest.raises(ModelError, match=r"windows of 0\.5 s are too short for delays of up to 0\.2 s"):
         identify(Model(pendulum, ("delay",), 0.2), logs, 0.5, silent)

@@ -148,7 +148,7 @@ class TestCommand:
         assert "deep/found.json is written\ndeep/page.html is written" in said.out
         page = Path("deep/page.html").read_text()
         assert all(base64.b64decode(each)[:4] == b"\x89PNG" for each in re.findall(r'base64,([^"]+)"', page))
-        assert page.count("<img") == 3
+        assert page.count("<img") == 4
         assert "http" not in page
         assert "refit 2 of 2" in said.err
         data = json.loads(Path("deep/found.json").read_text())
@@ -165,6 +165,12 @@ class TestCommand:
         assert [len(data["radii"][name]) for name in ("state", "action", "observation")] == [2, 1, 2]
         assert data["radii"]["observation"][0] == pytest.approx(1.96e-3, rel=0.2)
         assert data["radii"]["observation"][1] is None
+        ahead = data["prediction"]
+        assert (ahead["content"], ahead["half_width"]["angle_rate"]) == (0.95, None)
+        assert ahead["confidence"] == pytest.approx(1 - 0.95 ** ahead["blocks"])  # too few for 90 %, and it says so
+        assert len(ahead["half_width"]["angle"]) == len(ahead["seconds"]) == 10
+        assert "motion 0.5 s ahead is within angle +- " in said.out
+        assert "(condition)" in said.out
         assert data["residual"]["root_mean_square"][0] == pytest.approx(1e-3, rel=0.2)
         for each, path in zip(data["recordings"], files, strict=True):
             assert each["sha256"] == hashlib.sha256(Path(path).read_bytes()).hexdigest()

@@ -35,6 +35,16 @@ def test_columns_units_signs_and_empty_cells(pendulum: CompiledRobot, tmp_path: 
     assert np.isnan(found.states[:, 1]).all()
 
 
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [("a+b+pi", np.pi + 7.0), ("a+b*2+-0.5", 13.5), ("a+b", 7.0), ("a+b*1e+1", 70.0)],
+)
+def test_a_column_with_another_zero(pendulum: CompiledRobot, tmp_path: Path, column: str, expected: float) -> None:
+    path = written(tmp_path, [(0.01 * k, 7.0, 0.0) for k in range(20)], "time,a+b,torque")
+    found = read(path, pendulum.metadata, columns([f"angle={column}"], pendulum.metadata))
+    np.testing.assert_allclose(np.cos(found.states[:, 0] - expected), 1.0)
+
+
 def test_an_angle_that_wraps_is_unwrapped(pendulum: CompiledRobot, tmp_path: Path) -> None:
     angle = 3.0 + 0.02 * np.arange(40)
     wrapped = (angle + np.pi) % (2 * np.pi) - np.pi

@@ -1,0 +1,147 @@
+"""How far the motion can be predicted: bands about a forecast that hold what is measured, from held-out recordings.
+
+A forecast begins where the past ends: its start is fitted to the measurements before it, its parameters to the other
+recordings, and its inputs are those that were recorded. The half width of a band is an order statistic of the largest
+errors in blocks of forecasts, so that it needs no distribution of them (S. S. Wilks, "Determination of sample sizes for
+setting tolerance limits", Ann. Math. Stat. 12, 1941): friction, backlash and delays of the robot that the model lacks
+are in it. Forecasts begin more often than blocks do: their errors are alike within a block, and not between blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from modelgen.errors import ModelError
+from modelgen.identification.confidence import LEVEL
+from modelgen.identification.model import Model
+from modelgen.identification.recordings import Recording
+from modelgen.identification.starts import settle
+from modelgen.identification.windows import Windows
+
+Array = NDArray[np.float64]
+
+AHEAD = 0.5  # s of a forecast
+PAST, ROWS = 0.15, 10  # s, and samples at least, before a forecast, to which its start is fitted
+OFTEN = 0.1  # s between the beginnings of forecasts; a block is AHEAD long
+LEADS = 10  # parts of a forecast, each with a half width of its own
+ASSURED = 0.9  # probability that the bands of all sensors hold LEVEL of the samples
+
+
+@dataclass(frozen=True)
+class Forecasts:
+    """N forecasts of up to AHEAD s: predicted minus measured, NaN where nothing was measured or predicted."""
+
+    lead: Array  # (K, N) s since the forecast's beginning; not above zero in its past
+    errors: Array  # (K, N, n)
+    recording: NDArray[np.intp]  # (N,)
+    begin: Array  # (N,) s in the recording, where the past ends
+
+    def largest(self) -> Array:
+        """The largest error of every part of a forecast, (LEADS, N, n); NaN where nothing was measured."""
+        part = np.ceil(self.lead / AHEAD * LEADS - 1e-6).astype(int) - 1
+        sizes = np.where(np.isnan(self.errors), -np.inf, np.abs(self.errors))
+        parts = [np.where((part == each)[..., None], sizes, -np.inf) for each in range(LEADS)]
+        found = np.stack([each.max(axis=0, initial=-np.inf) for each in parts])
+        return np.where(np.isneginf(found), np.nan, found)
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Half widths about a forecast."""
+
+    seconds: Array  # (LEADS,) the end of every part of the forecast
+    half_width: Array  # (LEADS, n); NaN for a state that is not measured
+    blocks: int  # the fewest of all sensors
+    confidence: float  # with which all bands hold LEVEL of the blocks, were these independent
+    largest: Array  # (LEADS, blocks, n) the errors they are made of
+
+
+def forecasts(
+    model: Model,
+    recordings: Sequence[Recording],
+    theta: Array,
+    deviations: Array,
+    within: Windows | None = None,
+) -> Forecasts:
+    """Forecasts at theta (p,), one every OFTEN s. within: only in the stretches of these windows. deviations: (n,) of
+    the sensors. There are no forecasts where a recording has no stretch that is long enough."""
+    none = np.zeros((0, 0, len(model.robot.state_names)))
+    nothing = Forecasts(none[..., 0], none, np.zeros(0, np.intp), np.zeros(0))
+    period = float(np.median(np.concatenate([np.diff(each.time) for each in recordings])))
+    past = max(PAST, ROWS * period) + model.blind
+    try:
+        windows = model.cut(recordings, past + AHEAD, OFTEN)
+    except ModelError:
+        return nothing
+    lead = windows.time - windows.begin - past
+    lead[1:][windows.steps <= 0] = -past  # a window that is over
+    chosen = lead.max(axis=0) > AHEAD * (1 - 1 / LEADS)
+    if within is not None:
+        chosen &= _inside(windows, within)
+    windows, lead = windows.chosen(chosen), lead[:, chosen]
+    if not chosen.any():
+        return nothing
+    ahead = lead > 1e-9
+    rows = int(ahead.argmax(axis=0).max())
+    measured = np.where(ahead[..., None], np.nan, windows.measured)
+    before = replace(
+        windows, steps=windows.steps[: rows - 1], inputs=windows.inputs[: rows - 1], measured=measured[:rows]
+    )
+    begun = settle(model, before, before.starts, theta, deviations, robust=True)
+    predicted = model.simulate(windows, begun.starts, theta).x
+    errors = np.where(ahead[..., None], predicted - windows.measured, np.nan)
+    return Forecasts(lead, errors, windows.recording, windows.begin + past)
+
+
+def _inside(windows: Windows, within: Windows) -> NDArray[np.bool_]:
+    """Whether a window lies in the stretch from the first to the last window of `within` in the same recording."""
+    found = np.zeros(len(windows.begin), bool)
+    for recording in np.unique(within.recording):
+        own = within.begin[within.recording == recording]
+        begins = windows.begin >= own.min() - 1e-9
+        ends = windows.time[-1] <= own.max() + within.seconds + within.period
+        found |= (windows.recording == recording) & begins & ends
+    return found
+
+
+def bands(parts: Sequence[Forecasts]) -> Bands | None:
+    """From the forecasts of every fold; None where there are none."""
+    largest = np.concatenate([_by_block(each) for each in parts], axis=1)
+    counts = (~np.isnan(largest)).sum(axis=1)
+    sensors = counts.max(axis=0) > 0
+    if not sensors.any() or not counts[:, sensors].min():
+        return None
+    share = (1 - ASSURED) / int(sensors.sum())  # of the risk, for each sensor
+    half_width = np.full((LEADS, largest.shape[2]), np.nan)
+    for part in range(LEADS):
+        for state in np.flatnonzero(sensors):
+            sizes = np.sort(largest[part, :, state][~np.isnan(largest[part, :, state])])
+            half_width[part, state] = sizes[rank(len(sizes), share) - 1]
+    least = int(counts[:, sensors].min())
+    risk = float(binom.sf(rank(least, share) - 1, least, LEVEL)) * int(sensors.sum())
+    seconds = AHEAD * np.arange(1, LEADS + 1) / LEADS
+    return Bands(seconds, half_width, least, max(0.0, 1 - risk), largest)
+
+
+def _by_block(found: Forecasts) -> Array:
+    """The largest errors of the forecasts that begin in the same AHEAD s of a recording, (LEADS, blocks, n)."""
+    sizes = found.largest()
+    places = np.stack([found.recording, np.floor(found.begin / AHEAD + 1e-6)], axis=1)
+    _, owner = np.unique(places, axis=0, return_inverse=True)
+    sizes = np.where(np.isnan(sizes), -np.inf, sizes)
+    blocks = [sizes[:, owner.ravel() == each].max(axis=1) for each in range(int(owner.max(initial=-1)) + 1)]
+    if not blocks:
+        return sizes
+    found_blocks = np.stack(blocks, axis=1)
+    return np.where(np.isneginf(found_blocks), np.nan, found_blocks)
+
+
+def rank(count: int, risk: float) -> int:
+    """The least k for which the k-th smallest of `count` errors is below the quantile LEVEL of errors with at most
+    this probability; the largest of all where they are too few for that."""
+    return min(count, int(binom.ppf(1 - risk, count, LEVEL)) + 1)

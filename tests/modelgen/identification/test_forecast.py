@@ -1,0 +1,80 @@
+"""Bands about the motion predicted: order statistics of known errors, and a friction that the model lacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from modelgen.identification.forecast import AHEAD, LEADS, Forecasts, bands, forecasts, rank
+from modelgen.identification.identify import identify
+from modelgen.identification.model import Model
+from modelgen.identification.recordings import Recording, columns, read
+from modelgen.loader import CompiledRobot
+from tests.modelgen.support.logs import log, recordings, silent, write
+
+TRUTH = np.array([1.1, 0.9])  # mass, length
+RUB = 0.1  # N m of dry friction
+
+
+def of(sizes: np.ndarray) -> Forecasts:
+    """One forecast a block with errors (N, n), the same over all its time, of either sign."""
+    lead = np.repeat(np.linspace(AHEAD / LEADS, AHEAD, LEADS)[:, None], len(sizes), axis=1)
+    signs = np.where(np.arange(LEADS) % 2, -1.0, 1.0)[:, None, None]
+    begin = np.array([AHEAD * number for number in range(len(sizes))])
+    return Forecasts(lead, signs * sizes, np.zeros(len(sizes), np.intp), begin)
+
+
+def rubbed(robot: CompiledRobot, folder: Path, seed: int) -> Recording:
+    """A recording whose torques lack a friction that changes its sign with that of the rate."""
+    time, states, inputs = log(robot, TRUTH, [3.0, 0.0], 4.0, 100, seed=seed, share=0.5)
+    path = write(folder / f"{seed}.csv", robot, time, states, inputs + RUB * np.sign(states[:, 1:]))
+    return read(path, robot.metadata, columns((), robot.metadata))
+
+
+def test_the_rank_is_that_of_a_tolerance_limit() -> None:
+    """Of 1000 samples of a uniform distribution, the k-th smallest is below 0.95 with the stated risk at most."""
+    random = np.random.default_rng(0)
+    for count, risk in ((60, 0.1), (200, 0.05)):
+        k = rank(count, risk)
+        short = np.mean(np.sort(random.uniform(size=(1000, count)), axis=1)[:, k - 1] < 0.95)
+        shorter = np.mean(np.sort(random.uniform(size=(1000, count)), axis=1)[:, k - 2] < 0.95)
+        assert short <= risk + 0.02
+        assert shorter > risk - 0.02
+    assert rank(10, 0.1) == 10
+
+
+def test_bands_are_order_statistics_and_say_how_sure_they_are() -> None:
+    sizes = np.random.default_rng(0).permutation(np.arange(1.0, 201.0))
+    found = bands([of(sizes[:120, None]), of(sizes[120:, None])])
+    assert found is not None
+    np.testing.assert_array_equal(found.half_width[:, 0], rank(200, 0.1))
+    assert found.blocks == 200
+    assert found.confidence >= 0.9
+    few = bands([of(np.array([[1.0, np.nan], [3.0, np.nan], [2.0, np.nan]]))])
+    assert few is not None
+    np.testing.assert_array_equal(few.half_width, np.tile([3.0, np.nan], (LEADS, 1)))
+    assert few.confidence == pytest.approx(1 - 0.95**3)
+    assert bands([of(np.full((3, 1), np.nan))]) is None
+
+
+def test_friction_that_the_model_lacks_is_in_the_bands(pendulum: CompiledRobot, tmp_path: Path) -> None:
+    found = identify(Model(pendulum), [rubbed(pendulum, tmp_path, seed) for seed in range(3)], 0.5, silent)
+    ahead = forecasts(found.model, [rubbed(pendulum, tmp_path, seed) for seed in (8, 9)], found.theta, found.deviations)
+    assert found.bands is not None
+    share = np.mean(ahead.largest()[-1, :, 0] <= found.bands.half_width[-1, 0])
+    assert share >= 0.9
+    (tmp_path / "clean").mkdir()
+    clean = identify(Model(pendulum), recordings(pendulum, tmp_path / "clean", TRUTH, 3, 1e-3), 0.5, silent).bands
+    assert clean is not None
+    assert clean.half_width[-1, 0] < 0.5 * found.bands.half_width[-1, 0]
+
+
+def test_a_forecast_of_a_model_that_is_right_is_exact(pendulum: CompiledRobot, tmp_path: Path) -> None:
+    logs = recordings(pendulum, tmp_path, TRUTH, 2, 0.0)
+    ahead = forecasts(Model(pendulum), logs, TRUTH, np.array([1e-3, 1.0]))
+    assert np.nanmax(np.abs(ahead.errors)) < 1e-5
+    assert set(ahead.recording.tolist()) == {0, 1}
+    assert np.nanmax(ahead.lead) <= AHEAD + 1e-9
+    assert np.isnan(ahead.errors[ahead.lead <= 0]).all()
