@@ -7,7 +7,7 @@ from modelgen import LogCos, Robot
 robot = Robot("reaction_wheel", "A pendulum moved only by the wheel that a motor at its tip spins")
 
 pendulum = robot.revolute("pendulum", continuous=True, rate_limit=20, meaning="angle of the pendulum, 0 upright")
-wheel = robot.revolute("wheel", continuous=True, rate_limit=400, meaning="angle of the wheel to the pendulum")
+wheel = robot.revolute("wheel", continuous=True, rate_limit=1000, meaning="angle of the wheel to the pendulum")
 
 pendulum_mass = robot.parameter("pendulum_mass", 0.02, "kg", tolerance=0.3, meaning="mass of the pendulum")
 wheel_mass = robot.parameter("wheel_mass", 0.3, "kg", tolerance=0.3, meaning="mass of the wheel and its motor")
@@ -30,7 +30,7 @@ robot.draw(circle=(tip, length / 4, pendulum + wheel))
 
 # The cost does not depend on the wheel's angle, and only a little on its rate.
 robot.task(
-    state_cost=(pi * sin(pendulum / 2)) ** 2 + 0.05 * pendulum.rate**2 + 1e-5 * wheel.rate**2,
+    state_cost=(pi * sin(pendulum / 2)) ** 2 + 0.05 * pendulum.rate**2 + 2e-6 * wheel.rate**2,
     action_cost=LogCos(100),
     start=dict(pendulum=(pi, 0.03)),
     horizon=5,

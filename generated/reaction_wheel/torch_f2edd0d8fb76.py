@@ -158,9 +158,9 @@ def state_cost(x, theta):
     t1 = pendulum * 0.5
     t2s, t2c = torch.sin(t1), torch.cos(t1)
     t3 = 9.869604401089358 * t2s
-    t4 = wheel_rate * 1e-05
+    t4 = wheel_rate * 2e-06
     t5 = pendulum_rate * 0.05
-    q = _rows(x, (), 9.869604401089358 * (t2s * t2s) + (0.05 * (pendulum_rate * pendulum_rate) + 1e-05 * (wheel_rate * wheel_rate)))
+    q = _rows(x, (), 9.869604401089358 * (t2s * t2s) + (0.05 * (pendulum_rate * pendulum_rate) + 2e-06 * (wheel_rate * wheel_rate)))
     dq_dx = _rows(x, (4,), 0.5 * ((t3 + t3) * t2c), 0.0, t5 + t5, t4 + t4)
     return q, dq_dx,
 

@@ -273,10 +273,10 @@ def state_cost(x, theta, q, dq_dx):
     dq_dx[1] = wheel - wheel
     t1 = pendulum * 0.5
     t2s, t2c = math.sin(t1), math.cos(t1)
-    q[0] = 9.869604401089358 * (t2s * t2s) + (0.05 * (pendulum_rate * pendulum_rate) + 1e-05 * (wheel_rate * wheel_rate))
+    q[0] = 9.869604401089358 * (t2s * t2s) + (0.05 * (pendulum_rate * pendulum_rate) + 2e-06 * (wheel_rate * wheel_rate))
     t3 = 9.869604401089358 * t2s
     dq_dx[0] = 0.5 * ((t3 + t3) * t2c)
-    t4 = wheel_rate * 1e-05
+    t4 = wheel_rate * 2e-06
     dq_dx[3] = t4 + t4
     t5 = pendulum_rate * 0.05
     dq_dx[2] = t5 + t5
