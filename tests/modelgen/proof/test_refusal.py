@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 import pytest
 from sympy import cos, exp, pi, sin, sympify
 
+from modelgen import ModelError
+from modelgen.proof.findings import Effort
+from modelgen.proof.quantity import Quantity
 from tests.modelgen.support.proofs import Draft, built, proof, statuses
 
 
@@ -120,6 +126,21 @@ def test_a_cost_that_is_negative_beside_the_target(draft: Draft) -> None:
 def test_a_cost_that_is_negative_far_away_alone(draft: Draft) -> None:
     draft.cost += -6 * exp(-(((draft.s - 0.9) / 0.01) ** 2) - ((draft.q - 1.9) / 0.01) ** 2) * draft.s**2
     draft.bodies().rejected("the state cost `", "` is -", "slide = 0.", "turn = 1.")
+
+
+def test_a_busy_machine_finds_as_much(draft: Draft, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of a search is that of the processor: one that waits for it in each step is not cut short."""
+    draft.cost += -6 * exp(-(((draft.s - 0.9) / 0.01) ** 2) - ((draft.q - 1.9) / 0.01) ** 2) * draft.s**2
+    robot, evaluate = draft.bodies().finished(), Quantity.value_and_slope
+
+    def waiting(quantity: Quantity, point: Any) -> Any:
+        time.sleep(0.01)
+        return evaluate(quantity, point)
+
+    monkeypatch.setattr(Quantity, "value_and_slope", waiting)
+    monkeypatch.setattr("modelgen.proof.refusal.BUILD", Effort(search=0.2, proof=0.1))
+    with pytest.raises(ModelError, match="the state cost"):
+        built(robot)
 
 
 def test_a_cost_that_is_negative_for_some_weight(draft: Draft) -> None:

@@ -146,6 +146,9 @@ class TestKernelChecks:
         wrong[entry] *= 1 + 3e-9
         checks = kernel_checks(Kernels({**reference, name: wrong}), "llvm float64", reference, points, 1e-9)
         assert failed(checks) == {name}
+        where, *_ = [check.where for check in checks if check.where]
+        for words in ("entry [", "with 50 digits", "apart by", "is allowed (1e-09 of its largest value", "theta = ("):
+            assert words in where
 
     @pytest.mark.parametrize("name", ["dH_dx", "dH_du", "dH_dtheta", "q", "dq_dx"])
     def test_a_small_column_is_not_hidden_by_a_large_one(
@@ -185,7 +188,10 @@ class TestMechanics:
     def test_wrong_force(self, furuta: tuple[Robot, EquationsOfMotion], points: Points) -> None:
         robot, equations = furuta
         wrong = replace(equations, force=equations.force * 1.000001)
-        assert "Lagrange's equations hold" in failed(mechanics_checks(robot, wrong, points))
+        checks = mechanics_checks(robot, wrong, points)
+        assert "Lagrange's equations hold" in failed(checks)
+        for words in ("d/dt dL/dv - dL/dq along `", " and force: ", "1e-13 is allowed", "_rate = ", "voltage = "):
+            assert words in checks[0].where
 
     def test_wrong_input_map(self, furuta: tuple[Robot, EquationsOfMotion], points: Points) -> None:
         robot, equations = furuta
