@@ -7,7 +7,8 @@ Packages are installed with `pip --target` into a folder that is kept, without w
 that moves is counted and left alone. The proof is that of `modelgen verify --quick`. The limit is of processor time, so
 that a loaded machine refuses no more than an idle one. All files are imported first, and their size is estimated; the
 smaller robots are then built and verified first. Each row is written to a JSON file beside the page when it is found; a
-run that was stopped goes on from there.
+run that was stopped goes on from there. With a higher limit than before, what was not done in time is tried again; with
+`--again WORDS`, what was refused for a reason that holds the words. What raised an error of Python is tried each time.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ STAGES = ("import", "build", "verify")
 MOVES = re.compile(rb"<joint\b[^>]*\btype\s*=\s*[\"'](revolute|continuous|prismatic|planar|floating)")
 FAULT = r"error:|FAILED|\.urdf:\d+:"  # lines that say what is wrong
 HELD = ("--fix", "mimic")  # tried where a refusal names joints that follow others
-ENDS = {"too large": "this robot would take", "not done in time": "not done within"}  # by words of the reason
+LATE = "not done in time"
+ENDS = {"too large": "this robot would take", LATE: "not done within"}  # by words of the reason
+BROKEN = "a fault of modelgen itself"
 PASSED, REFUSED = "passed {}", "refused by {}"
 LONGEST = 200  # characters of a reason
 PATIENCE = 10  # of the wall clock, times the limit: a process that waits uses no processor time
@@ -61,13 +64,11 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=120, help="seconds of processor time for one file and stage")
     parser.add_argument("--until", choices=STAGES, default=STAGES[-1], help="the last stage")
     parser.add_argument("--table", type=Path, default=Path(__file__).parents[1] / "docs" / "results" / "robots.md")
+    parser.add_argument("--again", nargs="+", default=[], metavar="WORDS", help="of reasons that are tried again")
     options = parser.parse_args()
     stages = STAGES[: STAGES.index(options.until) + 1]
     kept = options.table.with_suffix(".json")
-    settings = {"limit": options.limit, "until": options.until}
-    found = json.loads(kept.read_text()) if kept.exists() else {}
-    if {key: found.get(key) for key in settings} != settings:
-        found = {**settings, "rows": {}}
+    found = earlier(kept, options)
     files = {package: installed(package, options.folder / package) for package in options.packages}
     moving = {(package, path): MOVES.findall(path.read_bytes()) for package, paths in files.items() for path in paths}
     left = [key for key, joints in moving.items() if joints]
@@ -89,6 +90,18 @@ def main() -> None:
         if not rows[name]["stage"] and rows[name]["passed"] != stages[-1]:
             fill(name, stages)
     options.table.write_text("\n".join([*page(found), ""]), encoding="utf-8")
+
+
+def earlier(kept: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """What an earlier run found and still holds: not what a lower limit ended, nor what is to be tried again."""
+    found = json.loads(kept.read_text()) if kept.exists() else {}
+    holds = found.get("until") == options.until and found.get("limit", math.inf) <= options.limit
+    rows = found["rows"] if holds else {}
+    if options.limit > found.get("limit", math.inf):
+        rows = {name: row for name, row in rows.items() if end(row) != LATE}
+    again = (BROKEN, *options.again)
+    rows = {name: row for name, row in rows.items() if not any(words in row.get("reason", "") for words in again)}
+    return {**found, "limit": options.limit, "until": options.until, "rows": rows}
 
 
 def installed(package: str, folder: Path) -> list[Path]:
@@ -113,7 +126,7 @@ def within(path: Path, stages: tuple[str, ...], limit: int) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(result.read_text())
     if process.exitcode:
         late = process.exitcode in (-signal.SIGXCPU, -signal.SIGKILL)
-        found["reason"] = f"not done within {limit} s" if late else f"ended with exit code {process.exitcode}"
+        found["reason"] = f"not done within {limit} s" if late else f"{BROKEN}: ended with code {process.exitcode}"
     return found | {"seconds": round(used() - begin)}
 
 
@@ -140,10 +153,14 @@ def tried(urdf: Path, stages: tuple[str, ...], limit: int, result: Path) -> None
         resource.setrlimit(resource.RLIMIT_CPU, (so_far + limit, resource.RLIM_INFINITY))
         said, errors = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
-            code = run_modelgen(commands[stage])
-            if code and HELD[1] in errors.getvalue() and stage == "import":
-                errors.truncate(errors.seek(0))
-                row["options"], code = " ".join(HELD), run_modelgen([*commands[stage], *HELD])
+            try:
+                code = run_modelgen(commands[stage])
+                if code and HELD[1] in errors.getvalue() and stage == "import":
+                    errors.truncate(errors.seek(0))
+                    row["options"], code = " ".join(HELD), run_modelgen([*commands[stage], *HELD])
+            except Exception as error:
+                code = 1
+                print(f"error: {BROKEN}: {type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
         text = errors.getvalue().replace(f"{result.parent}/", "").replace(f"{urdf.parent}/", "")
         row["warnings"] += sum(line.startswith("warning:") for line in text.splitlines())
         if code:

@@ -36,7 +36,7 @@ class Options:
     mjcf: Path | None = None
     """The robot's description in the engine's format. By default NAME.xml beside the model file."""
     proof_seconds: float = 30.0
-    """Most seconds for the proof of each quantity over the whole domain."""
+    """Most seconds of processor time for the proof of each quantity over the whole domain."""
     directory: Annotated[Path | None, Argument(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
     trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from modelgen.backends.casadi import compiled
 from modelgen.derivation.lines import Lines
-from modelgen.errors import ModelError
+from modelgen.errors import ModelError, Place
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Program
 
@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 TOLERANCE = 1e-4  # of every state's limit: the largest difference that halving the step may make in a control period
 MOST_STEPS = 64
 SHARES = (1.0, 0.1, 0.01)  # of the inputs' limits, one after the other until a motion is resolved
+NEAR = 2.0  # times the limits: equations without a value there are not those of a motion that is too fast
 SAMPLES = 512
 SEED = 0
 
@@ -36,7 +37,7 @@ def integration_steps(program: Program, robot: Metadata, lines: Lines, warn: Cal
     u = random.choice([-1.0, 1.0], (SAMPLES, len(inputs))) * inputs
     dynamics, theta = program.function("dynamics"), np.array([[each.value for each in robot.parameters]]).T
     evaluate = compiled(program.graph, dynamics, robot.name).map(SAMPLES)
-    seconds, unresolved, place = 1.0 / robot.task.control_rate, "", lines.robot
+    seconds, unresolved, advice, place = 1.0 / robot.task.control_rate, "", "", lines.robot
     for share in SHARES:
 
         def rates(at: Array, share: float = share) -> Array:
@@ -51,16 +52,29 @@ def integration_steps(program: Program, robot: Metadata, lines: Lines, warn: Cal
             )
         if steps:
             return steps
-        strongest = lines.too_fast(worst)
-        place = strongest or lines.robot
-        named = " The force of this line is the strongest on it." if strongest else ""
-        unresolved = (
-            f"within a control period of {seconds:.3g} s, `{robot.states[worst].name}` moves too fast to be simulated: "
-            f"{MOST_STEPS} Runge-Kutta steps are not enough.{named}"
+        unresolved, advice, place = _cause(_gap(rates, x, seconds, limits), worst, seconds, robot, lines)
+    raise ModelError(f"{unresolved} {advice}", place)
+
+
+def _cause(
+    gap: Array | None, worst: int, seconds: float, robot: Metadata, lines: Lines
+) -> tuple[str, str, Place | None]:
+    """Why no number of steps is enough, what to do, and the line of the file. gap: a state without a rate."""
+    if gap is not None:
+        at = ", ".join(f"{each.name} = {value:.6g}" for each, value in zip(robot.states, gap, strict=True))
+        return (
+            f"a motion leaves the limits within a control period of {seconds:.3g} s, and at {at} the equations have no "
+            "finite value.",
+            "Write forces and energies that have values some way beyond the limits as well, or narrow the limits.",
+            lines.not_finite(gap) or lines.robot,
         )
-    raise ModelError(
-        f"{unresolved} Raise control_rate, lower the rate limits or the input limits, or leave out a stiff term.",
-        place,
+    strongest = lines.too_fast(worst)
+    named = " The force of this line is the strongest on it." if strongest else ""
+    return (
+        f"within a control period of {seconds:.3g} s, `{robot.states[worst].name}` moves too fast to be simulated: "
+        f"{MOST_STEPS} Runge-Kutta steps are not enough.{named}",
+        "Raise control_rate, lower the rate limits or the input limits, or leave out a stiff term.",
+        strongest or lines.robot,
     )
 
 
@@ -77,6 +91,20 @@ def _enough(rates: Callable[[Array], Array], x: Array, seconds: float, limits: A
             worst = int(error.max(0).argmax())
         coarse, steps = fine, 2 * steps
     return 0, worst
+
+
+def _gap(rates: Callable[[Array], Array], x: Array, seconds: float, limits: Array) -> Array | None:
+    """A state (n,) that motions from x (N, n) reach, not far beyond the limits, without a finite rate; None if none."""
+    h = seconds / MOST_STEPS
+    with np.errstate(all="ignore"):
+        for _ in range(MOST_STEPS):
+            slopes = rates(x)
+            lost = (np.abs(x) <= NEAR * limits).all(axis=1) & ~np.isfinite(slopes).all(axis=1)
+            if lost.any():
+                found: Array = x[lost][0]
+                return found
+            x = x + h * slopes
+    return None
 
 
 def _after(rates: Callable[[Array], Array], x: Array, seconds: float, steps: int) -> Array:

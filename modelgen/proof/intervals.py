@@ -123,10 +123,16 @@ def _power(a: Interval, exponent: Interval) -> Interval:
 
 
 def _angle(y: Interval, x: Interval) -> Interval:
-    """atan2: precise to the right of the origin, else any angle."""
-    low, high = _rising(np.arctan)(_quotient(y, x))
-    right = x[0] > 0
-    return np.where(right, low, -np.pi * (1 + LIBRARY)), np.where(right, high, np.pi * (1 + LIBRARY))
+    """atan2: precise where the interval does not meet the seam, y = 0 and x <= 0; else any angle."""
+    right, (low, high) = x[0] > 0, _rising(np.arctan)(_quotient(y, x))
+    side = np.where(y[0] > 0, HALF, np.where(y[1] < 0, -HALF, np.nan))  # above or below the seam
+    turned = _rising(np.arctan)(_quotient(x, y))
+    beside = _rounded(side - turned[1], side - turned[0], LIBRARY)
+    sure, widest = ~np.isnan(side), np.pi * (1 + LIBRARY)
+    return (
+        np.where(right, low, np.where(sure, beside[0], -widest)),
+        np.where(right, high, np.where(sure, beside[1], widest)),
+    )
 
 
 #: Kind of operation -> its rule; "mul" of a node by itself is a square and never comes here.

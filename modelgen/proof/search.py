@@ -34,12 +34,12 @@ class Least:
 def search(
     quantity: Quantity, seconds: float, *, zero: bool = False, either: bool = False, slack: float = 0.0
 ) -> Least:
-    """The least value of a quantity on its domain, as far as it was found in that time.
+    """The least value of a quantity on its domain, as far as it was found in that processor time.
 
     A value counts as zero where its enclosure within a few roundings of that point contains zero. zero: the quantity
     may be zero and is refuted by a value below -slack alone. either: it may be negative everywhere instead.
     """
-    until = time.monotonic() + seconds
+    until = time.process_time() + seconds
     points = sampled(quantity.domain)
     values = quantity.values(points)
     known = np.isfinite(values)  # another guard is broken elsewhere
@@ -52,7 +52,7 @@ def search(
     order = np.argsort(values)
     best, least = points[order[0]], float(values[order[0]])
     for start in _starts(points, order):
-        if (least < 0 and not zero) or time.monotonic() > until:
+        if (least < 0 and not zero) or time.process_time() > until:
             break
         point, value = _descended(quantity, start, until, -np.inf if zero else 0.0)
         if value < least:
@@ -105,7 +105,7 @@ def _descended(quantity: Quantity, start: Array, until: float, enough: float) ->
         nonlocal best
         point = np.clip(lower + share * width, lower, lower + width)
         value, slope = quantity.value_and_slope(point)
-        if not np.isfinite(value) or not np.isfinite(slope).all() or time.monotonic() > until:
+        if not np.isfinite(value) or not np.isfinite(slope).all() or time.process_time() > until:
             raise _Enough
         if value < best[1]:
             best = point, value

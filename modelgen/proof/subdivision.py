@@ -66,22 +66,22 @@ Judge = Callable[[Boxes], Judgement]
 
 
 def subdivided(lower: Array, upper: Array, judge: Judge, seconds: float) -> Shown:
-    """Halve boxes until the property holds in all of them, or the time is over."""
-    start = time.monotonic()
+    """Halve boxes until the property holds in all of them, or that processor time is over."""
+    start = time.process_time()
     waiting = Boxes(lower[None], upper[None], np.ones(1))
     narrowest = NARROWEST * (upper - lower)
-    while len(waiting.share) and time.monotonic() - start < seconds:
+    while len(waiting.share) and time.process_time() - start < seconds:
         tried, rest = waiting[-BOXES:], waiting[:-BOXES]
         found = judge(tried)
         if found.broken.any():
             box = found.boxes[found.broken]
-            return Shown(float(waiting.share.sum()), time.monotonic() - start, (box.lower[0] + box.upper[0]) / 2)
+            return Shown(float(waiting.share.sum()), time.process_time() - start, (box.lower[0] + box.upper[0]) / 2)
         tried, doubt = found.boxes[~found.holds], found.doubt[~found.holds]
         doubt = np.where(tried.upper - tried.lower > narrowest, doubt + 1e-300, -1.0)
         if (doubt.max(axis=1, initial=-1.0) < 0).any():
             break  # nothing will be complete
         waiting = rest.joined(_halved(tried, doubt.argmax(axis=1)) if len(tried.share) else tried)
-    return Shown(float(waiting.share.sum()), time.monotonic() - start)
+    return Shown(float(waiting.share.sum()), time.process_time() - start)
 
 
 def _halved(boxes: Boxes, side: NDArray[np.int64]) -> Boxes:

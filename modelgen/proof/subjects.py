@@ -8,9 +8,11 @@ import numpy as np
 
 from modelgen.derivation.equations import EquationsOfMotion, used
 from modelgen.derivation.lowering import scalars
+from modelgen.errors import Place, abridged
 from modelgen.proof.guards import Domain, Guard, guards
 from modelgen.proof.quantity import Quantity, pivots, stated_quantity
 from modelgen.proof.search import Least, sampled, search
+from modelgen.statement.declared import Joint
 from modelgen.statement.robot import Robot
 
 ROUNDING = 1e-9  # beside the largest sampled cost: a smaller one counts as zero
@@ -52,19 +54,28 @@ def inertias(robot: Robot, equations: EquationsOfMotion, whole: Domain) -> list[
     found = []
     for number, pivot in enumerate(pivots(rows, graph)):
         joint, before = robot.joints[number], ", ".join(f"`{each.symbol}`" for each in robot.joints[:number])
-        claim = f"the mass matrix is not positive definite: the inertia along `{joint.symbol}`"
+        energy, place = _energy_of(robot, joint)
+        claim = f"the mass matrix is not positive definite: the inertia along `{joint.symbol}`{energy}"
         claim += f", with {before} free to move, is" if before else " is"
         guard = Guard(
             "inertia along",
             f"`{joint.symbol}`",
             matrix[number, number],
-            joint.place,
+            place,
             claim=claim,
             advice="Add the missing body or inertia (a rod has inertia about its own centre; a point mass has none), "
             "or a rotor inertia to the joint; check the signs of the energies and the bounds of the parameters.",
         )
         found.append(Subject(guard, Quantity(inside, graph, inputs, pivot)))
     return found
+
+
+def _energy_of(robot: Robot, joint: Joint) -> tuple[str, Place]:
+    """The only kinetic energy that moves with a coordinate, and its line; else the line of the coordinate."""
+    moving = [each for each in robot.kinetic if joint.symbol.rate in each.value.free_symbols]
+    if len(moving) != 1 or robot.links or robot.system:
+        return "", joint.place
+    return f" by the kinetic energy `{abridged(str(moving[0].value))}`", moving[0].place
 
 
 def cost(robot: Robot, equations: EquationsOfMotion, whole: Domain) -> Subject:
@@ -75,7 +86,7 @@ def cost(robot: Robot, equations: EquationsOfMotion, whole: Domain) -> Subject:
         equations.state_cost,
         robot.stated_task.place,
         zero=True,
-        claim="the state cost is",
+        claim=f"the state cost `{abridged(str(robot.stated_task.state_cost))}` is",
         advice="The reward would be positive there. A cost is zero at the target and positive elsewhere; write squares "
         "such as coordinate**2, and check the signs.",
     )

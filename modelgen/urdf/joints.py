@@ -30,7 +30,7 @@ def tree(
     planar: Collection[str],
     place: Place,
     lines: Mapping[Part, int],
-    invalid: Mapping[Part, ModelError],
+    invalid: Mapping[Part, Sequence[ModelError]],
 ) -> tuple[str, list[Any]]:
     """The root link, and the joints, each after the one that carries it.
 
@@ -38,17 +38,22 @@ def tree(
     a plane. lines: of each part. invalid: what is known of some. Raises one ModelError for these and all joints and
     links that a model file cannot state.
     """
+    known = [each for found in invalid.values() for each in found]
+
+    def at(part: Part) -> Place:
+        return Place(place.file, lines.get(part, place.line))
+
+    unjoined = [ModelError(words, at(part)) for part, words in _faulty_ends(described)]
+    if unjoined:
+        raise joined([*known, *unjoined])
     joints = _in_order(described, place)
-    _choose(described, joints, fixed, planar, place)
-    found = [("joint", joint.name, words) for joint in joints for words in _faults(joint, joints)]
+    unknown = [ModelError(words, place) for words in _choose(described, joints, fixed, planar)]
+    found = [(("joint", joint.name), words) for joint in joints for words in _faults(joint, joints)]
     found += _faulty_inertias(described, joints)
-    faults = [
-        ModelError(words, Place(place.file, lines.get((kind, name), place.line)))
-        for kind, name, words in found
-        if (kind, name) not in invalid
-    ]
-    if faults or invalid:
-        raise joined([*invalid.values(), *faults], _remedy(joints))
+    faults = [ModelError(words, at(part)) for part, words in found if part not in invalid]
+    faults += [ModelError(words, place) for words in _undriven(joints)]
+    if faults or known or unknown:
+        raise joined([*unknown, *known, *faults], _remedy(joints))
     carried = {joint.child for joint in joints}
     return next(link.name for link in described.links if link.name not in carried), joints
 
@@ -85,24 +90,28 @@ def _moved(joint: Any, random: np.random.Generator) -> Array:
     return result
 
 
-def _in_order(described: Any, place: Place) -> list[Any]:
-    """The joints, each after the one that carries it. Raises ModelError for closed loops and links without a joint."""
+def _faulty_ends(described: Any) -> Iterator[tuple[Part, str]]:
+    """Joints that name a link that is not there, or one that hangs from another joint already."""
     links = [link.name for link in described.links]
     carried: dict[str, str] = {}
     for joint in described.joints:
         for end in (joint.parent, joint.child):
             if end not in links:
-                raise ModelError(
-                    f"the joint `{joint.name}` names a link `{end}`, which is not there.{suggestion(end, links)}",
-                    place,
-                )
+                near = suggestion(end, links)
+                yield ("joint", joint.name), f"the joint `{joint.name}` names a link `{end}`, which is not there.{near}"
         if joint.child in carried:
-            raise ModelError(
+            yield (
+                ("joint", joint.name),
                 f"the link `{joint.child}` hangs from two joints, `{carried[joint.child]}` and `{joint.name}`: that is "
                 "a closed loop. Model files state trees; cut it at one joint, and add a stiff spring there if need be.",
-                place,
             )
-        carried[joint.child] = joint.name
+        carried.setdefault(joint.child, joint.name)
+
+
+def _in_order(described: Any, place: Place) -> list[Any]:
+    """The joints, each after the one that carries it. Raises ModelError for a cycle, and for links without a joint."""
+    links = [link.name for link in described.links]
+    carried = {joint.child for joint in described.joints}
     roots = [link for link in links if link not in carried]
     ordered: list[Any] = []
     reached = roots[:1]
@@ -124,13 +133,13 @@ def _in_order(described: Any, place: Place) -> list[Any]:
             place,
         )
     if len(roots) != 1 or len(reached) != len(links):
-        loose = sorted(set(links) - set(reached)) or links
-        raise ModelError(f"the links are no single tree: `{loose[0]}` is not joined to `{(roots or links)[0]}`.", place)
+        loose = ", ".join(f"`{each}`" for each in roots[1:] or sorted(set(links) - set(reached)))
+        raise ModelError(f"the links are no single tree: no joint carries {loose}, beside `{roots[0]}`.", place)
     return ordered
 
 
-def _choose(described: Any, joints: list[Any], fixed: Collection[str], planar: Collection[str], place: Place) -> None:
-    """Change the joints that are named in `fixed` and `planar` to fixed and planar ones."""
+def _choose(described: Any, joints: list[Any], fixed: Collection[str], planar: Collection[str]) -> Iterator[str]:
+    """Change the joints that are named in `fixed` and `planar` to fixed and planar ones; yield names that are wrong."""
     base = joints[0].parent if joints else described.links[0].name
     known = {joint.name: joint for joint in joints}
     if base in planar:
@@ -144,19 +153,19 @@ def _choose(described: Any, joints: list[Any], fixed: Collection[str], planar: C
         if pattern == MIMIC and not matching:
             matching = [joint for joint in joints if joint.mimic is not None]
         if not matching:
-            raise ModelError(f"the joint `{pattern}` of --fix is not there.{suggestion(pattern, known)}", place)
+            yield f"the joint `{pattern}` of --fix is not there.{suggestion(pattern, known)}"
         for joint in matching:
             joint.type = "fixed"
     for name in planar:
         if name not in known:
-            raise ModelError(f"the joint `{name}` of --planar is not there.{suggestion(name, known)}", place)
-        if known[name].type != "floating":
-            raise ModelError(
+            yield f"the joint `{name}` of --planar is not there.{suggestion(name, known)}"
+        elif known[name].type != "floating":
+            yield (
                 f"the joint `{name}` of --planar is {known[name].type}; it is for floating joints, and for the link "
-                "that nothing carries.",
-                place,
+                "that nothing carries."
             )
-        known[name].type = IN_PLANE
+        else:
+            known[name].type = IN_PLANE
 
 
 def _faults(joint: Any, joints: Sequence[Any]) -> Iterator[str]:
@@ -187,13 +196,27 @@ def _faults(joint: Any, joints: Sequence[Any]) -> Iterator[str]:
             )
 
 
+def _undriven(joints: Sequence[Any]) -> Iterator[str]:
+    """Why a robot would have no input."""
+    moving = [joint for joint in joints if joint.type != "fixed"]
+    drivable = [joint for joint in moving if joint.type in MOVING and joint.mimic is None]
+    if not moving:
+        yield "no joint can be driven: none moves. This is an object, and no robot."
+    elif not any(joint.limit is not None and (joint.limit.effort or 0) > 0 for joint in drivable):
+        names = ", ".join(f"`{joint.name}`" for joint in moving)
+        yield (
+            f'no joint can be driven: {names} have no effort above zero in their <limit>. Write effort="..." there '
+            "(N m or N)."
+        )
+
+
 def _remedy(joints: Sequence[Any]) -> str:
     """The option that holds all joints that follow another, where there are several."""
     following = sum(joint.mimic is not None and joint.type != "fixed" for joint in joints)
     return f"--fix {MIMIC} holds all {following} joints that follow another." if following > 1 else ""
 
 
-def _faulty_inertias(described: Any, joints: Sequence[Any]) -> Iterator[tuple[str, str, str]]:
+def _faulty_inertias(described: Any, joints: Sequence[Any]) -> Iterator[tuple[Part, str]]:
     """The links that move without a mass, their own or that of a link fixed to them, and masses without inertia."""
     masses = {link.name: link.inertial.mass if link.inertial else None for link in described.links}
     heavy = {name for name, mass in masses.items() if mass}
@@ -206,7 +229,7 @@ def _faulty_inertias(described: Any, joints: Sequence[Any]) -> Iterator[tuple[st
                 f"the link `{joint.child}` moves and has no mass, nor has a link that is fixed to it. Give it an "
                 f"<inertial> with a mass and an inertia, or hold its joint with --fix {joint.name}."
             )
-            yield "link", joint.child, words
+            yield ("link", joint.child), words
     for link in described.links:
         if masses[link.name] and link.inertial.inertia is None:
-            yield "link", link.name, f"the link `{link.name}` has a mass and no <inertia>."
+            yield ("link", link.name), f"the link `{link.name}` has a mass and no <inertia>."

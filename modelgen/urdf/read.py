@@ -73,15 +73,6 @@ def model_file(
         carrier = None if joint.parent == GROUND else names["link", joint.parent]
         body = None if joint.child in still else bodies[joint.child]
         _add_link(written, names["link", joint.child], body, joint, carrier, names, joint.child in unmoved)
-    if not written.inputs:
-        moving = [joint.name for joint in joints if joint.type != "fixed"]
-        why = (
-            f"no joint can be driven: {', '.join(f'`{each}`' for each in moving)} have no effort above zero in their "
-            '<limit>. Write effort="..." there (N m or N).'
-            if moving
-            else "no joint can be driven: none moves. This is an object, and no robot."
-        )
-        raise ModelError(why, place)
     for words in _guesses(written):
         warn(f"{path}: {words}")
     if any(bodies[link].inertial is not None for link in still):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from modelgen.errors import ModelError, Place
+from modelgen.errors import ModelError, Place, joined
 
 #: Attributes that are numbers, by element: how many, and whether they must be there.
 NUMBERS: dict[str, dict[str, tuple[int, bool]]] = {
@@ -22,6 +23,7 @@ NUMBERS: dict[str, dict[str, tuple[int, bool]]] = {
     "inertia": {each: (1, each[1] == each[2]) for each in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")},
     "limit": dict.fromkeys(("lower", "upper", "effort", "velocity"), (1, False)),
     "dynamics": dict.fromkeys(("damping", "friction"), (1, False)),
+    "mimic": dict.fromkeys(("multiplier", "offset"), (1, False)),
 }
 PARTS = {
     "link": ("inertial",),
@@ -54,15 +56,15 @@ class Mechanics:
 
     content: bytes
     lines: dict[Part, int]
-    faults: dict[Part, ModelError]
+    faults: dict[Part, list[ModelError]]
 
 
 def mechanics(path: Path, warn: Callable[[str], None]) -> Mechanics:
     """A URDF, validated, without the elements in `LEFT_OUT`. `warn` is told of what is overlooked.
 
     Invalid numbers and elements of a link or joint are among the result, with sound ones in their place in the text.
-    Raises ModelError, with the line, for a file that is not XML or no robot, for invalid names, and for joints without
-    a type, parent or child.
+    Raises ModelError, with the line, for a file that is not XML or no robot; and one for all invalid names and joints
+    without a type, parent or child, with what else is invalid.
     """
     etree = import_module("lxml.etree")
     root = _root(etree, path, warn)
@@ -76,25 +78,21 @@ def mechanics(path: Path, warn: Callable[[str], None]) -> Mechanics:
                 f"<xacro:{etree.QName(element).localname}> is not expanded. Expand the file with xacro first.",
                 _place(path, element),
             )
-    faults: dict[Part, ModelError] = {}
+    faults: dict[Part, list[ModelError]] = {}
+    unreadable: list[ModelError] = []
     for kind in ("link", "joint"):
         seen: set[str] = set()
         for element in root.findall(kind):
-            name = _attribute(element, "name", path)
-            if UNPRINTABLE.search(name):
-                raise ModelError(
-                    f"the name {name!r} has a quote or another character no name has.", _place(path, element)
-                )
-            if name in seen:
-                raise ModelError(f"there are two {kind}s named `{name}`.", _place(path, element))
+            name = element.get("name") or ""
+            unreadable += _faulty_structure(element, seen, path)
             seen.add(name)
-            if kind == "joint":
-                _check_ends(element, name, path)
-            try:
-                _check_parts(element, name, path)
-            except ModelError as error:
-                faults[kind, name] = error
+            _keep_one(etree, element, name, path, warn)
+            found = list(_faulty_parts(element, name, path))
+            if found:
+                faults[kind, name] = [*faults.get((kind, name), []), *found]
                 _make_sound(etree, element)
+    if unreadable:
+        raise joined([*unreadable, *(each for found in faults.values() for each in found)])
     if not root.findall("link"):
         raise ModelError("the robot has no <link>.", Place(str(path), 1))
     etree.strip_elements(root, *LEFT_OUT, with_tail=False)
@@ -160,31 +158,56 @@ def _make_sound(etree: Any, element: Any) -> None:
     element.extend(etree.fromstring(text) for text in SOUND[element.tag])
 
 
-def _check_ends(element: Any, name: str, path: Path) -> None:
-    """Refuse a joint without a type, a parent or a child."""
-    _attribute(element, "type", path)
+def _keep_one(etree: Any, element: Any, name: str, path: Path, warn: Callable[[str], None]) -> None:
+    """Remove what a link or joint states twice in the same words."""
+    text = partial(etree.tostring, method="c14n", with_tail=False)
+    for holder in (element, *element.findall("inertial")[:1]):
+        for part in PARTS[holder.tag]:
+            first, *others = holder.findall(part) or [None]
+            for each in others:
+                if text(each) == text(first):
+                    warn(f"{_place(path, each)}: a second <{part}> of `{name}`, equal to the first, is overlooked.")
+                    holder.remove(each)
+
+
+def _faulty_structure(element: Any, seen: set[str], path: Path) -> Iterator[ModelError]:
+    """A link or joint without a name or with one that is in `seen`; a joint without a type, a parent or a child."""
+    name = element.get("name")
+    if not name:
+        yield ModelError(f"<{element.tag}> has no name.", _place(path, element))
+    elif UNPRINTABLE.search(name):
+        yield ModelError(f"the name {name!r} has a quote or another character no name has.", _place(path, element))
+    elif name in seen:
+        yield ModelError(f"there are two {element.tag}s named `{name}`.", _place(path, element))
+    if element.tag != "joint":
+        return
+    if not element.get("type"):
+        yield ModelError(f"<joint> has no type: `{name}`.", _place(path, element))
     for end in ENDS:
-        if element.find(end) is None:
-            raise ModelError(f'the joint `{name}` has no <{end} link="..."/>.', _place(path, element))
-        _attribute(element.find(end), "link", path)
+        if element.find(end) is None or not element.find(end).get("link"):
+            yield ModelError(f'the joint `{name}` has no <{end} link="..."/>.', _place(path, element))
 
 
-def _check_parts(element: Any, name: str, path: Path) -> None:
-    """Refuse an element of a link or joint that stands there twice, is missing, or has an invalid number."""
+def _faulty_parts(element: Any, name: str, path: Path) -> Iterator[ModelError]:
+    """Elements of a link or joint that stand there twice, are missing, or have invalid numbers."""
     for part in PARTS[element.tag]:
         found = element.findall(part)
         if len(found) > 1:
-            raise ModelError(f"<{element.tag}> of `{name}` has two elements <{part}>.", _place(path, found[1]))
+            yield ModelError(f"<{element.tag}> of `{name}` has two elements <{part}>.", _place(path, found[1]))
         for each in found:
-            _check_numbers(each, name, path)
+            yield from _faulty_numbers(each, name, path)
             if part in PARTS:
-                _check_parts(each, name, path)
+                yield from _faulty_parts(each, name, path)
+            if part == "mimic" and not each.get("joint"):
+                yield ModelError(f"<mimic> of `{name}` names no joint to follow.", _place(path, each))
     if element.tag == "inertial" and element.find("mass") is None:
-        raise ModelError(f"the <inertial> of `{name}` has no <mass>.", _place(path, element))
+        yield ModelError(f"the <inertial> of `{name}` has no <mass>.", _place(path, element))
 
 
-def _check_numbers(element: Any, name: str, path: Path) -> None:
+def _faulty_numbers(element: Any, name: str, path: Path) -> Iterator[ModelError]:
+    """Attributes that are no numbers, or too few, too many or too large ones; else numbers that make no sense."""
     values: dict[str, list[float]] = {}
+    sound = True
     for attribute, (count, needed) in NUMBERS.get(element.tag, {}).items():
         text = element.get(attribute)
         if text is None and not needed:
@@ -196,39 +219,37 @@ def _check_numbers(element: Any, name: str, path: Path) -> None:
             hint = " Expand the file with xacro first." if "$" in (text or "") else ""
             wanted = "a number" if count == 1 else f"{count} numbers with spaces between"
             what = what if text is not None else f"{attribute} is missing in <{element.tag}> of `{name}`"
-            raise ModelError(f"{what}; write {wanted}.{hint}", _place(path, element))
-        if not max(map(abs, values[attribute])) <= LARGEST:
-            raise ModelError(f"{what} is too large for a robot.", _place(path, element))
-    _check_sense(element, values, name, path)
+            yield ModelError(f"{what}; write {wanted}.{hint}", _place(path, element))
+            sound = False
+        elif not max(map(abs, values[attribute])) <= LARGEST:
+            yield ModelError(f"{what} is too large for a robot.", _place(path, element))
+            sound = False
+    why = _senseless(element, values, name) if sound else ""
+    if why:
+        yield ModelError(why, _place(path, element))
 
 
-def _check_sense(element: Any, values: dict[str, list[float]], name: str, path: Path) -> None:
+def _senseless(element: Any, values: dict[str, list[float]], name: str) -> str:
+    """Why no robot has these numbers; nothing where one may have them."""
     held = element.tag == "axis" and element.getparent().get("type") == "fixed"
     if element.tag == "axis" and not held and not math.hypot(*values["xyz"]) > 0:
-        raise ModelError(f"the axis of `{name}` is zero; write a direction such as 0 0 1.", _place(path, element))
+        return f"the axis of `{name}` is zero; write a direction such as 0 0 1."
     if element.tag == "mass" and values["value"][0] < 0:
-        raise ModelError(f"the mass of `{name}` is negative.", _place(path, element))
+        return f"the mass of `{name}` is negative."
     if element.tag == "inertia":
         xx, yy, zz, xy, xz, yz = (values.get(each, [0.0])[0] for each in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
         moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         weight = element.getparent().find("mass")
-        rounding = EPSILON * float(weight.get("value", 0)) if weight is not None else 0.0
+        stated = weight.get("value", "") if weight is not None else ""
+        rounding = EPSILON * float(stated) if NUMBER.fullmatch(stated.strip()) else 0.0
         if moments[0] < -max(ROUNDED * abs(moments).max(), rounding):
-            raise ModelError(
+            return (
                 f"the <inertia> of `{name}` has a negative principal moment, {moments[0]:.3g} kg m^2, as no body has. "
-                "Check the signs and sizes of ixx, iyy, izz and of the products.",
-                _place(path, element),
+                "Check the signs and sizes of ixx, iyy, izz and of the products."
             )
     if element.tag == "limit" and values.get("lower", [0.0]) > values.get("upper", values.get("lower", [0.0])):
-        raise ModelError(f"the lower limit of `{name}` is above the upper one.", _place(path, element))
-
-
-def _attribute(element: Any, name: str, path: Path) -> str:
-    """The value of an attribute. Raises ModelError when it is missing."""
-    value = element.get(name)
-    if not value:
-        raise ModelError(f"<{element.tag}> has no {name}.", _place(path, element))
-    return str(value)
+        return f"the lower limit of `{name}` is above the upper one."
+    return ""
 
 
 def _place(path: Path, element: Any) -> Place:

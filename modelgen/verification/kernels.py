@@ -72,20 +72,26 @@ def kernel_checks(kernels: Any, case: str, reference: dict[str, Array], points: 
             least = 0.0 if other is None else ROUNDING / limit * abs(other - result).max(axis=0)
             error = relative_error(result, expected, least)
             check = Check(what, case, error, limit)
-            checks.append(check if check.passed else replace(check, where=_worst(result, expected, points)))
+            checks.append(
+                check if check.passed else replace(check, where=_worst(result, expected, points, least, limit))
+            )
     return checks
 
 
-def _worst(got: Array, expected: Array, points: Points) -> str:
-    """The entry that differs most for its size, its place and both values."""
-    scale = np.maximum(abs(expected).max(axis=0), FLOOR * natural_scale(expected))
-    errors = abs(got - expected) / np.where(scale > 0, scale, 1.0)
+def _worst(got: Array, expected: Array, points: Points, least: Array | float, limit: float) -> str:
+    """The entry that differs most for its scale, both values, what may be apart and why, and the point."""
+    scale, difference = _scale(expected, least), abs(got - expected)
+    errors = np.divide(difference, scale, out=np.where(difference == 0, 0.0, np.inf), where=scale > 0)
     sample, *entry = np.unravel_index(np.where(np.isfinite(errors), errors, np.inf).argmax(), errors.shape)
     theta = np.broadcast_to(points.theta, (len(points.x), points.theta.shape[-1]))
     at = {"x": points.x, "u": points.u, "theta": theta}
+    size = float(scale[tuple(entry)])
+    rounds = size > 0 and size <= float(np.broadcast_to(least, scale.shape)[tuple(entry)])
+    reason = "its rounding" if rounds else f"{limit:g} of its largest value over the samples, {size:.3g}"
     return (
-        f"entry {[int(each) for each in entry]}: {got[sample, *entry]:.9g}, with 50 digits "
-        f"{expected[sample, *entry]:.9g}, at " + ", ".join(f"{name} = {numbers(of[sample])}" for name, of in at.items())
+        f"entry {[int(each) for each in entry]}: {got[sample, *entry]:.12g}, with 50 digits "
+        f"{expected[sample, *entry]:.12g}, apart by {difference[sample, *entry]:.3g} where {limit * size:.3g} is "
+        f"allowed ({reason}), at " + ", ".join(f"{name} = {numbers(of[sample])}" for name, of in at.items())
     )
 
 
@@ -111,12 +117,16 @@ def relative_error(got: Array, expected: Array, least: Array | float = 0.0) -> f
     least: the smallest scale of each entry. An entry much smaller than the others of its row and its
     column is relative to those. NaN or infinite where either array is not finite.
     """
+    scale, errors = _scale(expected, least), np.abs(got - expected).max(axis=0)
+    return float(np.divide(errors, scale, out=np.where(errors == 0, 0.0, math.inf), where=scale > 0).max())
+
+
+def _scale(expected: Array, least: Array | float) -> Array:
+    """What the error of each entry is relative to."""
     scale = np.abs(expected).max(axis=0)
     if scale.ndim > 1:
         scale = np.maximum(scale, FLOOR * natural_scale(expected))
     # An entry that is zero up to cancellation is compared with the scale of the whole output.
     scale = np.where(scale > 1e-14 * scale.max(), scale, scale.max())
     # Where all entries are zero, central differences of 50 digits leave about 1e-40, which is no scale either.
-    scale = np.maximum(np.where((scale > 0) & (scale < ZERO), 1.0, scale), least)
-    errors = np.abs(got - expected).max(axis=0)
-    return float(np.divide(errors, scale, out=np.where(errors == 0, 0.0, math.inf), where=scale > 0).max())
+    return np.asarray(np.maximum(np.where((scale > 0) & (scale < ZERO), 1.0, scale), least))

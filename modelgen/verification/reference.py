@@ -131,7 +131,8 @@ class Energies:
         q, u = equations.coordinates, equations.inputs
         self.rates = [joint.symbol.rate for joint in robot.joints]
         self.in_v = equations.coordinate_rates
-        moving = self._moving()
+        #: The rates in v, those of them that are no v themselves.
+        self.moving = {rate: value for rate, value in zip(self.rates, self.in_v, strict=True) if rate != value}
         self.arguments: list[Symbol] = [*q, *equations.velocities, *u, *equations.parameters]
         definitions, tree_kinetic, tree_potential = energies(robot.links, robot.downward_acceleration, robot.symbols)
         self.definitions = [(symbol, value.xreplace(fixed)) for symbol, value in definitions]
@@ -144,15 +145,11 @@ class Energies:
         self.forces: list[Expr] = [
             sum((load.force * load.displacement.diff(coordinate) for load in loads), S.Zero)
             .xreplace(fixed)
-            .xreplace(moving)
+            .xreplace(self.moving)
             for coordinate in q
         ]
         self.passive: list[Expr] = [force.xreplace(dict.fromkeys(u, S.Zero)) for force in self.forces]
         self.power: Expr = sum((force * rate for force, rate in zip(self.forces, self.in_v, strict=True)), S.Zero)
-
-    def _moving(self) -> dict[Symbol, Expr]:
-        """The rates in v, those of them that are no v themselves."""
-        return {rate: value for rate, value in zip(self.rates, self.in_v, strict=True) if rate != value}
 
     def evaluator(self) -> Callable[..., Numbers]:
         """An mpmath function of q, v, u and theta: the energy that forces change, and their power.
@@ -181,7 +178,7 @@ class Lagrangian(Energies):
 
     def __init__(self, robot: Robot, equations: EquationsOfMotion) -> None:
         super().__init__(robot, equations)
-        q, moving = equations.coordinates, self._moving()
+        q, moving = equations.coordinates, self.moving
         slopes = self._slopes([*q, *self.rates], [self.kinetic, self.potential])
         self.momenta = [slopes[rate][0].xreplace(moving) for rate in self.rates]
         reach = equations.coordinate_rates.jacobian(equations.velocities)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
-from sympy import sqrt
+from sympy import asin, sqrt
 
 import modelgen
 from modelgen import ModelError, Robot
@@ -118,3 +118,17 @@ def test_inputs_that_throw_a_robot_out_of_its_domain_are_said_and_not_refused(tm
     for words in ("test_integration.py:", "moves too fast", f"{steps} steps", "1% of their limits", "rotor"):
         assert words in warning
     assert thrown(1e6, tmp_path / "weak") == (steps, [])
+
+
+def test_a_force_without_a_value_beyond_the_limits_is_named(tmp_path: Path) -> None:
+    """asin(0.999 s) ends at s = 1.001, which a motion at 2 m/s reaches from within the limits. It is not too fast."""
+    robot, s, mass, force = cart()
+    robot.point_mass(mass, (s, 0))
+    robot.apply(s, force)
+    robot.apply(s, asin(0.999 * s))
+    robot.task(**{**TASK, "state_cost": s**2})
+    with pytest.raises(ModelError) as caught:
+        build_artifact(robot, tmp_path)
+    line = Path(__file__).read_text().splitlines().index("    robot.apply(s, asin(0.999 * s))") + 1
+    for words in (f"test_integration.py:{line}:", "leaves the limits", "at s = 1.0", "no finite value"):
+        assert words in str(caught.value).replace("s = -1", "s = 1")

@@ -15,9 +15,14 @@ HEADING = "## What is proven"
 EFFORT = Effort(search=5.0, proof=60.0)
 
 
+def paths() -> list[Path]:
+    """The model files of the table."""
+    return [*sorted(SHIPPED.glob("[a-z]*.py")), SHIPPED / "large" / "arm7.py"]
+
+
 def rows() -> Iterator[str]:
     """A line of the table for each quantity of each robot."""
-    for path in [*sorted(SHIPPED.glob("[a-z]*.py")), SHIPPED / "large" / "arm7.py"]:
+    for path in paths():
         robot = load(str(path))
         equations = equations_of_motion(robot)
         start = time.monotonic()

@@ -100,3 +100,18 @@ def test_division_by_an_interval_with_zero_says_nothing() -> None:
     assert high[0, 0] == np.inf
     assert low[1, 0] <= 1 <= low[1, 0] + 1e-15
     assert high[1, 0] >= 2
+
+
+def test_an_angle_is_enclosed_closely_but_at_its_seam() -> None:
+    """The balance of power is judged by such widths: a wide one would let anything through."""
+    graph = Graph()
+    y, x = graph.input("y"), graph.input("x")
+    angles = np.array([-3.1, -2.0, -1.6, -0.3, 0.2, 1.5, 1.6, 2.9, 3.14])
+    at = 3.0 * np.stack([np.sin(angles), np.cos(angles)], axis=1)
+    low, high = enclosures(graph, [graph.call("atan2", y, x)], [y, x], at, at)
+    assert (low[:, 0] <= np.arctan2(*at.T)).all()
+    assert (np.arctan2(*at.T) <= high[:, 0]).all()
+    assert (high - low).max() < 1e-13
+    low, high = enclosures(graph, [graph.call("atan2", y, x)], [y, x], np.array([[-1, -2.0]]), np.array([[1, -1.0]]))
+    assert low[0, 0] < -np.pi + 1e-9
+    assert high[0, 0] > np.pi - 1e-9

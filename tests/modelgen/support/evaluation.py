@@ -53,6 +53,10 @@ class Uncompiled:
     def affine_dynamics(self, x: np.ndarray, theta: Any = None) -> tuple[np.ndarray, ...]:
         return self._call("affine_dynamics", {"x": x}, theta)
 
+    def dynamics(self, x: np.ndarray, u: np.ndarray, theta: Any = None) -> np.ndarray:
+        (rates,) = self._call("dynamics", {"x": x, "u": u}, theta)
+        return rates
+
     def jacobians(self, x: np.ndarray, theta: Any = None) -> tuple[np.ndarray, ...]:
         return self._call("jacobians", {"x": x}, theta)
 

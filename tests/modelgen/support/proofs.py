@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ class Draft:
         self.q = self.robot.revolute("turn", limit=2, rate_limit=3)
         self.mass = self.robot.parameter("mass", 1.0, "", bounds=(0.5, 2))
         self.force = self.robot.input("force", 3, "")
+        self.line = ""  # the one that was named when it was rejected
         self.cost: Any = self.s**2 + self.q**2 + self.s.rate**2 + self.q.rate**2
 
     def bodies(self) -> Draft:
@@ -38,7 +40,9 @@ class Draft:
         robot = self.finished(**task)
         with pytest.raises(ModelError) as caught:
             built(robot)
-        message = str(caught.value)
+        message, place = str(caught.value), caught.value.place
+        assert place
+        self.line = Path(place.file).read_text().splitlines()[place.line - 1].strip()
         assert "\n" not in message
         for word in (".py:", *words):
             assert word in message, message

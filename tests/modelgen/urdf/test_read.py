@@ -280,7 +280,7 @@ XACRO = '<a xmlns:xacro="http://ros.org/wiki/xacro">{}</a>'
         ([*ROBOT[:-1], SPIN, LOOP.replace("slider", "base-plate")], "form a cycle, `[a-z-]+` -> "),
         ([*ROBOT[:-2], RAIL.replace('lower="-1" upper="1"', 'lower="0" upper="0"'), SPIN], "both 0. Give limits"),
         ([*ROBOT[:3], '<link name="slider"/>', *ROBOT[4:]], "`slider` moves and has no mass"),
-        (ROBOT[:-1], "no single tree: `wheel`"),
+        (ROBOT[:-1], "no single tree: no joint carries `wheel`"),
         ([*ROBOT[:-1], SPIN.replace('"wheel"', '"wheels"')], "not there. Did you mean `wheel`"),
         ([BASE], "no joint can be driven"),
         (["<link>"], "no URDF that can be read"),
