@@ -26,7 +26,8 @@ class Options:
     """Starts at most: the mean alone where the start distribution is narrow, otherwise quantiles of it."""
     guesses: int = 12
     """Random motions to begin from, shared among the starts. Every search also begins from an idle robot, the straight
-    line to the target, motions that are pumped up, the run's own motion, and the best one from a neighbouring start."""
+    line to the target, up to three motions that are pumped up (none with 0), the run's own motion, and the best one
+    from a neighbouring start."""
     seed: int = 0
     """Seed of the random motions."""
     changes: Annotated[list[str], Argument("set", "NAME=VALUE")] = field(default_factory=list)

@@ -198,7 +198,7 @@ class _Search:
         asked: list[set[int]] = [set() for _ in self.starts]  # whose motion a start has tried
         for k, start in enumerate(self.starts):
             seed = self.seed if k == 0 else (self.seed, k)
-            swings = [pumped(self.program, start, share) for share in PUMPS]
+            swings = [pumped(self.program, start, share) for share in PUMPS[: self.shares[k]]]
             tried = [*own[k : k + 1], idle(self.program, start), straight(self.program, start), *swings]
             for guess in (*tried, *random_motions(self.program, start, self.shares[k], seed)):
                 self._try(k, guess)
