@@ -102,6 +102,7 @@ def run(options: Options) -> None:
     from solver.fvi.warnings import forewarnings
     from solver.oracles.preview import previewed
     from solver.problem.robots import load_robot
+    from solver.runs.folder import require_free
     from solver.runs.kinds import kind_that_trains
 
     if options.resume is not None:
@@ -116,6 +117,10 @@ def run(options: Options) -> None:
             if settings.alpha_parameters > 0.0:
                 require_controllable(robot, identified.scaled(settings.alpha_parameters))
             print(identified.text(robot, settings.algorithm == "rfvi"), file=sys.stderr)
+        before = str(options.warm_from) if options.warm_from else ""
+        run = Run(robot.name, robot.hash, options.generated, settings, options.preset, before, identified)
+        require_free(options.out or Path("runs") / run.name, "train", options.overwrite)
+        load_robot(options.robot, settings.device, options.generated, settings.backend)  # what cannot start says so now
         if not 0.0 <= options.preview < float("inf"):
             raise SolverError(f"--preview is {options.preview}; give seconds, or 0 for no preview")
         line, found = previewed(robot, options.preview)
@@ -123,8 +128,6 @@ def run(options: Options) -> None:
             print(line, file=sys.stderr)
         for text in forewarnings(robot, settings, identified) + found:
             print(f"warning: {text}", file=sys.stderr)
-        before = str(options.warm_from) if options.warm_from else ""
-        run = Run(robot.name, robot.hash, options.generated, settings, options.preset, before, identified)
         start(kind_that_trains(settings.algorithm), run, options.out, options.overwrite)
     else:
         raise SolverError("name a robot to train, for example `solver train pendulum`, or a run with --resume DIR")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from modelgen.errors import ModelError
 from solver.cli import main
 from solver.oracles.preview import PERIODS, Preview, preview, previewed
 from solver.oracles.trajectory import Trajectory
@@ -60,7 +61,11 @@ def test_no_preview_is_asked_for_or_can_be_made(short: str, monkeypatch: pytest.
     robot = load_robot("pendulum", "cpu", short)
     assert previewed(robot, 0.0) == ("", [])
     assert main(["train", "pendulum", "--preview", "-1"]) == 2
-    monkeypatch.setenv("XDG_STATE_HOME", "/nowhere")  # as if it had been built elsewhere: CasADi's files may run code
+
+    def untrusted(*_: object, **__: object) -> None:
+        raise ModelError("it may run code; --trust 1234")
+
+    monkeypatch.setattr("modelgen.load", untrusted)
     _, warnings = previewed(robot, SECONDS)
     assert len(warnings) == 1
     assert "is not previewed" in warnings[0]

@@ -169,7 +169,7 @@ def test_free_states_may_end_anywhere_but_not_at_their_limit(load: Load) -> None
 
 def test_the_wheel_of_the_reaction_wheel_may_stop_anywhere(load: Load) -> None:
     problem = Problem(load("reaction_wheel"))
-    x = ends(problem, [0.05, 2.9, 0.1, 19.0], [0.05, 2.9, 0.1, 21.0], [0.1, 0.0, 0.0, 0.0])  # 5 % of 400 rad/s are 20
+    x = ends(problem, [0.05, 2.9, 0.1, 49.0], [0.05, 2.9, 0.1, 51.0], [0.1, 0.0, 0.0, 0.0])  # 5 % of 1 000 rad/s are 50
     assert succeeded(problem, x).tolist() == [True, False, False]
 
 

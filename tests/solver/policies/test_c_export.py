@@ -83,7 +83,7 @@ def with_basin(run: Path) -> Basin:
     """Write a basin and its metric into the checkpoint of a run, with a cost that no Riccati equation gave."""
     solution = load_solution(run)
     problem, n = solution.problem, len(solution.problem.target)
-    root = torch.randn(n, n, generator=torch.Generator().manual_seed(5)) + 2.0 * torch.eye(n)
+    root = torch.randn(n, n, generator=torch.Generator().manual_seed(5)) + 4.0 * torch.eye(n)  # well conditioned
     unit = root @ root.T / problem.state_limits / problem.state_limits[:, None]
     basin = Basin(problem.target, ~problem.clipped, unit, 0.3 * n)
     solution.ensemble.set_basin(basin)

@@ -35,4 +35,4 @@ def train_here(plan: Plan, parent: Path) -> None:
 
 
 def is_dp_rfvi(settings: Settings) -> bool:
-    return settings.algorithm == "rfvi" and settings.on_policy_share == 0.0
+    return settings.algorithm == "rfvi" and settings.on_policy_share < 1.0
