@@ -23,6 +23,8 @@ class Options:
     ship: Annotated[Path | None, Argument(metavar="RUN")] = None
     """For maintainers: evaluate this run, find its limit, and make it the shipped policy of its robot and algorithm.
     Only its weights and settings are written."""
+    guesses: int = 12
+    """Random motions with which the search for the limit begins, as in `solver limit`."""
     json: bool = False
     """Print JSON instead of a table."""
 
@@ -31,7 +33,7 @@ def run(options: Options) -> None:
     """Ship where that is asked for, then print."""
     from solver.runs.shipped import names, read_figures
 
-    shown = names() if options.ship is None else [_ship(options.ship)]
+    shown = names() if options.ship is None else [_ship(options.ship, options.guesses)]
     figures = {name: read_figures(name) for name in shown}
     if options.json:
         print(json.dumps({name: dataclasses.asdict(each) for name, each in figures.items()}, indent=2))
@@ -41,7 +43,7 @@ def run(options: Options) -> None:
         print("no policies ship with this version; train one with `solver train ROBOT`")
 
 
-def _ship(folder: Path) -> str:
+def _ship(folder: Path, guesses: int) -> str:
     """Measure a run, then write it and its figures; returns its name."""
     from datetime import UTC, datetime
 
@@ -53,7 +55,7 @@ def _ship(folder: Path) -> str:
 
     run = require_shippable(folder)  # before minutes of optimisation
     statistics = evaluate(folder).statistics
-    limit = find_limit(str(folder), [], guesses=12, seed=0)
+    limit = find_limit(str(folder), [], guesses, seed=0)
     assert limit.gap is not None  # it is that of a run
     figures = Figures(
         run.robot,

@@ -123,8 +123,15 @@ def test_ship_measures_the_run(
     start = np.array([np.pi, 0.0])
     best = Trajectory(np.zeros((2, 2)), np.zeros((1, 1)), -30.0, "a guess")
     found = limit.StartLimit(start, best, 1, 1, True, idle_return=-50.0, run_return=-33.0)
-    monkeypatch.setattr(limit, "find_limit", lambda *_, **__: limit.Limit("pendulum", ("a", "b"), {}, (found,), "run"))
-    assert main(["policies", "--ship", str(gallery_run)]) == 0
+    asked: list[int] = []
+
+    def search(_: str, __: list[str], guesses: int, **___: int) -> limit.Limit:
+        asked.append(guesses)
+        return limit.Limit("pendulum", ("a", "b"), {}, (found,), "run")
+
+    monkeypatch.setattr(limit, "find_limit", search)
+    assert main(["policies", "--ship", str(gallery_run), "--guesses", "3"]) == 0
+    assert asked == [3]
     assert NAME in capsys.readouterr().out
     figures = shipped.read_figures(NAME)
     assert (figures.limit, figures.gap, figures.gap_percent) == (-30.0, 3.0, pytest.approx(15.0))
