@@ -108,6 +108,8 @@ def run(options: Options) -> None:
     if options.resume is not None:
         resume(options.resume)
     elif options.robot:
+        if not 0.0 <= options.preview < float("inf"):
+            raise SolverError(f"--preview is {options.preview}; give seconds, or 0 for no preview")
         robot, settings = load_robot(options.robot, "cpu", options.generated), options.settings
         require_algorithm(settings, options.algorithm)
         identified = None
@@ -121,8 +123,6 @@ def run(options: Options) -> None:
         run = Run(robot.name, robot.hash, options.generated, settings, options.preset, before, identified)
         require_free(options.out or Path("runs") / run.name, "train", options.overwrite)
         load_robot(options.robot, settings.device, options.generated, settings.backend)  # what cannot start says so now
-        if not 0.0 <= options.preview < float("inf"):
-            raise SolverError(f"--preview is {options.preview}; give seconds, or 0 for no preview")
         line, found = previewed(robot, options.preview)
         if line:
             print(line, file=sys.stderr)

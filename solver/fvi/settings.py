@@ -183,7 +183,7 @@ class Settings:
                 raise SolverError(f"setting {name} is {getattr(self, name)}; give a value of at least {bound:g}")
         for name in counts.split():
             if getattr(self, name) > MOST:
-                raise SolverError(f"setting {name} is {getattr(self, name):g}; give at most {MOST:g}")
+                raise SolverError(f"setting {name} is above {MOST:.0e}; give at most that")
         self._require_size()
         require_seed(self.seed, "setting seed")
         for name in ("learning_rate", "final_learning_rate"):

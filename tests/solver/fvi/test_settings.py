@@ -129,7 +129,7 @@ def test_the_adversary_grows_between_the_shares_of_its_ramp() -> None:
         ("step_periods", (1.5,)),
         ("modulation", "none"),
         ("device", "gpu"),
-        ("states", 10**30),
+        ("states", 10**400),
         ("width", 64.0),
         ("width", "64"),
         ("amsgrad", 1),

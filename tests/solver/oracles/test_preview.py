@@ -57,10 +57,13 @@ def test_a_limit_that_binds_is_named() -> None:
     assert "keeps angle_rate at its limit of 8 rad/s for 2 s" in said
 
 
-def test_no_preview_is_asked_for_or_can_be_made(short: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_preview_is_asked_for_or_can_be_made(
+    short: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     robot = load_robot("pendulum", "cpu", short)
     assert previewed(robot, 0.0) == ("", [])
     assert main(["train", "pendulum", "--preview", "-1"]) == 2
+    assert "--preview is -1" in capsys.readouterr().err
 
     def untrusted(*_: object, **__: object) -> None:
         raise ModelError("it may run code; --trust 1234")
