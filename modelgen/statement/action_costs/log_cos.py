@@ -9,14 +9,15 @@ from sympy.codegen.cfunctions import log1p
 
 from modelgen.statement.action_costs.action_cost import ActionCost
 
-MARGIN = 1e-3  # from the limit to the pole of g, in units of u, as in the authors' code
+MARGIN = 1e-3  # from the limit to the pole of g, in units of u, as in the authors' code: of a motor of 1 N m or more
 
 
 class LogCos(ActionCost):
     """g(u) = -2 beta a/pi log cos(pi u/(2 a)): quadratic for small inputs, steep at the limit.
 
     a = limit + 1e-3 and beta = 4 limit^2 weight/pi are those of the authors' code, so that returns compare with
-    theirs. Half the curvature at u = 0 is weight limit^2/a, and not the weight.
+    theirs. Of a smaller limit than 1, a is a thousandth above it: 1e-3 N m beyond a motor of 5 mN m is no barrier.
+    Half the curvature at u = 0 is weight limit^2/a, and not the weight.
     """
 
     def cost(self, u: Symbol, limit: float, weight: float) -> Expr:
@@ -24,8 +25,8 @@ class LogCos(ActionCost):
         # limit a cosine has no digits in single precision. Max keeps g finite beyond the limit, and SymPy from adding
         # limit and margin, whose difference to |u| would have no digits either.
         per_unit = pi / (2 * _pole(limit))
-        to_limit = Max(limit - Abs(u), -MARGIN / 2)
-        tangent = sin(per_unit * u) / sin(per_unit * to_limit + per_unit * MARGIN)
+        to_limit = Max(limit - Abs(u), -_margin(limit) / 2)
+        tangent = sin(per_unit * u) / sin(per_unit * to_limit + per_unit * _margin(limit))
         return _width(limit, weight) * _pole(limit) / pi * log1p(tangent**2)
 
     def optimal_input(self, w: Symbol, limit: float, weight: float) -> Expr:
@@ -37,7 +38,11 @@ class LogCos(ActionCost):
 
 def _pole(limit: float) -> float:
     """a, where g is infinite."""
-    return limit + MARGIN
+    return limit + _margin(limit)
+
+
+def _margin(limit: float) -> float:
+    return MARGIN * min(1.0, limit)
 
 
 def _width(limit: float, weight: float) -> float:

@@ -167,52 +167,52 @@ def state_cost(x, theta):
 
 def action_cost(u):
     torque = u[..., 0]
-    t1 = torque * 15.55243887915739
+    t1 = torque * 15.692270996952013
     t2s, t2c = torch.sin(t1), torch.cos(t1)
     t3 = 0.1 - torch.abs(torque)
-    t4 = 0.015552438879157391 + 15.55243887915739 * torch.maximum(torch.full_like(u[:, 0], -0.0005), t3)
+    t4 = 0.0015692270996952014 + 15.692270996952013 * torch.maximum(torch.full_like(u[:, 0], -5e-05), t3)
     t5s, t5c = torch.sin(t4), torch.cos(t4)
     t6 = t5s * t5s
     t7 = t2s * t2s / t6
     t8 = 1.0 / (1.0 + t7)
-    t9 = 0.04093375819150448 * t8
+    t9 = 0.04056900193039206 * t8
     t10 = 1.0 / t6
     t11 = t7 * t10
     t12 = t9 * t10
     t13 = t9 * t11
     t14 = t5s * t13
     t15 = t14 + t14
-    t16 = 0.5 - 0.5 * torch.sign(-(t3 + 0.0005))
+    t16 = 0.5 - 0.5 * torch.sign(-(t3 + 5e-05))
     t17 = torch.sign(torque)
     t18 = t2s * t12
     t19 = t18 + t18
-    t20 = 15.55243887915739 * t2c
+    t20 = 15.692270996952013 * t2c
     t21 = t2s * t20
-    t22 = 15.55243887915739 * (t16 * t17)
+    t22 = 15.692270996952013 * (t16 * t17)
     t23 = t5c * t22
     t24 = t5s * t23
     t25 = t24 + t24
     t26 = t10 * (t21 + t21) + t11 * t25
-    t27 = 0.04093375819150448 * (t26 * (t8 * t8))
+    t27 = 0.04056900193039206 * (t26 * (t8 * t8))
     t28 = t25 * (t10 * t10)
     t29 = t5s * (t9 * (t10 * t26 + t7 * t28) - t11 * t27) - t13 * t23
     t30 = t12 * t20 + t2s * (t9 * t28 - t10 * t27)
-    t31 = t17 * (t16 * (15.55243887915739 * (t5c * (t29 + t29) + t15 * (t5s * t22)))) + 15.55243887915739 * (t2c * (t30 + t30) - t19 * (15.55243887915739 * t2s))
-    g = _rows(u, (), 0.04093375819150448 * torch.log1p(t7))
-    dg_du = _rows(u, (1,), 15.55243887915739 * (t15 * t5c) * t16 * t17 + 15.55243887915739 * (t19 * t2c))
+    t31 = t17 * (t16 * (15.692270996952013 * (t5c * (t29 + t29) + t15 * (t5s * t22)))) + 15.692270996952013 * (t2c * (t30 + t30) - t19 * (15.692270996952013 * t2s))
+    g = _rows(u, (), 0.04056900193039206 * torch.log1p(t7))
+    dg_du = _rows(u, (1,), 15.692270996952013 * (t15 * t5c) * t16 * t17 + 15.692270996952013 * (t19 * t2c))
     d2g_du2 = _rows(u, (1,), t31)
     return g, dg_du, d2g_du2,
 
 
 def optimal_input(w):
     w_torque = w[..., 0]
-    u_optimal = _rows(w, (1,), torch.maximum(torch.full_like(w[:, 0], -0.1), torch.minimum(torch.full_like(w[:, 0], 0.1), 0.06429859700912573 * torch.atan(w_torque * 0.7853981633974482))))
+    u_optimal = _rows(w, (1,), torch.maximum(torch.full_like(w[:, 0], -0.1), torch.minimum(torch.full_like(w[:, 0], 0.1), 0.0637256392139949 * torch.atan(w_torque * 0.7853981633974482))))
     return u_optimal,
 
 
 def optimal_input_cost(w):
     w_torque = w[..., 0]
-    g_optimal = _rows(w, (), 0.04093375819150448 * torch.log1p(0.6168502750680847 * (w_torque * w_torque)))
+    g_optimal = _rows(w, (), 0.04056900193039206 * torch.log1p(0.6168502750680847 * (w_torque * w_torque)))
     return g_optimal,
 
 
