@@ -30,7 +30,7 @@ from solver.streams import Purpose, stream
 
 ROLLOUTS = 64
 SPREAD = 0.15  # of every parameter: the half width of the box that rFVI's robots are drawn from, if not identified
-PRICE = 0.04  # of the gain over the idle robot, that robustness may cost on the nominal robot
+PRICE = 0.05  # of the gain over the idle robot, that robustness may cost on the nominal robot
 WORST = 0.25  # share of the rollouts on other robots whose mean counts
 
 
