@@ -35,7 +35,8 @@ def progress(done: int, total: int, unit: str = "iteration") -> Iterator[Report]
                 latest = f"return {row['return_mean']:.1f}, success {100 * row['success_rate']:.0f} %"
             error = f"value error {row['value_error']:.3f}  " if "value_error" in row else ""
             completed = row["iteration"] + 1 if unit == "iteration" else row["steps"]
-            bar.update(task, completed=completed, description=error + latest)
+            waited = row.get("waited", 0.0)  # iterations beyond the planned ones
+            bar.update(task, completed=completed, total=total + waited, description=error + latest)
 
         yield report
 

@@ -157,7 +157,9 @@ class Settings:
     convergence: float = 0.0
     """Largest relative difference between the mean returns of three evaluations, all with success, at which training
     goes on to its next phase before its time: to the next step length, to the growth of the adversaries, or to the last
-    iterations, of small learning rates. It skips the iterations in between. 0: it does all iterations."""
+    iterations, of small learning rates. It skips the iterations in between. Where three evaluations do not all succeed
+    when the adversaries would begin to grow, or the last step length of cFVI, they wait, for at most half as many
+    iterations again. 0: neither, it does all iterations."""
     device: Device = "cpu"
     """Where Torch computes: on the CPU, or on a GPU with CUDA."""
     backend: Backend = "auto"
@@ -250,6 +252,16 @@ class Settings:
             begins.append(math.ceil(self.adversary_ramp[0] * self.iterations))
         begins.append(math.ceil(LAST * self.iterations))
         return min((begin for begin in begins if begin > iteration), default=iteration)
+
+    @property
+    def refinement(self) -> int:
+        """The iteration by which the task should be solved: the adversaries begin to grow, or, of cFVI, the step length
+        changes for the last time."""
+        if self.algorithm == "rfvi":
+            return math.ceil(self.adversary_ramp[0] * self.iterations)
+        steps = self.step_periods
+        changes = [stage for stage in range(1, len(steps)) if steps[stage] != steps[stage - 1]]
+        return math.ceil(max(changes, default=0) * self.iterations / len(steps))
 
     def radius(self, kind: type[Adversary]) -> float:
         """The full radius of an adversary: the setting alpha_NAME, or the kind's usual one where there is no such

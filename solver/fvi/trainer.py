@@ -1,6 +1,6 @@
 """Robust fitted value iteration: targets from the frozen V^k, then a fit, again and again (paper, Algorithm 1).
 
-Random numbers are drawn from generators seeded with (seed, iteration, purpose), so that the iteration number is the
+Random numbers are drawn from generators seeded with (seed, iterations done, purpose), so that this number is the
 whole random state and a resumed run repeats an uninterrupted one bit for bit.
 """
 
@@ -56,6 +56,7 @@ STARTS = 256  # at which the scale of V is taken
 LEAST_SCALE = 1e-5  # of this scale, as a share of the costliest behaviour
 REACH = 100.0  # levels of the basin, up to which errors are measured by its quadratic form
 LOOKS, SOLVED = 3, 0.98  # evaluations that tell of convergence, and the share of successes in each
+WAIT = 0.5  # of the iterations: most that the schedule stands still for a task that is not solved yet
 
 
 DEFAULTS = vars(Settings())  # stand for settings that are newer than a checkpoint
@@ -89,7 +90,8 @@ class Trainer:
         self.ensemble = make_ensemble(robot, settings).to(settings.device)
         self.optimisers = self._fresh_optimisers()
         self.source = StateSource(self.problem, settings)
-        self.iteration = 0
+        self.iteration = 0  # of the schedule
+        self.waited = 0  # further iterations, in which the schedule stood still
         self.selection = Selection(self.problem, settings)
         self.best: Kept | None = None
         self.nominal = -math.inf  # the best nominal return of a V with as many successes as the best
@@ -112,10 +114,15 @@ class Trainer:
         s = self.settings
         return [Adam(m, s.learning_rate, s.weight_decay, s.amsgrad) for m in self.ensemble.factors]
 
+    @property
+    def done(self) -> int:
+        """The iterations so far, those that the schedule leaves out among them."""
+        return self.iteration + self.waited
+
     def step(self, workers: ThreadPoolExecutor) -> dict[str, float]:
         """Run one iteration and return its metrics. DivergenceError when targets or weights explode."""
         s, k = self.settings, self.iteration
-        started, trace = time.perf_counter(), s.trace(k)
+        done, started, trace = self.done, time.perf_counter(), s.trace(k)
         x, target, best = self._targets(trace, workers)
         targets_made = time.perf_counter()
         if not s.keep_optimiser:
@@ -124,19 +131,20 @@ class Trainer:
         for optimiser in self.optimisers:
             optimiser.learning_rate = rate
         fit = Fit(s.epochs, s.minibatch, s.loss_power, self._loss_scale())
-        seed = stream(s.seed, k, Purpose.MINIBATCHES)
+        seed = stream(s.seed, done, Purpose.MINIBATCHES)
         loss = fit_ensemble(self.ensemble, self.optimisers, x, target, fit, seed, workers)
         fitted = float(FrozenValue(self.ensemble)(x)[0].mean())
         if not math.isfinite(loss + fitted) or fitted < 3.0 * self.worst_value:
             raise DivergenceError(
-                f"iteration {k}: the fit left a mean value of {fitted:.3g} and a loss of {loss:.3g}, while the "
+                f"iteration {done}: the fit left a mean value of {fitted:.3g} and a loss of {loss:.3g}, while the "
                 f"costliest behaviour in the state domain is worth {self.worst_value:.3g}. The learning rate "
                 f"{rate:.2g} is the likely cause; train again with a smaller --learning-rate. The checkpoint of the "
                 "iteration before is kept."
             )
         self.iteration += 1
         return {
-            "iteration": float(k),
+            "iteration": float(done),
+            "waited": float(self.waited),
             "seconds_targets": targets_made - started,
             "seconds_fit": time.perf_counter() - targets_made,
             "learning_rate": rate,
@@ -152,13 +160,13 @@ class Trainer:
     def _targets(self, trace: Trace, workers: ThreadPoolExecutor) -> tuple[Tensor, Tensor, float]:
         """States (N, n) of this iteration, their targets (N,), and the value subtracted from all targets, or 0."""
         s, k = self.settings, self.iteration
-        generator = torch.Generator(device=s.device).manual_seed(stream(s.seed, k, Purpose.STATES))
+        generator = torch.Generator(device=s.device).manual_seed(stream(s.seed, self.done, Purpose.STATES))
         value, game = FrozenValue(self.ensemble), Game(self.problem, s.adversaries(k), s.limit_cost)
         against = partial(play, game, value, trace=trace, modulation=s.modulation, generator=generator)
         x = self.source.draw(
             controller(self.problem, value, s.reaction_periods), generator, against if game.adversaries else None
         )
-        seed = stream(s.seed, k, Purpose.ADVERSARY)
+        seed = stream(s.seed, self.done, Purpose.ADVERSARY)
         target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
         self._check(target)
         best = float(target.max()) if s.relative_values and game.adversaries else 0.0
@@ -175,7 +183,7 @@ class Trainer:
             self.nominal = score.nominal if first else max(self.nominal, score.nominal)
         if self.best is None or self._is_better(score, self.best.score):
             weights = {name: value.clone() for name, value in self.ensemble.state_dict().items()}
-            self.best = Kept(self.iteration, score, weights)
+            self.best = Kept(self.done, score, weights)
         found = {
             "selection_success": score.successes,
             "selection_quarters": score.quarters,
@@ -192,16 +200,24 @@ class Trainer:
         least = self.selection.least(self.nominal)
         return score.rank(least) > before.rank(least)
 
-    def skip_if_converged(self) -> None:
-        """Leave out the iterations up to the next phase, where the last evaluations agree on a solved task."""
+    def pace(self) -> None:
+        """Leave out the iterations up to the next phase, where the last evaluations agree on a solved task; stand still
+        before the last phases, where they do not show a solved one."""
         returns = [value for success, value in self.looks if success >= SOLVED]
-        if len(returns) == LOOKS and max(returns) - min(returns) < self.settings.convergence * abs(returns[-1]):
-            self.iteration = self.settings.next_phase(self.iteration)
+        s, solved = self.settings, len(returns) == LOOKS
+        if solved and max(returns) - min(returns) < s.convergence * abs(returns[-1]):
+            self.iteration = s.next_phase(self.iteration)
+            return
+        unsolved = len(self.looks) == LOOKS and not solved and s.convergence > 0.0
+        if unsolved and self.iteration == s.refinement and self.waited < WAIT * s.iterations:
+            self.iteration -= 1
+            self.waited += 1
 
     def checkpoint(self) -> dict[str, Any]:
         """What another process needs to continue; `torch.load` reads every entry with weights_only."""
         return {
             "iteration": self.iteration,
+            "waited": self.waited,
             "artifact_hash": self.robot.hash,
             "ensemble": self.ensemble.state_dict(),
             "visited": self.source.visited,
@@ -234,7 +250,7 @@ class Trainer:
                 "the checkpoint does not fit: run.json was edited, or another version of solver wrote it; put the old "
                 f"settings back or train again ({' '.join(str(error).split())})"
             ) from error
-        self.iteration = checkpoint["iteration"]
+        self.iteration, self.waited = checkpoint["iteration"], int(checkpoint.get("waited", 0))
 
     def _require_settings(self, stored: object) -> None:
         """SolverError unless the settings in a checkpoint are those of run.json."""
@@ -269,14 +285,14 @@ class Trainer:
         """DivergenceError for targets that are not finite, or below the value of the costliest behaviour."""
         if not bool(torch.isfinite(target).all()):
             raise DivergenceError(
-                f"iteration {self.iteration}: {int((~torch.isfinite(target)).sum())} of {len(target)} value targets "
+                f"iteration {self.done}: {int((~torch.isfinite(target)).sum())} of {len(target)} value targets "
                 "are not finite. The dynamics blow up within a time step, or the value function did; raise the "
                 "task's control_rate or lower --learning-rate. The last good checkpoint is kept."
             )
         mean = float(target.mean())
         if mean < 3.0 * self.worst_value:
             raise DivergenceError(
-                f"iteration {self.iteration}: the value targets exploded to a mean of {mean:.3g}, while the costliest "
+                f"iteration {self.done}: the value targets exploded to a mean of {mean:.3g}, while the costliest "
                 f"behaviour in the state domain is worth {self.worst_value:.3g}. The learning rate is the likely "
                 "cause; lower --learning-rate. The last good checkpoint is kept."
             )

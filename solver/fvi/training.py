@@ -78,14 +78,14 @@ def _train(trainer: Trainer, folder: Path, report: Report) -> None:
     """Iterate to the end; checkpoint after every iteration, log and report its metrics."""
     settings = trainer.settings
     try:
-        with closing(MetricsLog(folder, trainer.iteration, KEYS)) as log, workers_of(settings) as workers:
+        with closing(MetricsLog(folder, trainer.done, KEYS)) as log, workers_of(settings) as workers:
             while trainer.iteration < settings.iterations:
                 row = trainer.step(workers)
                 last = trainer.iteration == settings.iterations
-                if last or trainer.iteration % settings.evaluate_every == 0:
+                if last or trainer.done % settings.evaluate_every == 0:
                     row |= trainer.evaluate()
                 log.write(row)
-                trainer.skip_if_converged()
+                trainer.pace()
                 save_checkpoint(folder, trainer.checkpoint())
                 report(row)
     except OSError as error:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -38,6 +38,7 @@ class Preview:
     robot: CompiledRobot
     seconds: float  # of the search
     idle_return: float
+    costs: tuple[float, float]  # in a second: of the state at the mean start, of every input at half of its limit
     best: Trajectory | None = None
     at_target: bool = False  # by the evaluation's own measure
 
@@ -59,7 +60,8 @@ class Preview:
         horizon = self.robot.metadata.task.horizon
         remedies = (
             f"If the training does not get there either, the target is out of reach within {horizon:g} s, or not worth "
-            "its cost: lengthen the horizon, raise an input limit or a rate limit, or lower the action cost. "
+            "its cost: lengthen the horizon, raise an input limit or a rate limit, or lower the action cost (a second "
+            f"at half of the input limits costs {self.costs[1]:.3g}, one at the start {self.costs[0]:.3g}). "
             f"`solver limit {self.robot.name} --guesses 40` looks further."
         )
         if self.best is None or not self.worth:
@@ -110,16 +112,18 @@ def preview(robot: CompiledRobot, seconds: float) -> Preview:
     problem, start = Problem(robot), design(metadata, 1)[0]
     begin = problem.confine(torch.tensor(start[None], dtype=torch.float32))
     resting = float(rollouts(problem, without_input(problem), begin).returns)
-    found = Preview(robot, 0.0, resting)
+    costs = float(problem.state_cost(begin)), float(problem.action_cost.cost(0.5 * problem.input_limits[None]))
+    found = Preview(robot, 0.0, resting, costs)
     swings = (pumped(program, start, share) for share in PUMPS)
     for guess in (straight(program, start), *swings, *random_motions(program, start, GUESSES, SEED)):
         motion = program.solve(start, guess)
         if motion is not None and (found.best is None or motion.reward > found.best.reward):
-            found = Preview(robot, 0.0, resting, motion, _arrives(problem, motion.x.repeat(hold, axis=0)))
+            at_target = _arrives(problem, motion.x.repeat(hold, axis=0))
+            found = replace(found, best=motion, at_target=at_target)
         over = time.process_time() - begun
         if over > seconds or (found.at_target and found.worth):
             break
-    return Preview(robot, over, resting, found.best, found.at_target)
+    return replace(found, seconds=over)
 
 
 def _arrives(problem: Problem, x: Array) -> bool:

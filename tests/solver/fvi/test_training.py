@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -215,14 +217,15 @@ def test_metrics_are_one_row_an_iteration(finished_run: Path) -> None:
     assert (finished_run / METRICS).read_text().count("\n") == 5
 
 
-def converging(monkeypatch: pytest.MonkeyPatch, returns: list[float], success: float = 1.0) -> None:
+def converging(monkeypatch: pytest.MonkeyPatch, returns: list[float], success: float | list[float] = 1.0) -> None:
     """Evaluations of a given outcome, one after another; a resumed run goes on where its predecessor was."""
     outcomes = iter(returns)
+    successes = iter(success) if isinstance(success, list) else repeat(success)
     real = vars(trainer_module)["summary"]
     monkeypatch.setattr(
         trainer_module,
         "summary",
-        lambda result: real(result) | {"success_rate": success, "return_mean": next(outcomes)},
+        lambda result: real(result) | {"success_rate": next(successes), "return_mean": next(outcomes)},
     )
 
 
@@ -230,7 +233,7 @@ def converging(monkeypatch: pytest.MonkeyPatch, returns: list[float], success: f
     ("returns", "success", "iterations"),
     [
         ([-20.0, -10.0, -9.95, -9.91, -9.9, -9.9], 1.0, [0, 1, 2, 3, 6, 7]),  # agrees on the fourth look
-        ([-9.9] * 8, 0.97, list(range(8))),
+        ([-9.9] * 12, 0.97, list(range(12))),  # and waits as long as it may
     ],
 )
 def test_a_converged_training_goes_on_to_its_next_phase(
@@ -247,6 +250,40 @@ def test_a_converged_training_goes_on_to_its_next_phase(
     train_tiny(tmp_path / "run", algorithm="cfvi", **changes)
     assert [row["iteration"] for row in read_metrics(tmp_path / "run")] == iterations
     assert load_run_checkpoint(tmp_path / "run")["iteration"] == 8
+
+
+@pytest.mark.parametrize(
+    ("successes", "waited"),
+    [
+        ([0.0, 0.0, 0.0, 0.0, 0.5, *[1.0] * 5], 2),  # solved while it waits
+        ([0.0] * 12, 4),  # never solved: half as many iterations again
+        ([0.0, 0.0, 0.0, *[1.0] * 5], 0),  # solved in time
+    ],
+)
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_an_unsolved_task_gets_more_iterations_before_the_last_step_length(
+    train_tiny: TrainTiny,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    successes: list[float],
+    waited: int,
+    interrupted: bool,
+) -> None:
+    """The steps become short at iteration 6 of 8."""
+    converging(monkeypatch, [-10.0 - 5.0 * (k % 2) for k in range(12)], successes)
+
+    def interrupt(row: dict[str, float]) -> None:
+        if interrupted and row["iteration"] == 6:
+            raise KeyboardInterrupt
+
+    changes = {"iterations": 8, "step_periods": (2, 2, 2, 1), "evaluate_every": 1, "convergence": 0.01}
+    with suppress(KeyboardInterrupt):
+        train_tiny(tmp_path / "run", interrupt, algorithm="cfvi", **changes)
+    if interrupted:
+        resume(tmp_path / "run", lambda _: None)
+    rows = read_metrics(tmp_path / "run")
+    assert [row["iteration"] for row in rows] == list(range(8 + waited))
+    assert [row["step_periods"] for row in rows] == [2.0] * (6 + waited) + [1.0, 1.0]
 
 
 def test_it_does_so_after_an_interruption_too(

@@ -45,6 +45,8 @@ def test_a_horizon_that_is_too_short_is_said(short: str) -> None:
     assert "found" in warnings[0]
     assert "within 1 s" in warnings[0]
     assert "lengthen the horizon" in warnings[0]
+    # pi^2, and 0.5 limit^3 8/pi^2 log(sqrt 2)
+    assert "half of the input limits costs 2.19, one at the start 9.87" in warnings[0]
 
 
 def test_a_limit_that_binds_is_named() -> None:
@@ -52,7 +54,9 @@ def test_a_limit_that_binds_is_named() -> None:
     robot = load_robot("pendulum", "cpu", None)
     x = np.zeros((501, 2))
     x[:, 0], x[100:300, 1] = 4.0, 8.0
-    found = Preview(robot, 1.0, -49.35, Trajectory(x, np.zeros((500, 1)), -30.0, "by hand"), at_target=True)
+    found = Preview(
+        robot, 1.0, -49.35, (10.0, 2.0), Trajectory(x, np.zeros((500, 1)), -30.0, "by hand"), at_target=True
+    )
     (said,) = found.warnings()
     assert "keeps angle_rate at its limit of 8 rad/s for 2 s" in said
 
