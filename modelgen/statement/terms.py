@@ -96,7 +96,7 @@ class Terms:
         if not along.free_symbols & {joint.symbol for joint in self.declared.joints}:
             raise ModelError(
                 f"a force is applied along {along}, which contains no coordinate. "
-                "Write the coordinate first: robot.apply(coordinate, force).",
+                "Write the coordinate first: robot.apply(coordinate, force), robot.spring(coordinate, stiffness).",
                 self.place,
             )
         return along, self.dimensions("displacement").span(along)

@@ -157,9 +157,9 @@ class Settings:
     convergence: float = 0.0
     """Largest relative difference between the mean returns of three evaluations, all with success, at which training
     goes on to its next phase before its time: to the next step length, to the growth of the adversaries, or to the last
-    iterations, of small learning rates. It skips the iterations in between. Where three evaluations do not all succeed
-    when the adversaries would begin to grow, or the last step length of cFVI, they wait, for at most half as many
-    iterations again. 0: neither, it does all iterations."""
+    iterations, of small learning rates. It skips the iterations in between. Where they do not agree
+    when the adversaries would begin to grow, or the last step length of cFVI begins, these wait, for at most half as
+    many iterations again. 0: neither, it does all iterations."""
     device: Device = "cpu"
     """Where Torch computes: on the CPU, or on a GPU with CUDA."""
     backend: Backend = "auto"
@@ -243,7 +243,7 @@ class Settings:
     def next_phase(self, iteration: int) -> int:
         """The first later iteration at which the step length changes, the adversaries begin to grow, or the last
         iterations at small learning rates begin; `iteration` itself where there is none, and while they grow."""
-        if 0.0 < self.adversary_share(iteration) < 1.0:
+        if self.algorithm == "rfvi" and iteration >= self.refinement and self.adversary_share(iteration) < 1.0:
             return iteration
         steps = self.step_periods
         changes = [stage for stage in range(1, len(steps)) if steps[stage] != steps[stage - 1]]

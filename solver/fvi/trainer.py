@@ -202,14 +202,14 @@ class Trainer:
 
     def pace(self) -> None:
         """Leave out the iterations up to the next phase, where the last evaluations agree on a solved task; stand still
-        before the last phases, where they do not show a solved one."""
+        before the last phases, where they do not."""
+        s = self.settings
         returns = [value for success, value in self.looks if success >= SOLVED]
-        s, solved = self.settings, len(returns) == LOOKS
-        if solved and max(returns) - min(returns) < s.convergence * abs(returns[-1]):
-            self.iteration = s.next_phase(self.iteration)
+        if len(self.looks) < LOOKS or s.convergence == 0.0:
             return
-        unsolved = len(self.looks) == LOOKS and not solved and s.convergence > 0.0
-        if unsolved and self.iteration == s.refinement and self.waited < WAIT * s.iterations:
+        if len(returns) == LOOKS and max(returns) - min(returns) < s.convergence * abs(returns[-1]):
+            self.iteration = s.next_phase(self.iteration)
+        elif self.iteration == s.refinement and self.waited < WAIT * s.iterations:
             self.iteration -= 1
             self.waited += 1
 

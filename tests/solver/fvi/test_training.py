@@ -22,8 +22,10 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.fvi import trainer as trainer_module
 from solver.fvi import training
+from solver.fvi.presets import make_settings
 from solver.fvi.run import RUN, load_run, load_run_checkpoint
 from solver.fvi.training import resume
+from solver.problem.robots import load_robot
 from solver.runs.folder import METRICS, save_checkpoint
 from solver.runs.metrics import MetricsLog, read_metrics
 from tests.solver.training import start, tensors
@@ -233,7 +235,7 @@ def converging(monkeypatch: pytest.MonkeyPatch, returns: list[float], success: f
     ("returns", "success", "iterations"),
     [
         ([-20.0, -10.0, -9.95, -9.91, -9.9, -9.9], 1.0, [0, 1, 2, 3, 6, 7]),  # agrees on the fourth look
-        ([-9.9] * 12, 0.97, list(range(12))),  # and waits as long as it may
+        ([-9.9] * 12, 0.97, list(range(12))),  # and waits for success as long as it may
     ],
 )
 def test_a_converged_training_goes_on_to_its_next_phase(
@@ -253,24 +255,25 @@ def test_a_converged_training_goes_on_to_its_next_phase(
 
 
 @pytest.mark.parametrize(
-    ("successes", "waited"),
+    ("successes", "returns", "iterations"),
     [
-        ([0.0, 0.0, 0.0, 0.0, 0.5, *[1.0] * 5], 2),  # solved while it waits
-        ([0.0] * 12, 4),  # never solved: half as many iterations again
-        ([0.0, 0.0, 0.0, *[1.0] * 5], 0),  # solved in time
+        ([0.0, 0.0, 0.0, 0.0, 0.5, *[1.0] * 4], [-9.9] * 9, [*range(8), 9]),  # solved while it waits, then converged
+        ([0.0] * 12, [-9.9] * 12, [*range(12)]),  # never solved: half as many iterations again
+        ([1.0] * 12, [-9.0, -10.0] * 6, [*range(12)]),  # solved, and never converged
     ],
 )
 @pytest.mark.parametrize("interrupted", [False, True])
-def test_an_unsolved_task_gets_more_iterations_before_the_last_step_length(
+def test_a_training_that_has_not_converged_waits_before_the_last_step_length(
     train_tiny: TrainTiny,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     successes: list[float],
-    waited: int,
+    returns: list[float],
+    iterations: list[int],
     interrupted: bool,
 ) -> None:
     """The steps become short at iteration 6 of 8."""
-    converging(monkeypatch, [-10.0 - 5.0 * (k % 2) for k in range(12)], successes)
+    converging(monkeypatch, returns, successes)
 
     def interrupt(row: dict[str, float]) -> None:
         if interrupted and row["iteration"] == 6:
@@ -282,8 +285,17 @@ def test_an_unsolved_task_gets_more_iterations_before_the_last_step_length(
     if interrupted:
         resume(tmp_path / "run", lambda _: None)
     rows = read_metrics(tmp_path / "run")
-    assert [row["iteration"] for row in rows] == list(range(8 + waited))
-    assert [row["step_periods"] for row in rows] == [2.0] * (6 + waited) + [1.0, 1.0]
+    assert [row["iteration"] for row in rows] == iterations
+    late = 8 if iterations[-1] == 9 else 10
+    assert [row["step_periods"] for row in rows] == [2.0] * late + [1.0] * (len(rows) - late)
+
+
+def test_adversaries_grow_step_by_step_after_a_wait() -> None:
+    """A training that converges when they begin to grow does not leave the growth out."""
+    settings = make_settings("fast", load_robot("pendulum", "cpu", None), iterations=100)
+    assert settings.refinement == 70
+    assert [settings.next_phase(k) for k in (69, 70, 80)] == [70, 70, 80]
+    assert settings.next_phase(85) > 85
 
 
 def test_it_does_so_after_an_interruption_too(
