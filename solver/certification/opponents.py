@@ -43,13 +43,14 @@ def play_adversaries(experiment: Experiment, solution: Solution, seed: int) -> O
     adversaries = settings.adversaries(settings.iterations)
     if not adversaries:
         return None
-    game, policy = Game(problem, adversaries), make_policy(problem, solution.value, settings.reaction_periods)
+    value, game = solution.value.sparing, Game(problem, adversaries)
+    policy = make_policy(problem, value, settings.reaction_periods)
     number = stream(seed, 0, Purpose.ADVERSARY)
     x, _ = told.distribution(problem, told.distribution.sample(EPISODES, number))
     modulated = Modulation("stationary", problem.control_step, torch.Generator().manual_seed(number))
     states, inputs, reward = [x], [], torch.zeros(EPISODES)
     for _ in range(round(told.conditions.horizon / problem.control_step)):
-        move = game.move(x, solution.value(x)[1], policy, modulated)
+        move = game.move(x, value(x)[1], policy, modulated)
         x, cost = game.advance(x, move, 1)
         reward -= cost
         states.append(x)

@@ -42,6 +42,9 @@ class Options:
     """Address of a Dask scheduler whose workers train, as in `solver sweep`."""
     report_only: bool = False
     """Train nothing, and report what is finished."""
+    shipped: bool = False
+    """Take the policies of `solver policies`, where there is one of the robot, algorithm and seed. It may have been
+    trained with the settings that were usual before today's."""
     runs: Annotated[Path, Argument(metavar="DIR")] = Path("runs/reproduce")
     """Parent of the run folders. Finished runs with the settings asked for are reused, whoever trained them."""
     out: Annotated[Path, Argument(metavar="DIR")] = Path("docs/results")
@@ -58,6 +61,7 @@ class Options:
             if getattr(self, flag):
                 words += [f"--{flag}", *map(str, getattr(self, flag))]
         words += [] if self.baseline_steps is None else ["--baseline-steps", str(self.baseline_steps)]
+        words += ["--shipped"] if self.shipped else []
         words += ["--report-only"] if self.report_only else []
         return shlex.join([*words, "--jobs", str(self.jobs)])
 
@@ -81,15 +85,23 @@ def carry_out(options: Options, choice: Choice) -> int:
     from solver.reproduction.gallery import Gallery
     from solver.reproduction.page import Origin
     from solver.reproduction.report import write_report
-    from solver.reproduction.runs import run_plan
+    from solver.reproduction.runs import run_plan, shipped_runs
 
     if options.experiment == "fig-value" and len(options.seeds) > 1:
         raise SolverError(f"fig-value shows one seed; give one instead of --seeds {' '.join(map(str, options.seeds))}")
     plan = make_plan(options.experiment, options.budget, choice)
     _require_extras(plan)
     origin = Origin(options.command(), options.jobs, choice.threads)
+    ready = shipped_runs(plan.trainings) if options.shipped else {}
     train = partial(
-        run_plan, plan, options.runs, options.jobs, _announce, not options.report_only, cluster=options.cluster
+        run_plan,
+        plan,
+        options.runs,
+        options.jobs,
+        _announce,
+        not options.report_only,
+        cluster=options.cluster,
+        ready=ready,
     )
     by_row: dict[str, type[Gallery] | type[Certificates]] = {"gallery": Gallery, "certificates": Certificates}
     if plan.experiment in by_row:

@@ -35,7 +35,7 @@ class Solution:
 
     def controller(self) -> Controller:
         """The run's policy."""
-        return controller(self.problem, self.value, self.run.settings.reaction_periods)
+        return controller(self.problem, self.value.sparing, self.run.settings.reaction_periods)
 
     @property
     def label(self) -> str:

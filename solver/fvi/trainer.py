@@ -176,7 +176,7 @@ class Trainer:
         """Metrics of rollouts of the present policy on the nominal robot from the task's starts; keeps the present
         value function if it is the best so far."""
         x = sample_starts(self.problem, self.settings.episodes, EVALUATION_SEED)
-        act = controller(self.problem, FrozenValue(self.ensemble), self.settings.reaction_periods)
+        act = controller(self.problem, FrozenValue(self.ensemble).sparing, self.settings.reaction_periods)
         score, result = self.selection.judge(act, x, self.settings.adversary_share(self.iteration - 1))
         if self.best is None or score.successes >= self.best.score.successes:
             first = self.best is None or score.successes > self.best.score.successes

@@ -11,10 +11,11 @@ import dataclasses
 import fcntl
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from modelgen.trust import is_trusted
@@ -23,6 +24,7 @@ from solver.jobs.engines import engine
 from solver.jobs.processes import LOG, Announce, Job, run_all
 from solver.jobs.versions import versions
 from solver.reproduction.experiments import Training
+from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import KINDS, Description, holds_run, kind_of
 
@@ -73,12 +75,14 @@ def run_plan(
     command: Sequence[str] = (),
     finished: Callable[[Training, Path], None] = lambda *_: None,
     cluster: str | None = None,
+    ready: Mapping[str, Path] = MappingProxyType({}),
 ) -> Runs:
     """Finish every run of the plan, at most `jobs` at a time. The others go on when one of them fails.
 
     train: False takes the finished runs and starts nothing. command: what to call instead of `solver`, for tests.
     finished: called with every finished run, the reused ones first and the others as soon as they are trained.
-    cluster: the address of a Dask scheduler; its workers train then. Raises SolverError, before it starts anything,
+    cluster: the address of a Dask scheduler; its workers train then. ready: other finished runs to take, as of
+    `shipped_runs`. Raises SolverError, before it starts anything,
     when a folder holds another run, another call is at work there, or the cluster does not answer.
     """
     if cluster is not None:
@@ -86,7 +90,7 @@ def run_plan(
     folders: dict[Training, Path] = {}
     todo: dict[Path, Training] = {}
     with _locked(parent):
-        reused = _finished(parent)
+        reused = {**_finished(parent), **ready}
         for training in plan.trainings:
             key = _key(training.run)
             folder = reused.get(key) or _folder(parent, training, key)
@@ -116,6 +120,22 @@ def compared(run: Description) -> dict[str, Any]:
     """The settings that the result of a run depends on, so that equal ones are equal as JSON."""
     # 1 and 1.0 are the same setting
     return {name: float(value) if type(value) is int else value for name, value in run.identity().items()}
+
+
+def shipped_runs(trainings: Sequence[Training]) -> dict[str, Path]:
+    """The policies of `solver policies`, by the keys of the trainings with their seed and no other setting of its own.
+
+    What the usual settings were may have changed since they were trained.
+    """
+    found = {}
+    for training in trainings:
+        name, key = f"{training.robot}-{training.settings.algorithm}", _key(training.run)
+        usual = dataclasses.replace(training.usual, seed=training.seed)
+        if name in shipped.names() and _key(dataclasses.replace(training.run, settings=usual)) == key:
+            folder = shipped.run_folder(name)
+            if kind_of(folder).training.read(folder).settings.seed == training.seed:
+                found[key] = folder
+    return found
 
 
 def _key(run: Description) -> str:

@@ -35,12 +35,16 @@ class Basin:
         e = self.error(x)
         return ((e @ self.cost) * e).sum(1)
 
+    def quadratic(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """V (N,) and dV/dx (N, n) of the quadratic form at x (N, n), and which of the states are inside, (N,) bool."""
+        e = self.error(x)
+        slope = e @ self.cost
+        distance = (slope * e).sum(1)
+        return -distance, -2.0 * slope, distance < self.level
+
     def overlaid(self, x: Tensor, value: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
         """V (N,) and dV/dx (N, n) at x (N, n): inside of the basin those of the quadratic form, else the ones given."""
         if self.level == 0.0:
             return value, gradient
-        e = self.error(x)
-        slope = e @ self.cost
-        distance = (slope * e).sum(1)
-        inside = distance < self.level
-        return torch.where(inside, -distance, value), torch.where(inside[:, None], -2.0 * slope, gradient)
+        quadratic, slope, inside = self.quadratic(x)
+        return torch.where(inside, quadratic, value), torch.where(inside[:, None], slope, gradient)

@@ -73,7 +73,24 @@ class FrozenValue:
     @torch.no_grad()
     def __call__(self, x: Tensor, space: Workspace | None = None) -> tuple[Tensor, Tensor]:
         """x (N, n) -> V (N,), dV/dx (N, n)."""
-        space = space or self._workspace(len(x))
+        return self.basin.overlaid(x, *self._networks(x, space or self._workspace(len(x))))
+
+    @torch.no_grad()
+    def sparing(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The same function for rollouts, most of whose states are in the basin: no network is evaluated there.
+
+        The last digits may be others than those of a call, whose matrix products have as many rows as x.
+        """
+        if self.basin.level == 0.0 or x.device.type != "cpu":  # another device would have to be waited for
+            return self(x)
+        value, dx, inside = self.basin.quadratic(x)
+        rows = torch.nonzero(~inside)[:, 0]
+        if len(rows):
+            value[rows], dx[rows] = self._networks(x[rows], self._workspace(len(rows)))
+        return value, dx
+
+    def _networks(self, x: Tensor, space: Workspace) -> tuple[Tensor, Tensor]:
+        """V (N,) and dV/dx (N, n) of the networks, also where the basin takes their place."""
         z = self.features(x)
         error = self.features.error(z)
         factor = error[:, self.rows]
@@ -94,7 +111,7 @@ class FrozenValue:
             _reverse(member, dz, space)
         each = -2.0 / len(self.members)
         dx = self.features.pull_back(z, error, dz.mul_(each), (space.direct @ self.row_sum).mul_(each))
-        return self.basin.overlaid(x, value.div_(-len(self.members)), dx)
+        return value.div_(-len(self.members)), dx
 
 
 def _folded(member: Factor) -> FoldedFactor:

@@ -25,7 +25,7 @@ from solver.fvi.settings import NO_ADVERSARIES, Settings
 from solver.jobs.processes import LOG
 from solver.problem.robots import load_robot
 from solver.reproduction.experiments import Choice, make_plan
-from solver.reproduction.runs import run_plan
+from solver.reproduction.runs import run_plan, shipped_runs
 from solver.runs.folder import CHECKPOINT
 from tests.solver.reproduction.small_plans import NEVER, SMALL, TINY, choice, quiet
 from tests.solver.training import start
@@ -100,6 +100,15 @@ def test_other_settings_get_a_folder_of_their_own(copied: Path) -> None:
     assert before.items() <= after.items()
     assert len(after) == 10
     assert {load_run(path).settings.width for path in runs.folders.values()} == {9}
+
+
+def test_shipped_policies_stand_for_the_usual_settings(tmp_path: Path) -> None:
+    """Not for RTDP, which has settings of its own, nor for another seed."""
+    plan = make_plan("table1", "small", Choice(robots=("pendulum", "furuta", "reaction_wheel"), seeds=(0, 7)))
+    runs = run_plan(plan, tmp_path, 1, quiet, train=False, ready=shipped_runs(plan.trainings))
+    found = {(training.robot, training.method, training.seed, path.name) for training, path in runs.folders.items()}
+    robots = ("pendulum", "furuta", "reaction_wheel")
+    assert found == {(robot, m, 0, f"{robot}-{m.lower()}") for robot in robots for m in ("cFVI", "rFVI")}
 
 
 def test_another_artifact_gets_a_folder_of_its_own(copied: Path) -> None:

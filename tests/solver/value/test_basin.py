@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from solver.value.basin import Basin
-from solver.value.frozen import FrozenValue
+from solver.value.frozen import FrozenValue, Workspace
 from solver.value.network import Ensemble
 
 CONTINUOUS, TARGET = [False, True, False, True], [0.2, 2.9, -0.3, -1.0]
@@ -114,6 +114,28 @@ def test_buffers_of_a_batch_see_the_basin() -> None:
     frozen, x = FrozenValue(ensemble_of(1.5)), around()
     for found, expected in zip(frozen.buffered(200)(x), frozen(x), strict=True):
         assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.5, 1e9])
+def test_sparing_asks_no_network_inside(level: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen, x, given = FrozenValue(ensemble_of(level)), around(), []
+    outside = int((frozen.basin.distance(x) >= level).sum())
+    expected, networks = frozen(x), frozen._networks
+
+    def counted(x: Tensor, space: Workspace) -> tuple[Tensor, Tensor]:
+        given.append(len(x))
+        return networks(x, space)
+
+    monkeypatch.setattr(frozen, "_networks", counted)
+    for each, known in zip(frozen.sparing(x), expected, strict=True):
+        torch.testing.assert_close(each, known, rtol=1e-12, atol=1e-12)
+    assert given == ([outside] if outside else [])
+
+
+def test_sparing_leaves_nan() -> None:
+    x = torch.cat([torch.full((1, 4), math.nan, dtype=torch.float64), around(3)])
+    value, gradient = FrozenValue(ensemble_of(0.5)).sparing(x)
+    assert torch.isnan(value).tolist() == torch.isnan(gradient).all(1).tolist() == [True, False, False, False]
 
 
 def test_a_frozen_value_keeps_the_basin_it_was_made_with() -> None:
