@@ -119,23 +119,30 @@ def _in_order(described: Any, place: Place) -> list[Any]:
         below = [joint for joint in described.joints if joint.parent == link]
         ordered += below
         reached += [joint.child for joint in below]
-    if not roots:
-        at = links[0]
-        parents = {joint.child: joint.parent for joint in described.joints}
-        round_ = [at]
-        while parents[at] not in round_:
-            at = parents[at]
-            round_.append(at)
-        cycle = [*round_[round_.index(parents[at]) :], parents[at]][::-1]
-        raise ModelError(
-            f"the links form a cycle, {' -> '.join(f'`{each}`' for each in cycle)}, so that none stands on the ground. "
-            "Remove the joint that closes it.",
-            place,
-        )
-    if len(roots) != 1 or len(reached) != len(links):
-        loose = ", ".join(f"`{each}`" for each in roots[1:] or sorted(set(links) - set(reached)))
+    unreached = [link for link in links if link not in reached]
+    parents = {joint.child: joint.parent for joint in described.joints}
+    for at in unreached:
+        round_ = _round(at, parents)
+        if round_:
+            raise ModelError(
+                f"the links form a cycle, {' -> '.join(f'`{each}`' for each in round_)}, so that none stands on the "
+                "ground. Remove the joint that closes it.",
+                place,
+            )
+    if unreached:
+        loose = ", ".join(f"`{each}`" for each in roots[1:])
         raise ModelError(f"the links are no single tree: no joint carries {loose}, beside `{roots[0]}`.", place)
     return ordered
+
+
+def _round(start: str, parents: Mapping[str, str]) -> list[str]:
+    """The cycle that carries a link, from carrier to carried and back to the first; empty where none does."""
+    above = [start]
+    while (parent := parents.get(above[-1])) is not None:
+        if parent in above:
+            return [*above[above.index(parent) :], parent][::-1]
+        above.append(parent)
+    return []
 
 
 def _choose(described: Any, joints: list[Any], fixed: Collection[str], planar: Collection[str]) -> Iterator[str]:
@@ -202,8 +209,10 @@ def _undriven(joints: Sequence[Any]) -> Iterator[str]:
     drivable = [joint for joint in moving if joint.type in MOVING and joint.mimic is None]
     if not moving:
         yield "no joint can be driven: none moves. This is an object, and no robot."
+    elif all(joint.mimic is not None for joint in moving):
+        yield "no joint can be driven: each of them follows another (<mimic>). Let one lead: remove its <mimic>."
     elif not any(joint.limit is not None and (joint.limit.effort or 0) > 0 for joint in drivable):
-        names = ", ".join(f"`{joint.name}`" for joint in moving)
+        names = ", ".join(f"`{joint.name}`" for joint in drivable or moving)
         yield (
             f'no joint can be driven: {names} have no effort above zero in their <limit>. Write effort="..." there '
             "(N m or N)."

@@ -18,6 +18,12 @@ def uncoupled(joint: Any, joints: Sequence[Any]) -> str | None:
         return f"which is not there, so that `{joint.name}` has nothing to follow"
     if leader is joint or leader.type not in LIMITED or joint.type not in LIMITED:
         return "and a spring can couple two different revolute or prismatic joints with limits only"
+    ahead = [joint]
+    while leader is not None and leader.mimic is not None and leader not in ahead:
+        ahead.append(leader)
+        leader = next((each for each in joints if each.name == leader.mimic.joint), None)
+    if leader is joint:
+        return "which follows it in turn, so that none of them leads"
     if joint.mimic.offset:
         return f"with an offset of {joint.mimic.offset:g}, and a spring couples without one only"
     return None

@@ -25,7 +25,9 @@ Numbers = list[mpf]
 Quantities = dict[str, Numbers]
 
 DIGITS = 50
-STEP = "1e-15"
+STEP = "1e-15"  # of the argument, which may be the inertia of a speck
+LEAST = 1e-12  # SI units; the step of a smaller argument, such as zero, is that of this
+ROUNDED = "1e-42"  # of a value; a smaller difference is the rounding of the last digits
 
 
 class Reference:
@@ -218,15 +220,20 @@ def exact(
 
 def slope(function: Callable[[Numbers], Numbers], point: Numbers, column: int) -> Numbers:
     """Central difference of every entry along one argument."""
-    step = mpf(STEP) * max(1, abs(point[column]))
+    step = mpf(STEP) * max(LEAST, abs(point[column]))
     ahead, behind = list(point), list(point)
     ahead[column] += step
     behind[column] -= step
-    return [(after - before) / (2 * step) for after, before in zip(function(ahead), function(behind), strict=True)]
+
+    def difference(after: mpf, before: mpf) -> mpf:
+        change = after - before
+        return mpf(0) if abs(change) < mpf(ROUNDED) * abs(after) else change / (2 * step)
+
+    return [difference(*each) for each in zip(function(ahead), function(behind), strict=True)]
 
 
 def bends(function: Callable[..., Numbers], at: mpf) -> tuple[mpf, mpf, mpf]:
     """Value, slope and curvature of a function of one number, by central differences."""
-    step = mpf(STEP) * max(1, abs(at))
+    step = mpf(STEP) * max(LEAST, abs(at))
     (before,), (value,), (after,) = (function(each) for each in (at - step, at, at + step))
     return value, (after - before) / (2 * step), (before - 2 * value + after) / step**2

@@ -1,7 +1,8 @@
 """Which of the value functions of a training is kept: the best by rollouts that the final evaluation does not use.
 
 The last V is not always the best: the targets of later iterations may lose what earlier ones found. Of two value
-functions the one with more successes is better, and of two with as many, the one with the larger return.
+functions the one with more successes is better, and of two with as many, the one with the larger return. A rollout that
+the simulation held at a limit on its way is no success: the limit braked it for nothing.
 
 cFVI is judged on the nominal robot. rFVI is judged on it first: by its successes, and by whether it pays for its
 robustness at most PRICE of what the best V of the training gains over the idle robot. Then other robots count, each
@@ -38,7 +39,7 @@ WORST = 0.25  # share of the rollouts on other robots whose mean counts
 class Score:
     """How good a value function is."""
 
-    successes: float  # share of the rollouts on the nominal robot
+    successes: float  # share of the rollouts on the nominal robot that succeed and meet no limit
     quarters: float  # of the rollouts on other robots that succeed, a whole number of quarters; 1 where there are none
     adversary: float  # the share of their full size that the adversaries had when it was made
     value: float  # mean return of those that count
@@ -91,7 +92,8 @@ class Selection:
             quarters = math.floor(4.0 * float(others.success.float().mean())) / 4.0
             if quarters >= 1.0 - WORST:
                 value = (value + float(_sorted(others)[: round(WORST * len(self.starts))].mean())) / 2.0
-        return Score(float(nominal.success.float().mean()), quarters, adversary, value, mean), seen
+        free = nominal.success & ~nominal.at_limit.any(1)
+        return Score(float(free.float().mean()), quarters, adversary, value, mean), seen
 
 
 def _sorted(result: Rollouts) -> Tensor:

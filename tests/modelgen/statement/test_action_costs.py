@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import mpmath
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mpmath import mpf
 from sympy import Abs, Expr, Max, Min, Symbol, lambdify
 
 from modelgen import ActionCost, LogCos, ModelError, Quadratic, Tanh
+from modelgen.derivation.lowering import scalars
 from modelgen.statement.action_costs import ACTION_COSTS, InputCost
 from tests.modelgen.support.action_costs import LIMITS, REFERENCES, WEIGHTS, pair
+from tests.modelgen.support.evaluation import evaluate
 
 U = Symbol("u", real=True)
 Function = Callable[[mpf], mpf]
@@ -73,6 +79,53 @@ def test_cost_is_convex_even_and_zero_only_at_rest(kind: type[ActionCost], limit
     assert all(abs(a - b) < 1e-12 * (a + 1) for a, b in zip(values, reversed(values), strict=True))
     assert values[99] == 0
     assert min(values[:99]) > 0
+
+
+def of_any_size(low: float, high: float) -> st.SearchStrategy[float]:
+    """Positive numbers, as many of each power of ten."""
+    return st.floats(low, high).map(lambda power: float(10**power))
+
+
+@every_cost
+@given(
+    limit=of_any_size(-6, 6),
+    at_limit=of_any_size(-6, 6),
+    small=of_any_size(-12, -0.1),
+    to_limit=of_any_size(-12, -0.1),
+    other=st.floats(-1, 1),
+)
+def test_conjugate_in_double_precision(
+    kind: type[ActionCost], limit: float, at_limit: float, small: float, to_limit: float, other: float
+) -> None:
+    """Motors from 1e-6 to 1e6 N m, inputs near zero and near the limit; w is the slope of the closed form in 60 digits.
+
+    g, grad g~ and g(grad g~) are evaluated as a kernel does. No other u has a higher w u - g(u) (Fenchel-Young).
+    """
+    weight = at_limit / limit**2
+    cost = kind(1.0).of_input(U, limit, weight)
+    graph, inputs, roots = scalars([cost.u, cost.w], [cost.cost, cost.optimal_input, cost.optimal_input_cost])
+    names = [graph.operations[node].name for node in inputs]
+
+    def computed(u: float, w: float) -> tuple[float, ...]:
+        return tuple(map(float, evaluate(graph, roots, dict(zip(names, (u, w), strict=True)), np)))
+
+    def exact(u: mpf) -> mpf:
+        return REFERENCES[kind](u, mpf(limit), mpf(weight), mpmath)
+
+    for u in (small * limit, -small * limit / 2, (1 - to_limit) * limit, (to_limit - 1) * limit):
+        with mpmath.workdps(60):
+            w, expected = float(mpmath.diff(exact, u, h=mpf("1e-25") * limit)), float(exact(mpf(u)))
+        found, best, best_cost = computed(u, w)
+        assert found == pytest.approx(expected, rel=1e-12, abs=0)
+        assert best == pytest.approx(u, rel=1e-12, abs=0)
+        lost = 1e-15 * at_limit if kind is Tanh else 0.0  # of small w it knows the cost beside that of the limit
+        assert best_cost == pytest.approx(expected, rel=1e-12, abs=lost)
+        v = other * limit
+        noise = 1e-12 * found + 1e-15 * abs(w) * limit
+        assert w * v - computed(v, w)[0] <= w * u - found + noise
+        at, most, most_cost = computed(math.copysign(limit, u), 1e25 * w)
+        assert most == pytest.approx(math.copysign(limit, u), rel=1e-15, abs=0)
+        assert most_cost >= at * (1 - 1e-12)
 
 
 @every_cost

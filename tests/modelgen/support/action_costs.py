@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from modelgen import Robot
 from modelgen.build import build_artifact
@@ -13,24 +14,25 @@ from modelgen.statement.action_costs import ACTION_COSTS, ActionCost
 LIMITS, WEIGHTS = (2.5, 0.8), (0.5, 1.7)
 
 
-def log_cos(u: float, limit: float, weight: float) -> float:
-    """The paper's barrier with the constants of the authors' code."""
-    a, beta = limit + 1e-3, 4.0 * limit**2 * weight / math.pi
-    return -2.0 * beta * a / math.pi * math.log(math.cos(math.pi * u / (2.0 * a)))
+def log_cos(u: Any, limit: Any, weight: Any, m: Any = math) -> Any:
+    """The paper's barrier with the authors' constants; of a limit below 1, the pole is a thousandth of it beyond."""
+    a, beta = limit + 1e-3 * min(1.0, limit), 4.0 * limit**2 * weight / m.pi
+    return -2.0 * beta * a / m.pi * m.log(m.cos(m.pi * u / (2.0 * a)))
 
 
-def quadratic(u: float, _limit: float, weight: float) -> float:
+def quadratic(u: Any, _limit: Any, weight: Any, _m: Any = math) -> Any:
     """weight u^2."""
     return weight * u**2
 
 
-def tanh(u: float, limit: float, weight: float) -> float:
+def tanh(u: Any, limit: Any, weight: Any, m: Any = math) -> Any:
     """2 weight limit^2 [s atanh(s) + log(1 - s^2)/2], s = u/limit."""
     s = u / limit
-    return 2.0 * weight * limit**2 * (s * math.atanh(s) + 0.5 * math.log(1.0 - s**2))
+    return 2.0 * weight * limit**2 * (s * m.atanh(s) + 0.5 * m.log(1.0 - s**2))
 
 
-REFERENCES: dict[type[ActionCost], Callable[[float, float, float], float]] = dict(
+#: g(u, limit, weight), with the functions of `math`, or of `mpmath` as the fourth argument.
+REFERENCES: dict[type[ActionCost], Callable[..., Any]] = dict(
     zip(ACTION_COSTS, (log_cos, quadratic, tanh), strict=True)
 )
 

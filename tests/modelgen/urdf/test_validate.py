@@ -108,6 +108,32 @@ def test_all_loose_links_are_named(urdf: Path) -> None:
     assert found == ":1: the links are no single tree: no joint carries `lid`, `hand`, beside `base`."
 
 
+def test_a_cycle_beside_the_tree_is_a_cycle(urdf: Path) -> None:
+    """A link of it is carried, by another of it; so is a link that hangs from itself."""
+    base, arm, hand = (link(name) for name in ("base", "arm", "hand"))
+    round_ = joint("a", "arm", "hand"), joint("b", "hand", "arm")
+    for parts in ((base, arm, hand, *round_), (base, arm, hand, *round_, link("lid")), (arm, hand, *round_, base)):
+        (found,) = refused(urdf, *parts)
+        assert re.match(r":1: the links form a cycle, `(\w+)` -> `(?!\1)\w+` -> `\1`, so that none", found)
+    (found,) = refused(urdf, base, arm, joint("a", "arm", "arm"))
+    assert found.startswith(":1: the links form a cycle, `arm` -> `arm`, so that none")
+
+
+def test_joints_that_follow_each_other_in_a_round(urdf: Path) -> None:
+    """None of them leads. That they have no effort is not said, for they have; nor of one that follows from outside."""
+    links = [link(name) for name in ("base", "arm", "hand", "tip")]
+    ends = ("a", "base", "arm", "b"), ("b", "arm", "hand", "a"), ("c", "hand", "tip", "b")
+    joints = [joint(*each[:3], f'{AXIS}{LIMIT}<mimic joint="{each[3]}"/>') for each in ends]
+    found = refused(urdf, *links, *joints)
+    assert found[0].startswith(":1: no joint can be driven: each of them follows another (<mimic>)")
+    for line, name, leader in zip(found[1:3], "ab", "ba", strict=True):
+        assert f"the joint `{name}` follows `{leader}` (<mimic>), which follows it in turn" in line
+    assert "holds all 3 joints" in found[3]
+    assert len(found) == 4
+    led = joint("c", "hand", "tip")
+    assert ["which follows it" in line for line in refused(urdf, *links, *joints[:2], led)] == [True, True, False]
+
+
 def test_all_wrong_options_are_said_at_once(urdf: Path) -> None:
     robot = link("base"), link("hand"), joint("elbow", "base", "hand")
     found = refused(urdf, *robot, fixed=["elbo", "grip*"], planar=["bas", "elbow"])
