@@ -14,10 +14,10 @@ def test_point_masses_on_two_links_have_their_closed_form(length: float, weight:
     pytest.importorskip("mujoco")
     robot = Robot("double")
     shoulder, elbow = (robot.revolute(name, limit=3, rate_limit=5) for name in ("shoulder", "elbow"))
-    mass, l = robot.parameter("mass", weight, "kg", tolerance=0.5), length  # noqa: E741
-    upper = robot.link("upper", shoulder, mass=mass, centre=(0, 0, l))
-    lower = robot.link("lower", elbow, on=upper, at=(0, 0, l))
-    robot.link("tip", on=lower, at=(0, 0, l), mass=2 * mass)
+    mass = robot.parameter("mass", weight, "kg", tolerance=0.5)
+    upper = robot.link("upper", shoulder, mass=mass, centre=(0, 0, length))
+    lower = robot.link("lower", elbow, on=upper, at=(0, 0, length))
+    robot.link("tip", on=lower, at=(0, 0, length), mass=2 * mass)
     torque = robot.input("torque", weight * length, "N m")
     robot.apply(elbow, torque)
     robot.task(
@@ -35,5 +35,5 @@ def test_point_masses_on_two_links_have_their_closed_form(length: float, weight:
     np.testing.assert_allclose(engine.mass_matrix(q)[0], expected, rtol=1e-12)
     x, u = np.hstack([q, 0 * q]), np.array([[0.7 * weight * length]])
     weighed = 9.81 * weight * length * (np.array([3, 0]) * np.sin(0.3) + 2 * np.sin(1.4))
-    moved = np.linalg.solve(expected, weighed + [0, u[0, 0]])
+    moved = np.linalg.solve(expected, weighed + np.array([0, u[0, 0]]))
     np.testing.assert_allclose(engine.acceleration(x, u)[0], moved, rtol=1e-11)
