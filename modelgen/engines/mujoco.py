@@ -12,20 +12,31 @@ from modelgen.engines.differences import by_state
 from modelgen.engines.engine import Array
 from modelgen.engines.mjcf import matched, read
 from modelgen.engines.packages import package
-from modelgen.engines.tree import Tree
+from modelgen.engines.tree import Body, Tree
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 
-SMALLEST = 1e-14  # kg, kg m^2
+SMALLEST = 1e-14  # in the unit of the model; MuJoCo refuses zeros
 
 
 class MuJoCo:
-    """A robot or mechanism in MuJoCo, one sample at a time; its inputs are actuators, or forces along the joints."""
+    """A robot or mechanism in MuJoCo, one sample at a time; its inputs are actuators, or forces along the joints.
 
-    def __init__(self, mujoco: Any, model: Any, joints: Sequence[int], actuators: Sequence[int] | None = None) -> None:
+    unit: kg, of all masses, inertias and forces of the model.
+    """
+
+    def __init__(
+        self,
+        mujoco: Any,
+        model: Any,
+        joints: Sequence[int],
+        actuators: Sequence[int] | None = None,
+        unit: float = 1.0,
+    ) -> None:
         self.label = f"mujoco {mujoco.__version__}"
         self._mujoco = mujoco
         self._model = model
+        self._unit = unit
         self._data = mujoco.MjData(model)
         self._joints = list(joints)  # hinges and slides have their number as address in qpos and qvel
         self._inputs = self._data.qfrc_applied if actuators is None else self._data.ctrl
@@ -42,7 +53,7 @@ class MuJoCo:
             self._forward(position, np.zeros(size), np.zeros(len(self._rows)))
             for j in range(size):
                 self._mujoco.mj_mulM(self._model, self._data, column, np.eye(size)[self._joints[j]])
-                result[sample, :, j] = column[self._joints]
+                result[sample, :, j] = column[self._joints] * self._unit
         return result
 
     def acceleration(self, x: Array, u: Array) -> Array:
@@ -61,7 +72,7 @@ class MuJoCo:
     def _forward(self, q: Array, v: Array, u: Array) -> None:
         self._data.qpos[self._joints] = q
         self._data.qvel[self._joints] = v
-        self._inputs[self._rows] = u
+        self._inputs[self._rows] = u / self._unit
         self._mujoco.mj_forward(self._model, self._data)
 
 
@@ -71,22 +82,27 @@ def load(path: Path, metadata: Metadata) -> MuJoCo:
 
 
 def build(tree: Tree) -> MuJoCo:
-    """The mechanism of a tree. A body without mass or inertia gets `SMALLEST`, because MuJoCo refuses zeros."""
+    """The mechanism of a tree, in a unit of mass in which its largest inertia and mass are 1 (m^2) or more.
+
+    A body without mass or inertia gets `SMALLEST`, which is nothing beside the others, however small the robot is.
+    """
     mujoco = package("mujoco")
     spec = mujoco.MjSpec()
     spec.option.gravity = (0, 0, -tree.gravity)
     kinds = {"revolute": mujoco.mjtJoint.mjJNT_HINGE, "prismatic": mujoco.mjtJoint.mjJNT_SLIDE}
     made: list[Any] = []
+    largest = max(map(_inertia, tree.bodies)), max(body.mass for body in tree.bodies)
+    unit = min(filter(None, largest), default=1.0)
     for body in tree.bodies:
         parent = spec.worldbody if body.parent is None else made[body.parent]
-        moments, axes = np.linalg.eigh(body.inertia)
+        moments, axes = np.linalg.eigh(body.inertia / unit)
         axes[:, 2] *= np.linalg.det(axes)
         at = dict(pos=body.position, quat=_quaternion(mujoco, body.rotation))
-        mass = dict(mass=max(body.mass, SMALLEST), ipos=body.centre, iquat=_quaternion(mujoco, axes))
+        mass = dict(mass=max(body.mass / unit, SMALLEST), ipos=body.centre, iquat=_quaternion(mujoco, axes))
         made.append(parent.add_body(**at, **mass, inertia=np.maximum(moments, SMALLEST), explicitinertial=True))
         for each in body.movements:
             row = tree.coordinates.index(each.coordinate)
-            armature = tree.armature[row]
+            armature = tree.armature[row] / unit
             made[-1].add_joint(name=each.coordinate, type=kinds[each.kind], axis=each.axis, armature=armature)
     try:
         model = spec.compile()
@@ -96,7 +112,13 @@ def build(tree: Tree) -> MuJoCo:
             "Compare with --against pinocchio."
         ) from error
     joints = matched(tree.coordinates, [model.joint(i).name for i in range(model.njnt)], "joint", Path(tree.name))
-    return MuJoCo(mujoco, model, joints)
+    return MuJoCo(mujoco, model, joints, unit=unit)
+
+
+def _inertia(body: Body) -> float:
+    """The largest moment of a body about its joint or that of the body which carries it, kg m^2."""
+    arm = max(np.linalg.norm(body.centre), np.linalg.norm(body.position))
+    return float(np.abs(body.inertia).max() + body.mass * arm**2)
 
 
 def _quaternion(mujoco: Any, rotation: Array) -> Array:

@@ -26,7 +26,7 @@ Quantities = dict[str, Numbers]
 
 DIGITS = 50
 STEP = "1e-15"  # of the argument, which may be the inertia of a speck
-LEAST = 1e-12  # SI units; the step of a smaller argument, such as zero, is that of this
+LEAST = 1e-9  # SI units; the step of a smaller argument, such as zero, is that of this
 ROUNDED = "1e-42"  # of a value; a smaller difference is the rounding of the last digits
 
 
