@@ -147,7 +147,7 @@ def _name(robot: str, distribution: str) -> str:
 
 def _cells(row: Row) -> list[str]:
     return [
-        *(row.method, str(row.seed), f"{row.failures} of {EPISODES}", f"{100 * row.failure_bound:.2g} %"),
+        *(row.method, str(row.seed), f"{row.failures} of {EPISODES}", f"{100 * row.failure_bound:.1f} %"),
         f"{row.return_mean:.2f}",
         f"{row.worst_return:.2f}{'' if row.worst_success else ' *'}",
         *(f"{row.random_return:.2f}", row.machine, row.commit),
