@@ -73,9 +73,10 @@ def store_columns(code: Maker, array: str, width: int, columns: dict[int, str]) 
                 _store(code, _picked(code, ordered, places), code.address(array, width, 0, k * code.lanes), code.lanes)
         return
     newest = next(reversed(columns))
-    for start in _tiles(width):
+    last = width - TILE
+    for start in sorted({min(newest - newest % TILE, last), last}):
         tile = range(start, start + TILE)
-        if newest not in tile or not columns.keys() >= set(tile):
+        if newest not in tile or not all(c in columns for c in tile):
             continue
         for row, vector in enumerate(_transposed(code, [columns[c] for c in tile])):
             for group in range(0, code.lanes, TILE):
