@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from modelgen.artifact.folder import source
 from modelgen.artifact.manifest import Manifest
 from modelgen.backends import grammar, helpers
@@ -28,6 +30,7 @@ from modelgen.backends.threads import run_chunks
 __all__ = ["emit", "load"]
 
 _REALS = {"float64": "double", "float32": "float"}
+MOST_ON_STACK = 1_000_000  # bytes of results of one vector of samples: a thread's stack may have 8 MB, or 1
 _buffer: Callable[[Any], object] = (ctypes.c_char * 0).from_buffer
 
 
@@ -43,6 +46,7 @@ class LlvmKernels(HostKernels):
         super().__init__(manifest, dtype)
         self._path, self._content = path, content  # a rebuild may remove the file
         self._real = _REALS[dtype]
+        self._lanes = vectors.LANES[self._real]
         self._parallel = parallel
         self._operations = manifest.operations
         self._compiled: dict[tuple[str, bool], Callable[..., None]] = {}
@@ -52,6 +56,13 @@ class LlvmKernels(HostKernels):
         inputs = [arrays[name] for name in signature.arguments]
         shared = "theta" in arrays and arrays["theta"].ndim == 1
         kernel = self._compiled.get((function, shared)) or self._kernel(function, shared)
+        if 0 < samples < self._lanes and self._lanes * sum(array[0].nbytes for array in results) > MOST_ON_STACK:
+            inputs = [array if array.ndim == 1 else _padded(array, self._lanes) for array in inputs]
+            padded = [_padded(array, self._lanes) for array in results]
+            kernel(0, self._lanes, *(_address(array) for array in (*inputs, *padded)))
+            for result, array in zip(results, padded, strict=True):
+                result[:] = array[:samples]
+            return
         addresses = [_address(array) for array in (*inputs, *results)]
         if samples and self._parallel:
 
@@ -88,6 +99,13 @@ class LlvmKernels(HostKernels):
             lambda: self.llvm_code(function, shared),
         )
         return kernel
+
+
+def _padded(array: Array, rows: int) -> Array:
+    """The array with rows of zeros after its own, in memory of its own."""
+    padded = np.zeros((rows, *array.shape[1:]), array.dtype)
+    padded[: len(array)] = array
+    return padded
 
 
 def _address(array: Array) -> object:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import modelgen
 from modelgen.backends import threads
+from modelgen.backends.llvm import backend
 from modelgen.build import build_artifact
 from modelgen.derivation import model_file as modelfile
 from modelgen.errors import ModelError
@@ -46,6 +47,23 @@ def test_threads_give_what_one_gives(artifacts: Path, robot: CompiledRobot) -> N
     serial = modelgen.load("pendulum", directory=artifacts, parallel=False)
     for together, alone in zip(robot.affine_dynamics(x), serial.affine_dynamics(x), strict=True):
         np.testing.assert_array_equal(together, alone)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("each", [True, False])
+def test_few_samples_of_a_robot_with_many_results_do_not_lie_on_the_stack(
+    artifacts: Path, monkeypatch: pytest.MonkeyPatch, dtype: str, each: bool
+) -> None:
+    """29 coordinates have 9 MB of Jacobians for the 8 samples of a vector, and the process died."""
+    robot = modelgen.load("pendulum", directory=artifacts, dtype=dtype)
+    x = np.random.default_rng(0).uniform(-3, 3, (5, 2)).astype(dtype)
+    theta = np.array([[1.0 + 0.1 * k, 0.9] for k in range(5)], dtype) if each else None
+    usual = robot.jacobians(x, theta)
+    monkeypatch.setattr(backend, "MOST_ON_STACK", 0)
+    for found, wanted in zip(robot.jacobians(x, theta), usual, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    for found, wanted in zip(robot.jacobians(x[0], None if theta is None else theta[0]), usual, strict=True):
+        np.testing.assert_array_equal(found, wanted[0])
 
 
 @pytest.mark.usefixtures("three_threads")
