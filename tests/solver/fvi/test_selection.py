@@ -38,7 +38,8 @@ def test_more_successes_come_first_and_the_return_decides_between_equals() -> No
     assert rank(1.0, 0.25, 0.0, -40.0, nominal=-22.0) > rank(0.9, 1.0, 1.0, -20.0)
     assert rank(0.9, 0.25, 0.0, -40.0) > rank(0.9, 1.0, 1.0, -20.0, nominal=-21.1)
     assert rank(0.9, 0.5, 0.0, -40.0) > rank(0.9, 0.25, 1.0, -20.0)
-    assert rank(0.9, 0.5, 1.0, -40.0) > rank(0.9, 0.5, 0.6, -20.0)
+    assert rank(0.9, 0.75, 1.0, -40.0) > rank(0.9, 0.75, 0.6, -20.0)
+    assert rank(0.9, 0.5, 1.0, -40.0) < rank(0.9, 0.5, 0.6, -20.0)  # too few of the other robots succeed
     assert rank(0.9, 0.25, 1.0, -20.0) > rank(0.9, 0.25, 1.0, -21.0)
 
 
