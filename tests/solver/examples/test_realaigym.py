@@ -58,27 +58,38 @@ def test_the_motor_is_the_robots_and_its_input_is_held(adapter: Any, robot: str,
     assert len(resets) == 2
 
 
-def test_positions_reach_the_observer_and_rates_do_not(adapter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rates", ["measured", "positions", "raw"])
+def test_what_reaches_the_observer(rates: str, adapter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In every second step, the rates where they are measured; raw, nothing: the policy gets every step's state."""
     calls: list[Any] = []
 
     class Policy:
         def __init__(self, *given: object) -> None:
-            assert given == ("realaigym_acrobot", 4, "runs/any", adapter.LONGEST_DELAY)
+            noise = adapter.RATE_NOISE if rates == "measured" else None
+            assert given == ("realaigym_acrobot", 4, "runs/any", adapter.LONGEST_DELAY, noise)
 
-        def from_positions(self, positions: Any) -> float:
-            calls.append(list(positions))
+        def from_sensors(self, y: Any) -> float:
+            assert rates != "raw"
+            calls.append(list(y))
+            return 0.5
+
+        def from_state(self, x: Any) -> float:
+            assert rates == "raw"
+            calls.append(list(x))
             return 0.5
 
         def reset(self) -> None:
             calls.append("reset")
 
     monkeypatch.setattr(adapter, "CompiledPolicy", Policy)
-    feedback = adapter.load("acrobot", "runs/any", "positions")
+    feedback = adapter.load("acrobot", "runs/any", rates)
     for step in range(4):
         feedback([math.pi, 0.1 * step, 9.0, 9.0], 0.002 * step)
-    assert calls[0] == "reset"
-    np.testing.assert_allclose(calls[1:], [[0.0, 0.0], [0.0, 0.2]], atol=1e-12)
-    with pytest.raises(ValueError, match="write measured or positions"):
+    expected = [[0.0, 0.1 * step, 9.0, 9.0][: 2 if rates == "positions" else 4] for step in range(4)]
+    assert ("reset" in calls) == (rates != "raw")
+    found = [call for call in calls if call != "reset"]
+    np.testing.assert_allclose(found, expected if rates == "raw" else expected[::2], atol=1e-12)
+    with pytest.raises(ValueError, match="write measured, positions or raw"):
         adapter.load("acrobot", "runs/any", "guessed")
 
 
@@ -90,7 +101,11 @@ def test_the_compiled_policy_is_the_runs(adapter: Any, finished_run: Path) -> No
     np.testing.assert_allclose([[compiled.from_state(x)] for x in states], expected, atol=2e-4)
     controller = solver.load_controller(finished_run)
     for angle in np.linspace(3.0, 2.9, 5):
-        np.testing.assert_allclose(compiled.from_positions([angle]), controller([angle]), atol=2e-3)
+        np.testing.assert_allclose(compiled.from_sensors([angle]), controller([angle]), atol=2e-3)
+    compiled = adapter.CompiledPolicy("pendulum", 2, str(finished_run), rates=0.2)
+    controller = solver.load_controller(finished_run, rates={"angle_rate": 0.2})
+    for angle in np.linspace(3.0, 2.9, 5):
+        np.testing.assert_allclose(compiled.from_sensors([angle, -3.0]), controller([angle, -3.0]), atol=2e-3)
     with pytest.raises(RuntimeError, match="is not a run folder"):
         adapter.CompiledPolicy("pendulum", 2, "runs/nothing")
 
