@@ -41,7 +41,8 @@ def our_state(x: Sequence[float] | Array) -> Array:
 class Feedback:
     """The torques (2,) of both motors for their state, the one of the other joint 0.
 
-    act: our state (4,) -> the torque (1,). hold: calls for which an input is held. reset: called at every start.
+    act: our state (4,) -> the torque (1,). hold: calls for which an input is held. reset: called at every start, and
+    where the controller was not asked for a while.
     """
 
     def __init__(
@@ -51,7 +52,8 @@ class Feedback:
         self._calls, self._torque, self._time = 0, 0.0, math.inf
 
     def __call__(self, x: Sequence[float] | Array, t: float) -> Array:
-        if t < self._time:  # a new simulation: their boards use one controller for many
+        # A new simulation, for their boards use one controller for many; or others drove the robot meanwhile.
+        if not self._time < t < self._time + 1.5 * STEP:
             self._reset()
             self._calls = 0
         self._time = t

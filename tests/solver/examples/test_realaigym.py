@@ -52,10 +52,11 @@ def test_the_motor_is_the_robots_and_its_input_is_held(adapter: Any, robot: str,
     feedback = adapter.Feedback(robot, lambda x: x[2], 2, lambda: resets.append(1))
     found = [feedback([0.0, 0.0, rate, 0.0], 0.002 * step) for step, rate in enumerate([1.0, 2.0, 3.0])]
     found.append(feedback([0.0, 0.0, 4.0, 0.0], 0.0))
-    assert [torque[joint] for torque in found] == [1.0, 1.0, 3.0, 4.0]
+    found.append(feedback([0.0, 0.0, 5.0, 0.0], 0.1))  # others drove the robot meanwhile
+    assert [torque[joint] for torque in found] == [1.0, 1.0, 3.0, 4.0, 5.0]
     assert not any(torque[1 - joint] for torque in found)
-    assert len({id(torque) for torque in found}) == 4  # their base class adds to what it gets
-    assert len(resets) == 2
+    assert len({id(torque) for torque in found}) == 5  # their base class adds to what it gets
+    assert len(resets) == 3
 
 
 @pytest.mark.parametrize("rates", ["measured", "positions", "raw"])
