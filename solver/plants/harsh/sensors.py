@@ -20,8 +20,9 @@ def stated_sensing(problem: Problem, encoder: float, noise: float, delay: int) -
     Of noise without encoders it gets the rates too. Exact rates it does not get: it has them from exact positions.
     """
     counts = usual_counts(problem, encoder) if encoder else None
-    positions, rates = _noise(problem, noise).split(len(problem.robot.metadata.coordinates))
-    return make_sensing(problem, counts, positions, delay, rates if noise and not encoder else None)
+    deviation, count = _noise(problem, noise), len(problem.robot.metadata.coordinates)
+    rates = deviation[count:] if noise and not encoder else None
+    return make_sensing(problem, counts, deviation[:count], delay, rates)
 
 
 def _noise(problem: Problem, level: float) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,17 @@ def test_the_tables_of_the_page_are_those_of_the_scores() -> None:
     text = scores.PAGE.read_text(encoding="utf-8")
     assert scores.page(text) == text, "run python examples/realaigym/scores.py"
     assert scores.page(text.replace("| AR-EAPO |", "| another |")) == text
+
+
+def test_a_row_is_the_mean_over_the_seeds_of_the_training(tmp_path: Path) -> None:
+    (tmp_path / "scores").mkdir()
+    (tmp_path / "published.json").write_text('{"acrobot": {"global": {"theirs": 0.5}, "perf": {}, "robust": {}}}')
+    for seed, score in ((0, 0.4), (3, 0.8)):
+        result = {"robot": "acrobot", "global": {"score_mean": score, "score_std": 0.01, "runs": [1, 2]}}
+        (tmp_path / "scores" / f"acrobot-rfvi-seed{seed}-raw.json").write_text(json.dumps(result))
+    text = imported("scores").tables(tmp_path)
+    how = "seeds 0: 0.400, 3: 0.800; 2 draws, standard deviation 0.010"
+    assert f"| **acrobot-rfvi-raw** | 0.600 | {how} |\n| theirs | 0.500 | published |" in text
 
 
 @pytest.mark.parametrize("robot", ["acrobot", "pendubot"])
