@@ -52,9 +52,8 @@ def ours(name: str, board: str, results: Seeds) -> Row:
     first = next(iter(results.values()))
     how = "1 simulation"
     if board == "global":
-        how = (
-            f"{len(first['runs'])} draws, standard deviation {mean(each['score_std'] for each in results.values()):.3f}"
-        )
+        spread = mean(float(each["score_std"]) for each in results.values())
+        how = f"{len(first['runs'])} draws, standard deviation {spread:.3f}"
     if board == "robust":
         share = "all" if first["full"] else "a part"
         how = f"{share}: {first['n_levels']} levels, {first['noise_reps']} and {first['pert_reps']} draws"

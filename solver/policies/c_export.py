@@ -40,29 +40,25 @@ def emit_observer(problem: Problem) -> dict[str, str]:
     coordinates, n = robot.metadata.coordinates, len(problem.target)
     q = len(coordinates)
     exact = make_sensing(problem, rates=problem.target.new_zeros(n - q)).deviation.double() ** 2
-    fields = (
-        names(robot, "")
-        | {
-            "q": q,
-            "coordinates": ", ".join(coordinates),
-            "rates": ", ".join(robot.state_names[q:]),
-            "columns": len(observer.added) + len(observer.errors),
-            "steps": problem.substeps,
-            "turns": ", ".join(str(int(state.continuous)) for state in robot.metadata.states),
-            "state_limits": listed(problem.state_limits.tolist()),
-            "input_limits": listed(problem.input_limits.tolist()),
-            "wrong": listed((observer.errors**2).tolist()) or "0",
-            "unknown": listed(observer.unknown.tolist()),
-            "added": listed(observer.added[q:].tolist()),
-            "left": f"{observer.left:.17g}",
-            "usual": listed(observer.measured.tolist()),
-            "usual_rates": listed(
-                observer.unknown[q:n].tolist()
-            ),  # as good as not measured, until the user writes others
-            "least": listed(exact[:q].tolist()),
-            "least_rates": listed(exact[q:].tolist()),
-        }
-    )
+    fields = names(robot, "") | {
+        "q": q,
+        "coordinates": ", ".join(coordinates),
+        "rates": ", ".join(robot.state_names[q:]),
+        "columns": len(observer.added) + len(observer.errors),
+        "steps": problem.substeps,
+        "turns": ", ".join(str(int(state.continuous)) for state in robot.metadata.states),
+        "state_limits": listed(problem.state_limits.tolist()),
+        "input_limits": listed(problem.input_limits.tolist()),
+        "wrong": listed((observer.errors**2).tolist()) or "0",
+        "unknown": listed(observer.unknown.tolist()),
+        "added": listed(observer.added[q:].tolist()),
+        "left": f"{observer.left:.17g}",
+        "usual": listed(observer.measured.tolist()),
+        # Of rates as good as not measured, until the user writes those of the sensors.
+        "usual_rates": listed(observer.unknown[q:n].tolist()),
+        "least": listed(exact[:q].tolist()),
+        "least_rates": listed(exact[q:].tolist()),
+    }
     files = {".h": "observer.h", ".c": "observer.c", "_driver.c": "observer_driver.c"}
     return {f"{robot.name}_observer{end}": filled(template, fields) for end, template in files.items()}
 
