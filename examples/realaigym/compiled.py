@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+# A sum may be taken in another order: vectorised, a call of the policy takes half the time. NaN stays NaN.
+COMPILER = ["cc", "-std=c99", "-O3", "-march=native", "-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math"]
 
 # The struct of the observer stays on the side of C.
 SHIM = """
@@ -51,7 +53,7 @@ class CompiledPolicy:
             parts = [source, *(Path(folder, f"{name}{part}.c") for part in ("", "_policy", "_observer"))]
             defined = [f"-D{name.upper()}_LONGEST_DELAY={longest_delay}"]
             defined += [] if rates is None else [f"-D{name.upper()}_RATES"]
-            _call("cc", "-std=c99", "-O3", "-march=native", "-shared", "-fPIC", *defined, *parts, "-lm", "-o", library)
+            _call(*COMPILER, "-shared", "-fPIC", *defined, *parts, "-lm", "-o", library)
             self._library = ctypes.CDLL(str(library))
         self._u = np.zeros(1)
         self.reset()
