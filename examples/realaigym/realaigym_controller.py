@@ -1,7 +1,7 @@
 """A trained policy as a controller of the AI Olympics with RealAIGym.
 
 Their program imports `make_controller`. It reads three environment variables: RUN, the run folder; RATES, `measured`
-(the default) or `positions`; MODEL, the robot that it was trained on, by default the gallery's.
+(the default), `positions` or `raw`; MODEL, the robot that it was trained on, by default the gallery's.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from compiled import CompiledPolicy  # noqa: E402
 Array = NDArray[np.float64]
 STEP = 0.002  # s, of their simulation; they ask for an input in every step
 PERIOD = 0.004  # s, of the policies, whose models have a control rate of 250 Hz
+# rad/s, of the measured rates: nobody tells their noise. On the robustness board its deviation is 0 to 0.5, all alike
+# likely, and this is the root of the mean square.
+RATE_NOISE = 0.5 / math.sqrt(3.0)
 LONGEST_DELAY = 10  # periods, of those among which the observer looks for the right one: 40 ms
 DRIVEN = {"pendubot": 0, "acrobot": 1}  # the joint with the motor
 
@@ -38,7 +41,8 @@ def our_state(x: Sequence[float] | Array) -> Array:
 class Feedback:
     """The torques (2,) of both motors for their state, the one of the other joint 0.
 
-    act: our state (4,) -> the torque (1,). hold: calls for which an input is held. reset: called at every start.
+    act: our state (4,) -> the torque (1,). hold: calls for which an input is held. reset: called at every start, and
+    where the controller was not asked for a while.
     """
 
     def __init__(
@@ -48,7 +52,8 @@ class Feedback:
         self._calls, self._torque, self._time = 0, 0.0, math.inf
 
     def __call__(self, x: Sequence[float] | Array, t: float) -> Array:
-        if t < self._time:  # a new simulation: their boards use one controller for many
+        # A new simulation, for their boards use one controller for many; or others drove the robot meanwhile.
+        if not self._time < t < self._time + 1.5 * STEP:
             self._reset()
             self._calls = 0
         self._time = t
@@ -61,17 +66,20 @@ class Feedback:
 
 
 def load(robot: str, run: str, rates: str = "measured", model: str = "") -> Feedback:
-    """The policy of a run, with measured rates in every step of the simulation, or with an observer's in every control
-    period. model: the robot that it was trained on, by default the gallery's.
+    """The policy of a run behind the observer, in every control period. model: the robot that it was trained on, by
+    default the gallery's.
 
-    Raises ValueError for another word than `measured` and `positions`.
+    rates: `measured` or, not given to the observer, `positions`; `raw` is the policy without observer, in every step of
+    the simulation. Raises ValueError for another word.
     """
-    if rates not in ("measured", "positions"):
-        raise ValueError(f"RATES is {rates!r}; write measured or positions")
-    policy = CompiledPolicy(model or f"realaigym_{robot}", 4, run, LONGEST_DELAY)
-    if rates == "measured":
+    if rates not in ("measured", "positions", "raw"):
+        raise ValueError(f"RATES is {rates!r}; write measured, positions or raw")
+    noise = RATE_NOISE if rates == "measured" else None
+    policy = CompiledPolicy(model or f"realaigym_{robot}", 4, run, LONGEST_DELAY, noise)
+    if rates == "raw":
         return Feedback(robot, policy.from_state, hold=1)
-    return Feedback(robot, lambda x: policy.from_positions(x[:2]), round(PERIOD / STEP), policy.reset)
+    measured = 2 if rates == "positions" else 4
+    return Feedback(robot, lambda x: policy.from_sensors(x[:measured]), round(PERIOD / STEP), policy.reset)
 
 
 def make_controller(robot: str) -> Any:

@@ -4,18 +4,21 @@
 
 writes them anew. Beside the page lie `realaigym/published.json`, robot -> board -> {policy: score}, and
 `realaigym/scores/POLICY.json`, the scorer's own output for a policy of ours: `robot`, and one object for each of its
-boards `perf`, `global` and `robust`.
+boards `perf`, `global` and `robust`. Files that differ in `seedK` alone are trainings of one kind: a row is their mean.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "realaigym.md"
 BEGIN, END = "<!-- made by examples/realaigym/scores.py -->", "<!-- end -->"
 Row = tuple[float, str, dict[str, float], str]  # score, policy, parts, how it was found
+Seeds = dict[int, dict[str, Any]]  # seed of the training -> what the scorer wrote
 BOARDS = {"global": "Global", "perf": "Performance", "robust": "Robustness"}
 PARTS = {
     "perf": ("swingup_time", "energy", "tau_cost", "tau_smoothness", "velocity_cost"),
@@ -27,31 +30,36 @@ PARTS = {
 def tables(folder: Path) -> str:
     """Markdown: one table for each board and robot, best row first, ours in bold."""
     published = json.loads((folder / "published.json").read_text(encoding="utf-8"))
-    scored = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("scores/*.json"))}
+    scored: dict[str, Seeds] = {}
+    for path in sorted(folder.glob("scores/*.json")):
+        before, seed, after = re.split(r"-seed(\d+)", path.stem)
+        scored.setdefault(before + after, {})[int(seed)] = json.loads(path.read_text(encoding="utf-8"))
     found = []
     for board, title in BOARDS.items():
         for robot, boards in published.items():
             rows: list[Row] = [(score, policy, {}, "published") for policy, score in boards[board].items()]
-            rows += [
-                ours(name, board, result[board])
-                for name, result in scored.items()
-                if result["robot"] == robot and board in result
-            ]
+            for name, seeds in scored.items():
+                results = {k: each[board] for k, each in seeds.items() if each["robot"] == robot and board in each}
+                rows += [ours(name, board, results)] if results else []
             found.append("\n".join([f"### {title}, {robot}", "", *table(PARTS[board], rows)]))
     return "\n\n".join(found)
 
 
-def ours(name: str, board: str, result: dict[str, Any]) -> Row:
-    """A row of ours; `name`: of the file."""
-    if board == "global":
-        how = f"{len(result['runs'])} draws, standard deviation {result['score_std']:.3f}"
-        return result["score_mean"], f"**{name}**", {}, how
-    parts = {part: float(result[part]) for part in PARTS[board]}
+def ours(name: str, board: str, results: Seeds) -> Row:
+    """A row of ours; `name`: of the files without the seed. Draws and levels are those of the first seed's file."""
+    scores = {seed: float(each["score_mean" if board == "global" else "score"]) for seed, each in results.items()}
+    parts = {part: mean(float(each[part]) for each in results.values()) for part in PARTS[board]}
+    first = next(iter(results.values()))
     how = "1 simulation"
+    if board == "global":
+        spread = mean(float(each["score_std"]) for each in results.values())
+        how = f"{len(first['runs'])} draws, standard deviation {spread:.3f}"
     if board == "robust":
-        share = "all" if result["full"] else "a part"
-        how = f"{share}: {result['n_levels']} levels, {result['noise_reps']} and {result['pert_reps']} draws"
-    return result["score"], f"**{name}**", parts, how
+        share = "all" if first["full"] else "a part"
+        how = f"{share}: {first['n_levels']} levels, {first['noise_reps']} and {first['pert_reps']} draws"
+    seeds = ", ".join(f"{seed}: {score:.3f}" for seed, score in sorted(scores.items()))
+    which = f"seeds {seeds}" if len(scores) > 1 else f"seed {next(iter(scores))}"
+    return mean(scores.values()), f"**{name}**", parts, f"{which}; {how}"
 
 
 def table(parts: tuple[str, ...], rows: list[Row]) -> list[str]:

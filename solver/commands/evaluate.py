@@ -29,7 +29,7 @@ class Options:
     """Effects of the harsh plant: delay, saturation, backlash, stiction, encoder, noise. noise=2x doubles one. By
     default all of them."""
     observer: bool = False
-    """Give the policy the states that an observer makes of the measured positions and of the inputs, predicted over the
+    """Give the policy the states that an observer makes of what is measured and of the inputs, predicted over the
     delay. Without it the policy gets what the plant shows: on the harsh plant, filtered differences of counts."""
     longest_delay: Annotated[int | None, Argument(metavar="PERIODS")] = None
     """Do not tell the observer the delay: it finds it, of at most so many control periods."""

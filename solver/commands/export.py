@@ -22,7 +22,7 @@ class Options:
     js: Annotated[Path | None, Argument(metavar="FILE")] = None
     """JavaScript module of robot, policy, V and dV/dx, in one file."""
     observer: bool = False
-    """With --c: write the observer too, the state from measured positions and past inputs, its memory in a struct."""
+    """With --c: write the observer too, the state from measurements and past inputs, its memory in a struct."""
     budget: Annotated[str | None, Argument(metavar="TIME@CLOCK")] = None
     """With --c: distil the policy into a small network for a microcontroller, so that a control period takes no longer
     than this on a Cortex-M4F, at two cycles an instruction: 500us@168MHz. With --observer, the observer is part of it,

@@ -1,4 +1,4 @@
-"""What a robot measures: positions with an error, and inputs that act late.
+"""What a robot measures: positions with an error, perhaps rates too, and inputs that act late.
 
 Whoever simulates or drives a robot states its `Sensing`; the observer is told nothing else about it.
 """
@@ -19,9 +19,9 @@ LENGTH_COUNT = 2.5e-5  # m, of the encoder of a length
 
 @dataclass(frozen=True)
 class Sensing:
-    """The error of the measured positions, and the delay of the inputs."""
+    """The errors of what is measured, and the delay of the inputs."""
 
-    deviation: Tensor  # (q,) standard deviation of each position's error, in its unit
+    deviation: Tensor  # standard deviation of each error, in its unit: (q,) of positions, (n,) where rates are measured
     delay: int = 0  # control periods from the measurement until the input that was computed from it acts
 
 
@@ -33,12 +33,17 @@ def usual_counts(problem: Problem, level: float = 1.0) -> Tensor:
 
 
 def make_sensing(
-    problem: Problem, counts: Tensor | None = None, noise: Tensor | None = None, delay: int = 0
+    problem: Problem,
+    counts: Tensor | None = None,
+    noise: Tensor | None = None,
+    delay: int = 0,
+    rates: Tensor | None = None,
 ) -> Sensing:
-    """The sensing of positions in whole `counts` (q,), with white noise of the deviation `noise` (q,).
+    """The sensing of positions in whole `counts` (q,), with white noise of the deviation `noise` (q,), and where rates
+    are measured with that of `rates` (n - q,).
 
-    The error of a count is uniform, of variance counts^2/12. Positions without any error have the rounding error of
-    float32.
+    The error of a count is uniform, of variance counts^2/12. What is measured without any error has the rounding error
+    of float32.
     """
     limits = problem.state_limits[: len(problem.robot.metadata.coordinates)]
     variance = torch.zeros_like(limits)
@@ -46,4 +51,6 @@ def make_sensing(
         variance = variance + counts**2 / 12.0
     if noise is not None:
         variance = variance + noise**2
+    if rates is not None:
+        variance, limits = torch.cat([variance, rates**2]), problem.state_limits
     return Sensing(variance.sqrt().clamp_min(torch.finfo(limits.dtype).eps * limits), delay)

@@ -2,7 +2,7 @@
 
 Multiple-model estimation (Magill, 1965, doi 10.1109/TAC.1965.1098191). A filter that reckons with another delay is
 surprised as soon as an input changes, by far more than the errors of parameters and sensors explain. The likelihoods
-are of all positions since the start, so the delay is taken as one that does not change.
+are of all measurements since the start, so the delay is taken as one that does not change.
 """
 
 from __future__ import annotations
@@ -45,10 +45,9 @@ class UnknownDelay:
         """(N,) of the likeliest filters."""
         return self._likeliest([each.normalised_innovation for each in self.observers])
 
-    def estimate(self, positions: Tensor) -> Tensor:
-        """The states (N, n) at the time when the input acts that is computed now, from the positions (N, q) measured
-        now."""
-        found = [each.estimate(positions) for each in self.observers]
+    def estimate(self, y: Tensor) -> Tensor:
+        """The states (N, n) at the time when the input acts that is computed now, from y (N, k) measured now."""
+        found = [each.estimate(y) for each in self.observers]
         unlikely = self.unlikely + torch.stack([each.surprise for each in self.observers])
         unlikely = unlikely.nan_to_num(nan=torch.inf)
         self.unlikely = unlikely - unlikely.min(0).values

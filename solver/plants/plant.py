@@ -30,7 +30,7 @@ class Plant(Protocol):
 
     @property
     def sensing(self) -> Sensing:
-        """What is measured of it: for an observer, which sees the positions in `Simulation.seen` and nothing else."""
+        """What is measured of it: for an observer, which sees as much of `Simulation.seen` and nothing else."""
 
     def begin(self, x: Tensor) -> Simulation:
         """Start rollouts from the true states x (N, n), which it does not change."""

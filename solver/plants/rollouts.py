@@ -59,20 +59,21 @@ def rollouts(
     """Follow a controller from the states x (N, n), its input held for one control period at a time.
 
     plant: by default the nominal one. seconds: by default the task's horizon. observed: the controller gets the states
-    that an observer makes of the positions, in place of those that the plant shows. longest_delay: where the observer
-    is not told the plant's delay, the largest one that it looks for, in control periods. The state reward is computed
-    from the true states, the action reward from the controller's own inputs, even when the plant delays or limits them.
+    that an observer makes of what is measured, in place of those that the plant shows. longest_delay: where the
+    observer is not told the plant's delay, the largest one that it looks for, in control periods. The state reward is
+    computed from the true states, the action reward from the controller's own inputs, even when the plant delays or
+    limits them.
     """
     task = problem.robot.metadata.task
     plant = plant or Nominal(problem)
     simulation = plant.begin(x)
-    observer = make_observer(problem, plant.sensing, longest_delay) if observed else None
-    positions = len(problem.robot.metadata.coordinates)
+    sensing = plant.sensing
+    observer, measured = make_observer(problem, sensing, longest_delay) if observed else None, len(sensing.deviation)
     steps = round((seconds or task.horizon) * task.control_rate)
     states, inputs = [x], []
     state_reward, action_reward = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])
     for _ in range(steps):
-        seen = simulation.seen if observer is None else observer.estimate(simulation.seen[:, :positions])
+        seen = simulation.seen if observer is None else observer.estimate(simulation.seen[:, :measured])
         u, cost = act(seen)
         if observer is not None:
             u = observer.compensate(u)

@@ -37,10 +37,13 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
 def emit_observer(problem: Problem) -> dict[str, str]:
     """NAME_observer.h, NAME_observer.c and NAME_observer_driver.c of a robot with usual encoders, by file name."""
     robot, observer = problem.robot, Observer(problem, make_sensing(problem, usual_counts(problem)))
-    coordinates = robot.metadata.coordinates
+    coordinates, n = robot.metadata.coordinates, len(problem.target)
+    q = len(coordinates)
+    exact = make_sensing(problem, rates=problem.target.new_zeros(n - q)).deviation.double() ** 2
     fields = names(robot, "") | {
-        "q": len(coordinates),
-        "positions": f"positions ({', '.join(coordinates)})",
+        "q": q,
+        "coordinates": ", ".join(coordinates),
+        "rates": ", ".join(robot.state_names[q:]),
         "columns": len(observer.added) + len(observer.errors),
         "steps": problem.substeps,
         "turns": ", ".join(str(int(state.continuous)) for state in robot.metadata.states),
@@ -48,10 +51,13 @@ def emit_observer(problem: Problem) -> dict[str, str]:
         "input_limits": listed(problem.input_limits.tolist()),
         "wrong": listed((observer.errors**2).tolist()) or "0",
         "unknown": listed(observer.unknown.tolist()),
-        "added": listed(observer.added[len(coordinates) :].tolist()),
+        "added": listed(observer.added[q:].tolist()),
         "left": f"{observer.left:.17g}",
-        "measured": listed(observer.measured.tolist()),
-        "least": listed((make_sensing(problem).deviation.double() ** 2).tolist()),
+        "usual": listed(observer.measured.tolist()),
+        # Of rates as good as not measured, until the user writes those of the sensors.
+        "usual_rates": listed(observer.unknown[q:n].tolist()),
+        "least": listed(exact[:q].tolist()),
+        "least_rates": listed(exact[q:].tolist()),
     }
     files = {".h": "observer.h", ".c": "observer.c", "_driver.c": "observer_driver.c"}
     return {f"{robot.name}_observer{end}": filled(template, fields) for end, template in files.items()}

@@ -79,26 +79,27 @@ def load_policy(
 
 
 class PositionController:
-    """The policy of a run with the observer's memory: positions in, input out, one control period a call.
+    """The policy of a run with the observer's memory: positions, and rates where they are measured, in; input out; one
+    control period a call.
 
     The observer takes every input that a call returns as sent to the robot.
     """
 
     def __init__(self, problem: Problem, act: Controller, sensing: Sensing, longest_delay: int | None) -> None:
         self._act, self._observer = act, make_observer(problem, sensing, longest_delay)
-        self._names = problem.robot.metadata.coordinates
+        self._names = problem.robot.state_names[: len(sensing.deviation)]
 
     def reset(self) -> None:
-        """Forget the positions and inputs so far; call it before the robot is started again."""
+        """Forget the measurements and inputs so far; call it before the robot is started again."""
         self._observer.reset()
 
-    def __call__(self, positions: ArrayLike) -> NDArray[np.float32]:
-        """The input (m,) for the positions (q,) measured now, in SI units. Raises SolverError for another shape and for
-        positions that are not finite."""
-        array = np.array(positions, dtype=np.float32)
+    def __call__(self, measured: ArrayLike) -> NDArray[np.float32]:
+        """The input (m,) for what is measured now, in SI units: positions (q,), or with rates (n,). Raises SolverError
+        for another shape and for numbers that are not finite."""
+        array = np.array(measured, dtype=np.float32)
         if array.shape != (len(self._names),) or not np.isfinite(array).all():
             raise SolverError(
-                f"the positions are {array.tolist()}; give {len(self._names)} finite numbers: {', '.join(self._names)}"
+                f"the measurement is {array.tolist()}; give {len(self._names)} finite numbers: {', '.join(self._names)}"
             )
         u = self._observer.compensate(self._act(self._observer.estimate(torch.from_numpy(array)[None]))[0])
         self._observer.sent(u)
@@ -107,7 +108,8 @@ class PositionController:
 
     @property
     def normalised_innovation(self) -> float:
-        """Of the last positions, squared: q on average where the robot is as the model says, more where it is not."""
+        """Of the last measurement, squared: as many as its numbers on average where the robot is as the model says,
+        more where it is not."""
         return float(self._observer.normalised_innovation[0])
 
     @property
@@ -124,30 +126,44 @@ def load_controller(
     counts: Mapping[str, float] | None = None,
     delay: int = 0,
     longest_delay: int | None = None,
+    rates: Mapping[str, float] | None = None,
 ) -> PositionController:
-    """Load the policy of a run with an observer, for a robot that measures positions only.
+    """Load the policy of a run with an observer, for a robot that measures positions only, or rates too.
 
     counts: the smallest step of an encoder, in the unit of its coordinate, by the coordinate's name; 2048 counts a turn
-    or 0.025 mm where none is given. delay: whole control periods from a measurement until its input acts.
+    or 0.025 mm where none is given. rates: where they are measured, the standard deviation of the white noise of each
+    of them, in its unit, by the state's name. delay: whole control periods from a measurement until its input acts.
     longest_delay: where the delay is not known, the most that it may be; the observer then finds it. Errors are those
     of `load_policy`, and SolverError for a coordinate or a number that cannot be.
     """
     problem, act, _ = kinds.load_controller(folder, generated, reaction_periods)
     names, steps = problem.robot.metadata.coordinates, usual_counts(problem)
+    _require("counts", counts or {}, names, "the positive step of the encoder")
     for name, step in (counts or {}).items():
-        if name not in names:
-            raise SolverError(
-                f"{problem.robot.name} has no coordinate '{name}'.{suggestion(name, names)} Coordinates: "
-                f"{', '.join(names)}"
-            )
-        if not 0.0 < step < float("inf"):
-            raise SolverError(f"counts of {name} are {step}; give the positive step of the encoder, in SI units")
         steps[names.index(name)] = step
+    noise = None
+    if rates is not None:
+        names = problem.robot.state_names[len(names) :]
+        _require("rates", rates, names, "the positive standard deviation of its noise")
+        if set(rates) != set(names):
+            raise SolverError(
+                f"rates has {', '.join(rates) or 'no name'}; give the deviation of each: {', '.join(names)}"
+            )
+        noise = steps.new_tensor([rates[name] for name in names])
     if longest_delay is not None and delay != 0:
         raise SolverError("delay states it and longest_delay asks to find it; give one of them")
     longest = None if longest_delay is None else _periods("longest_delay", longest_delay)
-    sensing = make_sensing(problem, steps, delay=_periods("delay", delay))
+    sensing = make_sensing(problem, steps, delay=_periods("delay", delay), rates=noise)
     return PositionController(problem, act, sensing, longest)
+
+
+def _require(argument: str, given: Mapping[str, float], names: tuple[str, ...], what: str) -> None:
+    """Raise SolverError unless all names are among `names`, and all numbers finite and positive."""
+    for name, value in given.items():
+        if name not in names:
+            raise SolverError(f"{argument} has '{name}', which is none of {', '.join(names)}.{suggestion(name, names)}")
+        if not 0.0 < value < float("inf"):
+            raise SolverError(f"{argument} of {name} is {value}; give {what}, in SI units")
 
 
 def _periods(name: str, value: int) -> int:

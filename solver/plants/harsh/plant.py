@@ -12,7 +12,7 @@ from solver.errors import SolverError
 from solver.observer.sensing import Sensing
 from solver.plants.harsh.backlash import CROSSING, Backlash
 from solver.plants.harsh.harshness import EFFECTS, SATURATION, Harshness, harshness
-from solver.plants.harsh.sensors import NOISE, Sensors, position_sensing
+from solver.plants.harsh.sensors import NOISE, Sensors, stated_sensing
 from solver.plants.harsh.stiction import dry_friction
 from solver.plants.plant import Simulation
 from solver.problem.integrator import integrate_period
@@ -67,9 +67,9 @@ class Harsh:
 
     @property
     def sensing(self) -> Sensing:
-        """That of the encoders, their noise, and the delay."""
+        """Of the encoders, the noise, and the delay."""
         level = self.harshness
-        return position_sensing(self.problem, level.encoder, level.noise, round(level.delay))
+        return stated_sensing(self.problem, level.encoder, level.noise, round(level.delay))
 
     def begin(self, x: Tensor) -> Simulation:
         """Start rollouts from x (N, n), with the same noise every time."""

@@ -14,10 +14,15 @@ CUTOFF = 20.0  # Hz, of the filter behind the difference of two counts
 NOISE = {"rad": 1e-3, "m": 1e-4, "rad/s": 0.05, "m/s": 0.01}  # standard deviations, white at the control rate
 
 
-def position_sensing(problem: Problem, encoder: float, noise: float, delay: int) -> Sensing:
-    """The sensing of the positions with encoders and noise of these multiples of their usual magnitudes."""
+def stated_sensing(problem: Problem, encoder: float, noise: float, delay: int) -> Sensing:
+    """What an observer is told, with encoders and noise of these multiples of their usual magnitudes.
+
+    Of noise without encoders it gets the rates too. Exact rates it does not get: it has them from exact positions.
+    """
     counts = usual_counts(problem, encoder) if encoder else None
-    return make_sensing(problem, counts, _noise(problem, noise)[: len(problem.robot.metadata.coordinates)], delay)
+    deviation, count = _noise(problem, noise), len(problem.robot.metadata.coordinates)
+    rates = deviation[count:] if noise and not encoder else None
+    return make_sensing(problem, counts, deviation[:count], delay, rates)
 
 
 def _noise(problem: Problem, level: float) -> Tensor:

@@ -7,7 +7,7 @@
 
 typedef ${name}_real real;
 
-enum { STATES = $n, INPUTS = $m, ALL = STATES + INPUTS, POSITIONS = $q, COLUMNS = $columns, PARAMETERS = COLUMNS - ALL };
+enum { STATES = $n, INPUTS = $m, ALL = STATES + INPUTS, POSITIONS = $q, SENSORS = ${NAME}_SENSORS, COLUMNS = $columns, PARAMETERS = COLUMNS - ALL };
 enum { STEPS = $steps, DELAY = ${NAME}_DELAY, FILTERS = ${NAME}_FILTERS, UNSETTLED = ALL - POSITIONS, SOURCES = ALL + PARAMETERS + UNSETTLED };
 
 static const int turns[STATES] = {$turns};
@@ -15,7 +15,12 @@ static const real limit[STATES] = {$state_limits}, input_limit[INPUTS] = {$input
 /* Variances of the parameters, of states and disturbances at the start, and of what a period adds to those not measured. */
 static const real wrong[PARAMETERS + 1] = {$wrong}, unknown[ALL] = {$unknown}, added[UNSETTLED] = {$added};
 static const real left = (real)$left; /* of a disturbance after a period */
-static const real usual[POSITIONS] = {$measured}, least[POSITIONS] = {$least}; /* variances of positions */
+/* Variances of what is measured. */
+#ifdef ${NAME}_RATES
+static const real usual[SENSORS] = {$usual, $usual_rates}, least[SENSORS] = {$least, $least_rates};
+#else
+static const real usual[SENSORS] = {$usual}, least[SENSORS] = {$least};
+#endif
 
 static real turned(real angle) {
     const real turn = (real)6.283185307179586;
@@ -27,8 +32,8 @@ static void confine(real *x) {
         x[i] = turns[i] ? turned(x[i]) : x[i] > limit[i] ? limit[i] : x[i] < -limit[i] ? -limit[i] : x[i];
 }
 
-/* Whether an encoder can have measured this: a number, and no further away than any. */
-static int usable(real position) { return ${NAME}_CALL(fabs)(position) <= (real)1e6; }
+/* Whether a sensor can have measured this: a number, and no further away than any. */
+static int usable(real y) { return ${NAME}_CALL(fabs)(y) <= (real)1e6; }
 
 /* v = dx/dt. */
 static void rate(const real *x, const real *u, real *v) {
@@ -147,7 +152,7 @@ static void predict(real P[ALL][ALL], real by[STATES][COLUMNS]) {
     }
 }
 
-/* P after position q was measured with this variance. Returns the variance of what is measured; gain is that times it. */
+/* P after state q was measured with this variance. Returns the variance of what is measured; gain is that times it. */
 static real measure(real P[ALL][ALL], int q, real variance, real *gain) {
     real total = variance > least[q] ? variance : least[q];
     for (int j = 0; j < ALL; j++) {
@@ -164,8 +169,8 @@ static real measure(real P[ALL][ALL], int q, real variance, real *gain) {
     return total;
 }
 
-/* One control period from f->x under u, linearised about `about`, and corrected by the positions at its end. */
-static void advance(${name}_filter *f, const real *about, const real *u, const real *positions, const real *variance) {
+/* One control period from f->x under u, linearised about `about`, and corrected by y at its end. */
+static void advance(${name}_filter *f, const real *about, const real *u, const real *y, const real *variance) {
     real x[STATES], acting[INPUTS], by[STATES][COLUMNS], correction[ALL] = {0};
     memcpy(x, about, sizeof x);
     for (int k = 0; k < INPUTS; k++) acting[k] = u[k] + f->disturbance[k];
@@ -174,10 +179,10 @@ static void advance(${name}_filter *f, const real *about, const real *u, const r
         for (int j = 0; j < STATES; j++) x[i] += by[i][j] * (f->x[j] - about[j]);
     predict(f->covariance, by);
     f->innovation = 0;
-    for (int q = 0; q < POSITIONS; q++) {
-        if (!usable(positions[q])) continue;
+    for (int q = 0; q < SENSORS; q++) {
+        if (!usable(y[q])) continue;
         real gain[ALL];
-        const real error = turns[q] ? turned(positions[q] - x[q]) : positions[q] - x[q], rest = error - correction[q];
+        const real error = turns[q] ? turned(y[q] - x[q]) : y[q] - x[q], rest = error - correction[q];
         const real spread = measure(f->covariance, q, variance[q], gain);
         f->innovation += rest * rest / spread;
         if (FILTERS > 1) f->unlikely += ${NAME}_CALL(log)(spread);
@@ -189,21 +194,21 @@ static void advance(${name}_filter *f, const real *about, const real *u, const r
     confine(f->x);
 }
 
-/* One filter takes the positions; u: what acted since the last ones. */
-static void follow(const ${name}_observer *o, ${name}_filter *f, const real *u, const real *positions) {
+/* One filter takes y; u: what acted since the last one. */
+static void follow(const ${name}_observer *o, ${name}_filter *f, const real *u, const real *y) {
     if (o->measured == 0) {
-        for (int i = 0; i < STATES; i++) f->x[i] = i < POSITIONS ? positions[i] : 0;
-        for (int i = 0; i < ALL; i++) f->covariance[i][i] = i < POSITIONS ? o->variance[i] : unknown[i];
+        for (int i = 0; i < STATES; i++) f->x[i] = i < SENSORS ? y[i] : 0;
+        for (int i = 0; i < ALL; i++) f->covariance[i][i] = i < SENSORS ? o->variance[i] : unknown[i];
         confine(f->x);
     } else {
         real about[STATES];
         memcpy(about, f->x, sizeof about);
-        if (o->measured == 1) { /* a linearisation about rest is wrong by the square of the velocities */
+        if (SENSORS == POSITIONS && o->measured == 1) { /* a linearisation about rest is wrong by the square of the velocities */
             for (int q = 0; q < POSITIONS; q++)
-                about[POSITIONS + q] = (turns[q] ? turned(positions[q] - about[q]) : positions[q] - about[q]) / (real)$period;
+                about[POSITIONS + q] = (turns[q] ? turned(y[q] - about[q]) : y[q] - about[q]) / (real)$period;
             confine(about);
         }
-        advance(f, about, u, positions, o->variance);
+        advance(f, about, u, y, o->variance);
     }
 }
 
@@ -229,7 +234,7 @@ static void begin(${name}_observer *o) {
     o->measured = o->likeliest = 0;
 }
 
-/* Whether every number of it is finite; without positions, the covariance grows beyond all bounds. */
+/* Whether every number of it is finite; without measurements, the covariance grows beyond all bounds. */
 static int sound(const ${name}_filter *f) {
     real sum = f->innovation;
     for (int i = 0; i < STATES; i++) sum += ${NAME}_CALL(fabs)(f->x[i]);
@@ -238,12 +243,12 @@ static int sound(const ${name}_filter *f) {
     return sum - sum == 0;
 }
 
-void ${name}_observer_estimate(${name}_observer *o, const real *positions, real *x) {
+void ${name}_observer_estimate(${name}_observer *o, const real *y, real *x) {
     int whole = 1;
-    for (int q = 0; q < POSITIONS; q++) whole &= usable(positions[q]);
+    for (int q = 0; q < SENSORS; q++) whole &= usable(y[q]);
     if (o->measured < 2 && !whole) begin(o);
     else {
-        for (int f = 0; f < FILTERS; f++) follow(o, &o->filters[f], o->waiting[DELAY - delay(f)], positions);
+        for (int f = 0; f < FILTERS; f++) follow(o, &o->filters[f], o->waiting[DELAY - delay(f)], y);
         if (o->measured < 2) o->measured++;
     }
     for (int d = 0; d < DELAY; d++) memcpy(o->waiting[d], o->waiting[d + 1], sizeof o->waiting[d]);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -52,33 +53,45 @@ def test_the_motor_is_the_robots_and_its_input_is_held(adapter: Any, robot: str,
     feedback = adapter.Feedback(robot, lambda x: x[2], 2, lambda: resets.append(1))
     found = [feedback([0.0, 0.0, rate, 0.0], 0.002 * step) for step, rate in enumerate([1.0, 2.0, 3.0])]
     found.append(feedback([0.0, 0.0, 4.0, 0.0], 0.0))
-    assert [torque[joint] for torque in found] == [1.0, 1.0, 3.0, 4.0]
+    found.append(feedback([0.0, 0.0, 5.0, 0.0], 0.1))  # others drove the robot meanwhile
+    assert [torque[joint] for torque in found] == [1.0, 1.0, 3.0, 4.0, 5.0]
     assert not any(torque[1 - joint] for torque in found)
-    assert len({id(torque) for torque in found}) == 4  # their base class adds to what it gets
-    assert len(resets) == 2
+    assert len({id(torque) for torque in found}) == 5  # their base class adds to what it gets
+    assert len(resets) == 3
 
 
-def test_positions_reach_the_observer_and_rates_do_not(adapter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rates", ["measured", "positions", "raw"])
+def test_what_reaches_the_observer(rates: str, adapter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In every second step, the rates where they are measured; raw, nothing: the policy gets every step's state."""
     calls: list[Any] = []
 
     class Policy:
         def __init__(self, *given: object) -> None:
-            assert given == ("realaigym_acrobot", 4, "runs/any", adapter.LONGEST_DELAY)
+            noise = adapter.RATE_NOISE if rates == "measured" else None
+            assert given == ("realaigym_acrobot", 4, "runs/any", adapter.LONGEST_DELAY, noise)
 
-        def from_positions(self, positions: Any) -> float:
-            calls.append(list(positions))
+        def from_sensors(self, y: Any) -> float:
+            assert rates != "raw"
+            calls.append(list(y))
+            return 0.5
+
+        def from_state(self, x: Any) -> float:
+            assert rates == "raw"
+            calls.append(list(x))
             return 0.5
 
         def reset(self) -> None:
             calls.append("reset")
 
     monkeypatch.setattr(adapter, "CompiledPolicy", Policy)
-    feedback = adapter.load("acrobot", "runs/any", "positions")
+    feedback = adapter.load("acrobot", "runs/any", rates)
     for step in range(4):
         feedback([math.pi, 0.1 * step, 9.0, 9.0], 0.002 * step)
-    assert calls[0] == "reset"
-    np.testing.assert_allclose(calls[1:], [[0.0, 0.0], [0.0, 0.2]], atol=1e-12)
-    with pytest.raises(ValueError, match="write measured or positions"):
+    expected = [[0.0, 0.1 * step, 9.0, 9.0][: 2 if rates == "positions" else 4] for step in range(4)]
+    assert ("reset" in calls) == (rates != "raw")
+    found = [call for call in calls if call != "reset"]
+    np.testing.assert_allclose(found, expected if rates == "raw" else expected[::2], atol=1e-12)
+    with pytest.raises(ValueError, match="write measured, positions or raw"):
         adapter.load("acrobot", "runs/any", "guessed")
 
 
@@ -90,7 +103,11 @@ def test_the_compiled_policy_is_the_runs(adapter: Any, finished_run: Path) -> No
     np.testing.assert_allclose([[compiled.from_state(x)] for x in states], expected, atol=2e-4)
     controller = solver.load_controller(finished_run)
     for angle in np.linspace(3.0, 2.9, 5):
-        np.testing.assert_allclose(compiled.from_positions([angle]), controller([angle]), atol=2e-3)
+        np.testing.assert_allclose(compiled.from_sensors([angle]), controller([angle]), atol=2e-3)
+    compiled = adapter.CompiledPolicy("pendulum", 2, str(finished_run), rates=0.2)
+    controller = solver.load_controller(finished_run, rates={"angle_rate": 0.2})
+    for angle in np.linspace(3.0, 2.9, 5):
+        np.testing.assert_allclose(compiled.from_sensors([angle, -3.0]), controller([angle, -3.0]), atol=2e-3)
     with pytest.raises(RuntimeError, match="is not a run folder"):
         adapter.CompiledPolicy("pendulum", 2, "runs/nothing")
 
@@ -100,6 +117,17 @@ def test_the_tables_of_the_page_are_those_of_the_scores() -> None:
     text = scores.PAGE.read_text(encoding="utf-8")
     assert scores.page(text) == text, "run python examples/realaigym/scores.py"
     assert scores.page(text.replace("| AR-EAPO |", "| another |")) == text
+
+
+def test_a_row_is_the_mean_over_the_seeds_of_the_training(tmp_path: Path) -> None:
+    (tmp_path / "scores").mkdir()
+    (tmp_path / "published.json").write_text('{"acrobot": {"global": {"theirs": 0.5}, "perf": {}, "robust": {}}}')
+    for seed, score in ((0, 0.4), (3, 0.8)):
+        result = {"robot": "acrobot", "global": {"score_mean": score, "score_std": 0.01, "runs": [1, 2]}}
+        (tmp_path / "scores" / f"acrobot-rfvi-seed{seed}-raw.json").write_text(json.dumps(result))
+    text = imported("scores").tables(tmp_path)
+    how = "seeds 0: 0.400, 3: 0.800; 2 draws, standard deviation 0.010"
+    assert f"| **acrobot-rfvi-raw** | 0.600 | {how} |\n| theirs | 0.500 | published |" in text
 
 
 @pytest.mark.parametrize("robot", ["acrobot", "pendubot"])

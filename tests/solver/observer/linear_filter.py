@@ -18,16 +18,17 @@ class LinearFilter:
     """x = (position, velocity, disturbance of the input), m dv/dt = u + d - b v, d by a Gauss-Markov process, m and b
     in error for one period at a time."""
 
-    def __init__(self, robot: CompiledRobot, deviation: float) -> None:
+    def __init__(self, robot: CompiledRobot, deviation: list[float]) -> None:
+        """deviation: of the position's error, and of the velocity's where it is measured."""
         self.parameters = robot.metadata.parameters
         (self.mass, self.friction), self.rate = [each.value for each in self.parameters], robot.metadata.states[1].limit
         self.period, self.limit = 1.0 / robot.metadata.task.control_rate, robot.metadata.inputs[0].limit
-        self.R = deviation**2
+        self.R = np.diag(deviation) ** 2
         self.drive = (DRIVE * self.limit) ** 2 / 3.0
-        self.P = np.diag([self.R, self.rate**2 / 3.0, self.drive])
+        self.P = np.diag([deviation[0] ** 2, [*deviation, self.rate / math.sqrt(3.0)][1] ** 2, self.drive])
 
-    def step(self, x: Array, u: float, position: float) -> tuple[Array, float]:
-        """The state after a period, corrected by its position, and the squared normalised innovation."""
+    def step(self, x: Array, u: float, y: Array) -> tuple[Array, float]:
+        """The state after a period, corrected by the measurement y (k,), and the squared normalised innovation."""
         m, b = self.mass, self.friction
         drift = np.zeros((4, 4))  # of position, velocity, acceleration by u, and a fraction of the friction
         drift[0, 1], drift[1, 1], drift[1, 2] = 1.0, -b / m, 1.0 / m
@@ -41,12 +42,12 @@ class LinearFilter:
         added = self.drive * (1.0 - F[2, 2] ** 2)
         Q = np.diag([0.0, PUSH**2 * self.period * self.rate**2, added])
         Q[:2, :2] += noise @ noise.T
-        x, P, C = F @ x + G * u, F @ self.P @ F.T + Q, np.array([[1.0, 0.0, 0.0]])
+        x, P, C = F @ x + G * u, F @ self.P @ F.T + Q, np.eye(3)[: len(self.R)]
         S = C @ P @ C.T + self.R
         K = P @ C.T @ np.linalg.inv(S)
-        error = np.array([position]) - C @ x
+        error = y - C @ x
         keep = np.eye(3) - K @ C
-        self.P = keep @ P @ keep.T + self.R * K @ K.T
+        self.P = keep @ P @ keep.T + K @ self.R @ K.T
         return x + K @ error, float(error @ np.linalg.inv(S) @ error)
 
     def _by_parameter(self, x: Array, u: float, which: int) -> Array:

@@ -40,7 +40,7 @@ def followed(problem: Problem, plant: Plant, x: Tensor, inputs: list[Tensor]) ->
     true, found = [], []
     for u in inputs:
         true.append(simulation.x)
-        found.append(observer.estimate(simulation.seen[:, : x.shape[1] // 2]))
+        found.append(observer.estimate(simulation.seen[:, : len(plant.sensing.deviation)]))
         observer.sent(u)
         simulation.step(u)
     return torch.stack(true), torch.stack(found), observer
@@ -52,24 +52,28 @@ def difference(problem: Problem, a: Tensor, b: Tensor) -> Tensor:
     return torch.where(problem.clipped, a - b, turned)
 
 
-def test_on_a_linear_robot_it_is_the_linear_kalman_filter(slider: str) -> None:
+@pytest.mark.parametrize("rates", [[], [0.05]])
+def test_on_a_linear_robot_it_is_the_linear_kalman_filter(rates: list[float], slider: str) -> None:
+    """rates: the deviation of the velocity's error, where it is measured."""
     problem = Problem(load_robot("slider", "cpu", slider))
-    sensing = make_sensing(problem, counts=torch.tensor([2e-3]))
-    observer, theirs = Observer(problem, sensing), LinearFilter(problem.robot, 2e-3 / math.sqrt(12.0))
+    sensing = make_sensing(problem, counts=torch.tensor([2e-3]), rates=torch.tensor(rates) if rates else None)
+    observer, theirs = Observer(problem, sensing), LinearFilter(problem.robot, [2e-3 / math.sqrt(12.0), *rates])
     generator = np.random.default_rng(0)
-    positions = 0.2 + 0.3 * np.cumsum(generator.normal(size=60)) * 0.01
+    measured = [0.2 + 0.3 * np.cumsum(generator.normal(size=60)) * 0.01]
     inputs = generator.uniform(-10.0, 10.0, 60)
-    observer.estimate(torch.tensor([[positions[0]]], dtype=torch.float32))
-    x, gains = np.array([positions[0], 0.0, 0.0]), []
-    for u, position in zip(inputs[:-1], positions[1:], strict=True):
+    measured += [generator.normal(size=60) * 0.1 for _ in rates]
+    first, *others = np.stack(measured, 1)
+    observer.estimate(torch.from_numpy(first[None]).float())
+    x, gains = np.array([*first, 0.0, 0.0])[:3], []
+    for u, y in zip(inputs[:-1], others, strict=True):
         observer.sent(torch.tensor([[u]], dtype=torch.float32))
-        found = observer.estimate(torch.tensor([[position]], dtype=torch.float32))[0]
-        x, innovation = theirs.step(x, u, position)
+        found = observer.estimate(torch.from_numpy(y[None]).float())[0]
+        x, innovation = theirs.step(x, u, y)
         np.testing.assert_allclose(found.numpy(), x[:2], rtol=1e-4, atol=1e-5)
         assert float(observer.disturbance[0, 0]) == pytest.approx(x[2], rel=1e-3, abs=1e-4)
         np.testing.assert_allclose(observer.covariance[0].numpy(), theirs.P, rtol=1e-3, atol=1e-9)
         assert float(observer.normalised_innovation[0]) == pytest.approx(innovation, rel=1e-2, abs=1e-4)
-        gains.append(theirs.P[0, 0] / theirs.R)
+        gains.append(theirs.P[0, 0] / theirs.R[0, 0])
     assert min(gains) < 0.8  # it filters: neither the last position alone nor the model alone
     assert max(gains[5:]) > 0.05
 
@@ -88,14 +92,17 @@ def test_exact_positions_give_the_true_state_soon_after_an_unknown_rate(name: st
     assert float(known.abs().max()) < 1e-3
 
 
+@pytest.mark.parametrize("rates", [False, True])
 @pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta"])
-def test_errors_have_the_stated_covariance(name: str, load: Load) -> None:
+def test_errors_have_the_stated_covariance(name: str, rates: bool, load: Load) -> None:
     """On a robot that errs as the observer assumes: N (innovation), and N (state and disturbance), are chi-square
     distributed."""
     problem, size, periods = Problem(load(name)), 300, 34
     n, generator = len(problem.target), torch.Generator().manual_seed(2)
     q = n // 2
-    sensing = make_sensing(problem, noise=usual_counts(problem))
+    velocities = 0.01 * problem.state_limits[q:]
+    sensing = make_sensing(problem, noise=usual_counts(problem), rates=velocities if rates else None)
+    k = len(sensing.deviation)
     #: Bounds within which the dynamics are linear in the parameters, as the observer takes them to be.
     problem.theta_bounds = problem.theta[:, None] * torch.tensor([0.9, 1.1])
     observer, (low, high) = Observer(problem, sensing), problem.theta_bounds.T
@@ -106,8 +113,8 @@ def test_errors_have_the_stated_covariance(name: str, load: Load) -> None:
     x[:, q:] = 0.1 * problem.state_limits[q:] * (2.0 * torch.rand(size, q, generator=generator) - 1.0)
     innovations, errors = [], []
     for u in pushes(problem, size, periods, share=0.1):
-        noise = sensing.deviation * torch.randn(size, q, generator=generator)
-        found = observer.estimate(problem.confine(torch.cat([x[:, :q] + noise, x[:, q:]], 1))[:, :q])
+        noise = sensing.deviation * torch.randn(size, k, generator=generator)
+        found = observer.estimate(problem.confine(torch.cat([x[:, :k] + noise, x[:, k:]], 1))[:, :k])
         error = torch.cat([difference(problem, x, found), disturbance - observer.disturbance], 1).double()
         errors.append((error[:, None] @ torch.linalg.inv(observer.covariance) @ error[:, :, None]).flatten())
         innovations.append(observer.normalised_innovation)
@@ -119,7 +126,7 @@ def test_errors_have_the_stated_covariance(name: str, load: Load) -> None:
         x[:, q:] += (
             PUSH * problem.control_step**0.5 * problem.state_limits[q:] * torch.randn(size, q, generator=generator)
         )
-    for squares, degrees in ((innovations[10:], q), (errors[10:], n + m)):
+    for squares, degrees in ((innovations[10:], k), (errors[10:], n + m)):
         means = torch.stack(squares).mean(1).numpy()
         lower, upper = chi2.ppf([0.01, 0.99], degrees * size) / size
         assert ((means > lower) & (means < upper)).mean() > 0.9, (degrees, means)
@@ -137,6 +144,16 @@ def test_an_unknown_rate_is_known_as_well_as_a_line_through_the_counts_tells(loa
         error = float((found - true)[k, :, 2].square().mean().sqrt())
         assert error < 2.0 * line + 0.02, k  # and what the prediction may be wrong by
     assert float((found - true)[0, :, 2].abs().max()) == 4.0
+
+
+def test_measured_rates_are_known_at_once_and_soon_better_than_measured(load: Load) -> None:
+    problem = Problem(load("cartpole"))
+    plant, x = Harsh(problem, Harshness(noise=4.0)), torch.zeros(400, 4)
+    x[:, 2] = torch.linspace(-4.0, 4.0, 400)
+    true, found, _ = followed(problem, plant, x, [torch.zeros(400, 1)] * 8)
+    errors = (found - true)[:, :, 2].square().mean(1).sqrt() / plant.sensing.deviation[2]
+    assert float(errors[0]) == pytest.approx(1.0, rel=0.1)
+    assert float(errors[7]) < 0.5
 
 
 def test_the_covariance_stays_one_where_the_robot_is_unstable(load: Load) -> None:
@@ -181,15 +198,17 @@ def test_a_batch_is_its_rows_and_every_rollout_begins_anew(load: Load) -> None:
     torch.testing.assert_close(observer.estimate(x[:, :2]), torch.cat([x[:, :2], torch.zeros(4, 2)], 1))
 
 
-def test_the_harsh_plant_states_the_deviation_of_its_positions(load: Load) -> None:
+def test_the_harsh_plant_states_the_deviation_of_its_measurements(load: Load) -> None:
+    """Without encoders the rates are measured."""
     problem = Problem(load("cartpole"))
     x, u = problem.sample_starts(300, torch.Generator().manual_seed(0)), torch.full((300, 1), 2.0)
     for level in (Harshness(encoder=3.0), Harshness(noise=2.0), Harshness(encoder=1.0, noise=1.0)):
         plant = Harsh(problem, level)
         simulation = plant.begin(x)
-        errors = []
+        errors, measured = [], len(plant.sensing.deviation)
+        assert measured == (2 if level.encoder else 4)
         for _ in range(40):
             simulation.step(u)
-            errors.append(difference(problem, simulation.seen, simulation.x)[:, :2])
+            errors.append(difference(problem, simulation.seen, simulation.x)[:, :measured])
         found = torch.stack(errors).double().std((0, 1))
         np.testing.assert_allclose(found, plant.sensing.deviation, rtol=0.05)

@@ -13,7 +13,6 @@ import solver
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.observer.observer import Observer
-from solver.observer.sensing import make_sensing, usual_counts
 from solver.observer.unknown_delay import UnknownDelay
 from solver.plants.harsh.harshness import Harshness
 from solver.plants.harsh.plant import Harsh
@@ -23,20 +22,29 @@ Load = Callable[[str], CompiledRobot]
 LONGEST, DELAYS = 3, [2, 0, 3, 1]  # control periods
 
 
-@pytest.mark.parametrize(("name", "change"), [("furuta", 1.0), ("furuta", 1.1), ("planar_quadrotor", 1.1)])
+@pytest.mark.parametrize(
+    ("name", "change", "sensors"),
+    [
+        ("furuta", 1.0, Harshness(encoder=1.0)),
+        ("furuta", 1.1, Harshness(encoder=1.0)),
+        ("furuta", 1.1, Harshness(noise=1.0)),
+        ("planar_quadrotor", 1.1, Harshness(encoder=1.0)),
+    ],
+)
 def test_it_finds_the_delay_of_every_row_and_the_states_of_one_that_knows_it(
-    name: str, change: float, load: Load
+    name: str, change: float, sensors: Harshness, load: Load
 ) -> None:
-    """Also where every parameter of the robot is 10 % off; within 80 periods."""
+    """Also where every parameter of the robot is 10 % off, and with measured rates; within 80 periods."""
     problem = Problem(load(name))
-    generator, count = torch.Generator().manual_seed(2), len(problem.target) // 2
-    sensing, start = make_sensing(problem, usual_counts(problem)), 0.3 * problem.sample_domain(1, generator)
-    plants = [Harsh(problem, Harshness(encoder=1.0, delay=delay), change * problem.theta) for delay in DELAYS]
+    generator = torch.Generator().manual_seed(2)
+    start = 0.3 * problem.sample_domain(1, generator)
+    plants = [Harsh(problem, replace(sensors, delay=delay), change * problem.theta, delay) for delay in DELAYS]
+    sensing = plants[0].sensing
     motions = [plant.begin(start) for plant in plants]
     finder = UnknownDelay(problem, sensing, LONGEST)
     told = [Observer(problem, replace(sensing, delay=delay)) for delay in DELAYS]
     for period in range(90):
-        seen = [motion.seen[:, :count] for motion in motions]
+        seen = [motion.seen[:, : len(sensing.deviation)] for motion in motions]
         x = finder.estimate(torch.cat(seen))
         expected = torch.cat([each.estimate(positions) for each, positions in zip(told, seen, strict=True)])
         if period >= 80:

@@ -50,11 +50,24 @@ def test_another_encoder_and_a_robot_that_is_not_the_model(finished_run: Path) -
     assert fine.normalised_innovation > 100.0 * coarse.normalised_innovation
 
 
+def test_measured_rates_are_of_the_observer(finished_run: Path) -> None:
+    """At the first call already the policy gets them; and a noisy one is trusted less."""
+    problem, act, _ = kinds.load_controller(finished_run)
+    fine, noisy = (solver.load_controller(finished_run, rates={"angle_rate": each}) for each in (1e-3, 3.0))
+    expected = act(torch.tensor([[2.0, 1.5]]))[0][0].numpy()
+    for controller in (fine, noisy):
+        np.testing.assert_allclose(controller([2.0, 1.5]), expected, atol=1e-6)
+        controller([2.0 + 1.5 * problem.control_step, 3.0])
+    assert fine.normalised_innovation > 100.0 * noisy.normalised_innovation
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda run: solver.load_controller(run, counts={"angel": 0.1}), "Did you mean `angle`"),
         (lambda run: solver.load_controller(run, counts={"angle": 0.0}), "positive step of the encoder"),
+        (lambda run: solver.load_controller(run, rates={"angle": 0.1}), "rates has 'angle', which is none of"),
+        (lambda run: solver.load_controller(run, rates={}), "rates has no name; give the deviation of each: "),
         (lambda run: solver.load_controller(run, delay=-1), "delay is -1; give a whole number"),
         (
             lambda run: solver.load_controller(run, delay=0.5),  # type: ignore[arg-type]

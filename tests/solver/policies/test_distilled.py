@@ -112,13 +112,19 @@ int main(void) {{
 @needs_compiler
 @pytest.mark.parametrize(
     ("name", "real", "delay"),
-    [("furuta", "float", "DELAY=1"), ("furuta", "double", "LONGEST_DELAY=2"), ("planar_arm2", "float", "DELAY=0")],
+    [
+        ("furuta", "float", "DELAY=1"),
+        ("furuta", "double", "LONGEST_DELAY=2"),
+        ("planar_arm2", "float", "DELAY=0"),
+        ("planar_arm2", "float", "RATES"),
+    ],
 )
 def test_no_measurement_makes_a_controller_send_nan(name: str, real: str, delay: str, tmp_path: Path) -> None:
-    """Observer, policy and compensation in every period. Encoders that fail, jump and count beyond all bounds, for a
+    """Observer, policy and compensation in every period. Sensors that fail, jump and count beyond all bounds, for a
     while each; then positions of a robot at rest, which it follows again."""
     solution = load_solution(f"{name}-rfvi")
-    problem, q = solution.problem, len(solution.problem.robot.metadata.coordinates)
+    problem = solution.problem
+    q = len(problem.target) if delay == "RATES" else len(problem.robot.metadata.coordinates)
     _, folder = sources(solution, 8, tmp_path)
     for file, text in emit_observer(problem).items():
         (folder / file).write_text(text)

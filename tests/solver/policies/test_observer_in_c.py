@@ -17,11 +17,11 @@ from modelgen.build import export
 from modelgen.derivation.model_file import load as load_model
 from modelgen.loader import CompiledRobot
 from solver.cli import main
-from solver.observer.sensing import make_sensing, usual_counts
 from solver.observer.unknown_delay import make_observer
 from solver.plants.harsh.harshness import Harshness
 from solver.plants.harsh.plant import Harsh
 from solver.policies.c_export import emit_observer
+from solver.policies.c_templates import listed
 from solver.problem.problem import Problem
 from tests.solver.policies.test_c_export import COMPILER, STRICT, needs_compiler
 
@@ -30,15 +30,17 @@ PERIODS = 60
 
 
 def compiled(problem: Problem, folder: Path, delay: str, real: str, usual: str = "") -> Path:
-    """The observer's driver. delay: as DELAY=1 or LONGEST_DELAY=3. usual: other variances of the positions, in C."""
+    """The observer's driver. delay: as DELAY=1 or LONGEST_DELAY=3. usual: other variances of what is measured, in C; of
+    all states where rates are measured."""
     name = problem.robot.name
     for file, content in export(load_model(name), "c").items():
         (folder / file).write_bytes(content)
     for file, text in emit_observer(problem).items():
-        text = re.sub(r"(usual\[POSITIONS\] = \{).*?\}", rf"\g<1>{usual}}}", text) if usual else text
+        text = re.sub(r"(usual\[SENSORS\] = \{).*?\}", rf"\g<1>{usual}}}", text) if usual else text
         (folder / file).write_text(text)
     sources = [str(folder / f"{name}{end}.c") for end in ("", "_observer", "_observer_driver")]
     defined = [f"-D{name.upper()}_{delay}", f"-D{name.upper()}_REAL={real}"]
+    defined += [f"-D{name.upper()}_RATES"] if len(usual.split(",")) == len(problem.target) else []
     driver = folder / f"driver_{real}"
     subprocess.run([str(COMPILER), *STRICT, *defined, *sources, "-lm", "-o", str(driver)], check=True)
     return driver
@@ -54,30 +56,36 @@ def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
 @needs_compiler
 @pytest.mark.parametrize("real", ["float", "double"])
 @pytest.mark.parametrize(
-    ("name", "delay", "longest"),
+    ("name", "delay", "longest", "rates"),
     [
-        *product(("pendulum", "furuta", "planar_quadrotor"), (0, 2), (None,)),
-        ("furuta", 2, 3),
-        ("planar_quadrotor", 1, 2),
+        *product(("pendulum", "furuta", "planar_quadrotor"), (0, 2), (None,), (False, True)),
+        *product(("furuta",), (2,), (3,), (False, True)),
+        ("planar_quadrotor", 1, 2, False),
     ],
 )
-def test_it_is_torchs(name: str, delay: int, longest: int | None, real: str, load: Load, tmp_path: Path) -> None:
-    """Whose covariance is a matrix of double precision, where the C source has its factors."""
+def test_it_is_torchs(
+    name: str, delay: int, longest: int | None, rates: bool, real: str, load: Load, tmp_path: Path
+) -> None:
+    """Whose covariance is a matrix of double precision, where the C source has its factors. Rates are measured where
+    there is noise and no encoder."""
     problem = Problem(load(name))
-    driver = compiled(problem, tmp_path, f"DELAY={delay}" if longest is None else f"LONGEST_DELAY={longest}", real)
+    plant = Harsh(problem, Harshness(noise=1.0, delay=delay) if rates else Harshness(encoder=1.0, delay=delay))
+    usual = listed((plant.sensing.deviation.double() ** 2).tolist()) if rates else ""
+    delays = f"DELAY={delay}" if longest is None else f"LONGEST_DELAY={longest}"
+    driver = compiled(problem, tmp_path, delays, real, usual)
     generator = torch.Generator().manual_seed(6)
-    motion = Harsh(problem, Harshness(encoder=1.0, delay=delay)).begin(0.5 * problem.sample_domain(1, generator))
-    observer = make_observer(problem, make_sensing(problem, usual_counts(problem), delay=delay), longest)
+    motion = plant.begin(0.5 * problem.sample_domain(1, generator))
+    observer = make_observer(problem, plant.sensing, longest)
     rows, expected = [], []
     for _ in range(PERIODS):
-        positions = motion.seen[:, : len(problem.target) // 2]
-        x = observer.estimate(positions)[0].tolist()
+        y = motion.seen[:, : len(plant.sensing.deviation)]
+        x = observer.estimate(y)[0].tolist()
         limits = problem.input_limits
         disturbance = ((0.1 * limits - observer.compensate(0.1 * limits[None])[0]) / limits).tolist()
         found = 0 if longest is None else int(observer.delay[0])  # type: ignore[index]
         expected.append([*x, *disturbance, float(observer.normalised_innovation[0]), found])
         u = 0.3 * problem.input_limits * (2.0 * torch.rand(1, len(problem.input_limits), generator=generator) - 1.0)
-        rows.append([*positions[0].tolist(), *u[0].tolist()])
+        rows.append([*y[0].tolist(), *u[0].tolist()])
         observer.sent(u)
         motion.step(u)
     table, n = estimates(driver, rows), len(problem.target)
