@@ -245,11 +245,9 @@ class Settings:
         iterations at small learning rates begin; `iteration` itself where there is none, and while they grow."""
         if self.algorithm == "rfvi" and iteration >= self.refinement and self.adversary_share(iteration) < 1.0:
             return iteration
-        steps = self.step_periods
-        changes = [stage for stage in range(1, len(steps)) if steps[stage] != steps[stage - 1]]
-        begins = [math.ceil(stage * self.iterations / len(steps)) for stage in changes]
+        begins = self._step_changes()
         if self.algorithm == "rfvi" and self.adversary_ramp[1] > 0.0:
-            begins.append(math.ceil(self.adversary_ramp[0] * self.iterations))
+            begins.append(self.refinement)
         begins.append(math.ceil(LAST * self.iterations))
         return min((begin for begin in begins if begin > iteration), default=iteration)
 
@@ -259,9 +257,13 @@ class Settings:
         changes for the last time."""
         if self.algorithm == "rfvi":
             return math.ceil(self.adversary_ramp[0] * self.iterations)
+        return max(self._step_changes(), default=0)
+
+    def _step_changes(self) -> list[int]:
+        """The iterations at which the step length changes."""
         steps = self.step_periods
         changes = [stage for stage in range(1, len(steps)) if steps[stage] != steps[stage - 1]]
-        return math.ceil(max(changes, default=0) * self.iterations / len(steps))
+        return [math.ceil(stage * self.iterations / len(steps)) for stage in changes]
 
     def radius(self, kind: type[Adversary]) -> float:
         """The full radius of an adversary: the setting alpha_NAME, or the kind's usual one where there is no such

@@ -56,7 +56,7 @@ STARTS = 256  # at which the scale of V is taken
 LEAST_SCALE = 1e-5  # of this scale, as a share of the costliest behaviour
 REACH = 100.0  # levels of the basin, up to which errors are measured by its quadratic form
 LOOKS, SOLVED = 3, 0.98  # evaluations that tell of convergence, and the share of successes in each
-WAIT = 0.5  # of the iterations: most that the schedule stands still for a task that is not solved yet
+WAIT = 0.5  # of the iterations: most that the schedule stands still for a training that has not converged
 
 
 DEFAULTS = vars(Settings())  # stand for settings that are newer than a checkpoint
