@@ -24,8 +24,8 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     - Times are physical: a value step is a share of the robot's time scale, whatever the control rate. The first steps
       are long, to carry the reward back fast, and the last ones short.
     - A task of twice the length looks ahead for twice as long: every fit adds its error to V, and there are as many
-      fits between the start and the target as look-aheads. Where it is longer than LONG, training does not skip: a dozen
-      iterations with small learning rates reach back by two seconds.
+      fits between the start and the target as look-aheads. Where it is longer than LONG, training does not skip: a
+      dozen iterations with small learning rates reach back by two seconds.
     - The fit is one of the relative error: states that are lost anyway would take the precision that balancing needs.
     - The input acts for one control period (`reaction_periods`), as it will on the robot.
     - Around the target V is the Riccati equation's, and a share of the states lies there in its metric. So do the
