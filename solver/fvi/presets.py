@@ -15,7 +15,6 @@ from solver.fvi.time_scale import crossing_time, time_scale
 
 STEPS = 8  # value steps in a time scale of the robot
 CROSSING = 5  # and at least so many, in which a full input takes a state across its limit
-LONG = 5.0  # s, of a task: a longer one needs a longer look-ahead and all iterations
 
 
 def fast(robot: CompiledRobot) -> dict[str, Any]:
@@ -23,9 +22,6 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
 
     - Times are physical: a value step is a share of the robot's time scale, whatever the control rate. The first steps
       are long, to carry the reward back fast, and the last ones short.
-    - A task of twice the length looks ahead for twice as long: every fit adds its error to V, and there are as many
-      fits between the start and the target as look-aheads. Where it is longer than LONG, training does not skip: a
-      dozen iterations with small learning rates reach back by two seconds.
     - The fit is one of the relative error: states that are lost anyway would take the precision that balancing needs.
     - The input acts for one control period (`reaction_periods`), as it will on the robot.
     - Around the target V is the Riccati equation's, and a share of the states lies there in its metric. So do the
@@ -44,11 +40,10 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     seconds = min(time_scale(robot) / STEPS, crossing_time(robot) / CROSSING)
     hold = max(1, round(seconds * metadata.task.control_rate))
     weakest = min(entry.limit for entry in metadata.inputs)
-    forgotten = (0.06 if simple else 0.09) * min(1.0, LONG / metadata.task.horizon)  # in a value step
     common = {
         "iterations": 100,
-        "convergence": 0.01 if metadata.task.horizon <= LONG else 0.0,
-        "trace_decay": round(1.0 - forgotten, 4),
+        "convergence": 0.01,
+        "trace_decay": 0.94 if simple else 0.91,
         "trace_floor": 0.3,
         "step_periods": (2 * hold, *8 * (hold,), max(1, hold // 2)),
         "reaction_periods": 1.0,

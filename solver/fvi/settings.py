@@ -155,12 +155,11 @@ class Settings:
     episodes: int = 100
     """Rollouts per evaluation."""
     convergence: float = 0.0
-    """Largest difference between the mean returns of three evaluations, all with success, at which training goes on to
-    its next phase before its time: to the next step length, to the growth of the adversaries, or to the last
-    iterations, of small learning rates. It is a share of the return, or of what that gains over the idle robot if this
-    is less. Training skips the iterations in between. Where they do not agree when the adversaries would begin to grow,
-    or the last step length of cFVI begins, these wait, for at most half as many iterations again. 0: neither, it does
-    all iterations."""
+    """Largest relative difference between the mean returns of three evaluations, all with success, at which training
+    goes on to its next phase before its time: to the next step length, to the growth of the adversaries, or to the last
+    iterations, of small learning rates. It skips the iterations in between. Where they do not agree
+    when the adversaries would begin to grow, or the last step length of cFVI begins, these wait, for at most half as
+    many iterations again. 0: neither, it does all iterations."""
     device: Device = "cpu"
     """Where Torch computes: on the CPU, or on a GPU with CUDA."""
     backend: Backend = "auto"

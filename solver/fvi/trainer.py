@@ -207,15 +207,11 @@ class Trainer:
         returns = [value for success, value in self.looks if success >= SOLVED]
         if len(self.looks) < LOOKS or s.convergence == 0.0:
             return
-        if len(returns) == LOOKS and max(returns) - min(returns) < s.convergence * self._worth(returns[-1]):
+        if len(returns) == LOOKS and max(returns) - min(returns) < s.convergence * abs(returns[-1]):
             self.iteration = s.next_phase(self.iteration)
         elif self.iteration == s.refinement and self.waited < WAIT * s.iterations:
             self.iteration -= 1
             self.waited += 1
-
-    def _worth(self, value: float) -> float:
-        """What a return is measured by: its size, or what it gains over the idle robot where that is less."""
-        return min(abs(value), abs(value - self.selection.idle_return))
 
     def checkpoint(self) -> dict[str, Any]:
         """What another process needs to continue; `torch.load` reads every entry with weights_only."""

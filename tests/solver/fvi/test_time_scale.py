@@ -121,10 +121,3 @@ def test_presets_of_all_control_rates_look_ahead_by_the_same_seconds(rails: dict
         assert abs(settings.step_periods[1] / rate - expected) <= 0.5 / rate + 1e-9
     same = [{**vars(s), "step_periods": ()} for s in made.values()]
     assert all(each == same[0] for each in same)
-
-
-def test_a_task_of_twice_the_length_looks_ahead_for_twice_as_long(load: Load) -> None:
-    """Of a cart-pole with 5 s and one with 10 s; up to 5 s the look-ahead does not depend on the length."""
-    forgotten = {name: 1.0 - make_settings("fast", load(name)).trace_decay for name in ("cartpole", "cartpole_quanser")}
-    assert forgotten["cartpole"] == pytest.approx(2.0 * forgotten["cartpole_quanser"])
-    assert make_settings("fast", load("planar_arm3")).trace_decay == make_settings("fast", load("furuta")).trace_decay
