@@ -25,7 +25,6 @@ from solver.jobs.engines import results, workers
 from solver.jobs.portions import policy
 from solver.plants.rollouts import sample_starts
 from solver.runs.folder import CHECKPOINT
-from solver.streams import Purpose
 from solver.studies import robustness
 from solver.studies.parameter_box import ParameterRange
 from solver.studies.robustness import Trial, measure
@@ -35,20 +34,24 @@ BUSY = 400  # ticks: both workers have begun, and roll out
 LONG = "horizon = 3600\n[starts]\nangle = [-1, 1]\nangle_rate = [0, 0]\n"
 
 
-def test_two_processes_give_the_numbers_of_one(finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With noise, which is drawn by the portion."""
+def test_two_processes_give_the_numbers_of_one(
+    finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With noise, of a portion or of a rollout."""
     monkeypatch.setattr(robustness, "ROLLOUTS_AT_ONCE", 8)
     monkeypatch.setattr(robustness, "FEW", 0)
     monkeypatch.setattr(experiments, "AT_ONCE", 8)
+    noisy = tmp_path / "noisy.toml"
+    noisy.write_text('plant = "harsh"\neffects = ["noise"]\n')
     trial, box = Trial("harsh", ("noise",), 4, 3), [ParameterRange("mass", 0.9, 1.1, 5, False)]
     results, returns, processes = [], [], set()
     for jobs in (1, 2):
         with workers(jobs) as executor:
             results.append(measure([finished_run], box, trial, executor=executor))
-            tested = Experiment(policy(finished_run), executor=executor)
+            tested = Experiment(policy(finished_run), noisy, executor)
             x = sample_starts(tested.problem, 20, 5)
             theta = tested.problem.theta.repeat(20, 1)
-            returns.append(tested.outcomes(x, theta, 0, Purpose.CERTIFICATE).returns)
+            returns.append(tested.outcomes(x, theta, np.arange(20)).returns)
             processes |= {job.result() for job in [executor.submit(os.getpid) for _ in range(8)]}
     assert results[0] == results[1]
     assert np.array_equal(returns[0], returns[1])
