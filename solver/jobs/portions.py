@@ -60,8 +60,8 @@ def _checkpoint(folder: Path) -> str:
         return hashlib.sha256((folder / CHECKPOINT).read_bytes()).hexdigest()
     except OSError as error:
         raise SolverError(
-            f"{folder} holds no {CHECKPOINT} that {socket.gethostname()} can read; train the run first, in a folder "
-            "that all machines share"
+            f"{folder} holds no {CHECKPOINT} that this machine ({socket.gethostname()}) can read. A training writes it "
+            "after its first iteration; on a cluster all machines must share the folder."
         ) from error
 
 

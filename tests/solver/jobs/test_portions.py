@@ -113,7 +113,7 @@ def test_on_a_cluster_and_when_it_is_lost(cluster: Cluster, finished_run: Path) 
     tested = Experiment(policy(finished_run))
     told, x = tested.specification, sample_starts(tested.problem, 20, 5).numpy()
     theta = tested.problem.theta.repeat(20, 1).numpy()
-    given = policy(finished_run), told.conditions, told.failure, x, theta, 7
+    given = policy(finished_run), told.conditions, told.failure, x, theta, [*range(20)]
 
     def lose() -> None:
         with workers(1, cluster.address) as executor:
