@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from machine import median_seconds, peak_rss_mb
+from machine import median_seconds, peak_rss_mb, value_flops
 
 from solver.fvi import training
 from solver.fvi.initial_value import make_ensemble
@@ -76,25 +76,21 @@ def trained(name: str, algorithm: str, device: str, changes: dict[str, Any]) -> 
     targets, fits = ([row[key] for row in rows] for key in ("seconds_targets", "seconds_fit"))
     per_step = statistics.median(t / (n * settings.states) for t, n in zip(targets, steps, strict=True))
     per_sample = statistics.median(fits) / (settings.states * settings.epochs)
-    bound = flops(name, settings) / (rate(settings, device) * (settings.threads if device == "cpu" else 1))
+    flops = value_flops(make_ensemble(load_robot(name, "cpu", None), settings))
+    bound = flops / (rate(settings, device) * (settings.threads if device == "cpu" else 1))
+    evaluations = 1 + (len(problem.input_limits) if settings.reaction_periods else 0)  # of V, in a step of a target
     return {
         "iterations": len(rows),
         "seconds": sum(targets) + sum(fits),
         "us_per_state_step": 1e6 * per_step,
         "us_per_sample_gradient": 1e6 * per_sample,
         "product_bound_us": 1e6 * bound,
-        "target_times_bound": per_step / bound,
-        "fit_times_bound": per_sample / (1.5 * bound),  # a gradient in the weights takes another product a layer
+        "target_times_bound": per_step / (evaluations * bound),
+        "fit_times_bound": per_sample / (1.5 * bound),
         "return_mean": found["return_mean"],
         "success_rate": found["success_rate"],
         "peak_mb": torch.cuda.max_memory_allocated() / 1e6 if device == "cuda" else peak_rss_mb(),
     }
-
-
-def flops(name: str, settings: Settings) -> float:
-    """Of the products for a value and its gradient in the state: each weight is used forwards and backwards."""
-    ensemble = make_ensemble(load_robot(name, "cpu", None), settings)
-    return sum(4.0 * float(weight.numel()) for member in ensemble.factors for weight in member.weights)
 
 
 def rate(settings: Settings, device: str) -> float:

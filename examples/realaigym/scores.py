@@ -5,6 +5,8 @@
 writes them anew. Beside the page lie `realaigym/published.json`, robot -> board -> {policy: score}, and
 `realaigym/scores/POLICY.json`, the scorer's own output for a policy of ours: `robot`, and one object for each of its
 boards `perf`, `global` and `robust`. Files that differ in `seedK` alone are trainings of one kind: a row is their mean.
+`POLICY-seedK.json` is the policy on the state that the simulator gives, and `POLICY-seedK-measured.json` the same
+policy behind the observer.
 """
 
 from __future__ import annotations
@@ -42,12 +44,40 @@ def tables(folder: Path) -> str:
                 results = {k: each[board] for k, each in seeds.items() if each["robot"] == robot and board in each}
                 rows += [ours(name, board, results)] if results else []
             found.append("\n".join([f"### {title}, {robot}", "", *table(PARTS[board], rows)]))
+    for robot, boards in published.items():
+        if rows_of_all := on_all_boards(robot, scored):
+            best = [f"{max(boards[board].values()):.3f}" for board in BOARDS]
+            rows_of_all.insert(0, ["best row of each board", *best, "published"])
+            heads = ["policy", *(title.lower() for title in BOARDS.values()), "seeds"]
+            lines = ["| " + " | ".join(cells) + " |" for cells in (heads, *rows_of_all)]
+            lines.insert(1, "|---|" + "---:|" * len(BOARDS) + "---|")
+            found.append("\n".join([f"### One policy on all boards, {robot}", "", *lines]))
     return "\n\n".join(found)
+
+
+def on_all_boards(robot: str, scored: dict[str, Seeds]) -> list[list[str]]:
+    """The cells of the trainings that were scored on every board: the mean, and the least training's in parentheses."""
+    rows = []
+    for name, seeds in scored.items():
+        behind = scored.get(f"{name}-measured", {})
+        for title, parts in ((f"**{name}**", (seeds, seeds, behind)), (f"**{name}**, observer always", (behind,) * 3)):
+            wanted = list(zip(BOARDS, parts, strict=True))
+            trained = [k for k in sorted(seeds) if all(board in each.get(k, {}) for board, each in wanted)]
+            if trained and seeds[trained[0]]["robot"] == robot:
+                results = [[score_of(board, each[k][board]) for k in trained] for board, each in wanted]
+                cells = [f"{mean(scores):.3f} ({min(scores):.3f})" for scores in results]
+                rows.append([title, *cells, ", ".join(map(str, trained))])
+    return rows
+
+
+def score_of(board: str, result: dict[str, Any]) -> float:
+    """The score in what the scorer wrote for this board."""
+    return float(result["score_mean" if board == "global" else "score"])
 
 
 def ours(name: str, board: str, results: Seeds) -> Row:
     """A row of ours; `name`: of the files without the seed. Draws and levels are those of the first seed's file."""
-    scores = {seed: float(each["score_mean" if board == "global" else "score"]) for seed, each in results.items()}
+    scores = {seed: score_of(board, each) for seed, each in results.items()}
     parts = {part: mean(float(each[part]) for each in results.values()) for part in PARTS[board]}
     first = next(iter(results.values()))
     how = "1 simulation"

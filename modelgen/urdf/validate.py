@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modelgen.errors import ModelError, Place, joined
 
@@ -91,6 +92,8 @@ def mechanics(path: Path, warn: Callable[[str], None]) -> Mechanics:
             if found:
                 faults[kind, name] = [*faults.get((kind, name), []), *found]
                 _make_sound(etree, element)
+            elif kind == "link":
+                _check_moments(element, name, path, warn)
     if unreadable:
         raise joined([*unreadable, *(each for found in faults.values() for each in found)])
     if not root.findall("link"):
@@ -237,8 +240,7 @@ def _senseless(element: Any, values: dict[str, list[float]], name: str) -> str:
     if element.tag == "mass" and values["value"][0] < 0:
         return f"the mass of `{name}` is negative."
     if element.tag == "inertia":
-        xx, yy, zz, xy, xz, yz = (values.get(each, [0.0])[0] for each in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
-        moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        moments = _principal_moments({key: value[0] for key, value in values.items()})
         weight = element.getparent().find("mass")
         stated = weight.get("value", "") if weight is not None else ""
         rounding = EPSILON * float(stated) if NUMBER.fullmatch(stated.strip()) else 0.0
@@ -250,6 +252,25 @@ def _senseless(element: Any, values: dict[str, list[float]], name: str) -> str:
     if element.tag == "limit" and values.get("lower", [0.0]) > values.get("upper", values.get("lower", [0.0])):
         return f"the lower limit of `{name}` is above the upper one."
     return ""
+
+
+def _principal_moments(inertia: dict[str, float]) -> NDArray[np.float64]:
+    """(3,), the smallest first, of the attributes of an <inertia>."""
+    xx, yy, zz, xy, xz, yz = (inertia.get(each, 0.0) for each in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
+    return np.asarray(np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), np.float64)
+
+
+def _check_moments(link: Any, name: str, path: Path, warn: Callable[[str], None]) -> None:
+    """Warn of moments that no distribution of mass has: one of them is above the sum of the two others."""
+    for element in link.iterfind("inertial/inertia"):
+        known = NUMBERS["inertia"].keys() & set(element.keys())
+        small, middle, large = _principal_moments({key: float(element.get(key)) for key in known})
+        if large * (1.0 - ROUNDED) > small + middle:
+            warn(
+                f"{_place(path, element)}: no body has the <inertia> of `{name}`: its largest principal moment, "
+                f"{large:.3g} kg m^2, is above the sum of the two others, {small + middle:.3g}. The equations take "
+                "the numbers as they are; MuJoCo refuses them."
+            )
 
 
 def _place(path: Path, element: Any) -> Place:

@@ -36,17 +36,12 @@ def take_over(ensemble: Ensemble, robot: str, folder: Path) -> None:
         raise SolverError(f"{folder} is a run of {load_run(folder).robot}, and this training is of {robot}")
     checkpoint = load_run_checkpoint(folder)
     kept = (checkpoint["best"] or checkpoint)["ensemble"]
-    weights = {name: value for name, value in kept.items() if name.startswith("members.")}
+    prefix = "members."  # and nothing else: basin and metric are those of the robot as it is now
+    weights = {name.removeprefix(prefix): value for name, value in kept.items() if name.startswith(prefix)}
     try:
-        unexpected = ensemble.load_state_dict(weights, strict=False).unexpected_keys
+        ensemble.members.load_state_dict(weights)
     except RuntimeError as error:
-        raise SolverError(_misfit(folder)) from error
-    if unexpected or len(weights) != len(list(ensemble.parameters())):
-        raise SolverError(_misfit(folder))
-
-
-def _misfit(folder: Path) -> str:
-    return (
-        f"the network of {folder} does not fit this training: the robot has other states now, or --members, --layers "
-        "or --width differ. Leave these out, or train without --from."
-    )
+        raise SolverError(
+            f"the network of {folder} does not fit this training: the robot has other states now, or --members, "
+            "--layers or --width differ. Leave these out, or train without --from."
+        ) from error

@@ -39,23 +39,34 @@ class Fit:
 class Samples:
     """The N samples that minibatches are drawn from."""
 
-    z: Tensor  # (N, n_z) features
-    factor: Tensor  # (N, K) the error y, spread over the rows of L
+    z: Tensor  # (n_z, N) features
+    factor: Tensor  # (K, N) the error y, spread over the rows of L
     target: Tensor  # (N,)
     weight: Tensor  # (N,) w
 
+    @classmethod
+    def of(cls, ensemble: Ensemble, x: Tensor, target: Tensor, weight: Tensor) -> Samples:
+        """The states x (N, n) with their targets and weights, both (N,)."""
+        z = ensemble.features(x)
+        factor = ensemble.features.error(z).T.index_select(0, ensemble.factors[0].rows)
+        return cls(z.T.contiguous(), factor, target, weight)
+
     def shuffled(self, order: Tensor) -> Samples:
         """The samples in another order (N,)."""
-        return Samples(*(each.index_select(0, order) for each in (self.z, self.factor, self.target, self.weight)))
+        return Samples(*(each.index_select(-1, order) for each in (self.z, self.factor, self.target, self.weight)))
 
     def minibatches(self, size: int) -> Iterator[Samples]:
         """The samples in groups of `size`, without a copy."""
-        parts = (torch.split(each, size) for each in (self.z, self.factor, self.target, self.weight))
+        parts = (torch.split(each, size, dim=-1) for each in (self.z, self.factor, self.target, self.weight))
         return (Samples(*part) for part in zip(*parts, strict=True))
 
 
 class LossGradient:
-    """The loss of one member on a minibatch; writes its gradient to the parameters' `.grad`."""
+    """The loss of one member on a minibatch; writes its gradient to the parameters' `.grad`.
+
+    A hidden layer is (B, width), but everything as narrow as the features or the entries of L has one row for each of
+    them and B columns: BLAS multiplies a tall matrix by one of a few columns several times slower than its transpose.
+    """
 
     def __init__(self, member: Factor, size: int) -> None:
         self.weights, self.biases = list(member.weights), list(member.biases)
@@ -63,61 +74,59 @@ class LossGradient:
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
         self.diagonal = member.diagonal.nonzero()[:, 0]
-        self.column_sum, self.column_spread = member.column_sum, member.column_sum.T.contiguous()
+        self.columns, self.sum_into_columns = member.columns, member.column_sum.T.contiguous()
         self.hidden = [w.new_empty(size, w.shape[1]) for w in self.weights[:-1]]
         self.product, self.adjoint = torch.empty_like(self.hidden[0]), torch.empty_like(self.hidden[0])
-        self.entries = self.weights[-1].new_empty(size, self.weights[-1].shape[1])
+        self.minus_one = -torch.ones_like(self.biases[0][0])
 
     @torch.no_grad()
     def __call__(self, batch: Samples, power: float) -> Tensor:
         """Mean |V - V_tar|^power over the batch, a scalar Tensor; the gradient is that of the weighted mean."""
         size = len(batch.target)
         hidden = [h[:size] for h in self.hidden]
-        entries = self._forward(batch.z, hidden, self.entries[:size])
-        diagonal = entries[:, self.diagonal]
-        entries[:, self.diagonal] = softplus(diagonal) + DIAGONAL_FLOOR
-        y = (entries * batch.factor) @ self.column_sum
-        residual = (y * y).sum(1).neg_().sub_(batch.target)
+        entries = self._forward(batch.z, hidden)
+        diagonal = entries.index_select(0, self.diagonal)
+        entries.index_copy_(0, self.diagonal, softplus(diagonal) + DIAGONAL_FLOOR)
+        y = self.sum_into_columns @ entries.mul_(batch.factor)
+        residual = (y * y).sum(0).neg_().sub_(batch.target)
         distance = residual.abs()
         slope = torch.sign(residual).mul_(batch.weight).div_(size)
         if power != 1.0:
             slope.mul_(distance.pow(power - 1.0)).mul_(power)
             distance = distance.pow(power)
-        outer = (y.mul_(slope.mul_(-2.0)[:, None]) @ self.column_spread).mul_(batch.factor)
-        outer[:, self.diagonal] *= torch.sigmoid(diagonal)
-        self._reverse(batch.z, hidden, outer)
+        outer = y.mul_(slope.mul_(-2.0)).index_select(0, self.columns).mul_(batch.factor)
+        steepness = torch.sigmoid(diagonal).mul_(outer.index_select(0, self.diagonal))
+        self._reverse(batch.z, hidden, outer.index_copy_(0, self.diagonal, steepness))
         return distance.mean()
 
-    def _forward(self, z: Tensor, hidden: list[Tensor], entries: Tensor) -> Tensor:
-        """Fill `hidden` with s = sigmoid(2 y), where tanh(y) = 2 s - 1, and `entries` with the output layer."""
-        h = z
-        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            last = i == len(hidden)
-            gain = 1.0 if last else 2.0
-            out = entries if last else hidden[i]
-            if i == 0:
-                torch.addmm(bias, h, weight, beta=gain, alpha=gain, out=out)
-            else:
-                torch.addmm(bias - weight.sum(0), h, weight, beta=gain, alpha=2.0 * gain, out=out)
-            h = out if last else out.sigmoid_()
-        return h
+    def _forward(self, z: Tensor, hidden: list[Tensor]) -> Tensor:
+        """Fill `hidden` with tanh(y) = 2 sigmoid(2 y) - 1; returns the output layer, (K, B)."""
+        h = z.T
+        for weight, bias, out in zip(self.weights, self.biases, hidden, strict=False):
+            torch.addmm(bias, h, weight, beta=2.0, alpha=2.0, out=out)
+            h = torch.add(self.minus_one, out.sigmoid_(), alpha=2.0, out=out)
+        return torch.addmm(self.biases[-1][:, None], self.weights[-1].T, h.T)
 
-    def _reverse(self, z: Tensor, hidden: list[Tensor], gradient: Tensor) -> None:
-        """Parameter gradients from dLoss/d(entries) (B, K); d tanh/dy = 4 s (1 - s)."""
-        size = len(z)
+    def _reverse(self, z: Tensor, hidden: list[Tensor], outer: Tensor) -> None:
+        """Parameter gradients from dLoss/d(entries) (K, B)."""
+        size = len(hidden[0])
         product, adjoint = self.product[:size], self.adjoint[:size]
+        gradient = outer.T
         for i in range(len(hidden), 0, -1):
             weight, bias = self.weights[i], self.biases[i]
             assert weight.grad is not None
             assert bias.grad is not None
             torch.sum(gradient, 0, out=bias.grad)
-            torch.addmm(bias.grad, hidden[i - 1].T, gradient, beta=-1.0, alpha=2.0, out=weight.grad)
-            torch.mm(gradient, (4.0 * weight).T, out=product)
-            gradient = torch.ops.aten.sigmoid_backward.grad_input(product, hidden[i - 1], grad_input=adjoint)
+            if i == len(hidden):
+                weight.grad.copy_((outer @ hidden[i - 1]).T)
+            else:
+                torch.mm(hidden[i - 1].T, gradient, out=weight.grad)
+            torch.mm(gradient, weight.T, out=product)
+            gradient = torch.ops.aten.tanh_backward.grad_input(product, hidden[i - 1], grad_input=adjoint)
         assert self.weights[0].grad is not None
         assert self.biases[0].grad is not None
         torch.sum(gradient, 0, out=self.biases[0].grad)
-        torch.mm(z.T, gradient, out=self.weights[0].grad)
+        torch.mm(z, gradient, out=self.weights[0].grad)
 
 
 def fit_member(member: Factor, optimiser: Adam, samples: Samples, fit: Fit, generator: torch.Generator) -> float:
@@ -143,10 +152,7 @@ def fit_ensemble(
     workers: Executor,
 ) -> float:
     """Fit every member to the targets (N,) at states x (N, n), members side by side; returns their mean loss."""
-    features = ensemble.features
-    z = features(x)
-    weight = 1.0 / (1.0 + target.abs() / fit.scale)
-    samples = Samples(z, features.error(z)[:, ensemble.factors[0].rows], target, weight)
+    samples = Samples.of(ensemble, x, target, 1.0 / (1.0 + target.abs() / fit.scale))
 
     def work(i: int) -> float:
         generator = torch.Generator(device=x.device).manual_seed(seed + i)

@@ -18,18 +18,23 @@ from solver.value.protocol import ValueFunction
 
 @dataclass(frozen=True)
 class Workspace:
-    """Buffers of one batch size, reused from call to call and member to member so that they stay in cache."""
+    """Buffers of one batch size, reused from call to call and member to member so that they stay in cache.
+
+    A hidden layer is (N, width), but everything as narrow as the features or the entries of L has one row for each of
+    them and N columns: BLAS multiplies a tall matrix by one of a few columns several times slower than its transpose.
+    """
 
     hidden: tuple[Tensor, ...]  # (N, width) per hidden layer
     adjoint: tuple[Tensor, Tensor]  # (N, width), read and written in turn
-    entries: Tensor  # (N, K), of L
-    outer: Tensor  # (N, K)
-    direct: Tensor  # (N, K)
+    entries: Tensor  # (K, N), of L
+    outer: Tensor  # (K, N)
+    direct: Tensor  # (K, N)
+    y: Tensor  # (n_z, N)
 
 
 @dataclass(frozen=True)
 class FoldedFactor:
-    """A member's fixed weights (in, out), biases (out,) and transposed weights."""
+    """A member's fixed weights (in, out), biases (out,) and transposed weights; the last bias is (K, 1)."""
 
     weights: list[Tensor]
     biases: list[Tensor]
@@ -46,10 +51,9 @@ class FrozenValue:
     def __init__(self, ensemble: Ensemble) -> None:
         self.features, self.basin = ensemble.features, ensemble.basin
         first = ensemble.factors[0]
-        self.rows, self.diagonal = first.rows, first.diagonal.nonzero()[:, 0]
-        self.column_sum = first.column_sum
-        self.column_spread = first.column_sum.T.contiguous()
-        self.row_sum = torch.eye(self.features.size).to(first.column_sum)[first.rows]
+        self.rows, self.columns, self.diagonal = first.rows, first.columns, first.diagonal.nonzero()[:, 0]
+        self.sum_into_columns = first.column_sum.T.contiguous()
+        self.sum_into_rows = torch.eye(self.features.size).to(first.column_sum)[:, first.rows].contiguous()
         self.members = [_folded(member) for member in ensemble.factors]
 
     def buffered(self, size: int) -> ValueFunction:
@@ -58,16 +62,14 @@ class FrozenValue:
 
     def _workspace(self, size: int) -> Workspace:
         weights = self.members[0].weights
-
-        def buffer(layer: int) -> Tensor:
-            return weights[layer].new_empty(size, weights[layer].shape[1])
-
+        features, entries, new = len(weights[0]), weights[-1].shape[1], weights[0].new_empty
         return Workspace(
-            hidden=tuple(buffer(i) for i in range(len(weights) - 1)),
-            adjoint=(buffer(0), buffer(0)),
-            entries=buffer(-1),
-            outer=buffer(-1),
-            direct=buffer(-1),
+            hidden=tuple(new(size, w.shape[1]) for w in weights[:-1]),
+            adjoint=(new(size, weights[0].shape[1]), new(size, weights[0].shape[1])),
+            entries=new(entries, size),
+            outer=new(entries, size),
+            direct=new(entries, size),
+            y=new(features, size),
         )
 
     @torch.no_grad()
@@ -93,24 +95,26 @@ class FrozenValue:
         """V (N,) and dV/dx (N, n) of the networks, also where the basin takes their place."""
         z = self.features(x)
         error = self.features.error(z)
-        factor = error[:, self.rows]
+        factor = error.T.index_select(0, self.rows)
         value = torch.zeros_like(z[:, 0])
-        dz = torch.zeros_like(z)
+        dz = torch.zeros_like(z.T)
         space.direct.zero_()
         for member in self.members:
             _forward(member, z, space)
-            entries, outer = space.entries, space.outer
-            diagonal = entries[:, self.diagonal]
-            entries[:, self.diagonal] = softplus(diagonal) + DIAGONAL_FLOOR
-            y = (entries * factor) @ self.column_sum
-            value += (y * y).sum(1)
-            torch.mm(y, self.column_spread, out=outer)  # dV/d(entries * factor), up to -2/E
+            entries, outer, y = space.entries, space.outer, space.y
+            diagonal = entries.index_select(0, self.diagonal)
+            entries.index_copy_(0, self.diagonal, softplus(diagonal) + DIAGONAL_FLOOR)
+            torch.mm(self.sum_into_columns, torch.mul(entries, factor, out=outer), out=y)
+            value += (y * y).sum(0)
+            torch.index_select(y, 0, self.columns, out=outer)  # dV/d(entries * factor), up to -2/E
             space.direct.addcmul_(outer, entries)
             outer.mul_(factor)
-            outer[:, self.diagonal] *= torch.sigmoid(diagonal)
+            steepness = torch.sigmoid(diagonal).mul_(outer.index_select(0, self.diagonal))
+            outer.index_copy_(0, self.diagonal, steepness)
             _reverse(member, dz, space)
         each = -2.0 / len(self.members)
-        dx = self.features.pull_back(z, error, dz.mul_(each), (space.direct @ self.row_sum).mul_(each))
+        direct = (self.sum_into_rows @ space.direct).mul_(each)
+        dx = self.features.pull_back(z, error, dz.mul_(each).T, direct.T)
         return value.div_(-len(self.members)), dx
 
 
@@ -125,6 +129,7 @@ def _folded(member: Factor) -> FoldedFactor:
         outer = 1.0 if i == len(member.weights) - 1 else 2.0
         weights.append(w * outer)
         biases.append(b * outer)
+    biases[-1] = biases[-1][:, None]
     return FoldedFactor(weights, biases, [w.T.contiguous() for w in weights])
 
 
@@ -133,14 +138,14 @@ def _forward(member: FoldedFactor, z: Tensor, space: Workspace) -> None:
     h = z
     for weight, bias, hidden in zip(member.weights, member.biases, space.hidden, strict=False):
         h = torch.addmm(bias, h, weight, out=hidden).sigmoid_()
-    torch.addmm(member.biases[-1], h, member.weights[-1], out=space.entries)
+    torch.addmm(member.biases[-1], member.transposed[-1], h.T, out=space.entries)
 
 
 def _reverse(member: FoldedFactor, dz: Tensor, space: Workspace) -> None:
-    """Add the reverse sweep of space.outer through the member's network to dz (N, n_z)."""
-    gradient = space.outer
+    """Add the reverse sweep of space.outer through the member's network to dz (n_z, N)."""
+    gradient = space.outer.T
     product, adjoint = space.adjoint
     for transposed, hidden in zip(reversed(member.transposed[1:]), reversed(space.hidden), strict=True):
         torch.mm(gradient, transposed, out=product)
         gradient = torch.ops.aten.sigmoid_backward.grad_input(product, hidden, grad_input=adjoint)
-    dz.addmm_(gradient, member.transposed[0])
+    dz.addmm_(member.weights[0], gradient.T)

@@ -36,6 +36,7 @@ class Factor(nn.Module):
     """One member: a tanh network z -> the K = n_z (n_z + 1)/2 entries of L, rows first."""
 
     rows: Tensor  # (K,) the row of every entry
+    columns: Tensor  # (K,)
     diagonal: Tensor  # (K,) bool
     column_sum: Tensor  # (K, n_z), sums entries into their column
 
@@ -43,6 +44,7 @@ class Factor(nn.Module):
         super().__init__()
         rows, columns = torch.tril_indices(size, size)
         self.register_buffer("rows", rows, persistent=False)
+        self.register_buffer("columns", columns, persistent=False)
         self.register_buffer("diagonal", rows == columns, persistent=False)
         self.register_buffer("column_sum", torch.eye(size)[columns], persistent=False)  # (K, n_z)
         sizes = [size, *[width] * layers, len(rows)]

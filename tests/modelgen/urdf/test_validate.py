@@ -160,6 +160,15 @@ def test_what_is_stated_twice_alike_is_a_warning(urdf: Path, capsys: pytest.Capt
     assert "arm.urdf:4: a second <axis> of `elbow`, equal to the first, is overlooked" in said
 
 
+@pytest.mark.parametrize(("izz", "impossible"), [("1.99", False), ("2.1", True)])
+def test_moments_that_no_body_has_are_a_warning(urdf: Path, izz: str, impossible: bool) -> None:
+    """Of a flat body the largest is the sum of the two others, and none has more."""
+    said: list[str] = []
+    robot = link("base"), link("hand", INERTIAL.replace('izz="1"', f'izz="{izz}"')), joint("elbow", "base", "hand")
+    assert f"{izz}" in model_file(written(urdf, *robot), "arm", warn=said.append)
+    assert any(":3: no body has the <inertia> of `hand`" in words for words in said) == impossible
+
+
 @pytest.mark.parametrize("second", ['<parent link="hand"/>', '<axis xyz="1 0 0"/>'])
 def test_what_is_stated_twice_otherwise_is_refused(urdf: Path, second: str) -> None:
     robot = link("base"), link("hand"), joint("elbow", "base", "hand", AXIS + LIMIT + second)

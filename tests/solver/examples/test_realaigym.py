@@ -130,6 +130,24 @@ def test_a_row_is_the_mean_over_the_seeds_of_the_training(tmp_path: Path) -> Non
     assert f"| **acrobot-rfvi-raw** | 0.600 | {how} |\n| theirs | 0.500 | published |" in text
 
 
+def test_a_training_is_on_all_boards_where_it_was_scored_on_every_one(tmp_path: Path) -> None:
+    (tmp_path / "scores").mkdir()
+    published = {"acrobot": {"global": {"a": 0.5, "b": 0.6}, "perf": {"a": 0.7}, "robust": {"b": 0.4}}}
+    (tmp_path / "published.json").write_text(json.dumps(published))
+    for seed, score in ((0, 0.4), (1, 0.8)):
+        board = {"score": score, **dict.fromkeys(imported("scores").PARTS["perf"], 0.0)}
+        state = {"robot": "acrobot", "global": {"score_mean": score, "score_std": 0.01, "runs": [1]}, "perf": board}
+        (tmp_path / "scores" / f"arm-seed{seed}.json").write_text(json.dumps(state))
+        shares = dict.fromkeys(imported("scores").PARTS["robust"], 0.0)
+        robust = {"score": score / 2, "full": True, "n_levels": 1, "noise_reps": 1, "pert_reps": 1, **shares}
+        measured = {"robot": "acrobot", "robust": robust} | ({} if seed else {"perf": board | {"score": 0.1}})
+        (tmp_path / "scores" / f"arm-seed{seed}-measured.json").write_text(json.dumps(measured))
+    text = imported("scores").tables(tmp_path)
+    assert "| best row of each board | 0.600 | 0.700 | 0.400 | published |" in text
+    assert "| **arm** | 0.600 (0.400) | 0.600 (0.400) | 0.300 (0.200) | 0, 1 |" in text
+    assert "always" not in text, "no training was scored on every board behind the observer"
+
+
 @pytest.mark.parametrize("robot", ["acrobot", "pendubot"])
 def test_the_performance_boards_robot_is_the_gallerys_with_other_costs(robot: str) -> None:
     """Four lines differ: the name, both angles' costs, and the torque's."""

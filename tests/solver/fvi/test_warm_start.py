@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,17 +17,20 @@ Capture = pytest.CaptureFixture[str]
 
 
 def test_it_begins_with_the_kept_weights_and_takes_a_quarter(
-    finished_run: Path, tmp_path: Path, tiny_options: list[str]
+    train_tiny: Callable[..., None], tmp_path: Path, tiny_options: list[str]
 ) -> None:
+    """The whole value function is taken over: weights without the metric that they were fitted in mean nothing."""
+    first = tmp_path / "first"
+    train_tiny(first, basin=True, metric=True)
     given = [*tiny_options, "--iterations", "1", "--learning-rate", "1e-12", "--final-learning-rate", "1e-12"]
-    words = ["train", "pendulum", "--from", str(finished_run), "--out", str(tmp_path / "warm"), *given]
+    words = ["train", "pendulum", "--from", str(first), "--out", str(tmp_path / "warm"), *given]
     assert main(words) == 0
-    before = load_solution(finished_run).ensemble.state_dict()
+    before = load_solution(first).ensemble.state_dict()
     after = load_run_checkpoint(tmp_path / "warm")["ensemble"]
     for name, value in before.items():
-        if name.startswith("members."):
-            assert torch.allclose(after[name], value, atol=1e-6), name
-    assert load_run(tmp_path / "warm").warm_from == str(finished_run)
+        assert torch.allclose(after[name], value, atol=1e-6), name
+    assert float(before["bend"]) > 0.0
+    assert load_run(tmp_path / "warm").warm_from == str(first)
 
 
 def test_its_settings_follow_the_other_run(finished_run: Path, capsys: Capture) -> None:

@@ -26,10 +26,8 @@ def samples(ensemble: Ensemble, size: int = 23) -> tuple[Tensor, Samples]:
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(size, 3, generator=generator).to(ensemble.target)
     target = -3.0 * torch.rand(size, generator=generator).to(ensemble.target)
-    features = ensemble.features
-    z = features(x)
     weight = 0.1 + torch.rand(size, generator=generator).to(ensemble.target)
-    return x, Samples(z, features.error(z)[:, ensemble.factors[0].rows], target, weight)
+    return x, Samples.of(ensemble, x, target, weight)
 
 
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0])
