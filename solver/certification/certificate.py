@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
+from typing import Any, TypeVar
 
 from solver.certification.bound import episodes_for, failure_bound
-from solver.certification.experiment import Announce, Experiment
+from solver.certification.experiment import Announce, Experiment, noises
 from solver.certification.level_set import LevelSet, Map, arrival_map, level_set
 from solver.certification.opponents import Opposed, play_adversaries
 from solver.certification.specification import Specification
@@ -25,6 +24,7 @@ from solver.runs.shipped import run_folder
 from solver.streams import Purpose, stream
 
 MOST_EPISODES = 2_000_000
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def prove(experiment: Experiment, seed: int, announce: Announce = lambda _: None
         )
     samples = told.distribution.sample(episodes, stream(seed, 0, Purpose.CERTIFICATE))
     x, theta = told.distribution(experiment.problem, samples)
-    found = experiment.outcomes(x, theta, seed, Purpose.CERTIFICATE, announce)
+    found = experiment.outcomes(x, theta, noises(episodes, seed, Purpose.CERTIFICATE), announce)
     failures = int(found.failed.sum())
     bound = failure_bound(episodes, failures, told.confidence)
     return Bound(episodes, failures, told.confidence, bound, float(found.returns.mean()))
@@ -114,24 +114,28 @@ def certify(
     solution = load_solution(run, generated) if trained else None
     announce("independent rollouts for the bound, and beside them the search for the worst case")
     value = None if solution is None else solution.value
-    with _beside(partial(worst_case, run, experiment, seed), announce) as search:
+
+    def oppose(heard: Announce) -> tuple[Worst, Opposed | None]:
+        worst = worst_case(run, experiment, seed, heard)
+        heard("adversaries")
+        return worst, None if solution is None else play_adversaries(experiment, solution, seed)
+
+    with _beside(oppose, announce) as opposition:
         bound = prove(experiment, seed, announce)
         announce("map and level set")
         region = None if value is None else level_set(experiment, value, bound.confidence, seed, announce)
         drawn = arrival_map(experiment, value, seed)
-        worst = search.result()
-    announce("adversaries")
-    opposed = None if solution is None else play_adversaries(experiment, solution, seed)
+        worst, opposed = opposition.result()
     told = experiment.specification
     robot = experiment.problem.robot.name
     return Certificate(str(run), robot, experiment.label, seed, told, bound, worst, opposed, region, drawn)
 
 
 @contextmanager
-def _beside(search: Callable[[Announce], Worst], announce: Announce) -> Iterator[Future[Worst]]:
-    """Search in another thread, which ends with the process. When the block ends by an exception, nobody waits for it,
-    and it stops at its next announcement."""
-    ended, future = Event(), Future[Worst]()
+def _beside(call: Callable[[Announce], Result], announce: Announce) -> Iterator[Future[Result]]:
+    """Call a function in another thread, which ends with the process. When the block ends by an exception, nobody waits
+    for it, and it stops at its next announcement."""
+    ended, future = Event(), Future[Result]()
 
     def heeding(text: str) -> None:
         if ended.is_set():
@@ -140,7 +144,7 @@ def _beside(search: Callable[[Announce], Worst], announce: Announce) -> Iterator
 
     def work() -> None:
         try:
-            future.set_result(search(heeding))
+            future.set_result(call(heeding))
         except BaseException as error:  # told to whoever asks for the result
             future.set_exception(error)
 

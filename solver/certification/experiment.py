@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +17,12 @@ from solver.jobs.engines import Here, results
 from solver.jobs.portions import Policy
 from solver.plants import make_plant
 from solver.plants.outcome import Rollouts
+from solver.plants.plant import Seeds
 from solver.plants.rollouts import Controller, rollouts
 from solver.problem.parameters import left_all_bounds
 from solver.problem.problem import Problem
 from solver.serial import serial_torch
-from solver.streams import Purpose, stream
+from solver.streams import SEEDS, Purpose, stream
 
 Array = NDArray[np.float64]
 AT_ONCE = 512  # rollouts of one job
@@ -29,9 +30,9 @@ Announce = Callable[[str], None]
 
 
 def roll_out(
-    problem: Problem, act: Controller, conditions: Conditions, x: Tensor, theta: Tensor, noise: int
+    problem: Problem, act: Controller, conditions: Conditions, x: Tensor, theta: Tensor, noise: Seeds
 ) -> Rollouts:
-    """Rollouts from x (N, n) at theta (N, p); noise: the seed of the plant's noise.
+    """Rollouts from x (N, n) at theta (N, p); noise: the seeds (N,) of the plant's noise.
 
     Raises SolverError for rollouts whose states are not finite.
     """
@@ -43,6 +44,11 @@ def roll_out(
     return result
 
 
+def noises(size: int, seed: int, purpose: Purpose) -> NDArray[np.int64]:
+    """A seed (size,) of the plant's noise for each of the rollouts that are made for a purpose."""
+    return np.random.default_rng(stream(seed, purpose, Purpose.PLANT_NOISE)).integers(SEEDS, size=size)
+
+
 @dataclass(frozen=True)
 class Outcomes:
     """Returns and failures of N rollouts."""
@@ -52,9 +58,9 @@ class Outcomes:
 
 
 def portion(
-    told: Policy, conditions: Conditions, failure: Failure, x: Array, theta: Array, noise: int
+    told: Policy, conditions: Conditions, failure: Failure, x: Array, theta: Array, noise: Sequence[int]
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """A job: returns and failures of rollouts from x (N, n) at theta (N, p), both float32."""
+    """A job: returns and failures of rollouts from x (N, n) at theta (N, p), both float32, each under its own noise."""
     with serial_torch():
         problem, act, _ = told.load()
         result = roll_out(problem, act, conditions, torch.from_numpy(x), torch.from_numpy(theta), noise)
@@ -71,14 +77,15 @@ class Experiment:
         self.specification = read(specification, self.problem)
 
     def outcomes(
-        self, x: Tensor, theta: Tensor, seed: int, purpose: Purpose, announce: Announce = lambda _: None
+        self, x: Tensor, theta: Tensor, noise: NDArray[np.int64], announce: Announce = lambda _: None
     ) -> Outcomes:
-        """The outcomes of as many rollouts as there are rows, in portions with their own noise."""
+        """The outcomes of as many rollouts as there are rows, in portions; noise: the seeds (N,) of the plant's noise,
+        so that a rollout does not depend on those beside it, but for its last digits."""
         place = self.executor if len(x) > AT_ONCE else Here()
         told, jobs = self.specification, []
         for first in range(0, len(x), AT_ONCE):
-            part, noise = slice(first, first + AT_ONCE), stream(seed, first, purpose) % 2**32
-            given = x[part].numpy(), theta[part].numpy(), noise
+            part = slice(first, first + AT_ONCE)
+            given = x[part].numpy(), theta[part].numpy(), noise[part].tolist()
             jobs.append(place.submit(portion, self.policy, told.conditions, told.failure, *given))
         found = []
         for each in results(jobs):

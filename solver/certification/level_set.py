@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from solver.certification.bound import failure_bound
 from solver.certification.distribution import Distribution, Uniform
-from solver.certification.experiment import Announce, Experiment
+from solver.certification.experiment import Announce, Experiment, noises
 from solver.streams import Purpose, stream
 from solver.value.protocol import ValueFunction
 
@@ -55,7 +55,7 @@ def arrival_map(experiment: Experiment, value: ValueFunction | None, seed: int) 
     x[:, i] = torch.from_numpy(horizontal.ravel()).float()
     x[:, j] = torch.from_numpy(vertical.ravel()).float()
     theta = problem.theta.repeat(len(x), 1)
-    failed = experiment.outcomes(x, theta, seed, Purpose.LEVEL_SET).failed
+    failed = experiment.outcomes(x, theta, noises(len(x), seed, Purpose.LEVEL_SET)).failed
     heights = None if value is None else value(x)[0].double().numpy().reshape(POINTS, POINTS)
     return Map((i, j), axes, ~failed.reshape(POINTS, POINTS), heights)
 
@@ -72,7 +72,7 @@ def level_set(
     limits = problem.state_limits.double().numpy()
     everywhere = Distribution(Uniform(-limits, limits), experiment.specification.distribution.parameters)
     x, theta = everywhere(problem, everywhere.sample(SAMPLES, stream(seed, 0, Purpose.LEVEL_SET)))
-    failed = experiment.outcomes(x, theta, seed, Purpose.LEVEL_SET, announce).failed
+    failed = experiment.outcomes(x, theta, noises(SAMPLES, seed, Purpose.LEVEL_SET), announce).failed
     height = value(x)[0].double().numpy()
     level = _level(height[: SAMPLES // 2], failed[: SAMPLES // 2])
     if level is None:

@@ -1,6 +1,7 @@
 """The search for the worst case: the best of a random batch, then CMA-ES (Hansen, 2016) from several of them.
 
-All restarts advance together, so that one batch of rollouts is one generation of all.
+All restarts advance together, so that one batch of rollouts is one generation of all. The plant's noise belongs to a
+point: each random one draws its own, and a restart keeps that of the point from which it begins.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.certification.counterexample import Counterexample, play
-from solver.certification.experiment import Announce, Experiment
+from solver.certification.experiment import Announce, Experiment, noises
 from solver.streams import Purpose, stream
 
 Array = NDArray[np.float64]
-Returns = Callable[[Array], Array]  # points (N, k) of the unit cube -> returns (N,)
+Noises = NDArray[np.int64]
+Returns = Callable[[Array, Noises], Array]  # points (N, k) of the unit cube, seeds of the noise (N,) -> returns (N,)
 RESTARTS, POPULATION, GENERATIONS = 3, 24, 10  # many at a time: a rollout takes its time however few there are
 BATCH = 256  # random rollouts before the search
 FIRST_STEP = 0.15  # of the unit cube
@@ -40,29 +42,32 @@ def worst_case(run: str | Path, experiment: Experiment, seed: int, announce: Ann
     """
     problem, distribution = experiment.problem, experiment.specification.distribution
     total = BATCH + RESTARTS * POPULATION * GENERATIONS
-    noise = stream(seed, 0, Purpose.PLANT_NOISE) % 2**32
+    noise = noises(total, seed, Purpose.WORST_CASE)
     drawn = distribution.sample(total, stream(seed, 0, Purpose.WORST_CASE))
 
-    def returns(z: Array) -> Array:
+    def returns(z: Array, noise: Noises) -> Array:
         x, theta = distribution(problem, z)
-        return experiment.outcomes(x, theta, seed, Purpose.WORST_CASE).returns
+        return experiment.outcomes(x, theta, noise).returns
 
-    def alone(z: Array) -> Counterexample:
+    def alone(z: Array, noise: np.int64) -> Counterexample:
         x, theta = distribution(problem, z[None])
-        return play(run, experiment, x[0], theta[0], noise)
+        return play(run, experiment, x[0], theta[0], int(noise))
 
-    sampled = returns(drawn)
-    random = alone(drawn[int(np.argmin(sampled))])
+    sampled = returns(drawn, noise)
+    lowest = int(np.argmin(sampled))
+    random = alone(drawn[lowest], noise[lowest])
     ends: list[Array] = []
+    first = np.argsort(sampled[:BATCH])[:RESTARTS]
     if len(distribution.search):
-        first = drawn[np.argsort(sampled[:BATCH])[:RESTARTS]]
-        ends = _descend(returns, first, distribution.search, seed, announce)
-    found = min([random, *map(alone, ends)], key=lambda each: each.total)
+        ends = _descend(returns, drawn[first], noise[first], distribution.search, seed, announce)
+    found = min([random, *map(alone, ends, noise[first])], key=lambda each: each.total)
     return Worst(found, random, total)
 
 
-def _descend(returns: Returns, first: Array, bounds: Array, seed: int, announce: Announce) -> list[Array]:
-    """The best points of one CMA-ES for each of the points `first` (R, k), within bounds (k, 2)."""
+def _descend(
+    returns: Returns, first: Array, noise: Noises, bounds: Array, seed: int, announce: Announce
+) -> list[Array]:
+    """The best points of one CMA-ES for each of the points `first` (R, k) and its noise (R,), within bounds (k, 2)."""
     count = bounds.shape[0]
     padded = np.concatenate([bounds, [[0.0, 1.0]] * (2 - count)]) if count < 2 else bounds  # CMA-ES needs two
     rng = np.random.default_rng(stream(seed, 1, Purpose.WORST_CASE))
@@ -78,12 +83,14 @@ def _descend(returns: Returns, first: Array, bounds: Array, seed: int, announce:
         begin = np.concatenate([point, np.full(len(padded) - count, 0.5)]).clip(padded[:, 0], padded[:, 1])
         searches.append(cma.CMAEvolutionStrategy(begin, FIRST_STEP, options))
     best = [(np.inf, point) for point in first]
+    kept = np.repeat(noise, POPULATION)
     for generation in range(GENERATIONS):
         asked = [search.ask() for search in searches]
-        values = returns(np.array(asked).reshape(-1, len(padded))[:, :count]).reshape(len(searches), POPULATION)
-        for index, (search, points, each) in enumerate(zip(searches, asked, values, strict=True)):
-            search.tell(points, each.tolist())
+        points = np.array(asked).reshape(-1, len(padded))[:, :count]
+        values = returns(points, kept).reshape(len(searches), POPULATION)
+        for index, (search, tried, each) in enumerate(zip(searches, asked, values, strict=True)):
+            search.tell(tried, each.tolist())
             lowest = int(np.argmin(each))
-            best[index] = min(best[index], (float(each[lowest]), np.array(points[lowest])[:count]), key=lambda b: b[0])
+            best[index] = min(best[index], (float(each[lowest]), np.array(tried[lowest])[:count]), key=lambda b: b[0])
         announce(f"generation {generation + 1} of {GENERATIONS}, lowest return {min(b[0] for b in best):.2f}")
     return [point for _, point in best]

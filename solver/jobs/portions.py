@@ -31,6 +31,7 @@ class Policy:
     checkpoint: str  # SHA-256
     trusted: str  # hash of the artifact, where its code may run; else empty
     versions: tuple[tuple[str, str], ...]  # where the job is given
+    host: str  # where the job is given
 
     def load(self) -> tuple[Problem, Controller, str]:
         """What `load_controller` returns, loaded once a process.
@@ -51,6 +52,7 @@ def policy(run: str | Path, generated: str | None = None, reaction_periods: floa
         _checkpoint(run_folder(run)),
         artifact if is_trusted(artifact) else "",
         tuple(versions().items()),
+        socket.gethostname(),
     )
 
 
@@ -60,8 +62,8 @@ def _checkpoint(folder: Path) -> str:
         return hashlib.sha256((folder / CHECKPOINT).read_bytes()).hexdigest()
     except OSError as error:
         raise SolverError(
-            f"{folder} holds no {CHECKPOINT} that {socket.gethostname()} can read; train the run first, in a folder "
-            "that all machines share"
+            f"{folder} holds no {CHECKPOINT} that this machine ({socket.gethostname()}) can read. A training writes it "
+            "after its first iteration; on a cluster all machines must share the folder."
         ) from error
 
 
@@ -76,4 +78,9 @@ def _load(told: Policy) -> tuple[Problem, Controller, str]:
         )
     if told.trusted:
         os.environ[TRUST] = f"{os.environ.get(TRUST, '')} {told.trusted}"
-    return load_controller(told.run, told.generated, told.reaction_periods)
+    try:
+        return load_controller(told.run, told.generated, told.reaction_periods)
+    except SolverError as error:
+        if socket.gethostname() == told.host:
+            raise
+        raise SolverError(f"on {socket.gethostname()}: {error}") from error

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
-from solver.plants.plant import Plant, PlantModule
+from solver.plants.plant import Plant, PlantModule, Seeds
 from solver.problem.problem import Problem
 
 #: The module of every plant, with what `PlantModule` names; imported when the plant is asked for.
@@ -39,7 +39,7 @@ def all_effects(name: PlantName, effects: Sequence[str]) -> list[str]:
 
 
 def make_plant(
-    name: PlantName, problem: Problem, theta: Tensor | None = None, effects: Sequence[str] = (), seed: int = 0
+    name: PlantName, problem: Problem, theta: Tensor | None = None, effects: Sequence[str] = (), seed: Seeds = 0
 ) -> Plant:
     """A plant by name; the arguments are those of `PlantModule.make`.
 

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from solver.plants.nominal import Nominal
+from solver.plants.plant import Seeds
 from solver.problem.problem import Problem
 
 EFFECTS: tuple[str, ...] = ()
 
 
-def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: int) -> Nominal:  # noqa: ARG001
+def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: Seeds) -> Nominal:  # noqa: ARG001
     """The plant; it has no effects and no noise."""
     return Nominal(problem.integrated_by("euler"), theta)

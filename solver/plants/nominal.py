@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from solver.observer.sensing import Sensing, make_sensing
-from solver.plants.plant import Simulation
+from solver.plants.plant import Seeds, Simulation
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
 EFFECTS: tuple[str, ...] = ()
 
 
-def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: int) -> Nominal:  # noqa: ARG001
+def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: Seeds) -> Nominal:  # noqa: ARG001
     """The plant; it has no effects and no noise."""
     return Nominal(problem, theta)
 

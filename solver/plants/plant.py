@@ -13,6 +13,8 @@ from torch import Tensor
 from solver.observer.sensing import Sensing
 from solver.problem.problem import Problem
 
+Seeds = int | Sequence[int]  # of a plant's noise: one for all rollouts, or one for each, whatever stands beside it
+
 
 class Simulation(Protocol):
     """N rollouts under way on a plant."""
@@ -41,7 +43,7 @@ class PlantModule(Protocol):
 
     EFFECTS: tuple[str, ...]  # the names of what a user can switch on; empty for most plants
 
-    def make(self, problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: int) -> Plant:
+    def make(self, problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: Seeds) -> Plant:
         """The plant at the parameters theta (p,) or (N, p), nominal by default.
 
         effects: the words of the user, all of EFFECTS when empty. seed: of the plant's noise. Raises SolverError for

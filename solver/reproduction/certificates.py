@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
+from statistics import fmean
 
 from solver.certification.bound import episodes_for
 from solver.certification.certificate import prove
@@ -94,10 +96,15 @@ class Certificates:
             f"Made by `{self.origin.command}`. {EPISODES} independent rollouts of every run under every distribution; "
             f"with 0 failures they show that at most {100 * PROBABILITY:g} % fail, at confidence {CONFIDENCE:g}. "
             "`bound` is the one of Clopper and Pearson from the failures that came. `worst found` is the lowest return "
-            "of a search over starts and parameters, and `random` that of as many random samples; a star marks a "
-            "failure. One distribution is one specification: the file's name is under each heading, for "
+            "of a search over starts, parameters and the plant's noise, and `random` that of as many random samples; a "
+            "star marks a failure. One distribution is one specification: the file's name is under each heading, for "
             "`solver certify RUN FILE`."
         )
+        page.say("## Over the seeds", "", "The bound is that of the worst seed, and the worst case the worst of all.")
+        header = ["robot", "distribution", "policy", "seeds", "failures", "bound", "mean return", "worst found"]
+        names = [(robot, distribution) for robot, texts in self.texts.items() for distribution in texts]
+        groups = [list(rows) for name in names for _, rows in groupby(self._of(*name), lambda row: row.method)]
+        page.table(header, [_over_seeds(rows) for rows in groups])
         for robot, texts in self.texts.items():
             page.say(f"## {robot}")
             for distribution, text in texts.items():
@@ -114,12 +121,13 @@ class Certificates:
         page.say(f"### {MEANING[distribution]}", "", f"`{self._file(robot, distribution).name}`")
         header = ["policy", "seed", "failures", "bound", "mean return", "worst found", "random"]
         header += ["machine", "commit"]
+        page.table(header, [_cells(row) for row in self._of(robot, distribution)])
+
+    def _of(self, robot: str, distribution: str) -> list[Row]:
+        """The rows of a robot under a distribution: by method, in the order of the plan, and seed."""
         order = [method.name for method in self.plan.methods]
-        found = sorted(
-            (row for row in self.rows.values() if (row.robot, row.distribution) == (robot, distribution)),
-            key=lambda row: (order.index(row.method) if row.method in order else len(order), row.seed),
-        )
-        page.table(header, [_cells(row) for row in found])
+        found = (row for row in self.rows.values() if (row.robot, row.distribution) == (robot, distribution))
+        return sorted(found, key=lambda row: ([*order, row.method].index(row.method), row.method, row.seed))
 
 
 MEANING = {
@@ -145,10 +153,25 @@ def _name(robot: str, distribution: str) -> str:
     return f"{robot}-{distribution.replace(', ', '-')}"
 
 
+def _over_seeds(rows: Sequence[Row]) -> list[str]:
+    """One line for the rows of a method."""
+    first, worst = rows[0], min(rows, key=lambda row: row.worst_return)
+    return [
+        *(first.robot, first.distribution, first.method, ", ".join(str(row.seed) for row in rows)),
+        f"{sum(row.failures for row in rows)} of {len(rows) * EPISODES}",
+        f"{100 * max(row.failure_bound for row in rows):.1f} %",
+        f"{fmean(row.return_mean for row in rows):.2f}",
+        _worst(worst),
+    ]
+
+
+def _worst(row: Row) -> str:
+    return f"{row.worst_return:.2f}{'' if row.worst_success else ' *'}"
+
+
 def _cells(row: Row) -> list[str]:
     return [
         *(row.method, str(row.seed), f"{row.failures} of {EPISODES}", f"{100 * row.failure_bound:.1f} %"),
-        f"{row.return_mean:.2f}",
-        f"{row.worst_return:.2f}{'' if row.worst_success else ' *'}",
+        *(f"{row.return_mean:.2f}", _worst(row)),
         *(f"{row.random_return:.2f}", row.machine, row.commit),
     ]

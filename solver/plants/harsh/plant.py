@@ -14,14 +14,14 @@ from solver.plants.harsh.backlash import CROSSING, Backlash
 from solver.plants.harsh.harshness import EFFECTS, SATURATION, Harshness, harshness
 from solver.plants.harsh.sensors import NOISE, Sensors, stated_sensing
 from solver.plants.harsh.stiction import dry_friction
-from solver.plants.plant import Simulation
+from solver.plants.plant import Seeds, Simulation
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
 __all__ = ["EFFECTS", "Harsh", "make"]
 
 
-def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: int) -> Harsh:
+def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: Seeds) -> Harsh:
     """The plant with effects as `harshness` reads them; seed: of the noise."""
     return Harsh(problem, harshness(effects), theta, seed)
 
@@ -32,7 +32,7 @@ class Harsh:
     Raises SolverError for an effect that cannot be computed for this robot.
     """
 
-    def __init__(self, problem: Problem, harshness: Harshness, theta: Tensor | None = None, seed: int = 0) -> None:
+    def __init__(self, problem: Problem, harshness: Harshness, theta: Tensor | None = None, seed: Seeds = 0) -> None:
         self.problem, self.harshness, self.theta, self.seed = problem, harshness, theta, seed
         metadata = problem.robot.metadata
         positions, task = metadata.coordinates, metadata.task

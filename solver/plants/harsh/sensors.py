@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from solver.observer.sensing import Sensing, make_sensing, usual_counts
+from solver.plants.plant import Seeds
 from solver.problem.problem import Problem
 
 CUTOFF = 20.0  # Hz, of the filter behind the difference of two counts
@@ -37,10 +38,11 @@ class Sensors:
     encoder, noise: multiples of the usual magnitudes. The filter begins settled, at the true rates.
     """
 
-    def __init__(self, problem: Problem, encoder: float, noise: float, seed: int, x: Tensor) -> None:
+    def __init__(self, problem: Problem, encoder: float, noise: float, seed: Seeds, x: Tensor) -> None:
         self.noise, self.period = noise, problem.control_step
         self.coordinates, self.continuous = len(problem.robot.metadata.coordinates), problem.continuous
-        self.generator = torch.Generator(device=x.device).manual_seed(seed)
+        seeds = [seed] if isinstance(seed, int) else seed
+        self.generators = [torch.Generator(device=x.device).manual_seed(each) for each in seeds]
         self.deviation = _noise(problem, noise)
         self.count = usual_counts(problem, encoder) if encoder else None
         self.kept = math.exp(-2.0 * math.pi * CUTOFF * self.period)
@@ -65,7 +67,9 @@ class Sensors:
     def _measure(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Positions and rates (N, n/2) with noise, the positions in whole counts."""
         if self.noise:
-            x = x + self.deviation * torch.randn(x.shape, generator=self.generator, device=x.device)
+            shape = len(x) // len(self.generators), x.shape[1]
+            white = [torch.randn(shape, generator=each, device=x.device) for each in self.generators]
+            x = x + self.deviation * torch.cat(white)
         positions, rates = x[:, : self.coordinates], x[:, self.coordinates :]
         if self.count is not None:
             positions = torch.round(positions / self.count) * self.count

@@ -22,7 +22,7 @@ from modelgen.engines.mjcf import ASSETS, read
 from solver.errors import SolverError
 from solver.observer.sensing import Sensing, make_sensing
 from solver.plants.mujoco.parameters import PARAMETERS, write_parameters
-from solver.plants.plant import Simulation
+from solver.plants.plant import Seeds, Simulation
 from solver.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -30,7 +30,7 @@ TIME_ERROR = 1e-9  # s, beyond which a period was not simulated to its end
 EFFECTS: tuple[str, ...] = ()
 
 
-def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: int) -> MuJoCoPlant:  # noqa: ARG001
+def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: Seeds) -> MuJoCoPlant:  # noqa: ARG001
     """The plant; it has no effects and no noise."""
     return MuJoCoPlant(problem, theta)
 

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -25,7 +26,6 @@ from solver.jobs.engines import results, workers
 from solver.jobs.portions import policy
 from solver.plants.rollouts import sample_starts
 from solver.runs.folder import CHECKPOINT
-from solver.streams import Purpose
 from solver.studies import robustness
 from solver.studies.parameter_box import ParameterRange
 from solver.studies.robustness import Trial, measure
@@ -35,20 +35,24 @@ BUSY = 400  # ticks: both workers have begun, and roll out
 LONG = "horizon = 3600\n[starts]\nangle = [-1, 1]\nangle_rate = [0, 0]\n"
 
 
-def test_two_processes_give_the_numbers_of_one(finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With noise, which is drawn by the portion."""
+def test_two_processes_give_the_numbers_of_one(
+    finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With noise, of a portion or of a rollout."""
     monkeypatch.setattr(robustness, "ROLLOUTS_AT_ONCE", 8)
     monkeypatch.setattr(robustness, "FEW", 0)
     monkeypatch.setattr(experiments, "AT_ONCE", 8)
+    noisy = tmp_path / "noisy.toml"
+    noisy.write_text('plant = "harsh"\neffects = ["noise"]\n')
     trial, box = Trial("harsh", ("noise",), 4, 3), [ParameterRange("mass", 0.9, 1.1, 5, False)]
     results, returns, processes = [], [], set()
     for jobs in (1, 2):
         with workers(jobs) as executor:
             results.append(measure([finished_run], box, trial, executor=executor))
-            tested = Experiment(policy(finished_run), executor=executor)
+            tested = Experiment(policy(finished_run), noisy, executor)
             x = sample_starts(tested.problem, 20, 5)
             theta = tested.problem.theta.repeat(20, 1)
-            returns.append(tested.outcomes(x, theta, 0, Purpose.CERTIFICATE).returns)
+            returns.append(tested.outcomes(x, theta, np.arange(20)).returns)
             processes |= {job.result() for job in [executor.submit(os.getpid) for _ in range(8)]}
     assert results[0] == results[1]
     assert np.array_equal(returns[0], returns[1])
@@ -75,8 +79,10 @@ def test_the_artifact_of_another_model_is_refused(finished_run: Path, tmp_path: 
     (tmp_path / "pendulum.py").write_text(text)
     assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--directory", str(tmp_path / "generated")]) == 0
     told = dataclasses.replace(policy(finished_run), generated=str(tmp_path / "generated"))
-    with pytest.raises(SolverError, match="artifact"):
-        told.load()
+    told_here, told_elsewhere = r"^\S+ was trained on artifact", rf"^on {socket.gethostname()}: \S+ was trained on"
+    for host, message in ((told.host, told_here), ("another", told_elsewhere)):
+        with pytest.raises(SolverError, match=message):
+            dataclasses.replace(told, host=host).load()
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
@@ -110,7 +116,7 @@ def test_on_a_cluster_and_when_it_is_lost(cluster: Cluster, finished_run: Path) 
     tested = Experiment(policy(finished_run))
     told, x = tested.specification, sample_starts(tested.problem, 20, 5).numpy()
     theta = tested.problem.theta.repeat(20, 1).numpy()
-    given = policy(finished_run), told.conditions, told.failure, x, theta, 7
+    given = policy(finished_run), told.conditions, told.failure, x, theta, [*range(20)]
 
     def lose() -> None:
         with workers(1, cluster.address) as executor:

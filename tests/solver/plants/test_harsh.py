@@ -194,6 +194,15 @@ def test_noise_has_its_variance_and_leaves_the_robot_alone(problem: Callable[[st
     assert not torch.equal(seen, observed(Harsh(g, Harshness(noise=2.0), seed=6), x, 50, u)[1])
 
 
+def test_a_rollout_with_its_own_seed_has_the_noise_that_it_has_alone(problem: Callable[[str], Problem]) -> None:
+    g, level = problem("cartpole"), Harshness(noise=2.0)
+    x, u = sample_starts(g, 40, 0), torch.zeros(40, 1)
+    true, seen = observed(Harsh(g, level, seed=range(40)), x, 20, u)
+    for row in (0, 17, 39):
+        again, alone = observed(Harsh(g, level, seed=row), x[row : row + 1], 20, u[:1])
+        torch.testing.assert_close(seen[:, row] - true[:, row], (alone - again)[:, 0], rtol=0.0, atol=1e-5)
+
+
 def test_effects_by_name() -> None:
     assert harshness([]) == Harshness(1, 1, 1, 1, 1, 1)
     assert harshness(["delay=2x", " noise = 0.5 x", "encoder"]) == Harshness(delay=2, noise=0.5, encoder=1)

@@ -57,6 +57,7 @@ def test_rows_are_certificates(tmp_path: Path, capsys: Capture, monkeypatch: pyt
         assert (row["failures"], row["failure_bound"]) == (told["failures"], told["failure_bound"])
         assert row["worst_return"] == told["worst"]["return"]
         assert f"| cFVI | 0 | {row['failures']} of {COUNT} | {100 * row['failure_bound']:.1f} % |" in text
+        assert f"| pendulum | {name} | cFVI | 0 | {row['failures']} of {COUNT} | " in text
     assert "mass = [0.85, 1.15]" in found["parameters"]["specification"]
 
     kept = json.loads((out / "certificates.json").read_text())
