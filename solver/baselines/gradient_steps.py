@@ -46,6 +46,7 @@ class Settings(NamedTuple):
 
     learning_rate: float
     target_entropy: float
+    most: float  # no value of a state is above it
     follow: float  # share of the way to the critics that the followers go in each step
 
 
@@ -68,7 +69,7 @@ def _step(held: dict[str, Any], batch: Batches, settings: Settings) -> tuple[dic
 
     next_action, next_probability = _draw(old["actor"], batch.following, batch.noise[size:])
     value = _least(held["followers"], batch.following, next_action) - temperature * next_probability
-    target = batch.rewards + batch.discounts * value
+    target = batch.rewards + batch.discounts * jnp.minimum(value, settings.most)
 
     def critic_loss(critics: list[Network]) -> Array:
         errors = [_value(net, batch.features, batch.actions) - target for net in critics]

@@ -1,7 +1,7 @@
 """Soft actor-critic of Stable-Baselines3, its gradient steps compiled by JAX.
 
 The model, its networks in Torch, its optimisers and its files are those of `stable_baselines3.SAC`, and so is what a
-gradient step computes. Policies are evaluated, and runs are read, without JAX.
+gradient step computes, but for a bound on the values. Policies are evaluated, and runs are read, without JAX.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # of Torch's Adam
 
 
 class CompiledSAC(SAC):
-    """`stable_baselines3.SAC` but for the time that it takes. The actor and the critics are given the same features."""
+    """`stable_baselines3.SAC` but for the time that it takes, the first actions, and a bound on the values.
+
+    The actor and the critics are given the same features.
+    """
+
+    #: Costs are never negative. Without the bound values rose to +80 when the entropy fell, and the policy was lost.
+    most: float = 0.0
 
     def _sample_action(
         self, learning_starts: int, action_noise: ActionNoise | None = None, n_envs: int = 1
@@ -49,7 +55,7 @@ class CompiledSAC(SAC):
         columns += [sample.rewards[:, 0], self.gamma * (1.0 - sample.dones[:, 0])]
         arrays = [column.view(gradient_steps, batch_size, *column.shape[1:]).numpy() for column in columns]
         noise = torch.cat(draws).view(gradient_steps, 2 * batch_size, size[1]).numpy()
-        settings = Settings(optimizers[0].param_groups[0]["lr"], float(self.target_entropy), self.tau)
+        settings = Settings(optimizers[0].param_groups[0]["lr"], float(self.target_entropy), self.most, self.tau)
         held = self._held()
         found, losses = gradient_steps_on(_numpy(held), Batches(*arrays, noise), settings)
         with torch.no_grad():

@@ -22,7 +22,7 @@ ENTROPIES = ("entropy", "last_entropy")
 #: In the paper's tables; it has no starts all over the domain.
 LETTERS: dict[StartDistribution, str] = {"gaussian": "N", "angle": "U", "uniform": "domain"}
 BELOW = {"randomize_share": 1.0}
-BELOW |= dict.fromkeys(("lookahead", "last_lookahead", "learning_rate", "position_scale", "rate_scale"), math.inf)
+BELOW |= dict.fromkeys(("lookahead", "learning_rate", "position_scale", "rate_scale"), math.inf)
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,12 @@ class BaselineSettings:
     """Control periods that an action is held in training; evaluations act in every one."""
     lookahead: float = 3.2
     """Seconds after which a reward counts 1/e: gamma of an action is exp(-its seconds / lookahead)."""
-    last_lookahead: float = 6.0
-    """The same in the second half of the actions, of SAC and DDPG."""
     input_share: float = 0.85
     """The largest input of the policy, as a share of the limit."""
     entropy: float = -2.0
     """Entropy that SAC aims at for each input, in nats; 0 is about that of an input drawn uniformly from its range."""
-    last_entropy: float = -4.0
-    """The same at the end: it falls linearly between 0.5 and 0.7 of the actions."""
+    last_entropy: float = -3.5
+    """The same at the end: it falls linearly in the second half of the actions."""
     seed: int = 0
     """Seeds the weights, the starts, the parameters and the exploration; not the starts of evaluations."""
     environments: int = 64

@@ -14,7 +14,6 @@ from solver.baselines.settings import BaselineSettings
 from solver.errors import SolverError
 from solver.gym.environment import RobotVectorEnv
 from solver.gym.observations import feature_scales
-from solver.problem.problem import Problem
 
 try:
     from gymnasium.spaces import Box
@@ -108,7 +107,7 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
         "env": Environments(environments, s.input_share),
         "learning_rate": s.learning_rate,
         "batch_size": s.minibatch,
-        "gamma": discount(s, problem),
+        "gamma": math.exp(-s.hold * problem.control_step / s.lookahead),
         "seed": s.seed,
         "device": "cpu",
     }
@@ -136,12 +135,6 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
         np.zeros(size), 0.3 * np.ones(size), theta=2.0, dt=s.hold * problem.control_step
     )
     return DDPG(**shared, **off_policy, action_noise=noise)
-
-
-def discount(settings: BaselineSettings, problem: Problem, steps: int = 0) -> float:
-    """Gamma of an action after so many."""
-    lookahead = settings.last_lookahead if 2 * steps >= settings.steps else settings.lookahead
-    return math.exp(-settings.hold * problem.control_step / lookahead)
 
 
 def contents(model: BaseAlgorithm) -> dict[str, Any]:
