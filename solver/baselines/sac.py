@@ -29,6 +29,14 @@ class CompiledSAC(SAC):
     #: Costs are never negative. Without the bound values rose to +80 when the entropy fell, and the policy was lost.
     most: float = 0.0
 
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        for module in self.policy.modules():
+            if isinstance(module, torch.nn.Linear):  # as in Flax: Torch's own are a third as large in variance
+                torch.nn.init.normal_(module.weight, std=module.in_features**-0.5)
+                torch.nn.init.zeros_(module.bias)
+        self.critic_target.load_state_dict(self.critic.state_dict())
+
     def _sample_action(
         self, learning_starts: int, action_noise: ActionNoise | None = None, n_envs: int = 1
     ) -> tuple[Array, Array]:

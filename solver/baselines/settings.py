@@ -22,7 +22,7 @@ ENTROPIES = ("entropy", "last_entropy")
 #: In the paper's tables; it has no starts all over the domain.
 LETTERS: dict[StartDistribution, str] = {"gaussian": "N", "angle": "U", "uniform": "domain"}
 BELOW = {"randomize_share": 1.0}
-BELOW |= dict.fromkeys(("lookahead", "learning_rate", "position_scale", "rate_scale"), math.inf)
+BELOW |= dict.fromkeys(("lookahead", "last_lookahead", "learning_rate", "position_scale", "rate_scale"), math.inf)
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class BaselineSettings:
     """Entropy that SAC aims at for each input, in nats; 0 is about that of an input drawn uniformly from its range."""
     last_entropy: float = -3.5
     """The same at the end: it falls linearly in the second half of the actions."""
+    last_lookahead: float = 6.0
+    """The lookahead of SAC in the second half of the actions."""
     seed: int = 0
     """Seeds the weights, the starts, the parameters and the exploration; not the starts of evaluations."""
     environments: int = 64
@@ -111,8 +113,8 @@ class BaselineSettings:
 
 DEFAULTS: dict[BaselineAlgorithm, dict[str, Any]] = {
     "sac": {},
-    "ddpg": {},
-    "ppo": {"minibatch": 512, "steps": 1_000_000},
+    "ddpg": {"steps": 400_000, "environments": 16},
+    "ppo": {"minibatch": 512, "steps": 1_000_000, "environments": 16},
 }
 
 

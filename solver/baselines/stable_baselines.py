@@ -107,7 +107,7 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
         "env": Environments(environments, s.input_share),
         "learning_rate": s.learning_rate,
         "batch_size": s.minibatch,
-        "gamma": math.exp(-s.hold * problem.control_step / s.lookahead),
+        "gamma": discount(s, problem.control_step),
         "seed": s.seed,
         "device": "cpu",
     }
@@ -135,6 +135,13 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
         np.zeros(size), 0.3 * np.ones(size), theta=2.0, dt=s.hold * problem.control_step
     )
     return DDPG(**shared, **off_policy, action_noise=noise)
+
+
+def discount(settings: BaselineSettings, control_step: float, steps: int = 0) -> float:
+    """Gamma of an action after so many."""
+    late = settings.algorithm == "sac" and 2 * steps >= settings.steps
+    lookahead = settings.last_lookahead if late else settings.lookahead
+    return math.exp(-settings.hold * control_step / lookahead)
 
 
 def contents(model: BaseAlgorithm) -> dict[str, Any]:

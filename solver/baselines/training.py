@@ -20,7 +20,7 @@ from modelgen.loader import CompiledRobot
 from solver.baselines.run import BASELINE, KEYS, MODEL, PARTS, BaselineRun, load_baseline
 from solver.baselines.sac import CompiledSAC
 from solver.baselines.settings import BaselineSettings, baseline_settings
-from solver.baselines.stable_baselines import contents, fill, make_model
+from solver.baselines.stable_baselines import contents, discount, fill, make_model
 from solver.errors import DivergenceError, SolverError
 from solver.gym.environment import RobotVectorEnv
 from solver.gym.observations import features
@@ -139,7 +139,7 @@ def _train(folder: Path, model: BaseAlgorithm, problem: Problem, run: BaselineRu
         with closing(MetricsLog(folder, model.num_timesteps + 1, KEYS)) as log, serial_torch():
             while model.num_timesteps < s.steps:
                 started = time.perf_counter()
-                _learn(model, min(s.evaluate_every, s.steps - model.num_timesteps), s)
+                _learn(model, min(s.evaluate_every, s.steps - model.num_timesteps), s, problem.control_step)
                 row = {"steps": float(model.num_timesteps), "seconds": time.perf_counter() - started}
                 losses = model.logger.name_to_value.items()
                 row |= {name.removeprefix("train/"): float(v) for name, v in losses if name.startswith("train/")}
@@ -154,7 +154,7 @@ def _train(folder: Path, model: BaseAlgorithm, problem: Problem, run: BaselineRu
         ) from error
 
 
-def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings) -> None:
+def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings, control_step: float) -> None:
     """Train one segment. Raises DivergenceError when the weights are no longer finite."""
     seed = stream(settings.seed, model.num_timesteps, Purpose.STATES) % 2**32
     assert model.env is not None
@@ -163,6 +163,7 @@ def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings) -> None
     rate = settings.learning_rate * (1.0 - 0.9 * model.num_timesteps / settings.steps)
     model.lr_schedule = lambda _: rate
     if isinstance(model, CompiledSAC):
+        model.gamma = discount(settings, control_step, model.num_timesteps)
         model.target_entropy = entropy_at(settings, model.num_timesteps, len(model.actor.mu.bias))
     failure: Exception | None = None
     try:

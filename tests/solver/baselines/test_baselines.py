@@ -216,6 +216,12 @@ def test_a_compiled_gradient_step_is_that_of_stable_baselines() -> None:
     torch.testing.assert_close(ours.log_ent_coef, theirs.log_ent_coef)
 
 
+def test_the_lookahead_of_sac_grows_in_the_second_half() -> None:
+    settings = baseline_settings(steps=1000, lookahead=0.5, last_lookahead=2.0)
+    gammas = [stable_baselines.discount(settings, 0.008, steps) for steps in (499, 500)]  # 4 periods an action
+    assert gammas == pytest.approx([math.exp(-0.032 / 0.5), math.exp(-0.032 / 2.0)])
+
+
 def test_no_value_is_above_the_bound() -> None:
     environments = RobotVectorEnv("pendulum", 4, hold=25)
     settings = baseline_settings("sac", hold=25, width=16, minibatch=32, learning_rate=0.01)
