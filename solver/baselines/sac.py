@@ -65,7 +65,7 @@ class CompiledSAC(SAC):
         noise = torch.cat(draws).view(gradient_steps, 2 * batch_size, size[1]).numpy()
         settings = Settings(optimizers[0].param_groups[0]["lr"], float(self.target_entropy), self.most, self.tau)
         held = self._held()
-        found, losses = gradient_steps_on(_numpy(held), Batches(*arrays, noise), settings)
+        found, losses = gradient_steps_on(_numpy(held), Batches(*[*arrays, noise]), settings)
         with torch.no_grad():
             _copy(held, found)
         self._n_updates += gradient_steps
@@ -85,7 +85,7 @@ class CompiledSAC(SAC):
         return {"parameters": parts, "moments": moments, "followers": followers}
 
 
-def _linear(module: torch.nn.Module) -> list[Tensor]:
+def _linear(module: Any) -> list[Tensor]:
     """Weight and bias of each linear layer, in order."""
     layers = [each for each in module.modules() if isinstance(each, torch.nn.Linear)]
     return [tensor for layer in layers for tensor in (layer.weight, layer.bias)]

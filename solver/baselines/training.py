@@ -164,7 +164,7 @@ def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings, control
     model.lr_schedule = lambda _: rate
     if isinstance(model, CompiledSAC):
         model.gamma = discount(settings, control_step, model.num_timesteps)
-        model.target_entropy = entropy_at(settings, model.num_timesteps, len(model.actor.mu.bias))
+        model.target_entropy = entropy_at(settings, model.num_timesteps, (model.action_space.shape or (1,))[0])
     failure: Exception | None = None
     try:
         model.learn(steps, log_interval=2**62, reset_num_timesteps=False)
