@@ -34,6 +34,7 @@ SOLVER = {
     "cma",
     "distributed",
     "gymnasium",
+    "jax",
     "matplotlib",
     "mujoco",
     "numpy",

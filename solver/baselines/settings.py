@@ -17,8 +17,12 @@ CHOICES = {"algorithm": get_args(BaselineAlgorithm), "start": get_args(StartDist
 NAMED = {"algorithm", "start", "randomize", "seed", "episodes"}  # in a label already, or without effect on a policy
 LEAST = {"steps": 1, "hold": 1, "environments": 1, "minibatch": 2, "layers": 1, "width": 1}
 LEAST |= {"evaluate_every": 1, "episodes": 1}
+SHARES = ("target_share", "input_share")
+ENTROPIES = ("entropy", "last_entropy")
+#: In the paper's tables; it has no starts all over the domain.
+LETTERS: dict[StartDistribution, str] = {"gaussian": "N", "angle": "U", "uniform": "domain"}
 BELOW = {"randomize_share": 1.0}
-BELOW |= dict.fromkeys(("lookahead", "learning_rate", "position_scale", "rate_scale"), math.inf)
+BELOW |= dict.fromkeys(("lookahead", "last_lookahead", "learning_rate", "position_scale", "rate_scale"), math.inf)
 
 
 @dataclass(frozen=True)
@@ -27,21 +31,32 @@ class BaselineSettings:
 
     algorithm: BaselineAlgorithm = "sac"
     """Soft actor-critic, deep deterministic policy gradient, or proximal policy optimisation."""
-    start: StartDistribution = "uniform"
-    """Starts in training: gaussian, the task's (N in the paper), or uniform in the state domain (U)."""
+    start: StartDistribution = "angle"
+    """Starts in training: gaussian, the task's (N in the paper); angle, these with every angle that wraps drawn
+    uniformly (U); or uniform in the state domain."""
+    target_share: float = 0.5
+    """Share of the episodes that start near the target instead."""
     randomize: bool = False
     """Uniform domain randomisation: every episode has its own parameters."""
     randomize_share: float = 0.15
     """Parameters are drawn within this share of their nominal values. The default is the authors' admissible set."""
-    steps: int = 400_000
+    steps: int = 200_000
     """Actions to train for, over all environments."""
     hold: int = 4
     """Control periods that an action is held in training; evaluations act in every one."""
     lookahead: float = 3.2
     """Seconds after which a reward counts 1/e: gamma of an action is exp(-its seconds / lookahead)."""
+    input_share: float = 0.85
+    """The largest input of the policy, as a share of the limit."""
+    entropy: float = -2.0
+    """Entropy that SAC aims at for each input, in nats; 0 is about that of an input drawn uniformly from its range."""
+    last_entropy: float = -3.5
+    """The same at the end: it falls linearly in the second half of the actions."""
+    last_lookahead: float = 6.0
+    """The lookahead of SAC in the second half of the actions."""
     seed: int = 0
     """Seeds the weights, the starts, the parameters and the exploration; not the starts of evaluations."""
-    environments: int = 16
+    environments: int = 64
     """Episodes that are simulated side by side."""
     learning_rate: float = 1e-3
     """Adam's step size in the first segment; it falls linearly to a tenth."""
@@ -55,7 +70,7 @@ class BaselineSettings:
     """A position that does not wrap enters the networks as position_scale * q/limit."""
     rate_scale: float = 4.0
     """A rate enters the networks as rate_scale * v/limit."""
-    evaluate_every: int = 10_000
+    evaluate_every: int = 20_000
     """Actions between evaluations by rollouts, each with a checkpoint; episodes start anew after it."""
     episodes: int = 100
     """Rollouts per evaluation."""
@@ -71,6 +86,14 @@ class BaselineSettings:
         for name, least in LEAST.items():
             if type(getattr(self, name)) is not int or getattr(self, name) < least:
                 raise SolverError(f"setting {name} is {getattr(self, name)!r}; give a whole number of at least {least}")
+        for name in SHARES:
+            value = getattr(self, name)
+            if type(value) not in (int, float) or not 0.0 <= value <= 1.0 or (name == "input_share" and value == 0.0):
+                raise SolverError(f"setting {name} is {value!r}; give a number from 0 to 1")
+        for name in ENTROPIES:
+            value = getattr(self, name)
+            if type(value) not in (int, float) or not math.isfinite(value):
+                raise SolverError(f"setting {name} is {value!r}; give a finite number")
         for name, below in BELOW.items():
             value = getattr(self, name)
             if type(value) not in (int, float) or not 0.0 < value < below:
@@ -80,7 +103,7 @@ class BaselineSettings:
     def label(self) -> str:
         """The name in the paper's tables, such as SAC-U UDR, and what else was chosen, but for the seed."""
         usual = {entry.name: entry.default for entry in dataclasses.fields(self)} | DEFAULTS[self.algorithm]
-        words = [f"{self.algorithm.upper()}-{'U' if self.start == 'uniform' else 'N'}"]
+        words = [f"{self.algorithm.upper()}-{LETTERS[self.start]}"]
         words += ["UDR"] if self.randomize else []
         for name, value in vars(self).items():
             if name not in NAMED and value != usual[name]:
@@ -90,8 +113,8 @@ class BaselineSettings:
 
 DEFAULTS: dict[BaselineAlgorithm, dict[str, Any]] = {
     "sac": {},
-    "ddpg": {},
-    "ppo": {"minibatch": 512, "steps": 1_000_000},
+    "ddpg": {"steps": 400_000, "environments": 16},
+    "ppo": {"minibatch": 512, "steps": 1_000_000, "environments": 16},
 }
 
 

@@ -17,28 +17,31 @@ from solver.gym.observations import feature_scales
 
 try:
     from gymnasium.spaces import Box
-    from stable_baselines3 import DDPG, PPO, SAC
+    from stable_baselines3 import DDPG, PPO
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.noise import OrnsteinUhlenbeckActionNoise
     from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
     from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
     from stable_baselines3.common.vec_env import VecEnv
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
+
+    from solver.baselines.sac import CompiledSAC
 except ImportError as error:
     raise SolverError(
         "baselines need Stable-Baselines3, which is not installed: pip install 'robust-value-iteration[baselines]'"
     ) from error
 
 Array = NDArray[Any]
+TEMPERATURE = 0.05  # of SAC, before it is learned
 ROLLOUT = 256  # actions in every environment between two updates of PPO
 ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")  # of a replay buffer
 
 
 class Environments(VecEnv):
-    """A RobotVectorEnv in Stable-Baselines3's words."""
+    """A RobotVectorEnv in Stable-Baselines3's words; an action of 1 is `input_share` of the input's limit."""
 
-    def __init__(self, environments: RobotVectorEnv) -> None:
-        self.environments = environments
+    def __init__(self, environments: RobotVectorEnv, input_share: float = 1.0) -> None:
+        self.environments, self.input_share = environments, input_share
         spaces = environments.single_observation_space, environments.single_action_space
         super().__init__(environments.num_envs, *spaces)
         self._actions: Array = np.zeros(environments.action_space.shape or ())
@@ -56,7 +59,7 @@ class Environments(VecEnv):
 
     def step_wait(self) -> VecEnvStepReturn:
         """One action each; an episode at its end reports its last observation, and that it was cut by time."""
-        observations, rewards, _, ended, found = self.environments.step(self._actions)
+        observations, rewards, _, ended, found = self.environments.step(self.input_share * self._actions)
         infos: list[dict[str, Any]] = [{} for _ in ended]
         for row in np.flatnonzero(ended):
             infos[row] = {"terminal_observation": found["final_obs"][row], "TimeLimit.truncated": True}
@@ -101,10 +104,10 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
     s, problem = settings, environments.problem
     shared: dict[str, Any] = {
         "policy": "MlpPolicy",
-        "env": Environments(environments),
+        "env": Environments(environments, s.input_share),
         "learning_rate": s.learning_rate,
         "batch_size": s.minibatch,
-        "gamma": math.exp(-s.hold * problem.control_step / s.lookahead),
+        "gamma": discount(s, problem.control_step),
         "seed": s.seed,
         "device": "cpu",
     }
@@ -125,7 +128,8 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
         "policy_kwargs": networks,
     }
     if s.algorithm == "sac":
-        return SAC(**shared, **off_policy)
+        entropy = s.entropy * len(problem.input_limits)
+        return CompiledSAC(**shared, **off_policy, ent_coef=f"auto_{TEMPERATURE}", target_entropy=entropy)
     size = len(problem.input_limits)
     noise = OrnsteinUhlenbeckActionNoise(
         np.zeros(size), 0.3 * np.ones(size), theta=2.0, dt=s.hold * problem.control_step
@@ -133,11 +137,18 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
     return DDPG(**shared, **off_policy, action_noise=noise)
 
 
+def discount(settings: BaselineSettings, control_step: float, steps: int = 0) -> float:
+    """Gamma of an action after so many."""
+    late = settings.algorithm == "sac" and 2 * steps >= settings.steps
+    lookahead = settings.last_lookahead if late else settings.lookahead
+    return math.exp(-settings.hold * control_step / lookahead)
+
+
 def contents(model: BaseAlgorithm) -> dict[str, Any]:
     """What a model has learned and stored, as tensors and numbers that load weights-only."""
     content: dict[str, Any] = {
         "parameters": model.get_parameters(),
-        "entropy": model.log_ent_coef if isinstance(model, SAC) else None,
+        "entropy": model.log_ent_coef if isinstance(model, CompiledSAC) else None,
         "updates": model._n_updates,
         "buffer": None,
     }
@@ -153,7 +164,7 @@ def fill(model: BaseAlgorithm, content: dict[str, Any]) -> None:
     """The inverse of `contents`; errors of Torch and NumPy where the content is of another shape."""
     model.set_parameters(content["parameters"], device="cpu")
     model._n_updates = content["updates"]
-    if isinstance(model, SAC) and model.log_ent_coef is not None:
+    if isinstance(model, CompiledSAC) and model.log_ent_coef is not None:
         model.log_ent_coef.data.copy_(content["entropy"])
     held = content["buffer"]
     if held is not None and isinstance(model, OffPolicyAlgorithm) and model.replay_buffer is not None:

@@ -18,8 +18,9 @@ from torch import Tensor
 from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
 from solver.baselines.run import BASELINE, KEYS, MODEL, PARTS, BaselineRun, load_baseline
+from solver.baselines.sac import CompiledSAC
 from solver.baselines.settings import BaselineSettings, baseline_settings
-from solver.baselines.stable_baselines import contents, fill, make_model
+from solver.baselines.stable_baselines import contents, discount, fill, make_model
 from solver.errors import DivergenceError, SolverError
 from solver.gym.environment import RobotVectorEnv
 from solver.gym.observations import features
@@ -89,10 +90,10 @@ def load_controller(
     text = f"{run.robot} {run.settings.label}"
     if model.num_timesteps < run.length:
         text += f" (after {model.num_timesteps} of {run.length} actions)"
-    return environments.problem, controller(environments.problem, model), text
+    return environments.problem, controller(environments.problem, model, run.settings.input_share), text
 
 
-def controller(problem: Problem, model: BaseAlgorithm) -> Controller:
+def controller(problem: Problem, model: BaseAlgorithm, input_share: float) -> Controller:
     """The deterministic policy of a model, in physical states and inputs, with the cost of its input.
 
     States that are not finite, which the model would refuse, get the input NaN.
@@ -101,7 +102,7 @@ def controller(problem: Problem, model: BaseAlgorithm) -> Controller:
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
         finite = torch.isfinite(x).all(1, keepdim=True)
         action, _ = model.predict(features(problem, torch.where(finite, x, 0.0)).numpy(), deterministic=True)
-        u = torch.where(finite, torch.from_numpy(action) * problem.input_limits, torch.nan)
+        u = torch.where(finite, input_share * torch.from_numpy(action) * problem.input_limits, torch.nan)
         return u, problem.action_cost.cost(u)
 
     return act
@@ -114,6 +115,7 @@ def _environments(run: BaselineRun, folder: Path, generated: str | None = None) 
         run.robot,
         s.environments,
         start=s.start,
+        target_share=s.target_share,
         randomize=s.randomize_share if s.randomize else 0.0,
         hold=s.hold,
         generated=generated or run.generated,
@@ -137,11 +139,11 @@ def _train(folder: Path, model: BaseAlgorithm, problem: Problem, run: BaselineRu
         with closing(MetricsLog(folder, model.num_timesteps + 1, KEYS)) as log, serial_torch():
             while model.num_timesteps < s.steps:
                 started = time.perf_counter()
-                _learn(model, min(s.evaluate_every, s.steps - model.num_timesteps), s)
+                _learn(model, min(s.evaluate_every, s.steps - model.num_timesteps), s, problem.control_step)
                 row = {"steps": float(model.num_timesteps), "seconds": time.perf_counter() - started}
                 losses = model.logger.name_to_value.items()
                 row |= {name.removeprefix("train/"): float(v) for name, v in losses if name.startswith("train/")}
-                row |= summary(rollouts(problem, controller(problem, model), x))
+                row |= summary(rollouts(problem, controller(problem, model, s.input_share), x))
                 log.write(row)
                 _save(folder, model, run)
                 report(row)
@@ -152,7 +154,7 @@ def _train(folder: Path, model: BaseAlgorithm, problem: Problem, run: BaselineRu
         ) from error
 
 
-def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings) -> None:
+def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings, control_step: float) -> None:
     """Train one segment. Raises DivergenceError when the weights are no longer finite."""
     seed = stream(settings.seed, model.num_timesteps, Purpose.STATES) % 2**32
     assert model.env is not None
@@ -160,6 +162,9 @@ def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings) -> None
     model.set_random_seed(seed)
     rate = settings.learning_rate * (1.0 - 0.9 * model.num_timesteps / settings.steps)
     model.lr_schedule = lambda _: rate
+    if isinstance(model, CompiledSAC):
+        model.gamma = discount(settings, control_step, model.num_timesteps)
+        model.target_entropy = entropy_at(settings, model.num_timesteps, (model.action_space.shape or (1,))[0])
     failure: Exception | None = None
     try:
         model.learn(steps, log_interval=2**62, reset_num_timesteps=False)
@@ -174,6 +179,12 @@ def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings) -> None
             f"{f' ({failure})'.splitlines()[0] if failure else ''}. Train again with a smaller --learning-rate than "
             f"{settings.learning_rate:g}. The last checkpoint is kept."
         ) from failure
+
+
+def entropy_at(settings: BaselineSettings, steps: int, inputs: int) -> float:
+    """SAC's target after so many actions, of all inputs together."""
+    late = max(0.0, 2.0 * steps / settings.steps - 1.0)
+    return inputs * (settings.entropy + late * (settings.last_entropy - settings.entropy))
 
 
 def _save(folder: Path, model: BaseAlgorithm, run: BaselineRun) -> None:

@@ -44,12 +44,13 @@ VECTOR_METADATA = {**METADATA, "autoreset_mode": AutoresetMode.SAME_STEP}
 class Options(TypedDict, total=False):
     """The options of both environments beside the robot; `_prepare` has their defaults.
 
-    start, randomize, seconds, hold: as in `Episodes`. observation: `features`, as in `solver.gym.observations`, or
-    `state` in SI units. sensors: `state`, or `encoders`, which measure positions only, in whole counts. generated:
-    folder of artifacts. render_mode: None or `rgb_array`.
+    start, target_share, randomize, seconds, hold: as in `Episodes`. observation: `features`, as in
+    `solver.gym.observations`, or `state` in SI units. sensors: `state`, or `encoders`, which measure positions only, in
+    whole counts. generated: folder of artifacts. render_mode: None or `rgb_array`.
     """
 
     start: StartDistribution
+    target_share: float
     randomize: float
     seconds: float | None
     hold: int
@@ -74,6 +75,7 @@ class _Robot:
         sensors: Sensors = "state",
         generated: str | None = None,
         render_mode: str | None = None,
+        target_share: float = 0.0,
     ) -> tuple[Box, Box]:
         """Load the robot and return the spaces of one observation and one action.
 
@@ -86,7 +88,7 @@ class _Robot:
         if sensors not in get_args(Sensors):
             raise SolverError(f"sensors is {sensors!r}; choices are {', '.join(get_args(Sensors))}")
         self.problem = Problem(load_robot(robot, "cpu", generated))
-        self.episodes = Episodes(self.problem, size, start, randomize, seconds, hold)
+        self.episodes = Episodes(self.problem, size, start, randomize, seconds, hold, target_share)
         self.observation: Observation = observation
         self.camera = None if render_mode is None else Camera(self.problem.robot)
         self.counts = usual_counts(self.problem) if sensors == "encoders" else None

@@ -10,30 +10,43 @@ from typing import Any, get_args
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from solver.errors import SolverError
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem, StartDistribution
 
 Array = NDArray[Any]
+TARGET_SPREAD = 0.2  # of the limits
 
 
 class Episodes:
     """N episodes of a robot side by side.
 
-    start: `gaussian`, the task's start distribution, or `uniform` in the state domain. randomize: once an episode,
+    start: `gaussian`, the task's start distribution; `angle`, the same but that every angle that wraps is uniform; or
+    `uniform` in the state domain. target_share: the share of the episodes that start near the target instead, each with
+    a deviation of its own, up to TARGET_SPREAD of every limit. randomize: once an episode,
     every parameter is drawn uniformly within this share of its nominal value, and clamped to its bounds. seconds: the
     length of an episode, by default the task's horizon. hold: the control periods for which an action is held; an
     episode has `length` actions. Raises SolverError for arguments out of range.
     """
 
     def __init__(
-        self, problem: Problem, size: int, start: StartDistribution, randomize: float, seconds: float | None, hold: int
+        self,
+        problem: Problem,
+        size: int,
+        start: StartDistribution,
+        randomize: float,
+        seconds: float | None,
+        hold: int,
+        target_share: float = 0.0,
     ) -> None:
         if start not in get_args(StartDistribution):
             raise SolverError(f"start is {start!r}; choices are {', '.join(get_args(StartDistribution))}")
         if not is_number(randomize) or not 0.0 <= randomize < 1.0:
             raise SolverError(f"randomize is {randomize!r}; give a share of the nominal parameters, in [0, 1)")
+        if not is_number(target_share) or not 0.0 <= target_share <= 1.0:
+            raise SolverError(f"target_share is {target_share!r}; give a share of the episodes, in [0, 1]")
         task = problem.robot.metadata.task
         length = task.horizon if seconds is None else seconds
         if not is_number(length) or not 0.0 < length < math.inf:
@@ -47,6 +60,7 @@ class Episodes:
         self.length = math.ceil(periods / hold)
         self.rate = task.control_rate / hold  # actions per second
         self.problem, self.start, self.randomize, self.hold = problem, start, randomize, int(hold)
+        self.target_share = target_share
         self.x = torch.zeros(size, len(problem.state_limits))
         self.theta = problem.theta.repeat(size, 1)
         self.taken = np.full(size, -1)  # actions in the present episode; -1 before the first
@@ -56,13 +70,24 @@ class Episodes:
         problem = self.problem
         for row in rows:
             generator = torch.Generator().manual_seed(int(generators[row].integers(2**62)))
-            sample = problem.sample_starts if self.start == "gaussian" else problem.sample_domain
-            self.x[row] = sample(1, generator)[0]
+            self.x[row] = self._draw(generator)
             if self.randomize > 0.0:
                 spread = self.randomize * problem.theta.abs()
                 theta = problem.theta + spread * (2.0 * torch.rand(len(spread), generator=generator) - 1.0)
                 self.theta[row] = theta.clamp(problem.theta_bounds[:, 0], problem.theta_bounds[:, 1])
             self.taken[row] = 0
+
+    def _draw(self, generator: torch.Generator) -> Tensor:
+        """A start (n,)."""
+        problem = self.problem
+        if self.target_share > 0.0 and float(torch.rand(1, generator=generator)) < self.target_share:
+            return problem.sample_near_target(1, TARGET_SPREAD, generator)[0]
+        sample = {
+            "gaussian": problem.sample_starts,
+            "angle": problem.sample_angles,
+            "uniform": problem.sample_domain,
+        }[self.start]
+        return sample(1, generator)[0]
 
     def advance(self, action: Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Hold the actions (N, m), in [-1, 1]; returns the summed rewards (N,) and which episodes have ended (N,).

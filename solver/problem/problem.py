@@ -19,7 +19,7 @@ from solver.problem.robots import largest_rates
 from solver.problem.schemes import SCHEMES, SchemeName
 
 #: Of the starts of episodes: the task's own, or uniform in the state domain.
-StartDistribution = Literal["gaussian", "uniform"]
+StartDistribution = Literal["gaussian", "angle", "uniform"]
 
 SAMPLES, REPEATS = 64, 1e-5  # states, and the share of the cost that a turn may change by rounding
 
@@ -125,6 +125,19 @@ class Problem:
         draw = torch.randn(size, len(task.start_mean), generator=generator, device=device)
         mean, deviation = torch.tensor([task.start_mean, task.start_deviation], device=device)
         return self.confine(mean + draw * deviation)
+
+    def sample_angles(self, size: int, generator: torch.Generator) -> Tensor:
+        """States (size, n) as those of `sample_starts`, but every angle that wraps is uniform."""
+        x = self.sample_starts(size, generator)
+        turns = torch.rand(size, len(self.continuous), generator=generator, device=generator.device)
+        x[:, self.continuous] = math.pi * (2.0 * turns - 1.0)
+        return x
+
+    def sample_near_target(self, size: int, spread: float, generator: torch.Generator) -> Tensor:
+        """States (size, n) about the task's target, each with a deviation of its own, up to `spread` limits."""
+        draw = torch.randn(size, len(self.state_limits), generator=generator, device=generator.device)
+        scale = torch.rand(size, 1, generator=generator, device=generator.device)
+        return self.confine(self.target + spread * scale * self.state_limits * draw)
 
     def sample_domain(self, size: int, generator: torch.Generator) -> Tensor:
         """States (size, n) uniform in the compact domain |x_i| <= limit_i."""

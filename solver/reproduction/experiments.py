@@ -10,10 +10,12 @@ from typing import Any, Literal, get_args
 from modelgen.artifact import folder as artifacts
 from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
+from solver.baselines.settings import LETTERS
 from solver.errors import SolverError
 from solver.fvi.presets import PRESETS
 from solver.game.adversaries import ADVERSARIES
 from solver.plants import PlantName
+from solver.problem.problem import StartDistribution
 from solver.problem.robots import load_robot
 from solver.runs.kinds import Description, Kind, kind_that_trains
 from solver.studies.parameter_box import ParameterRange
@@ -81,11 +83,11 @@ GALLERY = (Method("cfvi", {"algorithm": "cfvi"}), Method("rfvi", {"algorithm": "
 RTDPS = (Method("RTDP cFVI", {"algorithm": "cfvi", **RTDP}), Method("RTDP rFVI", {"algorithm": "rfvi", **RTDP}))
 
 
-def _baselines(starts: tuple[str, ...]) -> tuple[Method, ...]:
+def _baselines(starts: tuple[StartDistribution, ...]) -> tuple[Method, ...]:
     """SAC, DDPG and PPO, with and without domain randomisation, under the paper's names."""
     made = []
     for algorithm, start, randomize in product(("sac", "ddpg", "ppo"), starts, (False, True)):
-        name = f"{algorithm.upper()}-{'U' if start == 'uniform' else 'N'}{' UDR' if randomize else ''}"
+        name = f"{algorithm.upper()}-{LETTERS[start]}{' UDR' if randomize else ''}"
         changes = {"algorithm": algorithm, "start": start, "randomize": randomize}
         made.append(Method(name, changes))
     return tuple(made)
@@ -115,10 +117,10 @@ def methods(experiment: Experiment, budget: Budget) -> tuple[Method, ...]:
     if experiment == "gallery":
         return GALLERY
     if experiment in ("fig-robustness", "certificates"):
-        return USUAL + (_baselines(("uniform",)) if budget.baselines else ())
+        return USUAL + (_baselines(("angle",)) if budget.baselines else ())
     if experiment == "fig-ablation":
         return _ablation(budget.shares)
-    return USUAL + RTDPS + (_baselines(("gaussian", "uniform")) if budget.baselines else ())
+    return USUAL + RTDPS + (_baselines(("gaussian", "angle")) if budget.baselines else ())
 
 
 @dataclass(frozen=True)

@@ -211,6 +211,19 @@ def test_starts_are_the_tasks_or_fill_the_domain() -> None:
     assert bool((share.abs() <= 1.0).all())
 
 
+def test_starts_at_any_angle_and_near_the_target() -> None:
+    angle, near = (RobotVectorEnv("cartpole", 4000, start="angle", target_share=share) for share in (0.0, 0.25))
+    angle.reset(seed=0)
+    task, limits = angle.problem.robot.metadata.task, angle.problem.state_limits
+    others = angle.episodes.x[:, [0, 2, 3]]
+    np.testing.assert_allclose(others.std(0), np.array(task.start_deviation)[[0, 2, 3]], rtol=0.1, atol=1e-6)
+    assert float(angle.episodes.x[:, 1].std()) == pytest.approx(torch.pi / 3.0**0.5, rel=0.05)
+    near.reset(seed=0)
+    about = near.episodes.x[near.episodes.x[:, 2].abs() > 0.01]  # the task's starts are at rest
+    assert len(about) == pytest.approx(1000, rel=0.15)
+    np.testing.assert_allclose(about.std(0), 0.2 * 3.0**-0.5 * limits, rtol=0.1)
+
+
 def test_parameters_are_drawn_once_an_episode_and_stay_in_their_bounds() -> None:
     env = RobotVectorEnv("pendulum", 500, randomize=0.8, seconds=0.016)
     env.reset(seed=0)

@@ -43,7 +43,7 @@ def test_the_full_table_has_every_row_of_the_papers() -> None:
     assert set(names) == {*paper_results.RETURNS, "RTDP rFVI"}
     assert len(plan.trainings) == len(set(plan.trainings)) == 16 * 3 * 5
     uniform = next(t for t in plan.trainings if t.method == "PPO-U UDR" and t.robot == "cartpole" and t.seed == 2)
-    assert uniform.settings == baseline_settings("ppo", start="uniform", randomize=True, seed=2, steps=1000)
+    assert uniform.settings == baseline_settings("ppo", start="angle", randomize=True, seed=2, steps=1000)
     assert _words(uniform, Path("F"), None) == (
         ["cartpole", "--out", "F", "--algorithm", "ppo", "--randomize", "--steps", "1000", "--seed", "2"]
     )

@@ -1,0 +1,123 @@
+"""Soft actor-critic of Stable-Baselines3, its gradient steps compiled by JAX.
+
+The model, its networks in Torch, its optimisers and its files are those of `stable_baselines3.SAC`, and so is what a
+gradient step computes, but for a bound on the values. Policies are evaluated, and runs are read, without JAX.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from stable_baselines3 import SAC
+from stable_baselines3.common.noise import ActionNoise
+from torch import Tensor
+
+Array = NDArray[Any]
+FIRST_ACTIONS = 0.15  # deviation of the actions before learning starts
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # of Torch's Adam
+
+
+class CompiledSAC(SAC):
+    """`stable_baselines3.SAC` but for the time that it takes, the first actions, and a bound on the values.
+
+    The actor and the critics are given the same features.
+    """
+
+    #: Costs are never negative. Without the bound values rose to +80 when the entropy fell, and the policy was lost.
+    most: float = 0.0
+
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        for module in self.policy.modules():
+            if isinstance(module, torch.nn.Linear):  # as in Flax: Torch's own are a third as large in variance
+                torch.nn.init.normal_(module.weight, std=module.in_features**-0.5)
+                torch.nn.init.zeros_(module.bias)
+        self.critic_target.load_state_dict(self.critic.state_dict())
+
+    def _sample_action(
+        self, learning_starts: int, action_noise: ActionNoise | None = None, n_envs: int = 1
+    ) -> tuple[Array, Array]:
+        """Small random actions at first: full ones fill the buffer with costs far above those of the task."""
+        if self.num_timesteps >= learning_starts:
+            return super()._sample_action(learning_starts, action_noise, n_envs)
+        shape = (n_envs, *(self.action_space.shape or ()))
+        action = np.clip(np.random.normal(0.0, FIRST_ACTIONS, shape), -1.0, 1.0).astype(np.float32)
+        return action, action
+
+    def train(self, gradient_steps: int, batch_size: int = 64) -> None:
+        """So many gradient steps on minibatches of the replay buffer."""
+        from solver.baselines.gradient_steps import Batches, Settings, gradient_steps_on
+
+        assert self.replay_buffer is not None
+        assert self.ent_coef_optimizer is not None
+        optimizers = [self.actor.optimizer, self.critic.optimizer, self.ent_coef_optimizer]
+        self._update_learning_rate(optimizers)
+        sample = self.replay_buffer.sample(gradient_steps * batch_size)
+        extract = self.actor.features_extractor
+        size = (batch_size, len(sample.actions[0]))
+        draws = [torch.normal(torch.zeros(size), torch.ones(size)) for _ in range(2 * gradient_steps)]
+        columns = [extract(sample.observations), extract(sample.next_observations), sample.actions]
+        columns += [sample.rewards[:, 0], self.gamma * (1.0 - sample.dones[:, 0])]
+        arrays = [column.view(gradient_steps, batch_size, *column.shape[1:]).numpy() for column in columns]
+        noise = torch.cat(draws).view(gradient_steps, 2 * batch_size, size[1]).numpy()
+        settings = Settings(optimizers[0].param_groups[0]["lr"], float(self.target_entropy), self.most, self.tau)
+        held = self._held()
+        found, losses = gradient_steps_on(_numpy(held), Batches(*[*arrays, noise]), settings)
+        with torch.no_grad():
+            _copy(held, found)
+        self._n_updates += gradient_steps
+        for name, value in losses.items():
+            self.logger.record(f"train/{name}", float(value))
+
+    def _held(self) -> dict[str, Any]:
+        """What a gradient step changes, as lists of Torch's own tensors."""
+        assert self.ent_coef_optimizer is not None
+        assert self.log_ent_coef is not None
+        actor = [*_linear(self.actor.latent_pi), *_linear(self.actor.mu), *_linear(self.actor.log_std)]
+        critics, followers = ([_linear(net) for net in each.q_networks] for each in (self.critic, self.critic_target))
+        parts = {"actor": actor, "critics": critics, "temperature": [self.log_ent_coef]}
+        optimizers = {"actor": self.actor.optimizer, "critics": self.critic.optimizer}
+        optimizers["temperature"] = self.ent_coef_optimizer
+        moments = {name: _moments(optimizers[name], part) for name, part in parts.items()}
+        return {"parameters": parts, "moments": moments, "followers": followers}
+
+
+def _linear(module: Any) -> list[Tensor]:
+    """Weight and bias of each linear layer, in order."""
+    layers = [each for each in module.modules() if isinstance(each, torch.nn.Linear)]
+    return [tensor for layer in layers for tensor in (layer.weight, layer.bias)]
+
+
+def _moments(optimizer: torch.optim.Optimizer, part: Any) -> Any:
+    """Step, first and second moment of each parameter, in the part's own structure; zeros before the first step."""
+    if isinstance(part, list):
+        return [_moments(optimizer, each) for each in part]
+    state = optimizer.state[part]
+    if not state:
+        zeros = (torch.tensor(0.0), torch.zeros_like(part), torch.zeros_like(part))
+        state.update(zip(MOMENTS, zeros, strict=True))
+    return [state[name] for name in MOMENTS]
+
+
+def _numpy(part: Any) -> Any:
+    """The same structure with arrays that share the tensors' memory."""
+    if isinstance(part, Tensor):
+        return part.detach().numpy()
+    if isinstance(part, dict):
+        return {name: _numpy(each) for name, each in part.items()}
+    return [_numpy(each) for each in part]
+
+
+def _copy(part: Any, found: Any) -> None:
+    """Write arrays into the tensors of the same structure."""
+    if isinstance(part, Tensor):
+        part.copy_(torch.from_numpy(np.array(found)))
+    elif isinstance(part, dict):
+        for name, each in part.items():
+            _copy(each, found[name])
+    else:
+        for each, array in zip(part, found, strict=True):
+            _copy(each, array)
