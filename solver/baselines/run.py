@@ -12,7 +12,7 @@ from solver.runs.folder import load_description
 from solver.runs.kinds import Description, kind_of
 
 BASELINE, MODEL = "baseline.json", "model.zip"
-PARTS = ("steps", "artifact_hash", "parameters", "buffer")  # of a checkpoint
+PARTS = ("steps", "artifact_hash", "parameters", "buffer", "best")  # of a checkpoint
 KEYS = ("steps", "return_mean")  # of every row of metrics.jsonl; the first counts
 
 

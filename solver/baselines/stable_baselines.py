@@ -144,6 +144,21 @@ def discount(settings: BaselineSettings, control_step: float, steps: int = 0) ->
     return math.exp(-settings.hold * control_step / lookahead)
 
 
+def follow_schedules(model: BaseAlgorithm, settings: BaselineSettings, control_step: float) -> None:
+    """Set what changes with the actions so far: the learning rate, and SAC's discount and entropy."""
+    rate = settings.learning_rate * (1.0 - 0.9 * model.num_timesteps / settings.steps)
+    model.lr_schedule = lambda _: rate
+    if isinstance(model, CompiledSAC):
+        model.gamma = discount(settings, control_step, model.num_timesteps)
+        model.target_entropy = entropy_at(settings, model.num_timesteps, (model.action_space.shape or (1,))[0])
+
+
+def entropy_at(settings: BaselineSettings, steps: int, inputs: int) -> float:
+    """SAC's target after so many actions, of all inputs together."""
+    late = max(0.0, 2.0 * steps / settings.steps - 1.0)
+    return inputs * (settings.entropy + late * (settings.last_entropy - settings.entropy))
+
+
 def contents(model: BaseAlgorithm) -> dict[str, Any]:
     """What a model has learned and stored, as tensors and numbers that load weights-only."""
     content: dict[str, Any] = {

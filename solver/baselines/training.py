@@ -3,12 +3,17 @@
 This module has the functions of `solver.runs.kinds.Training`. Training runs in segments of `evaluate_every` actions.
 Every segment starts new episodes and seeds all random streams by (seed, actions so far), which is the whole random
 state: a resumed run repeats an uninterrupted one bit for bit.
+
+The policy that is kept is the best of those at the ends of the segments, by rollouts that the final evaluation does not
+use: the one with more successes, and of two with as many, the one with the larger mean return.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +23,8 @@ from torch import Tensor
 from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
 from solver.baselines.run import BASELINE, KEYS, MODEL, PARTS, BaselineRun, load_baseline
-from solver.baselines.sac import CompiledSAC
 from solver.baselines.settings import BaselineSettings, baseline_settings
-from solver.baselines.stable_baselines import contents, discount, fill, make_model
+from solver.baselines.stable_baselines import contents, fill, follow_schedules, make_model
 from solver.errors import DivergenceError, SolverError
 from solver.gym.environment import RobotVectorEnv
 from solver.gym.observations import features
@@ -38,6 +42,20 @@ if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
 
 
+@dataclass(frozen=True)
+class Kept:
+    """The best policy so far."""
+
+    steps: int
+    success_rate: float
+    return_mean: float
+    policy: dict[str, Tensor]
+
+    def is_better(self, than: Kept) -> bool:
+        """Whether it takes the other's place."""
+        return (self.success_rate, self.return_mean) > (than.success_rate, than.return_mean)
+
+
 def describe(robot: CompiledRobot, generated: str | None, algorithm: str = "sac", **choices: Any) -> BaselineRun:
     """A new run with an algorithm's defaults and some settings changed."""
     return BaselineRun(robot.name, robot.hash, generated, baseline_settings(algorithm, **choices))
@@ -50,8 +68,9 @@ def start(run: BaselineRun, folder: Path, report: Report, overwrite: bool = Fals
     model = make_model(run.settings, environments, run.settings.steps)
     remove_run(folder)  # only now that the new run can start
     save_description(folder / BASELINE, run)
-    _save(folder, model, run)
-    _train(folder, model, environments.problem, run, report)
+    untrained = Kept(0, 0.0, -math.inf, _policy(model))
+    _save(folder, model, run, untrained)
+    _train(folder, model, environments.problem, run, untrained, report)
 
 
 def resume(folder: Path, report: Report) -> None:
@@ -59,8 +78,8 @@ def resume(folder: Path, report: Report) -> None:
     run = read(folder)
     environments = _environments(run, folder)
     model = make_model(run.settings, environments, run.settings.steps)
-    _restore(model, load_checkpoint(folder, PARTS))
-    _train(folder, model, environments.problem, run, report)
+    best = _restore(model, load_checkpoint(folder, PARTS))
+    _train(folder, model, environments.problem, run, best, report)
 
 
 def read(folder: Path) -> BaselineRun:
@@ -86,7 +105,8 @@ def load_controller(
         raise SolverError(f"{folder} holds a baseline, which has no value function; leave out --reaction-periods")
     environments = _environments(run, folder, generated)
     model = make_model(run.settings, environments, steps=1)
-    _restore(model, {**load_checkpoint(folder, PARTS), "buffer": None})
+    best = _restore(model, {**load_checkpoint(folder, PARTS), "buffer": None})
+    model.policy.load_state_dict(best.policy)
     text = f"{run.robot} {run.settings.label}"
     if model.num_timesteps < run.length:
         text += f" (after {model.num_timesteps} of {run.length} actions)"
@@ -131,10 +151,11 @@ def _environments(run: BaselineRun, folder: Path, generated: str | None = None) 
     return environments
 
 
-def _train(folder: Path, model: BaseAlgorithm, problem: Problem, run: BaselineRun, report: Report) -> None:
+def _train(folder: Path, model: BaseAlgorithm, problem: Problem, run: BaselineRun, best: Kept, report: Report) -> None:
     """Train segments to the end, with metrics and a checkpoint after each."""
     s = run.settings
     x = sample_starts(problem, s.episodes, EVALUATION_SEED)
+    selection = sample_starts(problem, s.episodes, stream(s.seed, 0, Purpose.SELECTION))
     try:
         with closing(MetricsLog(folder, model.num_timesteps + 1, KEYS)) as log, serial_torch():
             while model.num_timesteps < s.steps:
@@ -143,9 +164,14 @@ def _train(folder: Path, model: BaseAlgorithm, problem: Problem, run: BaselineRu
                 row = {"steps": float(model.num_timesteps), "seconds": time.perf_counter() - started}
                 losses = model.logger.name_to_value.items()
                 row |= {name.removeprefix("train/"): float(v) for name, v in losses if name.startswith("train/")}
-                row |= summary(rollouts(problem, controller(problem, model, s.input_share), x))
+                act = controller(problem, model, s.input_share)
+                row |= summary(rollouts(problem, act, x))
+                seen = summary(rollouts(problem, act, selection))
+                found = Kept(model.num_timesteps, seen["success_rate"], seen["return_mean"], _policy(model))
+                best = found if found.is_better(best) else best
+                row["kept"] = float(best.steps)
                 log.write(row)
-                _save(folder, model, run)
+                _save(folder, model, run, best)
                 report(row)
     except OSError as error:
         raise SolverError(
@@ -160,11 +186,7 @@ def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings, control
     assert model.env is not None
     model.set_env(model.env, force_reset=True)
     model.set_random_seed(seed)
-    rate = settings.learning_rate * (1.0 - 0.9 * model.num_timesteps / settings.steps)
-    model.lr_schedule = lambda _: rate
-    if isinstance(model, CompiledSAC):
-        model.gamma = discount(settings, control_step, model.num_timesteps)
-        model.target_entropy = entropy_at(settings, model.num_timesteps, (model.action_space.shape or (1,))[0])
+    follow_schedules(model, settings, control_step)
     failure: Exception | None = None
     try:
         model.learn(steps, log_interval=2**62, reset_num_timesteps=False)
@@ -181,28 +203,35 @@ def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings, control
         ) from failure
 
 
-def entropy_at(settings: BaselineSettings, steps: int, inputs: int) -> float:
-    """SAC's target after so many actions, of all inputs together."""
-    late = max(0.0, 2.0 * steps / settings.steps - 1.0)
-    return inputs * (settings.entropy + late * (settings.last_entropy - settings.entropy))
+def _policy(model: BaseAlgorithm) -> dict[str, Tensor]:
+    """A copy of the weights of its networks."""
+    return {name: value.detach().clone() for name, value in model.policy.state_dict().items()}
 
 
-def _save(folder: Path, model: BaseAlgorithm, run: BaselineRun) -> None:
-    """Write the checkpoint, and the model as Stable-Baselines3 saves it, for other programs."""
+def _save(folder: Path, model: BaseAlgorithm, run: BaselineRun, best: Kept) -> None:
+    """Write the checkpoint and, with the best policy, the model as Stable-Baselines3 saves it, for other programs."""
+    last = _policy(model)
+    model.policy.load_state_dict(best.policy)
     with replacing(folder / MODEL, SolverError) as unfinished:
         model.save(unfinished)
+    model.policy.load_state_dict(last)
     finished = model.num_timesteps >= run.settings.steps
-    content = {"steps": model.num_timesteps, "artifact_hash": run.artifact_hash, **contents(model)}
+    content = {"steps": model.num_timesteps, "artifact_hash": run.artifact_hash, "best": vars(best), **contents(model)}
     save_checkpoint(folder, content if not finished else {**content, "buffer": None})
 
 
-def _restore(model: BaseAlgorithm, content: dict[str, Any]) -> None:
+def _restore(model: BaseAlgorithm, content: dict[str, Any]) -> Kept:
     """The inverse of `_save`. Raises SolverError when the checkpoint was made with other settings."""
     try:
         fill(model, content)
         model.num_timesteps = content["steps"]
+        best = Kept(**content["best"])
+        last = _policy(model)
+        model.policy.load_state_dict(best.policy)
+        model.policy.load_state_dict(last)
     except (RuntimeError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise SolverError(
             f"the checkpoint does not fit the settings in {BASELINE}, which was edited; put the old settings back "
             f"or train again ({' '.join(str(error).split())})"
         ) from error
+    return best

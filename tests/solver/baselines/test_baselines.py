@@ -31,9 +31,10 @@ from solver.runs.metrics import read_metrics
 pytest.importorskip("stable_baselines3")
 pytest.importorskip("jax")
 
-from solver.baselines import stable_baselines
+from solver.baselines import stable_baselines, training
 from solver.baselines.run import KEYS, load_baseline
-from solver.baselines.training import entropy_at, load_controller, resume
+from solver.baselines.stable_baselines import entropy_at
+from solver.baselines.training import load_controller, resume
 from solver.gym.environment import RobotEnv, RobotVectorEnv
 from solver.gym.observations import features
 from tests.solver.training import baseline
@@ -79,10 +80,49 @@ def test_a_run_from_start_to_evaluation(algorithm: str, tmp_path: Path) -> None:
     result = rollouts(problem, act, x)
     rows = read_metrics(tmp_path, KEYS)
     assert [row["steps"] for row in rows] == ([128, 256] if algorithm == "ppo" else [120, 240])
-    assert summary(result).items() <= rows[-1].items()  # the run folder holds exactly the policy that was logged
+    (kept,) = (row for row in rows if row["steps"] == rows[-1]["kept"])
+    assert summary(result).items() <= kept.items()  # the run folder holds exactly the policy that was logged
     assert float(result.u.abs().max()) <= 2.5
     torch.testing.assert_close(act(x)[1], problem.action_cost.cost(act(x)[0]))
     assert all(np.isfinite(list(row.values())).all() for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "kept"),
+    [
+        ([(1.0, -9.0), (0.5, -3.0), (1.0, -9.5)], 120),  # successes first, then the return
+        ([(0.0, -9.0), (0.0, -8.0), (0.0, -8.5)], 240),
+    ],
+)
+def test_the_best_policy_is_kept(
+    outcomes: list[tuple[float, float]], kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By other rollouts than those of the metrics, which are the first of two in every segment."""
+    stated = iter([pair for outcome in outcomes for pair in ((0.2, -1.0), outcome)])
+
+    def judged(_: object) -> dict[str, float]:
+        success, value = next(stated)
+        return {"success_rate": success, "return_mean": value}
+
+    monkeypatch.setattr(training, "summary", judged)
+    train(tmp_path / "run", steps=360)
+    monkeypatch.undo()
+
+    def stop(row: dict[str, float]) -> None:
+        if row["steps"] == kept:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "until", stop, steps=360)
+    best = load_checkpoint(tmp_path / "run", keys=["best"])["best"]
+    assert best["steps"] == kept
+    shorter = load_checkpoint(tmp_path / "until", keys=["parameters"])["parameters"]["policy"]
+    for name, weights in best["policy"].items():
+        assert torch.equal(weights, shorter[name]), name
+    if kept == 120:  # there is no other to choose from
+        x = torch.tensor([[1.0, 0.5], [-2.0, 1.0]])
+        ours, theirs = (load_controller(tmp_path / name)[1](x)[0] for name in ("run", "until"))
+        torch.testing.assert_close(ours, theirs)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
