@@ -255,7 +255,7 @@ def test_parameters_reach_the_plant() -> None:
     ("options", "message"),
     [
         ({"robot": "pendulm"}, "Did you mean `pendulum`"),
-        ({"start": "normal"}, "choices are gaussian, uniform"),
+        ({"start": "normal"}, "choices are gaussian, angle, uniform"),
         ({"randomize": 1.0}, r"in \[0, 1\)"),
         ({"randomize": float("nan")}, r"in \[0, 1\)"),
         ({"randomize": "0.1"}, r"randomize is '0.1'"),
