@@ -12,7 +12,8 @@ import argparse
 import json
 
 import torch
-from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb, value_flops
+from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb
+from networks import WEIGHTS, product_bound_us
 
 from solver.fvi.initial_value import make_ensemble
 from solver.fvi.presets import PRESETS, make_settings
@@ -41,16 +42,16 @@ def main() -> None:
     target, fit = -(x * x).sum(1), Fit(1, settings.minibatch, settings.loss_power)
     with workers_of(settings) as workers:
         seconds = median_seconds(lambda: fit_ensemble(ensemble, optimisers, x, target, fit, 0, workers), options.rounds)
-    per_sample, rate = 1e6 * seconds / options.states, gemm_gflops_fp32()
+    per_sample = 1e6 * seconds / options.states
     report = {
         "robot": options.robot,
         "preset": options.preset,
         "minibatch": settings.minibatch,
         "threads": options.threads,
         "us_per_sample_gradient": per_sample,
-        "times_product_bound": per_sample / (1.5e-3 * value_flops(ensemble) / rate),
+        "times_product_bound": per_sample / (WEIGHTS * product_bound_us(ensemble, settings)),
         "peak_rss_mb": peak_rss_mb(),
-        "gemm_gflops_fp32": rate,
+        "gemm_gflops_fp32": gemm_gflops_fp32(),
     }
     print(json.dumps(report, indent=1) if options.json else _line(report))
 

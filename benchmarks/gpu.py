@@ -4,8 +4,7 @@
     python benchmarks/gpu.py --robots pendulum --devices cpu --iterations 4 --json
 
 Each robot is trained once a device with the same seed, and both policies are evaluated on the CPU from the same starts.
-The product bound is the time of the matrix products alone, at the rate that products of the networks' size reach on the
-device in the same run.
+`networks.py` has the product bound.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from machine import median_seconds, peak_rss_mb, value_flops
+from machine import peak_rss_mb
+from networks import WEIGHTS, evaluations, product_bound_us
 
 from solver.fvi import training
 from solver.fvi.initial_value import make_ensemble
-from solver.fvi.settings import Settings
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.robots import load_robot
@@ -31,7 +30,6 @@ from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
 
 ROBOTS = ("pendulum", "cartpole", "planar_quadrotor")
-PRODUCTS = 100  # in one measurement of the rate
 
 
 def main() -> None:
@@ -74,41 +72,21 @@ def trained(name: str, algorithm: str, device: str, changes: dict[str, Any]) -> 
         found = summary(rollouts(problem, act, sample_starts(problem, run.settings.episodes, EVALUATION_SEED)))
     settings, steps = run.settings, [row["steps"] for row in rows]
     targets, fits = ([row[key] for row in rows] for key in ("seconds_targets", "seconds_fit"))
-    per_step = statistics.median(t / (n * settings.states) for t, n in zip(targets, steps, strict=True))
-    per_sample = statistics.median(fits) / (settings.states * settings.epochs)
-    flops = value_flops(make_ensemble(load_robot(name, "cpu", None), settings))
-    bound = flops / (rate(settings, device) * (settings.threads if device == "cpu" else 1))
-    evaluations = 1 + (len(problem.input_limits) if settings.reaction_periods else 0)  # of V, in a step of a target
+    per_step = 1e6 * statistics.median(t / (n * settings.states) for t, n in zip(targets, steps, strict=True))
+    per_sample = 1e6 * statistics.median(fits) / (settings.states * settings.epochs)
+    bound = product_bound_us(make_ensemble(load_robot(name, "cpu", None), settings), settings, device)
     return {
         "iterations": len(rows),
         "seconds": sum(targets) + sum(fits),
-        "us_per_state_step": 1e6 * per_step,
-        "us_per_sample_gradient": 1e6 * per_sample,
-        "product_bound_us": 1e6 * bound,
-        "target_times_bound": per_step / (evaluations * bound),
-        "fit_times_bound": per_sample / (1.5 * bound),
+        "us_per_state_step": per_step,
+        "us_per_sample_gradient": per_sample,
+        "product_bound_us": bound,
+        "target_times_bound": per_step / (evaluations(problem, settings) * bound),
+        "fit_times_bound": per_sample / (WEIGHTS * bound),
         "return_mean": found["return_mean"],
         "success_rate": found["success_rate"],
         "peak_mb": torch.cuda.max_memory_allocated() / 1e6 if device == "cuda" else peak_rss_mb(),
     }
-
-
-def rate(settings: Settings, device: str) -> float:
-    """FLOP/s of a product of a minibatch with a hidden layer, on one thread of a CPU."""
-    a = torch.rand(settings.minibatch, settings.width, device=device)
-    b = torch.rand(settings.width, settings.width, device=device)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-
-    def products() -> None:
-        for _ in range(PRODUCTS):
-            torch.mm(a, b)
-        if device == "cuda":
-            torch.cuda.synchronize()
-
-    seconds = median_seconds(products, 5) / PRODUCTS
-    torch.set_num_threads(threads)
-    return 2.0 * settings.minibatch * settings.width**2 / seconds
 
 
 if __name__ == "__main__":

@@ -11,8 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from solver.value.network import Ensemble
-
 
 def median_seconds(work: Callable[[], object], rounds: int) -> float:
     """Median wall time of `work` after one warm-up call."""
@@ -29,14 +27,6 @@ def gemm_gflops_fp32(size: int = 2048) -> float:
     """Rate of a float32 matrix product through NumPy's BLAS, GFLOP/s."""
     a = np.random.default_rng(0).random((size, size), dtype=np.float32)
     return 2.0 * size**3 / median_seconds(lambda: a @ a, 5) / 1e9
-
-
-def value_flops(ensemble: Ensemble) -> float:
-    """Of the matrix products for a value and its gradient in the state: each weight is used forwards and backwards.
-
-    A gradient in the weights takes 1.5 times as many.
-    """
-    return sum(4.0 * float(weight.numel()) for member in ensemble.factors for weight in member.weights)
 
 
 def peak_rss_mb() -> float:

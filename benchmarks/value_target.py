@@ -12,7 +12,8 @@ import argparse
 import json
 
 import torch
-from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb, value_flops
+from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb
+from networks import evaluations, product_bound_us
 
 from solver.fvi.initial_value import make_ensemble
 from solver.fvi.presets import PRESETS, make_settings
@@ -47,8 +48,8 @@ def main() -> None:
             lambda: value_targets(x, value, game, trace, settings.modulation, 0, settings.chunk, workers),
             options.rounds,
         )
-    per_step, rate = 1e6 * seconds / (options.states * trace.steps), gemm_gflops_fp32()
-    evaluations = 1 + (len(problem.input_limits) if settings.reaction_periods else 0)  # of V, in a step
+    per_step = 1e6 * seconds / (options.states * trace.steps)
+    bound = evaluations(problem, settings) * product_bound_us(ensemble, settings)
     report = {
         "robot": options.robot,
         "preset": options.preset,
@@ -57,9 +58,9 @@ def main() -> None:
         "steps": trace.steps,
         "threads": options.threads,
         "us_per_state_step": per_step,
-        "times_product_bound": per_step / (1e-3 * evaluations * value_flops(ensemble) / rate),
+        "times_product_bound": per_step / bound,
         "peak_rss_mb": peak_rss_mb(),
-        "gemm_gflops_fp32": rate,
+        "gemm_gflops_fp32": gemm_gflops_fp32(),
     }
     print(json.dumps(report, indent=1) if options.json else _line(report))
 

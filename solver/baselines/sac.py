@@ -21,7 +21,7 @@ MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # of Torch's Adam
 
 
 class CompiledSAC(SAC):
-    """`stable_baselines3.SAC` but for the time that it takes, the first actions, and a bound on the values.
+    """`stable_baselines3.SAC` but for its time, the initial weights, the first actions, and a bound on the values.
 
     The actor and the critics are given the same features.
     """

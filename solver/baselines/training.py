@@ -49,7 +49,7 @@ class Kept:
     steps: int
     success_rate: float
     return_mean: float
-    policy: dict[str, Tensor]
+    policy: dict[str, Tensor]  # weights of its networks, by name
 
     def is_better(self, than: Kept) -> bool:
         """Whether it takes the other's place."""
@@ -223,12 +223,10 @@ def _save(folder: Path, model: BaseAlgorithm, run: BaselineRun, best: Kept) -> N
 def _restore(model: BaseAlgorithm, content: dict[str, Any]) -> Kept:
     """The inverse of `_save`. Raises SolverError when the checkpoint was made with other settings."""
     try:
+        best = Kept(**content["best"])
+        model.policy.load_state_dict(best.policy)
         fill(model, content)
         model.num_timesteps = content["steps"]
-        best = Kept(**content["best"])
-        last = _policy(model)
-        model.policy.load_state_dict(best.policy)
-        model.policy.load_state_dict(last)
     except (RuntimeError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise SolverError(
             f"the checkpoint does not fit the settings in {BASELINE}, which was edited; put the old settings back "

@@ -34,7 +34,10 @@ class Workspace:
 
 @dataclass(frozen=True)
 class FoldedFactor:
-    """A member's fixed weights (in, out), biases (out,) and transposed weights; the last bias is (K, 1)."""
+    """A member's fixed weights (in, out), biases (out,), and the transposes of all weights but the first.
+
+    The last bias is (K, 1).
+    """
 
     weights: list[Tensor]
     biases: list[Tensor]
@@ -130,7 +133,7 @@ def _folded(member: Factor) -> FoldedFactor:
         weights.append(w * outer)
         biases.append(b * outer)
     biases[-1] = biases[-1][:, None]
-    return FoldedFactor(weights, biases, [w.T.contiguous() for w in weights])
+    return FoldedFactor(weights, biases, [w.T.contiguous() for w in weights[1:]])
 
 
 def _forward(member: FoldedFactor, z: Tensor, space: Workspace) -> None:
@@ -145,7 +148,7 @@ def _reverse(member: FoldedFactor, dz: Tensor, space: Workspace) -> None:
     """Add the reverse sweep of space.outer through the member's network to dz (n_z, N)."""
     gradient = space.outer.T
     product, adjoint = space.adjoint
-    for transposed, hidden in zip(reversed(member.transposed[1:]), reversed(space.hidden), strict=True):
+    for transposed, hidden in zip(reversed(member.transposed), reversed(space.hidden), strict=True):
         torch.mm(gradient, transposed, out=product)
         gradient = torch.ops.aten.sigmoid_backward.grad_input(product, hidden, grad_input=adjoint)
     dz.addmm_(member.weights[0], gradient.T)

@@ -33,7 +33,6 @@ pytest.importorskip("jax")
 
 from solver.baselines import stable_baselines, training
 from solver.baselines.run import KEYS, load_baseline
-from solver.baselines.stable_baselines import entropy_at
 from solver.baselines.training import load_controller, resume
 from solver.gym.environment import RobotEnv, RobotVectorEnv
 from solver.gym.observations import features
@@ -231,63 +230,6 @@ def test_the_zip_is_stable_baselines_own(finished: Path) -> None:
     x = sample_starts(problem, 4, 0)
     action = model.predict(features(problem, x).numpy(), deterministic=True)[0]
     np.testing.assert_allclose(act(x)[0].numpy(), 0.85 * 2.5 * action, rtol=1e-6)
-
-
-def test_a_compiled_gradient_step_is_that_of_stable_baselines() -> None:
-    from stable_baselines3 import SAC
-
-    environments = RobotVectorEnv("cartpole", 4, hold=25)
-    settings = baseline_settings("sac", hold=25, width=16, minibatch=32)
-    ours, theirs = (stable_baselines.make_model(settings, environments, 400) for _ in range(2))
-    assert isinstance(ours, SAC)
-    assert isinstance(theirs, SAC)
-    ours.most = math.inf  # type: ignore[attr-defined]
-    ours.learn(120)  # the moments of the optimisers are not zero
-    theirs._setup_learn(1)
-    stable_baselines.fill(theirs, stable_baselines.contents(ours))
-    for model, train in ((ours, type(ours).train), (theirs, SAC.train)):
-        np.random.seed(0)
-        torch.manual_seed(0)
-        train(model, 1, 32)
-    for (name, own), other in zip(ours.policy.named_parameters(), theirs.policy.parameters(), strict=True):
-        torch.testing.assert_close(own, other, rtol=1e-4, atol=2e-6, msg=name)
-    assert ours.log_ent_coef is not None
-    assert theirs.log_ent_coef is not None
-    torch.testing.assert_close(ours.log_ent_coef, theirs.log_ent_coef)
-
-
-def test_the_lookahead_of_sac_grows_in_the_second_half() -> None:
-    settings = baseline_settings(steps=1000, lookahead=0.5, last_lookahead=2.0)
-    gammas = [stable_baselines.discount(settings, 0.008, steps) for steps in (499, 500)]  # 4 periods an action
-    assert gammas == pytest.approx([math.exp(-0.032 / 0.5), math.exp(-0.032 / 2.0)])
-
-
-def test_no_value_is_above_the_bound() -> None:
-    environments = RobotVectorEnv("pendulum", 4, hold=25)
-    settings = baseline_settings("sac", hold=25, width=16, minibatch=32, learning_rate=0.01)
-    values = []
-    for most in (-1000.0, 0.0):
-        model: Any = stable_baselines.make_model(settings, environments, 400)
-        model.most = most
-        model.learn(104)
-        model.train(300, 32)
-        batch = model.replay_buffer.sample(64)
-        values.append(float(model.critic(batch.observations, batch.actions)[0].detach().mean()))
-    assert values[0] < -100.0 < values[1]
-
-
-def test_the_first_actions_of_sac_are_small() -> None:
-    environments = RobotVectorEnv("pendulum", 4, hold=25)
-    model: Any = stable_baselines.make_model(baseline_settings("sac", hold=25, layers=1, width=8), environments, 200)
-    model.learn(100)
-    first = model.replay_buffer.actions[:25]
-    assert 0.1 < float(first.std()) < 0.2
-
-
-def test_the_entropy_falls_in_the_second_half() -> None:
-    settings = baseline_settings(steps=1000, entropy=-1.0, last_entropy=-3.0)
-    found = [entropy_at(settings, steps, 2) for steps in (0, 500, 750, 1000)]
-    assert found == pytest.approx([-2.0, -2.0, -4.0, -6.0])
 
 
 def test_a_tampered_zip_is_never_unpickled(finished: Path, tmp_path: Path) -> None:
