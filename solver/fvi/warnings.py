@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from modelgen.linear.regulator import obstacle
+from modelgen.linear.regulator import gain, obstacle
 from modelgen.loader import CompiledRobot
 from solver.fvi.basin import REST
 from solver.fvi.linearization import in_double_precision, in_units_of_limits, linearized, scaled_weights
@@ -26,6 +26,9 @@ CLIPPED, OVERPOWERED, PASSES = 0.05, 0.5, 1.0
 #: Largest share of a motion's time scale that a control period may be: twelve periods a swing (Astrom and Wittenmark,
 #: Computer-Controlled Systems, third edition, section 4.3: 0.2 to 0.6).
 COARSE = 0.5
+#: Most control periods' worth of decay in one, of the regulator's fastest motion; the shipped robots have 0.02 to 0.6.
+SWITCHING = 2.0
+DEAREST = 12  # powers of ten by which an action cost is raised, in search of one that counts
 
 
 def forewarnings(robot: CompiledRobot, settings: Settings, identified: Identified | None = None) -> list[str]:
@@ -39,6 +42,7 @@ def forewarnings(robot: CompiledRobot, settings: Settings, identified: Identifie
         _rates_too_low(problem),
         _too_few_iterations(problem, settings),
         _too_fast(problem),
+        _almost_free_inputs(problem),
         _not_at_rest(problem),
         _beyond_a_regulator(problem),
     ]
@@ -107,6 +111,27 @@ def _too_fast(problem: Problem) -> str:
         f"the robot is too fast for its control rate: {what} within {fastest:.2g} s, and an input is held for "
         f"{problem.control_step:.2g} s. Raise control_rate in robot.task(...) to {np.ceil(1.0 / (COARSE * fastest)):g} "
         "or more, or check masses and units in the model file."
+    )
+
+
+def _almost_free_inputs(problem: Problem) -> str:
+    """An action cost so small that the best regulator acts faster than the control rate (cheap control)."""
+    robot = in_double_precision(problem.robot)
+    _, A, B = linearized(robot)
+    A, B = in_units_of_limits(robot, A, B)
+    Q, R = scaled_weights(robot)
+    if obstacle(A, B, Q):
+        return ""
+    regulators = (gain(A, B, Q, 10.0**power * R) for power in range(DEAREST))
+    speeds = [math.inf if K is None else float(np.abs(np.linalg.eigvals(A - B @ K)).max()) for K in regulators]
+    enough = next((power for power, speed in enumerate(speeds) if speed * problem.control_step <= SWITCHING), None)
+    if not enough:  # a motion that grows is as fast under the dearest regulator: `_too_fast` tells of it
+        return ""
+    return (
+        f"the action cost is next to nothing beside the state cost: the best regulator answers within "
+        f"{1.0 / speeds[0]:.2g} s, and an input is held for {problem.control_step:.2g} s. The policy may switch its "
+        f"inputs from limit to limit and not come to rest. Multiply the weights of the action cost by {10**enough:g} "
+        "in the model file (that of a log-cos is per cube of the input's limit), or raise control_rate."
     )
 
 

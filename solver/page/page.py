@@ -19,7 +19,7 @@ from solver.plants.harsh.harshness import Harshness
 from solver.plants.harsh.plant import Harsh
 from solver.plants.harsh.sensors import NOISE
 from solver.plants.harsh.stiction import BREAKAWAY, COULOMB, RESTING, SWEEPS
-from solver.plants.outcome import SETTLED, tolerances
+from solver.plants.outcome import settling_periods, tolerances
 from solver.policies.js_export import as_json, numbers
 from solver.policies.js_export import engine as policy_engine
 from solver.problem.problem import Problem
@@ -80,7 +80,7 @@ def _rules(problem: Problem) -> dict[str, object]:
     return {
         "position": position.tolist(),
         "rate": rate.tolist(),
-        "settled": 1 + round(SETTLED / problem.control_step),
+        "settled": 1 + settling_periods(problem),
         "unwrapped": problem.unwrapped_costs,
         "noise": [NOISE.get(state.unit, 0.0) for state in problem.robot.metadata.states],
         "stiction": _stiction(problem),

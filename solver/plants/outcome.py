@@ -10,7 +10,7 @@ from torch import Tensor
 
 from solver.problem.problem import Problem
 
-SETTLED = 0.5  # s at the end of a rollout for which it must stay at the target
+SETTLED, SETTLED_SHARE = 0.5, 0.2  # s at the end of a rollout for which it must stay at the target, of a horizon at most
 ANGLE, RATE = math.radians(5.0), 0.5  # rad and rad/s within which a joint is at its target and at rest,
 SHARE = 0.05  # or this share of the limit, where that is more
 
@@ -40,10 +40,10 @@ class Rollouts:
 def succeeded(problem: Problem, x: Tensor) -> Tensor:
     """Which rollouts through the states x (K, N, n), one state a control period, are successes, (N,) bool.
 
-    During the last SETTLED seconds, or all of a shorter rollout, every coordinate is within its tolerance of the
+    During the last `settling_periods`, or all of a shorter rollout, every coordinate is within its tolerance of the
     target, and so is its rate; no state is at its limit. States that the task names as free may have any value.
     """
-    x = x[-1 - round(SETTLED / problem.control_step) :]
+    x = x[-1 - settling_periods(problem) :]
     states, count = problem.robot.metadata.states, len(problem.robot.metadata.coordinates)
     position, rate = tolerances(problem)
     error = (x - problem.target)[..., :count].abs()
@@ -53,6 +53,12 @@ def succeeded(problem: Problem, x: Tensor) -> Tensor:
     judged = [i for i, state in enumerate(states) if state.name not in problem.robot.metadata.task.free]
     inside = ~problem.at_limit(x).any(-1)
     return (near[..., judged].all(-1) & inside).all(0)
+
+
+def settling_periods(problem: Problem) -> int:
+    """Control periods for which a success stays at the target: SETTLED seconds, or a share of the task's horizon where
+    that is less."""
+    return round(min(SETTLED, SETTLED_SHARE * problem.robot.metadata.task.horizon) / problem.control_step)
 
 
 def tolerances(problem: Problem) -> tuple[Tensor, Tensor]:

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from modelgen.loader import CompiledRobot
+from solver.fvi.linearization import in_double_precision, linearized, weights
 from solver.fvi.presets import make_settings
 from solver.fvi.warnings import forewarnings
 from solver.problem.integrator import integrate_period
@@ -93,3 +94,24 @@ def test_strong_adversary(load: Load) -> None:
     assert "the adversaries are strong compared with the input" in text
     assert text.split("take ")[1].startswith("82 %")
     assert warned(load("pendulum"), algorithm="cfvi") == []
+
+
+def test_an_action_cost_of_next_to_nothing(load: Load) -> None:
+    """The regulator's poles are the stable eigenvalues of the Hamiltonian matrix: no Riccati equation is solved here."""
+    robot = in_double_precision(load("planar_quadrotor"))
+    _, A, B = linearized(robot)
+    Q, R = weights(robot)
+
+    def fastest(factor: float) -> float:
+        hamiltonian = np.block([[A, -B @ np.linalg.inv(factor * R) @ B.T], [-Q, -A.T]])
+        return float(np.abs(np.linalg.eigvals(hamiltonian)).max())
+
+    def said(control_rate: float) -> list[str]:
+        return [text for text in warned(Changed(load("planar_quadrotor"), control_rate=control_rate)) if "next to" in text]
+
+    assert said(0.51 * fastest(1.0)) == []
+    (text,) = said(0.49 * fastest(1.0))
+    assert f"answers within {1.0 / fastest(1.0):.2g} s" in text
+    assert "action cost by 10 in" in text
+    (text,) = said(0.49 * fastest(10.0))
+    assert "action cost by 100 in" in text

@@ -141,6 +141,16 @@ def test_success_counts_the_last_half_second(load: Load) -> None:
     assert succeeded(problem, x[1:3]).tolist() == [True]
 
 
+def test_success_of_a_short_task_counts_its_last_fifth(load: Load) -> None:
+    """A task of 0.4 s at 125 Hz: the last 0.08 s are ten periods."""
+    robot = load("pendulum")
+    problem = Problem(with_task(robot, dataclasses.replace(robot.metadata.task, horizon=0.4)))
+    for before_the_end, success in ((0, False), (10, False), (11, True)):
+        x = problem.target.repeat(51, 1, 1)
+        x[50 - before_the_end, 0, 0] = 0.2
+        assert succeeded(problem, x).tolist() == [success], before_the_end
+
+
 def test_a_state_at_its_limit_is_no_success(load: Load) -> None:
     """A cart whose end stop is within reach of its target; the seam of an angle is no limit."""
     robot = load("cartpole")
