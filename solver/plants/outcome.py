@@ -10,7 +10,10 @@ from torch import Tensor
 
 from solver.problem.problem import Problem
 
-SETTLED, SETTLED_SHARE = 0.5, 0.2  # s at the end of a rollout for which it must stay at the target, of a horizon at most
+SETTLED, SETTLED_SHARE = (
+    0.5,
+    0.2,
+)  # s at the end of a rollout for which it must stay at the target, of a horizon at most
 ANGLE, RATE = math.radians(5.0), 0.5  # rad and rad/s within which a joint is at its target and at rest,
 SHARE = 0.05  # or this share of the limit, where that is more
 

@@ -97,7 +97,7 @@ def test_strong_adversary(load: Load) -> None:
 
 
 def test_an_action_cost_of_next_to_nothing(load: Load) -> None:
-    """The regulator's poles are the stable eigenvalues of the Hamiltonian matrix: no Riccati equation is solved here."""
+    """The regulator's poles are the stable eigenvalues of the Hamiltonian matrix, without any Riccati equation."""
     robot = in_double_precision(load("planar_quadrotor"))
     _, A, B = linearized(robot)
     Q, R = weights(robot)
@@ -107,7 +107,9 @@ def test_an_action_cost_of_next_to_nothing(load: Load) -> None:
         return float(np.abs(np.linalg.eigvals(hamiltonian)).max())
 
     def said(control_rate: float) -> list[str]:
-        return [text for text in warned(Changed(load("planar_quadrotor"), control_rate=control_rate)) if "next to" in text]
+        return [
+            text for text in warned(Changed(load("planar_quadrotor"), control_rate=control_rate)) if "next to" in text
+        ]
 
     assert said(0.51 * fastest(1.0)) == []
     (text,) = said(0.49 * fastest(1.0))
