@@ -10,10 +10,8 @@ from torch import Tensor
 
 from solver.problem.problem import Problem
 
-SETTLED, SETTLED_SHARE = (
-    0.5,
-    0.2,
-)  # s at the end of a rollout for which it must stay at the target, of a horizon at most
+SETTLED = 0.5  # s at the end of a rollout for which it must stay at the target,
+SETTLED_SHARE = 0.2  # or this share of the task's horizon, where that is less
 ANGLE, RATE = math.radians(5.0), 0.5  # rad and rad/s within which a joint is at its target and at rest,
 SHARE = 0.05  # or this share of the limit, where that is more
 
