@@ -39,10 +39,10 @@ def main() -> None:
     ensemble = make_ensemble(robot, settings)
     optimisers = [Adam(m, 1e-5, settings.weight_decay, settings.amsgrad) for m in ensemble.factors]
     x = Problem(robot).sample_domain(options.states, torch.Generator().manual_seed(0))
-    target, fit = -(x * x).sum(1), Fit(1, settings.minibatch, settings.loss_power)
+    target, fit = -(x * x).sum(1), Fit(settings.epochs, settings.minibatch, settings.loss_power)
     with workers_of(settings) as workers:
         seconds = median_seconds(lambda: fit_ensemble(ensemble, optimisers, x, target, fit, 0, workers), options.rounds)
-    per_sample = 1e6 * seconds / options.states
+    per_sample = 1e6 * seconds / options.states / settings.epochs
     report = {
         "robot": options.robot,
         "preset": options.preset,

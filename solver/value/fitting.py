@@ -13,9 +13,10 @@ tested against autograd on it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from threading import Lock
 
 import torch
 from torch import Tensor
@@ -129,17 +130,46 @@ class LossGradient:
         torch.mm(z, gradient, out=self.weights[0].grad)
 
 
-def fit_member(member: Factor, optimiser: Adam, samples: Samples, fit: Fit, generator: torch.Generator) -> float:
-    """Minibatch descent on one member; returns the last epoch's mean loss."""
-    loss_gradient = LossGradient(member, min(fit.minibatch, len(samples.target)))
-    last_epoch: list[Tensor] = []
-    for _ in range(fit.epochs):
-        order = torch.randperm(len(samples.target), generator=generator, device=generator.device)
-        last_epoch = []
-        for batch in samples.shuffled(order).minibatches(fit.minibatch):
-            last_epoch.append(loss_gradient(batch, fit.power) * len(batch.target))
-            optimiser.step()
-    return float(torch.stack(last_epoch).sum() / len(samples.target))
+class MemberFit:
+    """Minibatch descent on one member, an epoch at a time. generator draws the minibatches."""
+
+    def __init__(self, member: Factor, optimiser: Adam, samples: Samples, fit: Fit, generator: torch.Generator) -> None:
+        self.optimiser, self.samples, self.fit, self.generator = optimiser, samples, fit, generator
+        self.loss_gradient = LossGradient(member, min(fit.minibatch, len(samples.target)))
+        self.left = fit.epochs  # epochs that are still to do
+        self.loss = math.nan  # the mean of the last epoch
+
+    def epoch(self) -> None:
+        """Take a gradient step on every minibatch of the shuffled samples."""
+        size = len(self.samples.target)
+        order = torch.randperm(size, generator=self.generator, device=self.generator.device)
+        losses = []
+        for batch in self.samples.shuffled(order).minibatches(self.fit.minibatch):
+            losses.append(self.loss_gradient(batch, self.fit.power) * len(batch.target))
+            self.optimiser.step()
+        self.left -= 1
+        self.loss = float(torch.stack(losses).sum() / size)
+
+
+def run_side_by_side(fits: Sequence[MemberFit], workers: Executor) -> None:
+    """Run all fits to their end. A worker does an epoch of whichever has the most left and is in no other's hands: two
+    workers share three members in the time of one and a half."""
+    waiting, lock = list(fits), Lock()
+
+    def exchange(done: MemberFit | None) -> MemberFit | None:
+        with lock:
+            if done is not None and done.left:
+                waiting.append(done)
+            waiting.sort(key=lambda each: each.left)
+            return waiting.pop() if waiting else None
+
+    def work(_: MemberFit) -> None:
+        member = exchange(None)
+        while member is not None:
+            member.epoch()
+            member = exchange(member)
+
+    list(workers.map(work, fits))
 
 
 def fit_ensemble(
@@ -151,12 +181,14 @@ def fit_ensemble(
     seed: int,
     workers: Executor,
 ) -> float:
-    """Fit every member to the targets (N,) at states x (N, n), members side by side; returns their mean loss."""
+    """Fit every member to the targets (N,) at states x (N, n), members side by side; returns their mean loss.
+
+    The result does not depend on the number of workers.
+    """
     samples = Samples.of(ensemble, x, target, 1.0 / (1.0 + target.abs() / fit.scale))
-
-    def work(i: int) -> float:
-        generator = torch.Generator(device=x.device).manual_seed(seed + i)
-        return fit_member(ensemble.factors[i], optimisers[i], samples, fit, generator)
-
-    losses = list(workers.map(work, range(len(ensemble.factors))))
-    return sum(losses) / len(losses)
+    fits = [
+        MemberFit(member, optimiser, samples, fit, torch.Generator(device=x.device).manual_seed(seed + i))
+        for i, (member, optimiser) in enumerate(zip(ensemble.factors, optimisers, strict=True))
+    ]
+    run_side_by_side(fits, workers)
+    return sum(each.loss for each in fits) / len(fits)

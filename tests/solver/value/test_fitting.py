@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 import torch
 from torch import Tensor
 
 from solver.value.adam import Adam
-from solver.value.fitting import Fit, LossGradient, Samples, fit_ensemble, fit_member
+from solver.value.fitting import Fit, LossGradient, MemberFit, Samples, fit_ensemble, run_side_by_side
 from solver.value.network import Ensemble
 
 
@@ -56,8 +57,10 @@ def test_loss_of_an_epoch_counts_every_sample_once() -> None:
     expected = float((ensemble(x) - data.target).abs().mean().detach())
     member = ensemble.factors[0]
     fit = Fit(epochs=1, minibatch=10, power=1.0)
-    loss = fit_member(member, Adam(member, 1e-12, 0.0, False), data, fit, torch.Generator().manual_seed(0))
-    assert loss == pytest.approx(expected, rel=1e-5)
+    one = MemberFit(member, Adam(member, 1e-12, 0.0, False), data, fit, torch.Generator().manual_seed(0))
+    one.epoch()
+    assert one.left == 0
+    assert one.loss == pytest.approx(expected, rel=1e-5)
 
 
 def test_minibatch_larger_than_the_samples() -> None:
@@ -65,7 +68,9 @@ def test_minibatch_larger_than_the_samples() -> None:
     _, data = samples(ensemble)
     member = ensemble.factors[0]
     optimiser = Adam(member, 1e-3, 0.0, True)
-    assert fit_member(member, optimiser, data, Fit(2, 1000, 2.0), torch.Generator().manual_seed(0)) > 0.0
+    one = MemberFit(member, optimiser, data, Fit(2, 1000, 2.0), torch.Generator().manual_seed(0))
+    one.epoch()
+    assert one.loss > 0.0
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0])
@@ -103,7 +108,9 @@ def test_weight_decay_shrinks_the_weights() -> None:
         ensemble = make()
         _, data = samples(ensemble)
         member = ensemble.factors[0]
-        fit_member(member, Adam(member, 1e-2, decay, False), data, Fit(20, 23, 1.0), torch.Generator())
+        one = MemberFit(member, Adam(member, 1e-2, decay, False), data, Fit(20, 23, 1.0), torch.Generator())
+        for _ in range(20):
+            one.epoch()
         norms.append(float(member.weights[1].detach().norm()))
     assert norms[1] < 0.9 * norms[0]
 
@@ -119,6 +126,23 @@ def test_fit_does_not_depend_on_the_number_of_threads() -> None:
         results.append((loss, [p.detach().clone() for p in ensemble.parameters()]))
     assert results[0][0] == results[1][0]
     assert all(torch.equal(a, b) for a, b in zip(results[0][1], results[1][1], strict=True))
+
+
+def test_two_workers_are_never_idle_over_three_members() -> None:
+    """Every epoch waits for another one beside it; a worker that kept a member to its end would leave one alone."""
+    meeting = Barrier(2)
+
+    class Meeting(MemberFit):
+        def epoch(self) -> None:
+            meeting.wait(timeout=20.0)
+            self.left -= 1
+
+    ensemble = make(3)
+    _, data = samples(ensemble)
+    fits = [Meeting(m, Adam(m, 1e-3, 0.0, False), data, Fit(4, 23, 1.0), torch.Generator()) for m in ensemble.factors]
+    with ThreadPoolExecutor(2) as workers:
+        run_side_by_side(fits, workers)
+    assert [each.left for each in fits] == [0, 0, 0]
 
 
 def test_every_member_draws_its_own_minibatches() -> None:
