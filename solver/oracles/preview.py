@@ -100,14 +100,17 @@ class Preview:
 def preview(robot: CompiledRobot, seconds: float) -> Preview:
     """Search for a motion to the target that is worth its cost, for so many seconds of processor time.
 
-    robot: of any backend, with the nominal parameters of the training. A search that has begun is ended. Raises
-    ModelError where the artifact's CasADi functions may not be loaded, SolverError for a mean start beyond a limit.
+    robot: of any backend, with the nominal parameters of the training. It may take twice as long: a search that has
+    begun goes on, for at most as long again. Raises ModelError where the artifact's CasADi functions may not be loaded,
+    SolverError for a mean start beyond a limit.
     """
     begun = time.process_time()
     metadata, nominal = robot.metadata, [each.value for each in robot.metadata.parameters]
     hold = math.ceil(metadata.task.horizon * metadata.task.control_rate / PERIODS)
     program = NonlinearProgram(
-        modelgen.load(robot.name, backend="casadi", directory=robot.folder.parent).with_nominal(nominal), hold=hold
+        modelgen.load(robot.name, backend="casadi", directory=robot.folder.parent).with_nominal(nominal),
+        hold=hold,
+        patience=seconds,
     )
     problem, start = Problem(robot), design(metadata, 1)[0]
     begin = problem.confine(torch.tensor(start[None], dtype=torch.float32))

@@ -63,11 +63,17 @@ class NonlinearProgram:
     """The nonlinear program of a robot's task, built once for all starts.
 
     robot: of the casadi backend. theta (p,) replaces the nominal parameters, seconds the task's horizon. hold: control
-    periods for which an input stays as it is; the integration steps stay as long as they are.
+    periods for which an input stays as it is; the integration steps stay as long as they are. patience: processor
+    seconds of a search, after which `solve` finds nothing.
     """
 
     def __init__(
-        self, robot: CompiledRobot, theta: Array | None = None, seconds: float | None = None, hold: int = 1
+        self,
+        robot: CompiledRobot,
+        theta: Array | None = None,
+        seconds: float | None = None,
+        hold: int = 1,
+        patience: float = math.inf,
     ) -> None:
         self.metadata, self.task = robot.metadata, robot.metadata.task
         self.rate, self.steps = self.task.control_rate / hold, self.task.integration_steps * hold  # of an input's hold
@@ -77,6 +83,7 @@ class NonlinearProgram:
         self.clipped = np.array([not state.continuous for state in self.metadata.states])
         self.coordinates = len(self.metadata.coordinates)
         self.step = self._step(robot, robot.nominal_parameters if theta is None else theta)
+        self.patience = patience
         self._solver = self._program()
         nominal = robot.nominal_parameters if theta is None else theta
         affine = robot.casadi_function("affine_dynamics")
@@ -127,10 +134,11 @@ class NonlinearProgram:
         inside = casadi.diag(1.0 / casadi.DM(self.state_limits[self.clipped])) @ between  # of magnitude at most 1
         constraints = casadi.vertcat(casadi.vec(gaps), casadi.vec(inside))
         program: Any = {"x": w, "p": casadi.vertcat(pull, centre), "f": objective, "g": constraints}
-        return casadi.nlpsol("limit", "ipopt", program, OPTIONS)
+        most = {} if math.isinf(self.patience) else {"ipopt.max_cpu_time": self.patience / len(PULLS)}
+        return casadi.nlpsol("limit", "ipopt", program, OPTIONS | most)
 
     def solve(self, start: Array, guess: Guess) -> Trajectory | None:
-        """The local optimum from a start (n,) that IPOPT finds from a guess; None when it finds none.
+        """The local optimum from a start (n,) that IPOPT finds from a guess; None when it finds none in its time.
 
         Raises SolverError when the start lies beyond a state limit.
         """

@@ -319,3 +319,11 @@ def test_mistakes(words: list[str], message: str, capsys: Capture) -> None:
 def test_a_folder_without_a_run(tmp_path: Path, capsys: Capture) -> None:
     assert main(["limit", str(tmp_path)]) == 2
     assert "is not a run folder" in capsys.readouterr().err
+
+
+def test_a_search_without_patience_finds_nothing() -> None:
+    """IPOPT looks at its clock in every iteration, of which this search takes more than one."""
+    robot, start = modelgen.load("pendulum", backend="casadi"), np.array([3.0, 0.0])
+    patient, hasty = (NonlinearProgram(robot, seconds=0.5, patience=each) for each in (60.0, 1e-6))
+    assert patient.solve(start, straight(patient, start)) is not None
+    assert hasty.solve(start, straight(hasty, start)) is None
