@@ -41,7 +41,7 @@ class Returns:
     state: NDArray[np.float64]
     action: NDArray[np.float64]
     success: NDArray[np.float64]
-    seconds: tuple[float, ...]  # of training, without evaluations
+    seconds: tuple[float, ...]  # of training, without evaluations; of the runs that have a log
 
 
 def write_report(plan: Plan, runs: Runs, out: Path, origin: Origin, announce: Callable[[str], None]) -> list[Path]:
@@ -66,7 +66,8 @@ def evaluate(plan: Plan, runs: Runs, method: str, robot: str, plant: PlantName) 
         np.stack([row.double().numpy() for row in column])
         for column in zip(*((r.returns, r.state_reward, r.action_reward, r.success) for r in found), strict=True)
     )
-    return Returns(total, state, action, success, tuple(map(training_seconds, folders.values())))
+    seconds = map(training_seconds, folders.values())
+    return Returns(total, state, action, success, tuple(each for each in seconds if each > 0.0))
 
 
 def training_seconds(folder: Path) -> float:
@@ -127,8 +128,9 @@ def _own(found: Returns | None, limit: float) -> list[str]:
     )
     gap = limit - float(found.total.mean())
     means = ", ".join(f"{mean:.2f}" for mean in found.total.mean(1))
+    seconds = f"{np.mean(found.seconds):.0f}" if found.seconds else NONE
     cells = [total, f"{100 * found.success.mean():.1f} %", state, action]
-    return [*cells, f"{gap:.1f}" if math.isfinite(gap) else NONE, means, f"{np.mean(found.seconds):.0f}"]
+    return [*cells, f"{gap:.1f}" if math.isfinite(gap) else NONE, means, seconds]
 
 
 def _beside(own: list[str], method: str, robot: str) -> list[str]:
