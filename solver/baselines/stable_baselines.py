@@ -107,7 +107,7 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
         "env": Environments(environments, s.input_share),
         "learning_rate": s.learning_rate,
         "batch_size": s.minibatch,
-        "gamma": discount(s, problem.control_step),
+        "gamma": discount(s, environments.episodes.seconds),
         "seed": s.seed,
         "device": "cpu",
     }
@@ -132,24 +132,24 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
         return CompiledSAC(**shared, **off_policy, ent_coef=f"auto_{TEMPERATURE}", target_entropy=entropy)
     size = len(problem.input_limits)
     noise = OrnsteinUhlenbeckActionNoise(
-        np.zeros(size), 0.3 * np.ones(size), theta=2.0, dt=s.hold * problem.control_step
+        np.zeros(size), 0.3 * np.ones(size), theta=2.0, dt=environments.episodes.seconds
     )
     return DDPG(**shared, **off_policy, action_noise=noise)
 
 
-def discount(settings: BaselineSettings, control_step: float, steps: int = 0) -> float:
-    """Gamma of an action after so many."""
+def discount(settings: BaselineSettings, seconds: float, steps: int = 0) -> float:
+    """Gamma of an action of so many seconds, after so many actions."""
     late = settings.algorithm == "sac" and 2 * steps >= settings.steps
     lookahead = settings.last_lookahead if late else settings.lookahead
-    return math.exp(-settings.hold * control_step / lookahead)
+    return math.exp(-seconds / lookahead)
 
 
-def follow_schedules(model: BaseAlgorithm, settings: BaselineSettings, control_step: float) -> None:
-    """Set what changes with the actions so far: the learning rate, and SAC's discount and entropy."""
+def follow_schedules(model: BaseAlgorithm, settings: BaselineSettings, seconds: float) -> None:
+    """Set what changes with the actions so far, of so many seconds each: learning rate, SAC's discount and entropy."""
     rate = settings.learning_rate * (1.0 - 0.9 * model.num_timesteps / settings.steps)
     model.lr_schedule = lambda _: rate
     if isinstance(model, CompiledSAC):
-        model.gamma = discount(settings, control_step, model.num_timesteps)
+        model.gamma = discount(settings, seconds, model.num_timesteps)
         model.target_entropy = entropy_at(settings, model.num_timesteps, (model.action_space.shape or (1,))[0])
 
 

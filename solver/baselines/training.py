@@ -26,12 +26,13 @@ from solver.baselines.run import BASELINE, KEYS, MODEL, PARTS, BaselineRun, load
 from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.baselines.stable_baselines import contents, fill, follow_schedules, make_model
 from solver.errors import DivergenceError, SolverError
+from solver.fvi.time_scale import time_scale
 from solver.gym.environment import RobotVectorEnv
 from solver.gym.observations import features
 from solver.plants.outcome import summary
 from solver.plants.rollouts import Controller, rollouts, sample_starts
 from solver.problem.problem import Problem
-from solver.problem.robots import require_same_artifact
+from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs.folder import load_checkpoint, require_free, save_checkpoint, save_description
 from solver.runs.kinds import remove_run
 from solver.runs.metrics import MetricsLog, Report
@@ -40,6 +41,8 @@ from solver.streams import EVALUATION_SEED, Purpose, stream
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
+
+HOLDS = 4  # actions in a robot's time scale, where a run does not state for how long one is held
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def start(run: BaselineRun, folder: Path, report: Report, overwrite: bool = Fals
     save_description(folder / BASELINE, run)
     untrained = Kept(0, 0.0, -math.inf, _policy(model))
     _save(folder, model, run, untrained)
-    _train(folder, model, environments.problem, run, untrained, report)
+    _train(folder, model, environments, run, untrained, report)
 
 
 def resume(folder: Path, report: Report) -> None:
@@ -79,7 +82,7 @@ def resume(folder: Path, report: Report) -> None:
     environments = _environments(run, folder)
     model = make_model(run.settings, environments, run.settings.steps)
     best = _restore(model, load_checkpoint(folder, PARTS))
-    _train(folder, model, environments.problem, run, best, report)
+    _train(folder, model, environments, run, best, report)
 
 
 def read(folder: Path) -> BaselineRun:
@@ -137,7 +140,7 @@ def _environments(run: BaselineRun, folder: Path, generated: str | None = None) 
         start=s.start,
         target_share=s.target_share,
         randomize=s.randomize_share if s.randomize else 0.0,
-        hold=s.hold,
+        hold=s.hold or usual_hold(run.robot, generated or run.generated),
         generated=generated or run.generated,
     )
     require_same_artifact(folder, run.artifact_hash, environments.problem.robot)
@@ -151,16 +154,24 @@ def _environments(run: BaselineRun, folder: Path, generated: str | None = None) 
     return environments
 
 
-def _train(folder: Path, model: BaseAlgorithm, problem: Problem, run: BaselineRun, best: Kept, report: Report) -> None:
+def usual_hold(robot: str, generated: str | None = None) -> int:
+    """Control periods in a quarter of a robot's time scale, at least one."""
+    loaded = load_robot(robot, "cpu", generated)
+    return max(1, round(time_scale(loaded) * loaded.metadata.task.control_rate / HOLDS))
+
+
+def _train(
+    folder: Path, model: BaseAlgorithm, environments: RobotVectorEnv, run: BaselineRun, best: Kept, report: Report
+) -> None:
     """Train segments to the end, with metrics and a checkpoint after each."""
-    s = run.settings
+    s, problem, action_seconds = run.settings, environments.problem, environments.episodes.seconds
     x = sample_starts(problem, s.episodes, EVALUATION_SEED)
     selection = sample_starts(problem, s.episodes, stream(s.seed, 0, Purpose.SELECTION))
     try:
         with closing(MetricsLog(folder, model.num_timesteps + 1, KEYS)) as log, serial_torch():
             while model.num_timesteps < s.steps:
                 started = time.perf_counter()
-                _learn(model, min(s.evaluate_every, s.steps - model.num_timesteps), s, problem.control_step)
+                _learn(model, min(s.evaluate_every, s.steps - model.num_timesteps), s, action_seconds)
                 row = {"steps": float(model.num_timesteps), "seconds": time.perf_counter() - started}
                 losses = model.logger.name_to_value.items()
                 row |= {name.removeprefix("train/"): float(v) for name, v in losses if name.startswith("train/")}
@@ -180,13 +191,13 @@ def _train(folder: Path, model: BaseAlgorithm, problem: Problem, run: BaselineRu
         ) from error
 
 
-def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings, control_step: float) -> None:
+def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings, action_seconds: float) -> None:
     """Train one segment. Raises DivergenceError when the weights are no longer finite."""
     seed = stream(settings.seed, model.num_timesteps, Purpose.STATES) % 2**32
     assert model.env is not None
     model.set_env(model.env, force_reset=True)
     model.set_random_seed(seed)
-    follow_schedules(model, settings, control_step)
+    follow_schedules(model, settings, action_seconds)
     failure: Exception | None = None
     try:
         model.learn(steps, log_interval=2**62, reset_num_timesteps=False)

@@ -59,6 +59,7 @@ class Episodes:
             )
         self.length = math.ceil(periods / hold)
         self.rate = task.control_rate / hold  # actions per second
+        self.seconds = hold * problem.control_step  # of an action
         self.problem, self.start, self.randomize, self.hold = problem, start, randomize, int(hold)
         self.target_share = target_share
         self.x = torch.zeros(size, len(problem.state_limits))

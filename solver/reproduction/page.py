@@ -84,9 +84,10 @@ def head(page: Page, runs: Runs, origin: Origin) -> None:
     baselines = [t.settings for t in plan.trainings if isinstance(t.settings, BaselineSettings)]
     for algorithm, steps, hold in sorted({(s.algorithm, s.steps, s.hold) for s in baselines}):
         usual = baseline_settings(algorithm).steps
+        held = f"{hold} control periods" if hold else "a quarter of the robot's time scale"
         shorter = f", **shorter than the {usual:,} of `solver baseline`**" if steps < usual else ""
         page.say(
-            f"- {algorithm.upper()} is trained for {steps:,} actions of {hold} control periods each{shorter}; "
+            f"- {algorithm.upper()} is trained for {steps:,} actions of {held} each{shorter}; "
             "the paper does not print how long its baselines were trained."
         )
     failed = {(f.training.robot, f.training.settings) for f in runs.failures}

@@ -42,7 +42,7 @@ def test_a_compiled_gradient_step_is_that_of_stable_baselines() -> None:
 
 def test_the_lookahead_of_sac_grows_in_the_second_half() -> None:
     settings = baseline_settings(steps=1000, lookahead=0.5, last_lookahead=2.0)
-    gammas = [stable_baselines.discount(settings, 0.008, steps) for steps in (499, 500)]  # 4 periods an action
+    gammas = [stable_baselines.discount(settings, 0.032, steps) for steps in (499, 500)]
     assert gammas == pytest.approx([math.exp(-0.032 / 0.5), math.exp(-0.032 / 2.0)])
 
 

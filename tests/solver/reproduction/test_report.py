@@ -13,6 +13,7 @@ import pytest
 from solver.cli import main
 from solver.commands.reproduce import Options, carry_out
 from solver.fvi.run import RUN, load_run
+from solver.plants import make_plant
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.reproduction.experiments import make_plan
 from solver.reproduction.figures import learning_figure
@@ -34,24 +35,35 @@ def test_table_1_is_what_the_rollouts_give(trained: Path, tmp_path: Path, capsys
     assert "2 seeds (0, 1), **fewer than the paper's 5**" in text
     assert re.search(r"Machine: \d+ cores?, \d+ GiB of memory, \S", text)
     assert str(trained) not in text
-    cells = [cell.strip() for cell in next(line for line in text.splitlines() if "| rFVI" in line).split("|")[1:-1]]
+    rk4, euler = (
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| rFVI")
+    )
 
     folders = [p.parent for p in trained.glob(f"*/{RUN}") if is_dp_rfvi(load_run(p.parent).settings)]
     folders.sort(key=lambda folder: load_run(folder).settings.seed)
-    returns, actions = [], []
+    returns, actions = _pooled(folders, "nominal")
+    assert len(returns.ravel()) == 6
+    assert rk4[1:3] == [f"{returns.mean():.1f} ± {1.96 * returns.std(ddof=1):.1f}", "0.0 %"]
+    assert rk4[4].startswith(f"{actions.mean():.1f} ±")
+    assert rk4[5:7] == [f"{-30.4 - returns.mean():.1f}", ", ".join(f"{each.mean():.2f}" for each in returns)]
+
+    under_euler, actions = _pooled(folders, "euler")
+    assert not np.array_equal(under_euler, returns)
+    assert euler[1:3] == [f"{under_euler.mean():.1f} ± {1.96 * under_euler.std(ddof=1):.1f}", "-32.7 ± 0.3"]
+    assert euler[3:5] == ["0.0 %", "100 %"]
+    assert euler[7].startswith(f"{actions.mean():.1f} ±")
+    assert euler[9:11] == [f"{-29.9 - under_euler.mean():.1f}", ", ".join(f"{e.mean():.2f}" for e in under_euler)]
+
+
+def _pooled(folders: list[Path], plant: str) -> tuple[Any, Any]:
+    """Returns and action rewards (seeds, 3) of runs on a plant."""
+    found = []
     for folder in folders:
         problem, act, _ = load_controller(folder)
-        result = rollouts(problem, act, sample_starts(problem, 3, EVALUATION_SEED))
-        returns.append(result.returns.double().numpy())
-        actions.append(result.action_reward.double().numpy())
-    pooled = np.concatenate(returns)
-    assert len(pooled) == 6
-    assert cells[1] == f"{pooled.mean():.1f} ± {1.96 * pooled.std(ddof=1):.1f}"
-    assert cells[2] == "-32.7 ± 0.3"
-    assert cells[3:5] == ["0.0 %", "100 %"]
-    assert cells[7].startswith(f"{np.concatenate(actions).mean():.1f} ±")
-    assert cells[9] == f"{-29.9 - pooled.mean():.1f}"
-    assert cells[10] == ", ".join(f"{each.mean():.2f}" for each in returns)
+        result = rollouts(problem, act, sample_starts(problem, 3, EVALUATION_SEED), make_plant(plant, problem))
+        found.append((result.returns.double().numpy(), result.action_reward.double().numpy()))
+    total, action = (np.stack(rows) for rows in zip(*found, strict=True))
+    return total, action
 
 
 @pytest.mark.parametrize(
