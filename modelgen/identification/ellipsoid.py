@@ -12,6 +12,7 @@ from modelgen.identification.identifiability import Directions
 Array = NDArray[np.float64]
 
 LEFT = 1e-6  # a direction of unit length with a smaller part in the first parameters has none there
+AT = 1e-4  # of half a range: a fit this near to a bound lies at it
 DECLARED = 0.5  # a parameter moved by this share of half its range by directions that are not identified is not either
 
 
@@ -40,19 +41,19 @@ class Ellipsoid:
 def ellipsoid(centre: Array, bounds: Array, found: Directions, squared: Array) -> Ellipsoid:
     """squared: (r, r), the set's shape in the seen directions, in units of half ranges; bounds: (p, 2).
 
-    A direction in which the set is wider than the bounds counts as not identified: its semi-axis leads to the farthest
-    bound, as does that of a direction which is not seen.
+    A direction in which the set is as wide as the bounds counts as not identified: its semi-axis leads to the farthest
+    bound, as does that of a direction which is not seen. The centre is the fit but where that lies at a bound.
     """
     lower, upper = bounds.T
     half = (upper - lower) / 2
+    centre = _inside(centre, bounds, found.seen @ squared @ found.seen.T)
     sizes, vectors = np.linalg.eigh((squared + squared.T) / 2)
     axes = found.seen @ vectors
-    reach = np.array([_reach(axis, (centre - lower) / half, (upper - centre) / half) for axis in axes.T])
-    wide = sizes >= reach**2
-    unseen_reach = np.array([_reach(axis, (centre - lower) / half, (upper - centre) / half) for axis in found.unseen.T])
+    wide = sizes >= 1.0 / np.abs(axes).max(axis=0, initial=0.0) ** 2
     all_axes = np.hstack([axes, found.unseen])
-    lengths = np.concatenate([np.where(wide, reach, np.sqrt(np.maximum(sizes, 0.0))), unseen_reach])
+    reach = np.array([_reach(axis, (centre - lower) / half, (upper - centre) / half) for axis in all_axes.T])
     unknown = np.concatenate([wide, np.ones(found.unseen.shape[1], bool)])
+    lengths = np.where(unknown, reach, np.sqrt(np.maximum(np.pad(sizes, (0, len(reach) - len(sizes))), 0.0)))
     scaled = all_axes * lengths
     moved = np.sqrt(((scaled * unknown) ** 2).sum(axis=1))
     identified = moved < DECLARED
@@ -66,6 +67,22 @@ def ellipsoid(centre: Array, bounds: Array, found: Directions, squared: Array) -
         np.hstack([axes[:, wide], found.unseen]),
         np.repeat([False, True], [int(wide.sum()), found.unseen.shape[1]]),
     )
+
+
+def _inside(fit: Array, bounds: Array, squared: Array) -> Array:
+    """The centre (p,) for a fit (p,) at bounds (p, 2); squared: (p, p), in units of half ranges.
+
+    The truth can only be on the inner side of such a bound. The centre of that side, half a half width from the bound,
+    takes the place of the fit, and the other parameters follow as the fit would with that one given. An ellipsoid about
+    the bound itself would leave a training no room.
+    """
+    lower, upper = bounds.T
+    half = (upper - lower) / 2
+    inner = np.where(fit - lower < AT * half, 1.0, np.where(upper - fit < AT * half, -1.0, 0.0))
+    at = np.flatnonzero((inner != 0.0) & (np.diag(squared) > LEFT**2))
+    moves = inner[at] * np.minimum(np.sqrt(np.diag(squared)[at]) / 2, 1.0)
+    follow = squared[:, at] @ np.linalg.pinv(squared[np.ix_(at, at)], hermitian=True)
+    return np.asarray(np.clip(fit + half * (follow @ moves), lower, upper))
 
 
 def _reach(axis: Array, down: Array, up: Array) -> float:

@@ -42,12 +42,14 @@ def fit(model: Model, recordings: Sequence[Recording], seconds: float, progress:
     short = _shortest(model, recordings, seconds)
     progress(f"first fit, {short.steps.shape[1]} windows of {short.seconds:.3g} s")
     deviations = _first_deviations(model.robot, short)
+    short = model.resolved(short, short.starts, model.nominal, deviations)
     found = fit_windows(model, short, model.nominal, short.starts, deviations, robust=False)
     windows = model.cut(recordings, seconds)
     theta, starts = found.theta, windows.starts
     deviations = _deviations(model.robot, windows, found.settled.residuals * deviations, short)
     for number in range(REFITS):
         progress(f"fit {number + 1} of {REFITS}, {windows.steps.shape[1]} windows of {seconds:g} s")
+        windows = model.resolved(windows, starts, theta, deviations)
         found = fit_windows(model, windows, theta, starts, deviations, robust=True)
         theta, starts = found.theta, found.settled.starts
         residuals = found.settled.residuals * deviations
