@@ -38,11 +38,20 @@ def scores(settled: Settled, scale: Array) -> Scores:
     """scale: (p, r), columns in the parameters' units. The loss is that of the fit, `soft_l1`."""
     J = settled.sensitivity @ scale
     weight = weights(settled.residuals, robust=True)
-    bend = (1.0 + (settled.residuals / ROBUST) ** 2) ** -1.5
     return Scores(
         np.einsum("kwi,kwi,kwia->wa", weight, settled.residuals, J, optimize=True),
-        np.einsum("kwia,kwi,kwib->wab", J, bend, J, optimize=True),
+        np.einsum("kwia,kwi,kwib->wab", J, _bend(settled.residuals), J, optimize=True),
     )
+
+
+def moved(before: Array, after: Array) -> float:
+    """The squared change of residuals (K, N, n), weighted as the loss is curved. It is the change of theta in the metric
+    of the curvature where motions are linear in theta, and takes no notice of motion that theta does not change."""
+    return float((_bend(before) * (after - before) ** 2).sum())
+
+
+def _bend(residuals: Array) -> Array:
+    return np.asarray((1.0 + (residuals / ROBUST) ** 2) ** -1.5)
 
 
 def correlation_seconds(windows: Windows, residuals: Array) -> float:
@@ -100,21 +109,21 @@ def _spread(gradient: Array, block: NDArray[np.intp]) -> Array:
     return np.asarray(sums.T @ sums)
 
 
-def inflation(found: Scores, block: NDArray[np.intp], fold: NDArray[np.intp], changes: Sequence[Array]) -> float:
+def inflation(found: Scores, block: NDArray[np.intp], fold: NDArray[np.intp], changes: Sequence[float]) -> float:
     """How many times the mean square change of held-out predictions is larger than independent blocks explain.
 
-    changes: of every fold, the fit without it minus the whole fit, (r,). At least 1: the blocks are never trusted more.
+    changes: of every fold, how far the fit without it has `moved` its predictions. At least 1: the blocks are never
+    trusted more.
     """
     whole = found.curvature.sum(axis=0)
-    seen = expected = 0.0
-    for index, change in enumerate(changes):
+    expected = 0.0
+    for index in range(len(changes)):
         held = fold == index
         curvature = found.curvature[held].sum(axis=0)
         inverse = np.linalg.pinv(whole - curvature, hermitian=True)  # the rest may see less
-        seen += float(change @ curvature @ change)
         _, own = np.unique(block[held], return_inverse=True)
         expected += float(np.trace(curvature @ inverse @ _spread(found.gradient[held], own) @ inverse))
-    return max(1.0, seen / expected) if expected > 0 else 1.0
+    return max(1.0, sum(changes) / expected) if expected > 0 else 1.0
 
 
 def quantile(size: int, count: int) -> float:

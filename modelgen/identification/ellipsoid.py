@@ -46,10 +46,11 @@ def ellipsoid(centre: Array, bounds: Array, found: Directions, squared: Array) -
     """
     lower, upper = bounds.T
     half = (upper - lower) / 2
-    centre = _inside(centre, bounds, found.seen @ squared @ found.seen.T)
     sizes, vectors = np.linalg.eigh((squared + squared.T) / 2)
     axes = found.seen @ vectors
     wide = sizes >= 1.0 / np.abs(axes).max(axis=0, initial=0.0) ** 2
+    known = axes[:, ~wide]
+    centre = _inside(centre, bounds, known * np.maximum(sizes[~wide], 0.0) @ known.T, (known**2).sum(axis=1) > 0.5)
     all_axes = np.hstack([axes, found.unseen])
     reach = np.array([_reach(axis, (centre - lower) / half, (upper - centre) / half) for axis in all_axes.T])
     unknown = np.concatenate([wide, np.ones(found.unseen.shape[1], bool)])
@@ -69,8 +70,9 @@ def ellipsoid(centre: Array, bounds: Array, found: Directions, squared: Array) -
     )
 
 
-def _inside(fit: Array, bounds: Array, squared: Array) -> Array:
-    """The centre (p,) for a fit (p,) at bounds (p, 2); squared: (p, p), in units of half ranges.
+def _inside(fit: Array, bounds: Array, squared: Array, known: NDArray[np.bool_]) -> Array:
+    """The centre (p,) for a fit (p,) at bounds (p, 2); squared: (p, p), in units of half ranges. known: (p,), the
+    parameters that are not left open.
 
     The truth can only be on the inner side of such a bound. The centre of that side, half a half width from the bound,
     takes the place of the fit, and the other parameters follow as the fit would with that one given. An ellipsoid about
@@ -79,7 +81,7 @@ def _inside(fit: Array, bounds: Array, squared: Array) -> Array:
     lower, upper = bounds.T
     half = (upper - lower) / 2
     inner = np.where(fit - lower < AT * half, 1.0, np.where(upper - fit < AT * half, -1.0, 0.0))
-    at = np.flatnonzero((inner != 0.0) & (np.diag(squared) > LEFT**2))
+    at = np.flatnonzero((inner != 0.0) & known & (np.diag(squared) > LEFT**2))
     moves = inner[at] * np.minimum(np.sqrt(np.diag(squared)[at]) / 2, 1.0)
     follow = squared[:, at] @ np.linalg.pinv(squared[np.ix_(at, at)], hermitian=True)
     return np.asarray(np.clip(fit + half * (follow @ moves), lower, upper))

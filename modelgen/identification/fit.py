@@ -21,6 +21,7 @@ Progress = Callable[[str], None]
 
 SHORT = 4  # the first fit's windows are this many times shorter: short motions are nearly linear in theta
 TOLERANCE = 1e-8  # of the loss; of half of a parameter's range
+PULL = 1.0  # standard deviations for half of a range: as much as the declared bounds say, once for all samples
 FLOOR = 1e-9  # a sensor deviates by at least this share of the state's limit: noiseless data has no scale of its own
 REFITS = 3  # the deviations of the sensors are estimated from the residuals, and the residuals depend on them
 
@@ -60,7 +61,11 @@ def fit(model: Model, recordings: Sequence[Recording], seconds: float, progress:
 
 
 def fit_windows(model: Model, windows: Windows, theta: Array, starts: Array, deviations: Array, robust: bool) -> Fit:
-    """Fit from theta (p,) and starts (N, n), deviations (n,) given. Raises ModelError where a motion is not finite."""
+    """Fit from theta (p,) and starts (N, n), deviations (n,) given. Raises ModelError where a motion is not finite.
+
+    Combinations that the motion hardly shows stay near the model file's values: a fit that leaves them to noise ends at
+    some bound.
+    """
     lower, upper = model.bounds.T
     centre, half = (lower + upper) / 2, (upper - lower) / 2
     best = settle(model, windows, starts, theta, deviations, robust)
@@ -82,10 +87,11 @@ def fit_windows(model: Model, windows: Windows, theta: Array, starts: Array, dev
         return best
 
     known = ~np.isnan(windows.measured)
+    usual, pull = (model.nominal - centre) / half, PULL * np.eye(len(theta))
     solution = least_squares(
-        lambda z: evaluated(z).residuals[known],
+        lambda z: np.concatenate([evaluated(z).residuals[known], PULL * (z - usual)]),
         np.clip((theta - centre) / half, -1 + 1e-9, 1 - 1e-9),
-        jac=lambda z: evaluated(z).sensitivity[known] * half,
+        jac=lambda z: np.concatenate([evaluated(z).sensitivity[known] * half, pull]),
         bounds=(-1.0, 1.0),
         loss="soft_l1" if robust else "linear",
         f_scale=ROBUST if robust else 1.0,

@@ -116,11 +116,11 @@ class TestCovariance:
             whole, total = found.curvature.sum(axis=0), found.gradient.sum(axis=0)
             best = -np.linalg.solve(whole, total)
             found = self.scored(J, errors + 1e3 * best[0])
-            changes = [
-                -np.linalg.solve(found.curvature[fold != index].sum(axis=0), found.gradient[fold != index].sum(axis=0))
-                for index in range(8)
-            ]
-            assert low <= inflation(found, np.arange(400), fold, changes) <= high
+            moves = []
+            for rest in (fold != index for index in range(8)):
+                change = -np.linalg.solve(found.curvature[rest].sum(axis=0), found.gradient[rest].sum(axis=0))
+                moves.append(float(change @ found.curvature[~rest].sum(axis=0) @ change))
+            assert low <= inflation(found, np.arange(400), fold, moves) <= high
 
     def test_blocks_are_longer_than_the_correlation_and_stay_in_their_recording(self) -> None:
         owner = np.repeat([0, 1], [10, 5])
