@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
+from scipy.stats import chi
 
 from modelgen.errors import ModelError
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording
-from modelgen.identification.starts import ROBUST, Settled, settle
+from modelgen.identification.starts import ROBUST, Settled, cost, settle
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
 
@@ -23,6 +24,7 @@ SHORT = 4  # the first fit's windows are this many times shorter: short motions 
 TOLERANCE = 1e-8  # of the loss; of half of a parameter's range
 PULL = 1.0  # standard deviations for half of a range: as much as the declared bounds say, once for all samples
 FLOOR = 1e-9  # a sensor deviates by at least this share of the state's limit: noiseless data has no scale of its own
+MOST = 0.8  # of the residuals: their size gives the deviation
 REFITS = 3  # the deviations of the sensors are estimated from the residuals, and the residuals depend on them
 
 
@@ -74,17 +76,19 @@ def fit_windows(model: Model, windows: Windows, theta: Array, starts: Array, dev
             f"the motion of `{model.robot.name}` does not stay finite over windows of {windows.seconds:g} s from the "
             f"measured states. Compare units and signs of the columns with the model file, or write a smaller --window."
         )
-    at = theta
+    last, at, last_at = best, theta, theta
 
     def evaluated(z: Array) -> Settled:
-        nonlocal best, at
+        nonlocal best, at, last, last_at
         new = centre + half * z
-        if not np.array_equal(new, at):
+        if not np.array_equal(new, last_at):
             found = settle(model, windows, best.starts + best.starts_by_theta @ (new - at), new, deviations, robust)
-            if not (np.isfinite(found.residuals).all() and np.isfinite(found.sensitivity).all()):
-                return found
-            best, at = found, new
-        return best
+            last, last_at = found, new
+            # The starts of a step that was too long lead nowhere: what comes next starts from the best.
+            if cost(found.residuals, robust).sum() <= cost(best.residuals, robust).sum():
+                if np.isfinite(found.sensitivity).all():
+                    best, at = found, new
+        return last
 
     known = ~np.isnan(windows.measured)
     usual, pull = (model.nominal - centre) / half, PULL * np.eye(len(theta))
@@ -123,9 +127,10 @@ def _deviations(robot: CompiledRobot, windows: Windows, residuals: Array, of: Wi
 
 
 def _spread(values: Array, known: NDArray[np.bool_]) -> Array:
-    """The standard deviation of every state by the median size, which outliers do not move, (n,)."""
+    """The standard deviation of every state, (n,), by the size that most are below: outliers do not move it much, and
+    nor does a joint that stands still for most of a recording, which the median follows."""
     sizes = [np.abs(values[..., i][known[..., i]]) for i in range(values.shape[2])]
-    return np.array([1.4826 * np.median(size) if len(size) else 0.0 for size in sizes])
+    return np.array([np.quantile(size, MOST) / chi.ppf(MOST, 1) if len(size) else 0.0 for size in sizes])
 
 
 def _floored(robot: CompiledRobot, windows: Windows, deviations: Array) -> Array:
