@@ -41,7 +41,7 @@ from modelgen.identification.forecast import forecasts
 from modelgen.identification.identify import Identified, identify
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording
-from modelgen.identification.starts import settle, weights
+from modelgen.identification.starts import settle
 from modelgen.loader import CompiledRobot
 
 Array = NDArray[np.float64]

@@ -45,8 +45,11 @@ def scores(settled: Settled, scale: Array) -> Scores:
 
 
 def moved(before: Array, after: Array) -> float:
-    """The squared change of residuals (K, N, n), weighted as the loss is curved. It is the change of theta in the metric
-    of the curvature where motions are linear in theta, and takes no notice of motion that theta does not change."""
+    """The squared change of residuals (K, N, n), weighted as the loss is curved.
+
+    It is the change of theta in the metric of the curvature where motions are linear in theta, and zero for a change of
+    theta that moves nothing.
+    """
     return float((_bend(before) * (after - before) ** 2).sum())
 
 

@@ -85,9 +85,9 @@ def fit_windows(model: Model, windows: Windows, theta: Array, starts: Array, dev
             found = settle(model, windows, best.starts + best.starts_by_theta @ (new - at), new, deviations, robust)
             last, last_at = found, new
             # The starts of a step that was too long lead nowhere: what comes next starts from the best.
-            if cost(found.residuals, robust).sum() <= cost(best.residuals, robust).sum():
-                if np.isfinite(found.sensitivity).all():
-                    best, at = found, new
+            better = cost(found.residuals, robust).sum() <= cost(best.residuals, robust).sum()
+            if better and np.isfinite(found.sensitivity).all():
+                best, at = found, new
         return last
 
     known = ~np.isnan(windows.measured)

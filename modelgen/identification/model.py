@@ -71,8 +71,10 @@ class Model:
         return replace(windows, measured=np.where(early[..., None], np.nan, windows.measured))
 
     def resolved(self, windows: Windows, starts: Array, theta: Array, deviations: Array) -> Windows:
-        """The windows with the longest Runge-Kutta step that resolves their motion from starts (N, n) at theta (p,), for
-        sensors with deviations (n,). The recorded motion is mostly slower than what the step of a training is for."""
+        """The windows with the longest Runge-Kutta step that resolves their motion from starts (N, n) at theta (p,).
+
+        deviations: (n,) of the sensors. Recorded motion is mostly slower than what the step of a training is for.
+        """
         finest, step = safe_step(self.robot), float(windows.steps.max())
         known = ~np.isnan(windows.measured)
         coarse = None

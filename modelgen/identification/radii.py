@@ -15,7 +15,6 @@ from modelgen.identification.windows import Windows
 
 Array = NDArray[np.float64]
 
-
 ROUNDING = 1e-12
 
 
