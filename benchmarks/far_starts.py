@@ -4,8 +4,8 @@
 
 Recordings are of the model (six of 6 s, as in benchmarks/coverage.py, without a delay), at parameters that are drawn.
 The fit begins at corners of the bounds that are drawn, 2 % of the range from them, and once at the true parameters. No
-first stage, such as a regression of filtered inverse dynamics, could begin nearer than that. A fit has arrived where its
-loss is at most 1 % above the least of all.
+first stage, such as a regression of filtered inverse dynamics, could begin nearer than that. A fit has arrived where
+its loss is at most 1 % above the least of all.
 """
 
 from __future__ import annotations

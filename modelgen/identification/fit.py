@@ -118,15 +118,15 @@ def _shortest(model: Model, recordings: Sequence[Recording], seconds: float) -> 
 def _first_deviations(robot: CompiledRobot, windows: Windows) -> Array:
     """Of the measurements from a straight line through their neighbours, (n,)."""
     bend = windows.measured[1:-1] - (windows.measured[:-2] + windows.measured[2:]) / 2
-    return _floored(robot, windows, _spread(bend, ~np.isnan(bend)))
+    return _floored(robot, windows, spread_of(bend, ~np.isnan(bend)))
 
 
 def _deviations(robot: CompiledRobot, windows: Windows, residuals: Array, of: Windows) -> Array:
     """Of the residuals (K, N, n) of the windows `of`, (n,)."""
-    return _floored(robot, windows, _spread(residuals, ~np.isnan(of.measured)))
+    return _floored(robot, windows, spread_of(residuals, ~np.isnan(of.measured)))
 
 
-def _spread(values: Array, known: NDArray[np.bool_]) -> Array:
+def spread_of(values: Array, known: NDArray[np.bool_]) -> Array:
     """The standard deviation of every state, (n,), by the size that most are below: outliers do not move it much, and
     nor does a joint that stands still for most of a recording, which the median follows."""
     sizes = [np.abs(values[..., i][known[..., i]]) for i in range(values.shape[2])]
