@@ -98,7 +98,7 @@ class TestAnExactNullDirection:
 
 
 def test_coverage(pendulum: CompiledRobot, tmp_path: Path) -> None:
-    """Of eight 95 % sets at least seven hold the truth, and they are small: under 4 % of the parameters' ranges from twelve blocks."""
+    """Of eight 95 % sets at least seven hold the truth, and they are small: under 8 % of the parameters' ranges."""
     held = 0
     for seed in range(8):
         found = identify(Model(pendulum), recordings(pendulum, tmp_path, TRUTH, 2, 2e-3, seed), 0.5, silent).ellipsoid
