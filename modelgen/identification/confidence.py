@@ -97,7 +97,8 @@ def folds(windows: Windows, most: int = 10) -> NDArray[np.intp]:
 
 
 def covariance(found: Scores, block: NDArray[np.intp]) -> Array:
-    """Cluster-robust covariance (r, r) of the fit. Raises ModelError where the blocks are too few."""
+    """Cluster-robust covariance (r, r) of the fit, residuals being in standard deviations. Raises ModelError where the
+    blocks are too few."""
     count, size = int(block.max()) + 1, found.gradient.shape[1]
     if count < size + 2:
         raise ModelError(
@@ -110,7 +111,11 @@ def covariance(found: Scores, block: NDArray[np.intp]) -> Array:
     whole = curvature.sum(axis=0)
     # How far away the fit without a block is.
     away = np.einsum("bij,bj->bi", np.linalg.pinv(whole - curvature, hermitian=True), _sums(found.gradient, block))
-    return np.asarray(away.T @ away) * (count - 1) / count
+    # Few blocks may seem to agree by chance: in no direction is the fit known better than with independent residuals.
+    root = np.linalg.cholesky(whole)
+    sizes, vectors = np.linalg.eigh(root.T @ away.T @ away @ root * (count - 1) / count)
+    columns = np.linalg.solve(root.T, vectors)
+    return np.asarray((columns * np.maximum(sizes, 1.0)) @ columns.T)
 
 
 def _sums(gradient: Array, block: NDArray[np.intp]) -> Array:

@@ -124,19 +124,25 @@ def test_a_push_that_the_model_lacks_widens_the_action_radius(pendulum: Compiled
 class TestCovariance:
     """Linear problems with known answers: residuals r = e + J theta, one sample of one state in a window."""
 
-    def scored(self, J: Any, errors: Any) -> Any:
+    def scored(self, J: Any, errors: Any, size: float = 1e-3) -> Any:
         J = np.asarray(J)[None, :, None, :]
-        settled = Settled(np.zeros((len(errors), 1)), 1e-3 * np.asarray(errors)[None, :, None], J, J[0], J[..., :0])
+        settled = Settled(np.zeros((len(errors), 1)), size * np.asarray(errors)[None, :, None], J, J[0], J[..., :0])
         return scores(settled, np.eye(J.shape[-1]))
 
     def test_repeated_errors_count_once(self) -> None:
         """Ten copies of every error in a block: as wide as with one copy, where windows by themselves are narrower."""
         random = np.random.default_rng(0)
         errors, J = random.normal(size=40), random.normal(size=(40, 2))
-        once = covariance(self.scored(J, errors), np.arange(40))
-        copies = self.scored(np.repeat(J, 10, axis=0), np.repeat(errors, 10))
+        once = covariance(self.scored(J, errors, 3.0), np.arange(40))
+        copies = self.scored(np.repeat(J, 10, axis=0), np.repeat(errors, 10), 3.0)
         np.testing.assert_allclose(covariance(copies, np.repeat(np.arange(40), 10)), once, rtol=1e-3)
         assert np.trace(covariance(copies, np.arange(400))) < 0.2 * np.trace(once)
+
+    def test_blocks_that_agree_by_chance_are_not_trusted_more_than_independent_residuals(self) -> None:
+        random = np.random.default_rng(0)
+        J = random.normal(size=(40, 2))
+        found = self.scored(J, random.normal(size=40))
+        np.testing.assert_allclose(covariance(found, np.arange(40)), np.linalg.inv(J.T @ J), rtol=1e-5)
 
     def test_an_offset_of_whole_recordings_inflates(self) -> None:
         """Blocks of one window miss an error that all windows of a recording share; held-out recordings show it."""
