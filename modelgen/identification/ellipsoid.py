@@ -12,7 +12,6 @@ from modelgen.identification.identifiability import Directions
 Array = NDArray[np.float64]
 
 LEFT = 1e-6  # a direction of unit length with a smaller part in the first parameters has none there
-AT = 1e-4  # of half a range: a fit this near to a bound lies at it
 DECLARED = 0.5  # a parameter moved by this share of half its range by directions that are not identified is not either
 
 
@@ -42,7 +41,8 @@ def ellipsoid(centre: Array, bounds: Array, found: Directions, squared: Array) -
     """squared: (r, r), the set's shape in the seen directions, in units of half ranges; bounds: (p, 2).
 
     A direction in which the set is as wide as the bounds counts as not identified: its semi-axis leads to the farthest
-    bound, as does that of a direction which is not seen. The centre is the fit but where that lies at a bound.
+    bound, as does that of a direction which is not seen. The centre is the fit where the set
+    about it stays within the bounds.
     """
     lower, upper = bounds.T
     half = (upper - lower) / 2
@@ -71,18 +71,19 @@ def ellipsoid(centre: Array, bounds: Array, found: Directions, squared: Array) -
 
 
 def _inside(fit: Array, bounds: Array, squared: Array, known: NDArray[np.bool_]) -> Array:
-    """The centre (p,) for a fit (p,) at bounds (p, 2); squared: (p, p), in units of half ranges. known: (p,), the
+    """The centre (p,) for a fit (p,) within bounds (p, 2); squared: (p, p), in units of half ranges. known: (p,), the
     parameters that are not left open.
 
-    The truth can only be on the inner side of such a bound. The centre of that side, half a half width from the bound,
-    takes the place of the fit, and the other parameters follow as the fit would with that one given. An ellipsoid about
-    the bound itself would leave a training no room.
+    Of an interval that a bound cuts off, the truth can only be in the rest. Its middle takes the place of the fit, and
+    the other parameters follow as the fit would with that one given. An ellipsoid about a bound, such as no friction,
+    would leave a training no room.
     """
     lower, upper = bounds.T
     half = (upper - lower) / 2
-    inner = np.where(fit - lower < AT * half, 1.0, np.where(upper - fit < AT * half, -1.0, 0.0))
-    at = np.flatnonzero((inner != 0.0) & known & (np.diag(squared) > LEFT**2))
-    moves = inner[at] * np.minimum(np.sqrt(np.diag(squared)[at]) / 2, 1.0)
+    width = np.sqrt(np.diag(squared))
+    cut = [np.maximum(width - room / half, 0.0) for room in (fit - lower, upper - fit)]
+    at = np.flatnonzero((cut[0] != cut[1]) & known & (width > LEFT))
+    moves = ((cut[0] - cut[1]) / 2)[at]
     follow = squared[:, at] @ np.linalg.pinv(squared[np.ix_(at, at)], hermitian=True)
     return np.asarray(np.clip(fit + half * (follow @ moves), lower, upper))
 
