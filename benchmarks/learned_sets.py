@@ -77,7 +77,8 @@ def main() -> None:
             spent = time.process_time() - began
             tried = try_out(folder, plants, options)
             done.append({"policy": policy, "seed": seed, "processor_seconds": round(spent, 1), **tried})
-            report = {"robot": robot.name, "plants": plants, "summary": summary(done), "each": done}
+            away = {name: distances(options.out / f"{name}.json", plants) for name in ("learned", "hand")}
+            report = {"robot": robot.name, "plants": plants, "semi_axes": away, "summary": summary(done), "each": done}
             result.write(path, report)
     print(json.dumps(summary(done), indent=1))
 
@@ -119,6 +120,13 @@ def fitted(robot: CompiledRobot, logs: Sequence[Recording]) -> dict[str, float]:
     margin = MARGIN * (high - low)
     values = np.clip(one.theta[: len(low)], low + margin, high - margin)
     return dict(zip(robot.parameter_names, values.tolist(), strict=True))
+
+
+def distances(path: Path, plants: dict[str, Any]) -> list[float]:
+    """How many semi-axes of a set every plant lies from its centre: at most 1 in the set."""
+    region = json.loads(path.read_text(encoding="utf-8"))["ellipsoid"]
+    away = [[each[name] for name in region["names"]] - np.array(region["centre"]) for each in plants["parameters"]]
+    return [float(np.sqrt(each @ np.linalg.solve(np.array(region["shape"]), each))) for each in away]
 
 
 def train(robot: CompiledRobot, options: argparse.Namespace, policy: str, seed: int, folder: Path) -> None:
