@@ -7,9 +7,9 @@ Every set draws true parameters, makes recordings, and identifies from them.
 
 In recordings of the model (sensor noise, counts of encoders, a known delay) the 95 % set is to hold the truth. The
 oracle knows the noise, and takes the residuals for independent. Where only a product of two parameters shows, all
-factors of that product move alike. The set holds the truth when it holds parameters that move alike: those of the truth
-after a fit that gives the directions which are left open their value at the set's centre. Directions left open are not
-counted.
+factors of that product move alike. The set holds the truth when it holds parameters that move alike: those that have
+the centre's value in the directions which are left open, and whose motion is nearest to the truth's. Directions left
+open are not counted.
 
 With --harsh the recordings are of the harsh plant (stiction, backlash, a weak drive, encoders, noise, an unknown delay
 of one to three control periods, which is estimated), for which no parameters are true. There the bands about the motion
@@ -41,12 +41,12 @@ from modelgen.identification.forecast import forecasts
 from modelgen.identification.identify import Identified, identify
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording
-from modelgen.identification.starts import settle, weights
+from modelgen.identification.starts import settle
 from modelgen.loader import CompiledRobot
 
 Array = NDArray[np.float64]
 
-WINDOWS, STEPS = 24, 3  # of a fit that follows the curve of parameters that move alike
+WINDOWS, STEPS = 24, 5  # of the fit that finds parameters which move alike
 
 
 def main() -> None:
@@ -116,7 +116,7 @@ def model_set(robot: CompiledRobot, options: argparse.Namespace, seed: int) -> d
     found = identify(Model(robot, known_delay=options.delay), logs, options.window, lambda _: None)
     half = np.ptp(np.asarray(robot.parameter_bounds), axis=1) / 2
     seen = null_space(found.ellipsoid.unidentified.T)  # orthonormal, in units of half of each range
-    away = seen.T @ ((truth - found.ellipsoid.centre) / half) - bend(found, truth, seen)
+    away = alike(found, truth, seen)
     shape = seen.T @ (found.ellipsoid.shape / np.outer(half, half)) @ seen
     ratios = np.sqrt(np.diag(shape)) / oracle(found, truth, half[:, None] * seen)
     return {"holds": bool(away @ np.linalg.solve(shape, away) <= 1.0), "half_width_by_oracle": ratios.tolist()}
@@ -170,24 +170,22 @@ def moved(logs: list[Recording], index: int) -> float:
     return float(np.quantile(np.abs(np.concatenate(changes)), LEVEL))
 
 
-def bend(found: Identified, truth: Array, seen: Array) -> Array:
-    """How far (r,) the fit moves in the directions seen when the others take the truth's values in place of theirs."""
+def alike(found: Identified, truth: Array, seen: Array) -> Array:
+    """(r,) in the directions seen: the parameters that move most as the truth does, less the centre. They are the
+    centre's in all other directions."""
     half, windows = np.ptp(found.model.bounds, axis=1) / 2, found.windows
     some = np.unique(np.linspace(0, len(windows.recording) - 1, WINDOWS).round().astype(int))
-    windows, across = windows.chosen(some), null_space(seen.T)
+    windows = windows.chosen(some)
     deviations = np.where(np.isnan(found.residual), 1.0, found.residual)
-
-    def fitted(theta: Array) -> Array:
-        for _ in range(STEPS):
-            settled = settle(found.model, windows, windows.starts, theta, deviations, robust=True)
-            J, weight = (settled.sensitivity * half) @ seen, weights(settled.residuals, robust=True)
-            normal = np.einsum("kwia,kwi,kwib->ab", J, weight, J, optimize=True)
-            gradient = np.einsum("kwia,kwi->a", J, weight * settled.residuals)
-            theta = theta - half * (seen @ np.linalg.solve(normal, gradient))
-        return np.asarray(seen.T @ ((theta - found.ellipsoid.centre) / half))
-
-    away = half * (across @ (across.T @ ((truth - found.ellipsoid.centre) / half)))
-    return fitted(found.ellipsoid.centre + away) - fitted(found.ellipsoid.centre)
+    wanted = settle(found.model, windows, windows.starts, truth, deviations, robust=False).residuals
+    theta = found.ellipsoid.centre
+    for _ in range(STEPS):
+        settled = settle(found.model, windows, windows.starts, theta, deviations, robust=False)
+        J = (settled.sensitivity * half) @ seen
+        normal = np.einsum("kwia,kwib->ab", J, J, optimize=True)
+        gradient = np.einsum("kwia,kwi->a", J, settled.residuals - wanted)
+        theta = theta - half * (seen @ np.linalg.solve(normal, gradient))
+    return np.asarray(seen.T @ ((theta - found.ellipsoid.centre) / half))
 
 
 def oracle(found: Identified, truth: Array, directions: Array) -> Array:

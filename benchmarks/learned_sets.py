@@ -8,9 +8,9 @@ the set that the recordings leave. Tried on fits of withheld recordings and on t
 Without --logs the recordings are simulated on the harsh plant with parameters that are drawn. The policies are
 `cfvi`; `rfvi` on an ellipsoid with semi-axes of 15 % of every parameter and the preset's other radii; and
 `rfvi --identified`. All three take the identified centre as nominal parameters. A plant is the model at the parameters
-that fit one withheld recording, nominal or harsh (there with the observer). The worst quarter is the mean of the
-returns of that quarter of the plants. results.json is written after every training; a run that was cut off goes on from
-there.
+that fit two withheld recordings, each with the next one and the last with the first, nominal or harsh (there with the
+observer): in one real recording a joint may stand still. The worst quarter is the mean of the returns of that quarter
+of the plants. results.json is written after every training; a run that was cut off goes on from there.
 """
 
 from __future__ import annotations
@@ -77,13 +77,14 @@ def main() -> None:
             spent = time.process_time() - began
             tried = try_out(folder, plants, options)
             done.append({"policy": policy, "seed": seed, "processor_seconds": round(spent, 1), **tried})
-            report = {"robot": robot.name, "plants": plants, "summary": summary(done), "each": done}
+            away = {name: distances(options.out / f"{name}.json", plants) for name in ("learned", "hand")}
+            report = {"robot": robot.name, "plants": plants, "semi_axes": away, "summary": summary(done), "each": done}
             result.write(path, report)
     print(json.dumps(summary(done), indent=1))
 
 
 def prepare(robot: CompiledRobot, options: argparse.Namespace, path: Path) -> None:
-    """Identify from the first recordings, and fit every withheld one by itself; write both sets and the plants."""
+    """Identify from the first recordings, and fit the withheld ones in pairs; write both sets and the plants."""
     if options.logs:
         where = columns(options.columns, robot.metadata)
         logs, withheld = (
@@ -100,7 +101,8 @@ def prepare(robot: CompiledRobot, options: argparse.Namespace, path: Path) -> No
     data = result.content(robot, robot.model_hash, logs, found)
     result.write(options.out / "learned.json", data)
     result.write(options.out / "hand.json", by_hand(data))
-    result.write(path, {"parameters": [fitted(robot, each) for each in withheld]})
+    pairs = [(each, withheld[(index + 1) % len(withheld)]) for index, each in enumerate(withheld)]
+    result.write(path, {"parameters": [fitted(robot, pair) for pair in pairs]})
 
 
 def by_hand(data: dict[str, Any]) -> dict[str, Any]:
@@ -111,13 +113,20 @@ def by_hand(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "ellipsoid": ellipsoid, "unidentifiable": [], "radii": radii}
 
 
-def fitted(robot: CompiledRobot, log: Recording) -> dict[str, float]:
-    """Parameters of one recording, within the declared bounds."""
-    _, one = fit(Model(robot, ("delay",)), [log], WINDOW, lambda _: None)
+def fitted(robot: CompiledRobot, logs: Sequence[Recording]) -> dict[str, float]:
+    """Parameters of recordings, within the declared bounds."""
+    _, one = fit(Model(robot, ("delay",)), logs, WINDOW, lambda _: None)
     low, high = np.asarray(robot.parameter_bounds).T
     margin = MARGIN * (high - low)
     values = np.clip(one.theta[: len(low)], low + margin, high - margin)
     return dict(zip(robot.parameter_names, values.tolist(), strict=True))
+
+
+def distances(path: Path, plants: dict[str, Any]) -> list[float]:
+    """How many semi-axes of a set every plant lies from its centre: at most 1 in the set."""
+    region = json.loads(path.read_text(encoding="utf-8"))["ellipsoid"]
+    away = [[each[name] for name in region["names"]] - np.array(region["centre"]) for each in plants["parameters"]]
+    return [float(np.sqrt(each @ np.linalg.solve(np.array(region["shape"]), each))) for each in away]
 
 
 def train(robot: CompiledRobot, options: argparse.Namespace, policy: str, seed: int, folder: Path) -> None:

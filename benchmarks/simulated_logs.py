@@ -32,6 +32,7 @@ STUCK = 10  # shares tried on the harsh plant: with smaller ones stiction holds 
 COUNTS = 4096  # of an encoder in a turn, or over twice the limit of a coordinate that does not wrap
 NOISE = 2.0  # standard deviation of a sensor, in counts
 RATE = 100  # Hz of a recording of the model
+DRAWS = 5  # of all inputs, where one of them moves a robot out of its limits however small it is
 FINER = 8  # Runge-Kutta steps between rows
 MIDDLE = 0.6  # share of every parameter's range that the truth is drawn from
 EFFECTS = ("saturation", "backlash", "stiction", "encoder", "noise")
@@ -121,18 +122,19 @@ def excited(
     """Times (K,), inputs (K, N, m): sums of sines, as large as the states' limits allow, and positions (K, N, q)."""
     m = len(robot.input_names)
     at = np.arange(round(seconds * rate) + 1) / rate
-    phases = random.uniform(0, 2 * np.pi, (count, SINES, m))
-    speeds = 2 * np.pi * random.uniform(0.1, HIGHEST, phases.shape)
-    waves = np.sin(speeds * at[:, None, None, None] + phases).sum(2) / np.sqrt(SINES) * np.asarray(robot.input_limits)
-    tried = shares[:, None, None] * waves[:, None]  # (K, shares, N, m)
-    states, positions = simulated(tried.reshape(len(at), -1, m))
     bound = np.where([s.continuous for s in robot.metadata.states], np.inf, np.asarray(robot.state_limits))
-    stays = (np.abs(states) <= bound * (1 - 1e-6)).all(axis=(0, 2)).reshape(len(shares), count)
-    if not stays.any(axis=0).all():
-        raise SystemExit(f"no input keeps {robot.name} within its limits")
-    best, many = stays.argmax(axis=0), np.arange(count)
-    positions = positions.reshape(len(at), len(shares), count, -1)
-    return at, tried[:, best, many], positions[:, best, many]
+    for _ in range(DRAWS):
+        phases = random.uniform(0, 2 * np.pi, (count, SINES, m))
+        speeds = 2 * np.pi * random.uniform(0.1, HIGHEST, phases.shape)
+        waves = np.sin(speeds * at[:, None, None, None] + phases).sum(2) / np.sqrt(SINES)
+        tried = shares[:, None, None] * (waves * np.asarray(robot.input_limits))[:, None]  # (K, shares, N, m)
+        states, positions = simulated(tried.reshape(len(at), -1, m))
+        stays = (np.abs(states) <= bound * (1 - 1e-6)).all(axis=(0, 2)).reshape(len(shares), count)
+        if stays.any(axis=0).all():
+            best, many = stays.argmax(axis=0), np.arange(count)
+            positions = positions.reshape(len(at), len(shares), count, -1)
+            return at, tried[:, best, many], positions[:, best, many]
+    raise SystemExit(f"no input keeps {robot.name} within its limits")
 
 
 def motion(robot: CompiledRobot, theta: Array, inputs: Array, period: float) -> Array:

@@ -40,19 +40,21 @@ class Ellipsoid:
 def ellipsoid(centre: Array, bounds: Array, found: Directions, squared: Array) -> Ellipsoid:
     """squared: (r, r), the set's shape in the seen directions, in units of half ranges; bounds: (p, 2).
 
-    A direction in which the set is wider than the bounds counts as not identified: its semi-axis leads to the farthest
-    bound, as does that of a direction which is not seen.
+    A direction in which the set is as wide as the bounds counts as not identified: its semi-axis leads to the farthest
+    bound, as does that of a direction which is not seen. The centre is the fit where the set
+    about it stays within the bounds.
     """
     lower, upper = bounds.T
     half = (upper - lower) / 2
     sizes, vectors = np.linalg.eigh((squared + squared.T) / 2)
     axes = found.seen @ vectors
-    reach = np.array([_reach(axis, (centre - lower) / half, (upper - centre) / half) for axis in axes.T])
-    wide = sizes >= reach**2
-    unseen_reach = np.array([_reach(axis, (centre - lower) / half, (upper - centre) / half) for axis in found.unseen.T])
+    wide = sizes >= 1.0 / np.abs(axes).max(axis=0, initial=0.0) ** 2
+    known = axes[:, ~wide]
+    centre = _inside(centre, bounds, known * np.maximum(sizes[~wide], 0.0) @ known.T, (known**2).sum(axis=1) > 0.5)
     all_axes = np.hstack([axes, found.unseen])
-    lengths = np.concatenate([np.where(wide, reach, np.sqrt(np.maximum(sizes, 0.0))), unseen_reach])
+    reach = np.array([_reach(axis, (centre - lower) / half, (upper - centre) / half) for axis in all_axes.T])
     unknown = np.concatenate([wide, np.ones(found.unseen.shape[1], bool)])
+    lengths = np.where(unknown, reach, np.sqrt(np.maximum(np.pad(sizes, (0, len(reach) - len(sizes))), 0.0)))
     scaled = all_axes * lengths
     moved = np.sqrt(((scaled * unknown) ** 2).sum(axis=1))
     identified = moved < DECLARED
@@ -66,6 +68,24 @@ def ellipsoid(centre: Array, bounds: Array, found: Directions, squared: Array) -
         np.hstack([axes[:, wide], found.unseen]),
         np.repeat([False, True], [int(wide.sum()), found.unseen.shape[1]]),
     )
+
+
+def _inside(fit: Array, bounds: Array, squared: Array, known: NDArray[np.bool_]) -> Array:
+    """The centre (p,) for a fit (p,) within bounds (p, 2); squared: (p, p), in units of half ranges. known: (p,), the
+    parameters that are not left open.
+
+    Of an interval that a bound cuts off, the truth can only be in the rest. Its middle takes the place of the fit, and
+    the other parameters follow as the fit would with that one given. An ellipsoid about a bound, such as no friction,
+    would leave a training no room.
+    """
+    lower, upper = bounds.T
+    half = (upper - lower) / 2
+    width = np.sqrt(np.diag(squared))
+    cut = [np.maximum(width - room / half, 0.0) for room in (fit - lower, upper - fit)]
+    at = np.flatnonzero((cut[0] != cut[1]) & known & (width > LEFT))
+    moves = ((cut[0] - cut[1]) / 2)[at]
+    follow = squared[:, at] @ np.linalg.pinv(squared[np.ix_(at, at)], hermitian=True)
+    return np.asarray(np.clip(fit + half * (follow @ moves), lower, upper))
 
 
 def _reach(axis: Array, down: Array, up: Array) -> float:

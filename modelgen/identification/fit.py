@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
+from scipy.stats import chi
 
 from modelgen.errors import ModelError
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording
-from modelgen.identification.starts import ROBUST, Settled, settle
+from modelgen.identification.starts import ROBUST, Settled, cost, settle
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
 
@@ -21,7 +22,9 @@ Progress = Callable[[str], None]
 
 SHORT = 4  # the first fit's windows are this many times shorter: short motions are nearly linear in theta
 TOLERANCE = 1e-8  # of the loss; of half of a parameter's range
+PULL = 1.0  # standard deviations for half of a range: as much as the declared bounds say, once for all samples
 FLOOR = 1e-9  # a sensor deviates by at least this share of the state's limit: noiseless data has no scale of its own
+MOST = 0.8  # of the residuals: their size gives the deviation
 REFITS = 3  # the deviations of the sensors are estimated from the residuals, and the residuals depend on them
 
 
@@ -42,12 +45,14 @@ def fit(model: Model, recordings: Sequence[Recording], seconds: float, progress:
     short = _shortest(model, recordings, seconds)
     progress(f"first fit, {short.steps.shape[1]} windows of {short.seconds:.3g} s")
     deviations = _first_deviations(model.robot, short)
+    short = model.resolved(short, short.starts, model.nominal, deviations)
     found = fit_windows(model, short, model.nominal, short.starts, deviations, robust=False)
     windows = model.cut(recordings, seconds)
     theta, starts = found.theta, windows.starts
     deviations = _deviations(model.robot, windows, found.settled.residuals * deviations, short)
     for number in range(REFITS):
         progress(f"fit {number + 1} of {REFITS}, {windows.steps.shape[1]} windows of {seconds:g} s")
+        windows = model.resolved(windows, starts, theta, deviations)
         found = fit_windows(model, windows, theta, starts, deviations, robust=True)
         theta, starts = found.theta, found.settled.starts
         residuals = found.settled.residuals * deviations
@@ -58,7 +63,11 @@ def fit(model: Model, recordings: Sequence[Recording], seconds: float, progress:
 
 
 def fit_windows(model: Model, windows: Windows, theta: Array, starts: Array, deviations: Array, robust: bool) -> Fit:
-    """Fit from theta (p,) and starts (N, n), deviations (n,) given. Raises ModelError where a motion is not finite."""
+    """Fit from theta (p,) and starts (N, n), deviations (n,) given. Raises ModelError where a motion is not finite.
+
+    Combinations that the motion hardly shows stay near the model file's values: a fit that leaves them to noise ends at
+    some bound.
+    """
     lower, upper = model.bounds.T
     centre, half = (lower + upper) / 2, (upper - lower) / 2
     best = settle(model, windows, starts, theta, deviations, robust)
@@ -67,23 +76,26 @@ def fit_windows(model: Model, windows: Windows, theta: Array, starts: Array, dev
             f"the motion of `{model.robot.name}` does not stay finite over windows of {windows.seconds:g} s from the "
             f"measured states. Compare units and signs of the columns with the model file, or write a smaller --window."
         )
-    at = theta
+    last, at, last_at = best, theta, theta
 
     def evaluated(z: Array) -> Settled:
-        nonlocal best, at
+        nonlocal best, at, last, last_at
         new = centre + half * z
-        if not np.array_equal(new, at):
+        if not np.array_equal(new, last_at):
             found = settle(model, windows, best.starts + best.starts_by_theta @ (new - at), new, deviations, robust)
-            if not (np.isfinite(found.residuals).all() and np.isfinite(found.sensitivity).all()):
-                return found
-            best, at = found, new
-        return best
+            last, last_at = found, new
+            # The starts of a step that was too long lead nowhere: what comes next starts from the best.
+            better = cost(found.residuals, robust).sum() <= cost(best.residuals, robust).sum()
+            if better and np.isfinite(found.sensitivity).all():
+                best, at = found, new
+        return last
 
     known = ~np.isnan(windows.measured)
+    usual, pull = (model.nominal - centre) / half, PULL * np.eye(len(theta))
     solution = least_squares(
-        lambda z: evaluated(z).residuals[known],
+        lambda z: np.concatenate([evaluated(z).residuals[known], PULL * (z - usual)]),
         np.clip((theta - centre) / half, -1 + 1e-9, 1 - 1e-9),
-        jac=lambda z: evaluated(z).sensitivity[known] * half,
+        jac=lambda z: np.concatenate([evaluated(z).sensitivity[known] * half, pull]),
         bounds=(-1.0, 1.0),
         loss="soft_l1" if robust else "linear",
         f_scale=ROBUST if robust else 1.0,
@@ -106,18 +118,19 @@ def _shortest(model: Model, recordings: Sequence[Recording], seconds: float) -> 
 def _first_deviations(robot: CompiledRobot, windows: Windows) -> Array:
     """Of the measurements from a straight line through their neighbours, (n,)."""
     bend = windows.measured[1:-1] - (windows.measured[:-2] + windows.measured[2:]) / 2
-    return _floored(robot, windows, _spread(bend, ~np.isnan(bend)))
+    return _floored(robot, windows, spread_of(bend, ~np.isnan(bend)))
 
 
 def _deviations(robot: CompiledRobot, windows: Windows, residuals: Array, of: Windows) -> Array:
     """Of the residuals (K, N, n) of the windows `of`, (n,)."""
-    return _floored(robot, windows, _spread(residuals, ~np.isnan(of.measured)))
+    return _floored(robot, windows, spread_of(residuals, ~np.isnan(of.measured)))
 
 
-def _spread(values: Array, known: NDArray[np.bool_]) -> Array:
-    """The standard deviation of every state by the median size, which outliers do not move, (n,)."""
+def spread_of(values: Array, known: NDArray[np.bool_]) -> Array:
+    """The standard deviation of every state, (n,), by the size that most are below: outliers do not move it much, and
+    nor does a joint that stands still for most of a recording, which the median follows."""
     sizes = [np.abs(values[..., i][known[..., i]]) for i in range(values.shape[2])]
-    return np.array([1.4826 * np.median(size) if len(size) else 0.0 for size in sizes])
+    return np.array([np.quantile(size, MOST) / chi.ppf(MOST, 1) if len(size) else 0.0 for size in sizes])
 
 
 def _floored(robot: CompiledRobot, windows: Windows, deviations: Array) -> Array:

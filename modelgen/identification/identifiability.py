@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
 
 Array = NDArray[np.float64]
 
@@ -42,6 +43,15 @@ def readable(basis: Array) -> Array:
         others = np.arange(len(rows)) != index
         rows[others] -= np.outer(rows[others, pivot], rows[index])
     return np.asarray((rows / np.abs(rows).max(axis=1, keepdims=True, initial=1e-300)).T)
+
+
+def deciding(unseen: Array) -> list[int]:
+    """As many parameters as there are columns in `unseen` (p, k): with these known, no combination is left open.
+
+    They are those of a QR decomposition with pivots, whose rows are farthest from dependent (P. Businger and G. Golub,
+    Numer. Math. 7, 1965).
+    """
+    return sorted(int(index) for index in qr(unseen.T, mode="r", pivoting=True)[1][: unseen.shape[1]])
 
 
 def in_words(names: Sequence[str], change: Array, theta: Array) -> str:

@@ -16,6 +16,7 @@ from modelgen.identification.confidence import (
     covariance,
     folds,
     inflation,
+    moved,
     quantile,
     scores,
 )
@@ -94,9 +95,9 @@ def identify(model: Model, recordings: Sequence[Recording], seconds: float, prog
         left = (time.monotonic() - began) / index * (refits - index) if index else 0.0
         about = f", about {left:.0f} s left" if left >= 1.0 else ""
         progress(f"refit {index + 1} of {refits}, without what it is tested on{about}")
-        one, theta = _held_out(model, recordings, windows, found, fold == index)
+        one, change = _held_out(model, recordings, windows, found, fold == index)
         held.append(one)
-        changes.append(seen.seen.T @ ((theta - found.theta) / half))
+        changes.append(change)
     factor = inflation(scored, block, fold, changes)
     count = int(block.max()) + 1
     return Identified(
@@ -119,18 +120,19 @@ def identify(model: Model, recordings: Sequence[Recording], seconds: float, prog
 
 def _held_out(
     model: Model, recordings: Sequence[Recording], windows: Windows, whole: Fit, out: NDArray[np.bool_]
-) -> tuple[HeldOut, Array]:
-    """Fit without some windows; how well that predicts them, and the parameters."""
+) -> tuple[HeldOut, float]:
+    """Fit without some windows; how well that predicts them, and how far the predictions have moved."""
     refit = fit_windows(
         model, windows.chosen(~out), whole.theta, whole.settled.starts[~out], whole.deviations, robust=True
     )
     hidden = windows.chosen(out)
     predicted = settle(model, hidden, whole.settled.starts[out], refit.theta, whole.deviations, robust=True)
     residuals = predicted.residuals * whole.deviations
+    change = moved(whole.settled.residuals[:, out], predicted.residuals)
     error_of_all = _error(hidden, whole.settled.residuals[:, out] * whole.deviations)
     owners = tuple(int(each) for each in np.unique(hidden.recording))
     ahead = forecasts(model, recordings, refit.theta, whole.deviations, hidden)
-    return HeldOut(owners, _error(hidden, residuals), error_of_all, hidden, residuals, ahead), refit.theta
+    return HeldOut(owners, _error(hidden, residuals), error_of_all, hidden, residuals, ahead), change
 
 
 def _error(windows: Windows, residuals: Array) -> Array:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from modelgen.errors import ModelError
 from modelgen.identification.effects import KINDS, Effect, Kind
 from modelgen.identification.recordings import Recording
-from modelgen.identification.simulation import Motion, simulate
+from modelgen.identification.simulation import Motion, safe_step, simulate
 from modelgen.identification.windows import Windows, cut
 from modelgen.loader import CompiledRobot
 
@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 ANGLE, SHARE = 0.3, 0.2  # largest offset: rad of a joint that wraps, and share of the limit of others
 GAINS = (0.5, 1.5)
 FIRST = 0.25  # of the longest delay: the first guess
+RESOLVED = 1e-3  # of a sensor's deviation: how far two steps in the place of one may move any sample
 LEAST_DELAYS = 4  # a window is at least this many times the longest delay, which its beginning loses
 
 
@@ -68,6 +69,22 @@ class Model:
         windows = cut(self.robot, recordings, seconds, every)
         early = windows.time - windows.begin < self.blind - 1e-12
         return replace(windows, measured=np.where(early[..., None], np.nan, windows.measured))
+
+    def resolved(self, windows: Windows, starts: Array, theta: Array, deviations: Array) -> Windows:
+        """The windows with the longest Runge-Kutta step that resolves their motion from starts (N, n) at theta (p,).
+
+        deviations: (n,) of the sensors. Recorded motion is mostly slower than what the step of a training is for.
+        """
+        finest, step = safe_step(self.robot), float(windows.steps.max())
+        known = ~np.isnan(windows.measured)
+        coarse = None
+        while step > finest * (1 + 1e-9):
+            each = replace(windows, longest=step)
+            fine = self.simulate(each, starts, theta).x / deviations
+            if coarse is not None and (np.abs(fine - coarse)[known] <= RESOLVED).all():
+                return replace(windows, longest=2 * step)
+            coarse, step = fine, step / 2
+        return replace(windows, longest=finest)
 
     def simulate(self, windows: Windows, starts: Array, theta: Array, pushes: Array | None = None) -> Motion:
         """The recorded states at the samples of the windows and their derivatives, as `simulation.simulate`."""

@@ -15,6 +15,8 @@ from modelgen.identification.windows import Windows
 
 Array = NDArray[np.float64]
 
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class Radii:
@@ -38,6 +40,7 @@ def radii(model: Model, windows: Windows, fit: Fit) -> Radii:
     B = np.asarray(robot.affine_dynamics(settled.starts, fit.theta[: len(robot.parameter_names)])[1])[:, count:]
     to_action = np.linalg.pinv(B)
     rest = np.eye(n - count) - B @ to_action
+    rest[np.abs(rest) < ROUNDING] = 0.0  # where the inputs reach all that moves, nothing is left for the state
     state = _typical(np.einsum("wab,wb->wa", rest, push), rest @ inverse @ rest.transpose(0, 2, 1))
     action = _typical(np.einsum("wab,wb->wa", to_action, push), to_action @ inverse @ to_action.transpose(0, 2, 1))
     return Radii(np.concatenate([np.zeros(count), state]), action, _repeatability(windows, fit))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from modelgen.files import replacing
 from modelgen.identification.confidence import LEVEL
-from modelgen.identification.identifiability import in_words, readable
+from modelgen.identification.identifiability import deciding, in_words, readable
 from modelgen.identification.identify import Identified
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
@@ -41,6 +41,7 @@ def content(
         },
         "effects": effects(found),
         "unidentifiable": unidentifiable(robot, found),
+        "fix": [robot.parameter_names[index] for index in deciding(region.unidentified)],
         "radii": {
             "state": found.radii.state.tolist(),
             "action": found.radii.action.tolist(),
@@ -158,6 +159,13 @@ def text(robot: CompiledRobot, data: dict[str, Any]) -> str:
     condition = data["residual"]["condition"]
     lines.append(f"the combination seen best is seen {condition:.3g} times better than the one seen least (condition)")
     lines += [f"not told apart: {each['words']} ({each['reason']})" for each in data["unidentifiable"]]
+    if data["fix"]:
+        known = len(robot.parameter_names) - len(data["fix"])
+        lines.append(
+            f"the recordings give {known} combination{'s' * (known != 1)} of {len(robot.parameter_names)} parameters. "
+            f"Measure {', '.join(data['fix'])} in another way and write `fixed=True` there in the model file: then the "
+            f"others can be told apart"
+        )
     residual = data["residual"]
     lines.append(
         f"{data['confidence']:.0%} set from {residual['blocks']} blocks, inflated {residual['inflation']:.3g} times by "

@@ -47,8 +47,7 @@ def simulate(
     """
     N, n, p = *starts.shape, len(theta)
     pushes = np.zeros((n, 0)) if pushes is None else pushes
-    task = robot.metadata.task
-    longest = 1.0 / (task.control_rate * task.integration_steps * FINER)
+    longest = windows.longest or safe_step(robot)
     others = p + pushes.shape[1] + len(driven)
     x, S = starts, np.concatenate([np.tile(np.eye(n), (N, 1, 1)), np.zeros((N, n, others))], axis=2)
     pushed = np.broadcast_to(pushes, (N, *pushes.shape))
@@ -66,6 +65,12 @@ def simulate(
     return Motion(np.stack(states), *parts)
 
 
+def safe_step(robot: CompiledRobot) -> float:
+    """s: a step that resolves every motion within the limits."""
+    task = robot.metadata.task
+    return 1.0 / (task.control_rate * task.integration_steps * FINER)
+
+
 def _step(
     robot: CompiledRobot,
     x: Array,
@@ -81,10 +86,13 @@ def _step(
 
     def slope(x: Array, S: Array) -> tuple[Array, Array]:
         a, B, da_dx, dB_dx, da_dtheta, dB_dtheta = robot.jacobians(np.ascontiguousarray(x), theta)
-        dS = (da_dx + np.einsum("wimj,wm->wij", dB_dx, u)) @ S
+        for index in range(u.shape[1]):  # few: a loop takes a third of the time of an einsum
+            each = u[:, index, None, None]
+            da_dx, da_dtheta = da_dx + dB_dx[:, :, index] * each, da_dtheta + dB_dtheta[:, :, index] * each
+        dS = da_dx @ S
         by_gain = (B * u[:, None])[..., list(driven)]
-        dS[..., n:] += np.concatenate([da_dtheta + np.einsum("wimj,wm->wij", dB_dtheta, u), pushed, by_gain], axis=2)
-        return a + np.einsum("wim,wm->wi", B, u), dS
+        dS[..., n:] += np.concatenate([da_dtheta, pushed, by_gain], axis=2)
+        return a + (B @ u[..., None])[..., 0], dS
 
     k1, s1 = slope(x, S)
     k2, s2 = slope(x + hx / 2 * k1, S + hS / 2 * s1)

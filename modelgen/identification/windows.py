@@ -32,6 +32,7 @@ class Windows:
     begin: Array  # (N,) s, the time of the first sample in its recording
     seconds: float  # the longest window
     period: float  # s between samples, the median
+    longest: float = 0.0  # s, of a Runge-Kutta step; 0: that of a training, halved
 
     @property
     def time(self) -> Array:
@@ -49,6 +50,7 @@ class Windows:
             self.begin[which],
             self.seconds,
             self.period,
+            self.longest,
         )
 
 

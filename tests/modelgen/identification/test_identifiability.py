@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import minimize
 
 from modelgen.identification.ellipsoid import ellipsoid
-from modelgen.identification.identifiability import Directions, directions, in_words, readable
+from modelgen.identification.identifiability import Directions, deciding, directions, in_words, readable
 
 
 def test_a_product_leaves_one_direction_open() -> None:
@@ -29,6 +30,15 @@ def test_readable_spans_the_same_space() -> None:
     assert readable(np.zeros((4, 0))).shape == (4, 0)
 
 
+def test_parameters_to_fix_leave_none_that_is_not_seen() -> None:
+    random = np.random.default_rng(2)
+    J = random.normal(size=(50, 4)) @ random.normal(size=(4, 6))
+    fixed = deciding(directions(J).unseen)
+    assert len(fixed) == 2
+    assert np.linalg.matrix_rank(np.delete(J, fixed, axis=1)) == 4
+    assert deciding(np.zeros((3, 0))) == []
+
+
 def test_words() -> None:
     words = in_words(("mass", "length", "friction"), np.array([0.2, -0.1, 0.0]), np.array([2.0, 1.0, 0.5]))
     assert words == "mass up by 10 % with length down by 10 %"
@@ -43,3 +53,16 @@ def test_a_seen_direction_keeps_its_size_and_an_unseen_one_leads_to_the_bounds()
     np.testing.assert_allclose(region.upper, [1.1, 4.0, 2.0])
     assert region.identified.tolist() == [True, False, False]
     assert region.exact.tolist() == [False, True]
+
+
+def test_a_fit_at_a_bound_has_its_centre_on_the_inner_side() -> None:
+    """The first parameter lies at its lower bound; the second follows as the quadratic loss wants it to."""
+    bounds = np.array([[0.0, 2.0], [0.0, 4.0]])
+    squared = np.array([[0.04, 0.015], [0.015, 0.01]])  # in units of half ranges, 1 and 2
+    region = ellipsoid(np.array([0.0, 3.0]), bounds, Directions(np.eye(2), np.zeros((2, 0)), 1.0), squared)
+    assert region.centre[0] == 0.1  # half of its half width
+    best = minimize(lambda z: np.array([0.1, z[0]]) @ np.linalg.solve(squared, [0.1, z[0]]), [0.0]).x[0]
+    np.testing.assert_allclose(region.centre[1], 3.0 + 2.0 * best, rtol=1e-6)
+    np.testing.assert_allclose(region.shape, squared * np.outer([1, 2], [1, 2]))
+    assert region.identified.all()
+    assert region.lower[0] == 0.0
