@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import torch
 
+from modelgen.linear.weights import weights
 from modelgen.loader import CompiledRobot
-from solver.fvi.linearization import in_double_precision, linearized, weights
+from solver.fvi.linearization import in_double_precision, linearized
 from solver.fvi.presets import make_settings
 from solver.fvi.warnings import forewarnings
 from solver.problem.integrator import integrate_period
