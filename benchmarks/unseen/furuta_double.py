@@ -18,15 +18,11 @@ torque = robot.input("torque", 0.3, "N m", meaning="of the motor")
 
 r, l1, l2 = 0.2, 0.2, 0.25
 
-
-def at(across, height):
-    """The place of a point so far beside the end of the arm."""
-    return (r * cos(arm) - across * sin(arm), r * sin(arm) + across * cos(arm), height)
-
-
-robot.point_mass(arm_inertia / r**2, at(0, 0))
-robot.point_mass(first_mass, at(l1 * sin(first), l1 * cos(first)))
-robot.point_mass(second_mass, at(l1 * sin(first) + l2 * sin(second), l1 * cos(first) + l2 * cos(second)))
+beside_1, height_1 = l1 * sin(first), l1 * cos(first)
+beside_2, height_2 = beside_1 + l2 * sin(second), height_1 + l2 * cos(second)
+robot.point_mass(arm_inertia / r**2, (r * cos(arm), r * sin(arm), 0))
+for mass, beside, height in ((first_mass, beside_1, height_1), (second_mass, beside_2, height_2)):
+    robot.point_mass(mass, (r * cos(arm) - beside * sin(arm), r * sin(arm) + beside * cos(arm), height))
 robot.apply(arm, torque)
 robot.damp(arm, 1e-3)
 robot.damp(first, 1e-4)
