@@ -41,8 +41,8 @@ def ellipsoid(centre: Array, bounds: Array, found: Directions, squared: Array) -
     """squared: (r, r), the set's shape in the seen directions, in units of half ranges; bounds: (p, 2).
 
     A direction in which the set is as wide as the bounds counts as not identified: its semi-axis leads to the farthest
-    bound, as does that of a direction which is not seen. The centre is the fit where the set
-    about it stays within the bounds.
+    bound, as does that of a direction which is not seen. The centre is the fit where the set about it
+    stays within the bounds, and else as `_inside` says.
     """
     lower, upper = bounds.T
     half = (upper - lower) / 2

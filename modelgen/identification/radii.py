@@ -15,7 +15,7 @@ from modelgen.identification.windows import Windows
 
 Array = NDArray[np.float64]
 
-ROUNDING = 1e-12
+ROUNDING = 1e-12  # of a projection onto what the inputs do not reach: as good as nothing
 
 
 @dataclass(frozen=True)

@@ -122,14 +122,17 @@ def _almost_free_inputs(problem: Problem) -> str:
     Q, R = scaled_weights(robot)
     if obstacle(A, B, Q):
         return ""
-    regulators = (gain(A, B, Q, 10.0**power * R) for power in range(DEAREST))
-    speeds = [math.inf if K is None else float(np.abs(np.linalg.eigvals(A - B @ K)).max()) for K in regulators]
-    enough = next((power for power, speed in enumerate(speeds) if speed * problem.control_step <= SWITCHING), None)
+
+    def speed(power: int) -> float:
+        K = gain(A, B, Q, 10.0**power * R)
+        return math.inf if K is None else float(np.abs(np.linalg.eigvals(A - B @ K)).max())
+
+    enough = next((power for power in range(DEAREST) if speed(power) * problem.control_step <= SWITCHING), None)
     if not enough:  # a motion that grows is as fast under the dearest regulator: `_too_fast` tells of it
         return ""
     return (
         f"the action cost is next to nothing beside the state cost: the best regulator answers within "
-        f"{1.0 / speeds[0]:.2g} s, and an input is held for {problem.control_step:.2g} s. The policy may switch its "
+        f"{1.0 / speed(0):.2g} s, and an input is held for {problem.control_step:.2g} s. The policy may switch its "
         f"inputs from limit to limit and not come to rest. Multiply the weights of the action cost by {10**enough:g} "
         "in the model file (that of a log-cos is per cube of the input's limit), or raise control_rate."
     )

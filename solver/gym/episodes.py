@@ -59,12 +59,16 @@ class Episodes:
             )
         self.length = math.ceil(periods / hold)
         self.rate = task.control_rate / hold  # actions per second
-        self.seconds = hold * problem.control_step  # of an action
         self.problem, self.start, self.randomize, self.hold = problem, start, randomize, int(hold)
         self.target_share = target_share
         self.x = torch.zeros(size, len(problem.state_limits))
         self.theta = problem.theta.repeat(size, 1)
         self.taken = np.full(size, -1)  # actions in the present episode; -1 before the first
+
+    @property
+    def seconds(self) -> float:
+        """Of an action."""
+        return 1.0 / self.rate
 
     def restart(self, rows: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
         """Draw a new start and, when randomised, new parameters for each of the rows, from the row's own generator."""

@@ -137,7 +137,7 @@ class MemberFit:
         self.optimiser, self.samples, self.fit, self.generator = optimiser, samples, fit, generator
         self.loss_gradient = LossGradient(member, min(fit.minibatch, len(samples.target)))
         self.left = fit.epochs  # epochs that are still to do
-        self.loss = math.nan  # the mean of the last epoch
+        self.loss = torch.tensor(math.nan)  # the mean of the last epoch
 
     def epoch(self) -> None:
         """Take a gradient step on every minibatch of the shuffled samples."""
@@ -148,7 +148,7 @@ class MemberFit:
             losses.append(self.loss_gradient(batch, self.fit.power) * len(batch.target))
             self.optimiser.step()
         self.left -= 1
-        self.loss = float(torch.stack(losses).sum() / size)
+        self.loss = torch.stack(losses).sum() / size  # a number would make a GPU wait
 
 
 def run_side_by_side(fits: Sequence[MemberFit], workers: Executor) -> None:
@@ -191,4 +191,4 @@ def fit_ensemble(
         for i, (member, optimiser) in enumerate(zip(ensemble.factors, optimisers, strict=True))
     ]
     run_side_by_side(fits, workers)
-    return sum(each.loss for each in fits) / len(fits)
+    return sum(float(each.loss) for each in fits) / len(fits)
