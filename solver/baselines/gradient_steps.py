@@ -47,6 +47,7 @@ class Settings(NamedTuple):
     learning_rate: float
     target_entropy: float
     most: float  # no value of a state is above it
+    scale: float  # an error weighs scale / (scale + |target|)
     follow: float  # share of the way to the critics that the followers go in each step
 
 
@@ -70,9 +71,10 @@ def _step(held: dict[str, Any], batch: Batches, settings: Settings) -> tuple[dic
     next_action, next_probability = _draw(old["actor"], batch.following, batch.noise[size:])
     value = _least(held["followers"], batch.following, next_action) - temperature * next_probability
     target = batch.rewards + batch.discounts * jnp.minimum(value, settings.most)
+    weight = 1.0 / (1.0 + jnp.abs(target) / settings.scale)
 
     def critic_loss(critics: list[Network]) -> Array:
-        errors = [_value(net, batch.features, batch.actions) - target for net in critics]
+        errors = [weight * (_value(net, batch.features, batch.actions) - target) for net in critics]
         return 0.5 * sum(jnp.mean(error**2) for error in errors)
 
     of_critics, slope = jax.value_and_grad(critic_loss)(old["critics"])

@@ -1,7 +1,7 @@
 """Soft actor-critic of Stable-Baselines3, its gradient steps compiled by JAX.
 
 The model, its networks in Torch, its optimisers and its files are those of `stable_baselines3.SAC`, and so is what a
-gradient step computes, but for a bound on the values. Policies are evaluated, and runs are read, without JAX.
+gradient step computes, but for a bound on the values and the weights of the critics' errors. Policies are evaluated, and runs are read, without JAX.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # of Torch's Adam
 
 
 class CompiledSAC(SAC):
-    """`stable_baselines3.SAC` but for its time, the initial weights, the first actions, and a bound on the values.
+    """`stable_baselines3.SAC` but for its time, the initial weights, the first actions, and how critics are fitted.
 
     The actor and the critics are given the same features.
     """
 
     #: Costs are never negative. Without the bound values rose to +80 when the entropy fell, and the policy was lost.
     most: float = 0.0
+    #: An error of a critic weighs loss_scale / (loss_scale + |target|); see `BaselineSettings`.
+    loss_scale: float = 1.0
 
     def _setup_model(self) -> None:
         super()._setup_model()
@@ -63,7 +65,8 @@ class CompiledSAC(SAC):
         columns += [sample.rewards[:, 0], self.gamma * (1.0 - sample.dones[:, 0])]
         arrays = [column.view(gradient_steps, batch_size, *column.shape[1:]).numpy() for column in columns]
         noise = torch.cat(draws).view(gradient_steps, 2 * batch_size, size[1]).numpy()
-        settings = Settings(optimizers[0].param_groups[0]["lr"], float(self.target_entropy), self.most, self.tau)
+        learning_rate = optimizers[0].param_groups[0]["lr"]
+        settings = Settings(learning_rate, float(self.target_entropy), self.most, self.loss_scale, self.tau)
         held = self._held()
         found, losses = gradient_steps_on(_numpy(held), Batches(*[*arrays, noise]), settings)
         with torch.no_grad():

@@ -22,7 +22,8 @@ ENTROPIES = ("entropy", "last_entropy")
 #: In the paper's tables; it has no starts all over the domain.
 LETTERS: dict[StartDistribution, str] = {"gaussian": "N", "angle": "U", "uniform": "domain"}
 BELOW = {"randomize_share": 1.0}
-BELOW |= dict.fromkeys(("lookahead", "last_lookahead", "learning_rate", "position_scale", "rate_scale"), math.inf)
+POSITIVE = ("lookahead", "last_lookahead", "loss_scale", "learning_rate", "position_scale", "rate_scale")
+BELOW |= dict.fromkeys(POSITIVE, math.inf)
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,9 @@ class BaselineSettings:
     """The same at the end: it falls linearly in the second half of the actions."""
     last_lookahead: float = 6.0
     """The lookahead of SAC in the second half of the actions."""
+    loss_scale: float = 1.0
+    """SAC's critics weigh an error by c/(c + |target|), with c this return: the smaller, the more precise values are
+    where little is left to pay. A very large one weighs all alike, as Stable-Baselines3 does."""
     seed: int = 0
     """Seeds the weights, the starts, the parameters and the exploration; not the starts of evaluations."""
     environments: int = 64

@@ -129,7 +129,9 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
     }
     if s.algorithm == "sac":
         entropy = s.entropy * len(problem.input_limits)
-        return CompiledSAC(**shared, **off_policy, ent_coef=f"auto_{TEMPERATURE}", target_entropy=entropy)
+        model = CompiledSAC(**shared, **off_policy, ent_coef=f"auto_{TEMPERATURE}", target_entropy=entropy)
+        model.loss_scale = s.loss_scale
+        return model
     size = len(problem.input_limits)
     noise = OrnsteinUhlenbeckActionNoise(
         np.zeros(size), 0.3 * np.ones(size), theta=2.0, dt=environments.episodes.seconds

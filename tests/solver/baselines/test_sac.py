@@ -21,7 +21,7 @@ from solver.gym.environment import RobotVectorEnv
 
 def test_a_compiled_gradient_step_is_that_of_stable_baselines() -> None:
     environments = RobotVectorEnv("cartpole", 4, hold=25)
-    settings = baseline_settings("sac", hold=25, width=16, minibatch=32)
+    settings = baseline_settings("sac", hold=25, width=16, minibatch=32, loss_scale=1e30)  # all errors weigh alike
     ours, theirs = (stable_baselines.make_model(settings, environments, 400) for _ in range(2))
     assert isinstance(ours, SAC)
     assert isinstance(theirs, SAC)
@@ -38,6 +38,25 @@ def test_a_compiled_gradient_step_is_that_of_stable_baselines() -> None:
     assert ours.log_ent_coef is not None
     assert theirs.log_ent_coef is not None
     torch.testing.assert_close(ours.log_ent_coef, theirs.log_ent_coef)
+
+
+def test_an_error_of_a_critic_counts_relative_to_the_value() -> None:
+    """With gamma 0 the target is the reward, so that Torch differentiates the weighted loss in three lines."""
+    settings = baseline_settings("sac", hold=25, width=16, minibatch=32, loss_scale=3.0)
+    model: Any = stable_baselines.make_model(settings, RobotVectorEnv("cartpole", 4, hold=25), 400)
+    model.learn(100)
+    model.gamma = 0.0
+    np.random.seed(0)
+    batch = model.replay_buffer.sample(32)
+    assert batch.rewards.abs().max() > 3.0 * batch.rewards.abs().min()
+    weight = 3.0 / (3.0 + batch.rewards.abs())
+    errors = [weight * (value - batch.rewards) for value in model.critic(batch.observations, batch.actions)]
+    slopes = torch.autograd.grad(0.5 * sum((error**2).mean() for error in errors), list(model.critic.parameters()))
+    np.random.seed(0)
+    model.train(1, 32)
+    moments = [model.critic.optimizer.state[each]["exp_avg"] for each in model.critic.parameters()]
+    for moment, slope in zip(moments, slopes, strict=True):
+        torch.testing.assert_close(moment, 0.1 * slope, rtol=1e-4, atol=1e-7)
 
 
 def test_the_lookahead_of_sac_grows_in_the_second_half() -> None:
