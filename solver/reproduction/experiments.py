@@ -57,7 +57,7 @@ class Budget:
     seeds: tuple[int, ...]
     baselines: bool
     shares: tuple[float, ...]  # of the radii, in fig-ablation
-    plants: tuple[PlantName, ...]  # in fig-robustness
+    plants: tuple[PlantName, ...]  # in fig-robustness; the harsh one with the observer
     episodes: int = 100  # rollouts of every run, in fig-robustness at every point
 
 
@@ -68,7 +68,7 @@ BUDGETS: dict[BudgetName, Budget] = {
         (0, 1, 2, 3, 4),
         baselines=True,
         shares=(0.0, 0.25, 0.5, 0.75, 1.0),
-        plants=("nominal", "mujoco"),
+        plants=("nominal", "mujoco", "harsh"),
     ),
 }
 #: The paper's weights on the passive pendulum; the simulated pendulum's mass is this project's own range.

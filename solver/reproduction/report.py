@@ -200,11 +200,11 @@ def _robustness(page: Page, runs: Runs, announce: Callable[[str], None]) -> None
     for robot in plan.robots:
         labels = {folder: method.name for method in plan.methods for folder in runs.of(method.name, robot).values()}
         for plant in plan.budget.plants if labels else ():
-            trial = Trial(plant, (), plan.budget.episodes, EVALUATION_SEED)
+            trial = Trial(plant, (), plan.budget.episodes, EVALUATION_SEED, observer=plant == "harsh")
             announce(f"robustness of {robot} on the {plant} plant")
             found = measure(list(labels), [MASSES[robot]], trial, plan.generated, announce)
             found = replace(found, groups=tuple(_named(group, labels) for group in found.groups))
-            page.say(f"## {robot}, {plant} plant")
+            page.say(f"## {robot}, {plant} plant{', states from the observer' if found.observer else ''}")
             suffix = f"-{robot}-{plant}"
             page.show(robustness_figure(found), suffix, f"{robot}: rewards and success over the mass")
             page.keep(json.dumps(found.to_json(), indent=1, allow_nan=False) + "\n", f"{suffix}.json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -21,7 +22,8 @@ from solver.reproduction.runs import run_plan
 from solver.runs.kinds import load_controller
 from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
-from tests.solver.reproduction.small_plans import choice, is_dp_rfvi, quiet, train_here
+from solver.studies.evaluation import evaluate
+from tests.solver.reproduction.small_plans import SMALL, choice, is_dp_rfvi, quiet, train_here
 
 Capture = pytest.CaptureFixture[str]
 
@@ -91,6 +93,19 @@ def test_figures(experiment: Any, figures: list[str], trained: Path, tmp_path: P
         assert f"{found['groups'][1]['statistics']['return_mean']['value'][k]:.1f} (0 %)" in text
         assert "| authors' rFVI |" in text
         assert "-48.4 (100 %)" in text
+
+
+def test_the_harsh_plant_is_met_with_the_observer(trained: Path, tmp_path: Path) -> None:
+    few = dataclasses.replace(choice(), budget=dataclasses.replace(SMALL, plants=("harsh",)), methods=("rFVI",))
+    carry_out(Options("fig-robustness", runs=trained, out=tmp_path, jobs=1), few)
+    (group,) = json.loads((tmp_path / "fig-robustness-small-pendulum-harsh.json").read_text())["groups"]
+    means = [
+        evaluate(trained / run, episodes=3, changes=["mass=1.5x"], plant="harsh", observer=True).statistics
+        for run in group["runs"]
+    ]
+    expected = np.mean([mean["return_mean"] for mean in means])
+    found = group["statistics"]["return_mean"]["value"][-1]
+    assert found == pytest.approx(expected, rel=2e-3)  # other draws of the noise; without the observer 15 % apart
 
 
 def test_the_legend_lies_within_a_narrow_figure(trained: Path) -> None:
