@@ -1,7 +1,8 @@
 """Soft actor-critic of Stable-Baselines3, its gradient steps compiled by JAX.
 
 The model, its networks in Torch, its optimisers and its files are those of `stable_baselines3.SAC`, and so is what a
-gradient step computes, but for a bound on the values and the weights of the critics' errors. Policies are evaluated, and runs are read, without JAX.
+gradient step computes, but for a bound on the values and the weights of the critics' errors. Policies are evaluated,
+and runs are read, without JAX.
 """
 
 from __future__ import annotations
