@@ -140,7 +140,7 @@ def _almost_free_inputs(problem: Problem) -> str:
 
 def _not_at_rest(problem: Problem) -> str:
     """A target that the robot leaves when no input acts."""
-    drift, states = linearized(problem.robot)[0], problem.robot.metadata.states
+    drift, states = linearized(in_double_precision(problem.robot))[0], problem.robot.metadata.states
     share = np.abs(drift) / np.array([state.limit for state in states])
     worst = int(share.argmax())
     if share[worst] <= REST:

@@ -75,6 +75,15 @@ def test_too_fast_for_its_control_rate(load: Load) -> None:
     assert "a full input takes a state from the target to its limit" in text
 
 
+def test_rounding_is_no_motion_of_a_small_robot(load: Load) -> None:
+    """In single precision the arm's weight is balanced at its target up to 2e-7 rad/s^2, and exactly in double."""
+    small = Changed(load("planar_arm2"))
+    states = tuple(dataclasses.replace(state, limit=0.01 * state.limit) for state in small.metadata.states)
+    small.metadata = dataclasses.replace(small.metadata, states=states)
+    assert np.abs(linearized(load("planar_arm2"))[0]).max() > 1e-6 * min(state.limit for state in states)
+    assert not any("not at rest" in text for text in warned(small))
+
+
 def test_weak_input_against_a_simulation(load: Load) -> None:
     """The reach that the warning prints is where the full input just fails to bring the rod back."""
     weak = Changed(load("pendulum"), limit=0.2)
