@@ -99,6 +99,29 @@ def test_weak_input_against_a_simulation(load: Load) -> None:
         assert came_back is returns
 
 
+def test_a_weak_input_is_measured_by_degrees_on_a_joint_of_many_turns(load: Load) -> None:
+    """The reach of 2.3 degrees is too little and that of 23 is not, though 5 % of the limit are 27 degrees."""
+    for limit, said in ((0.2, 1), (2.0, 0)):
+        robot = many_turns(load, limit)
+        assert sum("too weak" in text for text in warned(robot, alpha_action=0.0)) == said
+
+
+def many_turns(load: Load, limit: float) -> Changed:
+    """The pendulum on a cable that allows a turn and a half to each side."""
+    robot = Changed(load("pendulum"), limit=limit)
+    angle, rate = robot.metadata.states
+    turns = dataclasses.replace(angle, limit=3.0 * math.pi, continuous=False)
+    robot.metadata = dataclasses.replace(robot.metadata, states=(turns, rate))
+    robot.state_limits = np.array([turns.limit, rate.limit])
+    return robot
+
+
+def test_another_state_that_costs_as_little_as_the_target(load: Load) -> None:
+    """Every whole turn from upright is upright; where the joint wraps, it is the target."""
+    (text,) = [each for each in warned(many_turns(load, 2.5)) if "as low" in each]
+    assert "angle at 6.28 rad as at the target" in text or "angle at -6.28 rad as at the target" in text
+
+
 def test_strong_adversary(load: Load) -> None:
     (text,) = warned(load("pendulum"), alpha_action=2.0, alpha_state=0.04)
     assert "the adversaries are strong compared with the input" in text
