@@ -40,7 +40,7 @@ def forewarnings(robot: CompiledRobot, settings: Settings, identified: Identifie
     """
     problem = Problem(robot, identified=identified)
     found = [
-        _starts_outside(problem),
+        _starts(problem),
         _rates_too_low(problem),
         _too_few_iterations(problem, settings),
         _too_fast(problem),
@@ -53,9 +53,14 @@ def forewarnings(robot: CompiledRobot, settings: Settings, identified: Identifie
     return [text for text in found if text]
 
 
-def _starts_outside(problem: Problem) -> str:
-    """Starts outside of the state domain, which are clipped to it."""
+def _starts(problem: Problem) -> str:
+    """Starts outside of the state domain, which are clipped to it, or all at the target."""
     task, states = problem.robot.metadata.task, problem.robot.metadata.states
+    if task.start_mean == task.target and not any(task.start_deviation):
+        return (
+            "every start is the target itself, so that every rollout succeeds and tells nothing. State where the robot "
+            "begins in robot.task(start=...)."
+        )
     draw = torch.randn(STARTS, len(states), generator=torch.Generator().manual_seed(SEED))
     starts = torch.tensor(task.start_mean) + draw * torch.tensor(task.start_deviation)
     share = ((starts.abs() > problem.state_limits) & problem.clipped).float().mean(0)

@@ -29,6 +29,7 @@ class Changed:
         self._robot = robot
         changed = dataclasses.replace(robot.metadata.task, **task)
         self.metadata = dataclasses.replace(robot.metadata, task=changed)
+        self.state_limits = robot.state_limits
         self.input_limits = robot.input_limits if limit is None else np.full_like(robot.input_limits, limit)
 
     def __getattr__(self, name: str) -> Any:
@@ -50,6 +51,13 @@ def test_starts_beyond_a_limit(load: Load) -> None:
     (text,) = warned(wide)
     assert abs(float(text.split(" %")[0]) - 31.7) < 3.0
     assert "of the starts lie beyond the limit of cart, 0.5 m" in text
+
+
+def test_starts_that_are_the_target(load: Load) -> None:
+    cartpole = load("cartpole")
+    (text,) = warned(Changed(cartpole, start_mean=(0.0,) * 4, start_deviation=(0.0,) * 4))
+    assert "every start is the target" in text
+    assert warned(Changed(cartpole, start_mean=(0.0,) * 4, start_deviation=(0.0, 0.1, 0.0, 0.0))) == []
 
 
 def test_target_beyond_the_rates(load: Load) -> None:
