@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 from modelgen.commandline.options import Argument
-from solver.commands.digits import decimals
 from solver.plants import PlantName
 
 
@@ -48,6 +47,7 @@ class Options:
 
 def run(options: Options) -> None:
     """Roll out and print."""
+    from solver.plants.outcome import decimals
     from solver.studies.evaluation import evaluate
 
     result = evaluate(

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 from modelgen.commandline.options import Argument
-from solver.commands.digits import decimals
 from solver.errors import SolverError
 
 if TYPE_CHECKING:
@@ -83,6 +82,8 @@ def _warn(found: Limit) -> None:
 
 def _line(found: Limit) -> str:
     """The means over the starts."""
+    from solver.plants.outcome import decimals
+
     worst, count = found.starts[found.worst], len(found.starts)
     solved, guesses = sum(each.solved for each in found.starts), sum(each.guesses for each in found.starts)
     about = f"from {worst.best.guess}" if count == 1 else f"mean of {count} starts"
@@ -97,6 +98,8 @@ def _line(found: Limit) -> str:
 
 def _table(found: Limit) -> str:
     """A line for each start, the worst one marked."""
+    from solver.plants.outcome import decimals
+
     lines, digits = [], decimals(found.reward)
     for k, each in enumerate(found.starts):
         pairs = zip(found.state_names, each.start.tolist(), strict=True)

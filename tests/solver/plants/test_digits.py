@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from solver.commands.digits import decimals
+from solver.plants.outcome import decimals
 
 
 @pytest.mark.parametrize(
@@ -13,6 +13,7 @@ from solver.commands.digits import decimals
 )
 def test_a_small_return_keeps_three_digits(value: float, text: str) -> None:
     assert f"{value:.{decimals(value)}f}" == text
+    assert len(f"{value:.{decimals(value, least=1)}f}") == len(text) - 1
 
 
 def test_what_is_no_number_is_printed() -> None:
