@@ -31,6 +31,7 @@ class Options:
 def run(options: Options) -> None:
     """Roll out, draw, and print the path."""
     from solver.plants import make_plant
+    from solver.plants.outcome import decimals
     from solver.plants.rollouts import rollouts, sample_starts
     from solver.problem.parameters import changed_parameters
     from solver.runs.kinds import load_controller
@@ -48,7 +49,8 @@ def run(options: Options) -> None:
         theta = changed_parameters(problem, options.changes)
         start = sample_starts(problem, EPISODES, EVALUATION_SEED)[options.start]
         result = rollouts(problem, act, start[None], make_plant("nominal", problem, theta))
-        title = f"{label}: return {float(result.returns[0]):.1f}"
+        found = float(result.returns[0])
+        title = f"{label}: return {found:.{decimals(found, least=1)}f}"
         scenes.append(Scene(robot, theta.numpy(), result.x[:, 0].numpy(), title))
     path = options.out or Path(f"{scenes[0].robot.name}.gif")
     animate(scenes, path)

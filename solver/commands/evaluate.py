@@ -47,6 +47,7 @@ class Options:
 
 def run(options: Options) -> None:
     """Roll out and print."""
+    from solver.plants.outcome import decimals
     from solver.studies.evaluation import evaluate
 
     result = evaluate(
@@ -67,11 +68,12 @@ def run(options: Options) -> None:
     plant_name = "" if options.plant == "nominal" else f"{' '.join([options.plant, *options.harsh])}, "
     plant_name += "observer, " if options.observer else ""
     numbers = result.statistics
+    digits = decimals(numbers["return_mean"])
     print(
         f"{result.label}, {plant_name}{' '.join(options.changes) or 'nominal'}, {options.episodes} rollouts:  "
-        f"return {numbers['return_mean']:.2f} +- {numbers['return_spread']:.2f}  "
-        f"(state {numbers['state_reward']:.2f}, action {numbers['action_reward']:.2f}, "
-        f"worst {numbers['return_worst']:.2f})   success {100 * numbers['success_rate']:.0f} %"
+        f"return {numbers['return_mean']:.{digits}f} +- {numbers['return_spread']:.{digits}f}  "
+        f"(state {numbers['state_reward']:.{digits}f}, action {numbers['action_reward']:.{digits}f}, "
+        f"worst {numbers['return_worst']:.{digits}f})   success {100 * numbers['success_rate']:.0f} %"
     )
     if result.states_at_limit:
         print(

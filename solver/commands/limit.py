@@ -82,26 +82,32 @@ def _warn(found: Limit) -> None:
 
 def _line(found: Limit) -> str:
     """The means over the starts."""
+    from solver.plants.outcome import decimals
+
     worst, count = found.starts[found.worst], len(found.starts)
     solved, guesses = sum(each.solved for each in found.starts), sum(each.guesses for each in found.starts)
     about = f"from {worst.best.guess}" if count == 1 else f"mean of {count} starts"
-    line = f"limit {found.reward:.2f} ({about}; {solved} of {guesses} searches)   idle {found.idle_return:.2f}"
+    digits = decimals(found.reward)
+    line = f"limit {found.reward:.{digits}f} ({about}; {solved} of {guesses} searches)"
+    line += f"   idle {found.idle_return:.{digits}f}"
     if found.run_return is not None and found.gap is not None:
-        line += f"   {found.label}: return {found.run_return:.2f}, gap {found.gap:.2f}"
+        line += f"   {found.label}: return {found.run_return:.{digits}f}, gap {found.gap:.{digits}f}"
         line += _percent(found.gap_percent)
     return line
 
 
 def _table(found: Limit) -> str:
     """A line for each start, the worst one marked."""
-    lines = []
+    from solver.plants.outcome import decimals
+
+    lines, digits = [], decimals(found.reward)
     for k, each in enumerate(found.starts):
         pairs = zip(found.state_names, each.start.tolist(), strict=True)
         where = ", ".join(f"{name} {value:.3g}" for name, value in pairs)
-        line = f"  start {k} ({where}): limit {each.best.reward:.2f} (from {each.best.guess})"
-        line += f", idle {each.idle_return:.2f}"
+        line = f"  start {k} ({where}): limit {each.best.reward:.{digits}f} (from {each.best.guess})"
+        line += f", idle {each.idle_return:.{digits}f}"
         if each.run_return is not None and each.gap is not None:
-            line += f", return {each.run_return:.2f}, gap {each.gap:.2f}{_percent(each.gap_percent)}"
+            line += f", return {each.run_return:.{digits}f}, gap {each.gap:.{digits}f}{_percent(each.gap_percent)}"
         line += "" if each.at_target else ", not at the target"
         lines.append(line + (", worst" if k == found.worst else ""))
     return "\n".join(lines)

@@ -18,6 +18,8 @@ def progress(done: int, total: int, unit: str = "iteration") -> Iterator[Report]
     if not sys.stderr.isatty():
         yield _silent
         return
+    from solver.plants.outcome import decimals
+
     columns = (
         TextColumn(unit),
         MofNCompleteColumn(),
@@ -32,7 +34,8 @@ def progress(done: int, total: int, unit: str = "iteration") -> Iterator[Report]
         def report(row: dict[str, float]) -> None:
             nonlocal latest
             if "return_mean" in row:
-                latest = f"return {row['return_mean']:.1f}, success {100 * row['success_rate']:.0f} %"
+                digits = decimals(row["return_mean"], least=1)
+                latest = f"return {row['return_mean']:.{digits}f}, success {100 * row['success_rate']:.0f} %"
             error = f"value error {row['value_error']:.3f}  " if "value_error" in row else ""
             completed = row["iteration"] + 1 if unit == "iteration" else row["steps"]
             waited = row.get("waited", 0.0)  # iterations beyond the planned ones

@@ -1,8 +1,10 @@
 """Which of the value functions of a training is kept: the best by rollouts that the final evaluation does not use.
 
 The last V is not always the best: the targets of later iterations may lose what earlier ones found. Of two value
-functions the one with more successes is better, and of two with as many, the one with the larger return. A rollout that
-the simulation held at a limit on its way is no success: the limit braked it for nothing.
+functions the one with more successes is better, and of two with as many, the one with the larger return. A success that
+the simulation held at a limit on its way counts for less, HELD: the limit braked it for nothing. It counts for
+something: a policy that met the limit of a rate for a hundredth of a second and always arrived was thrown away for one
+that fell in one rollout of ten.
 
 cFVI is judged on the nominal robot. rFVI is judged on it first: by its successes, and by whether it pays for its
 robustness at most PRICE of what the best V of the training gains over the idle robot. Then other robots count, each
@@ -36,6 +38,7 @@ from solver.streams import Purpose, stream
 ROLLOUTS = 64
 SPREAD = 0.15  # of every parameter: the half width of the box that rFVI's robots are drawn from, if not identified
 PRICE = 0.05  # of the gain over the idle robot, that robustness may cost on the nominal robot
+HELD = 2.0 / 3.0  # of a success: what one counts for that met a limit
 WORST = 0.25  # share of the rollouts on other robots whose mean counts
 
 
@@ -43,7 +46,7 @@ WORST = 0.25  # share of the rollouts on other robots whose mean counts
 class Score:
     """How good a value function is."""
 
-    successes: float  # share of the rollouts on the nominal robot that succeed and meet no limit
+    successes: float  # share of the rollouts on the nominal robot that succeed, HELD of those that met a limit
     quarters: float  # of the rollouts on other robots that succeed: 0, 3 or 4 quarters; 1 where there are none
     adversary: float  # the share of their full size that the adversaries had when it was made
     value: float  # mean return of those that count
@@ -101,8 +104,8 @@ class Selection:
             else:
                 anywhere = rollouts(self.problem, act, self.anywhere, Nominal(self.problem))
                 quarters, value = 0.0, (value + float(_sorted(anywhere).mean())) / 2.0
-        free = nominal.success & ~nominal.at_limit.any(1)
-        return Score(float(free.float().mean()), quarters, adversary, value, mean), seen
+        successes = nominal.success * torch.where(nominal.at_limit.any(1), HELD, 1.0)
+        return Score(float(successes.mean()), quarters, adversary, value, mean), seen
 
 
 def _sorted(result: Rollouts) -> Tensor:

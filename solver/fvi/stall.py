@@ -26,8 +26,8 @@ def diagnosis(rows: Sequence[dict[str, float]], idle_return: float, robot: str, 
     last, reached = fitted[-1], best["selection_success"]
     error = last["value_error"] / max(abs(last["target_mean"]), 1e-9)
     seen = (
-        f"the kept policy succeeds in {100 * reached:.0f} % of the rollouts without meeting a limit: "
-        f"mean return {best['return_mean']:.3g}, "
+        f"the kept policy succeeds in {100 * reached:.0f} % of the rollouts (one that meets a limit counts for two "
+        f"thirds): mean return {best['return_mean']:.3g}, "
         f"{idle_return:.3g} without input; value error {last['value_error']:.2g}, {100 * error:.0f} % of the mean "
         f"target; {100 * best['limit_rate']:.0f} % of the rollouts meet a limit."
     )

@@ -1,6 +1,6 @@
 """The time scales of a robot, in seconds, from its linearisation at the target: the units of the presets' look-ahead.
 
-They are properties of the robot alone. Its control rate does not enter.
+They are properties of the robot and of how long its task lasts. Its control rate does not enter.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from solver.fvi.linearization import in_double_precision, in_units_of_limits, li
 Array = NDArray[np.float64]
 
 LIVELY = 0.3  # largest share of an eigenvalue's size that is decay, for a motion that swings or grows
-SLOWEST = 2.0  # s
+SLOWEST = 0.4  # of the horizon: a motion that is slower counts for nothing
 
 
 def time_scale(robot: CompiledRobot) -> float:
-    """1/|s| in seconds of a motion at the target with eigenvalue s, at most 2 s. It is that of the first that exists of
+    """1/|s| in seconds of a motion at the target with eigenvalue s, at most 0.4 of the horizon. It is that of the first
+    that exists of
 
     - the fastest motion that swings or grows without inputs;
     - the median motion of the robot under its linear-quadratic regulator;
@@ -29,17 +30,18 @@ def time_scale(robot: CompiledRobot) -> float:
     """
     _, A, B = linearized(robot)
     A, B = in_units_of_limits(robot, A, B)
+    slowest = SLOWEST * robot.metadata.task.horizon
     values = np.linalg.eigvals(A)
     sizes = np.abs(values)
-    lively = sizes[(values.real > -LIVELY * sizes) & (sizes > 1.0 / SLOWEST)]
+    lively = sizes[(values.real > -LIVELY * sizes) & (sizes > 1.0 / slowest)]
     if len(lively):
         return float(1.0 / lively.max())
     regulated = _regulated(robot, A, B)
     if regulated is not None:
-        fast = regulated[regulated > 1.0 / SLOWEST]
-        return float(1.0 / np.median(fast)) if len(fast) else SLOWEST
+        fast = regulated[regulated > 1.0 / slowest]
+        return float(1.0 / np.median(fast)) if len(fast) else slowest
     across = np.abs(B).sum(1)
-    return float(min(SLOWEST, 1.0 / np.sqrt(max(across.max(), SLOWEST**-2))))
+    return float(min(slowest, 1.0 / np.sqrt(max(across.max(), slowest**-2))))
 
 
 def crossing_time(robot: CompiledRobot) -> float:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from modelgen.linear.regulator import gain, obstacle
 from modelgen.loader import CompiledRobot
@@ -15,7 +16,7 @@ from solver.fvi.linearization import in_double_precision, in_units_of_limits, li
 from solver.fvi.settings import Settings
 from solver.fvi.time_scale import crossing_time, time_scale
 from solver.game.adversaries.adversary import Adversary, Hamiltonian
-from solver.plants.outcome import tolerances
+from solver.plants.outcome import ANGLE, tolerances
 from solver.problem.identified import Identified
 from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
@@ -28,6 +29,7 @@ CLIPPED, OVERPOWERED, PASSES = 0.05, 0.5, 1.0
 COARSE = 0.5
 #: Most control periods' worth of decay in one, of the regulator's fastest motion; the shipped robots have 0.02 to 0.6.
 SWITCHING = 2.0
+DESCENTS, FREE = 16, 0.01  # of the state cost; the share of its value beside the target that counts as none
 DEAREST = 12  # powers of ten by which an action cost is raised, in search of one that counts
 
 
@@ -38,21 +40,27 @@ def forewarnings(robot: CompiledRobot, settings: Settings, identified: Identifie
     """
     problem = Problem(robot, identified=identified)
     found = [
-        _starts_outside(problem),
+        _starts(problem),
         _rates_too_low(problem),
         _too_few_iterations(problem, settings),
         _too_fast(problem),
         _almost_free_inputs(problem),
         _not_at_rest(problem),
         _beyond_a_regulator(problem),
+        _other_targets(problem),
     ]
     found += _unstable_directions(problem, settings)
     return [text for text in found if text]
 
 
-def _starts_outside(problem: Problem) -> str:
-    """Starts outside of the state domain, which are clipped to it."""
+def _starts(problem: Problem) -> str:
+    """Starts outside of the state domain, which are clipped to it, or all at the target."""
     task, states = problem.robot.metadata.task, problem.robot.metadata.states
+    if task.start_mean == task.target and not any(task.start_deviation):
+        return (
+            "every start is the target itself, so that every rollout succeeds and tells nothing. State where the robot "
+            "begins in robot.task(start=...)."
+        )
     draw = torch.randn(STARTS, len(states), generator=torch.Generator().manual_seed(SEED))
     starts = torch.tensor(task.start_mean) + draw * torch.tensor(task.start_deviation)
     share = ((starts.abs() > problem.state_limits) & problem.clipped).float().mean(0)
@@ -140,7 +148,7 @@ def _almost_free_inputs(problem: Problem) -> str:
 
 def _not_at_rest(problem: Problem) -> str:
     """A target that the robot leaves when no input acts."""
-    drift, states = linearized(problem.robot)[0], problem.robot.metadata.states
+    drift, states = linearized(in_double_precision(problem.robot))[0], problem.robot.metadata.states
     share = np.abs(drift) / np.array([state.limit for state in states])
     worst = int(share.argmax())
     if share[worst] <= REST:
@@ -173,6 +181,36 @@ def _beyond_a_regulator(problem: Problem) -> str:
     )
 
 
+def _other_targets(problem: Problem) -> str:
+    """Another state that costs as little as the target: a robot that rests there has not succeeded."""
+    robot, task = in_double_precision(problem.robot), problem.robot.metadata.task
+    states, target = problem.robot.metadata.states, np.array(task.target)
+    limits = np.array([state.limit for state in states])
+    allowed = torch.cat(tolerances(problem)).double().numpy()
+    judged = [i for i, state in enumerate(states) if state.name not in task.free]
+    turning = [state.continuous for state in states]
+
+    def cost(share: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        q, gradient = robot.state_cost((share * limits)[None])
+        return float(q[0]), gradient[0] * limits
+
+    for begin in np.random.default_rng(SEED).uniform(-1.0, 1.0, (DESCENTS, len(states))):
+        least = minimize(cost, begin, jac=True, bounds=[(-1.0, 1.0)] * len(states))
+        x = least.x * limits
+        error = np.abs(x - target)
+        error = np.where(turning, np.minimum(error, np.abs(2.0 * np.pi - error)), error)
+        i = max(judged, key=lambda k: error[k] / allowed[k])
+        beside = target.copy()
+        beside[i] += allowed[i] * (1.0 if target[i] <= 0.0 else -1.0)
+        if error[i] > 2.0 * allowed[i] and least.fun < FREE * cost(beside / limits)[0]:
+            return (
+                f"the state cost is as low with {states[i].name} at {x[i]:.3g} {states[i].unit} as at the target, "
+                f"{target[i]:g}, and a rollout that ends there is no success. Let the cost tell them apart, give "
+                "continuous=True to an angle that turns without end, or narrow its limit to one of them."
+            )
+    return ""
+
+
 def _unstable_directions(problem: Problem, settings: Settings) -> list[str]:
     """For every unstable mode of the linearisation at the target: from how far the input can bring the robot back, and
     how much of that authority the adversaries take.
@@ -193,7 +231,7 @@ def _unstable_directions(problem: Problem, settings: Settings) -> list[str]:
         reach = authority / (value.real * np.abs(w[:coordinates]).max())
         joint = int(np.abs(w[:coordinates]).argmax())
         state = problem.robot.metadata.states[joint]
-        if reach < float(tolerances(problem)[0][joint]):
+        if reach < min(float(tolerances(problem)[0][joint]), ANGLE if state.unit == "rad" else math.inf):
             found.append(
                 f"the input is too weak to hold the target: {names[joint]} cannot be brought back from more than "
                 f"{reach:.2g} {state.unit} (unstable at {value.real:.2g} per second). Raise the input limit, or check "

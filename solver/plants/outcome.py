@@ -87,3 +87,9 @@ def summary(result: Rollouts) -> dict[str, float]:
         "success_rate": float(result.success.float().mean()),
         "limit_rate": float(result.at_limit.any(1).float().mean()),
     }
+
+
+def decimals(size: float, least: int = 2) -> int:
+    """Those that print a return of this size with three digits, or with two for a `least` of 1: costs may be far from
+    1."""
+    return least if size == 0.0 or not math.isfinite(size) else max(least, least - math.floor(math.log10(abs(size))))

@@ -18,7 +18,7 @@ from solver.errors import SolverError
 from solver.fvi.run import KEYS
 from solver.fvi.solution import Solution, load_solution
 from solver.plants.nominal import Nominal
-from solver.plants.outcome import Rollouts
+from solver.plants.outcome import Rollouts, decimals
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.parameters import changed_parameters
 from solver.problem.problem import Problem
@@ -135,7 +135,7 @@ def over_time(problem: Problem, result: Rollouts, title: str) -> Figure:
         _label(axis, f"{entry.name}\n[{entry.unit}]")
     axes[-1].set_xlabel("time [s]")
     mean, success = float(result.returns.mean()), 100 * float(result.success.float().mean())
-    figure.suptitle(f"{title}: return {mean:.1f}, success {success:.0f} % of {result.x.shape[1]}")
+    figure.suptitle(f"{title}: return {mean:.{decimals(mean, 1)}f}, success {success:.0f} % of {result.x.shape[1]}")
     return figure
 
 

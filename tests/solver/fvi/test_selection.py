@@ -43,21 +43,33 @@ def test_more_successes_come_first_and_the_return_decides_between_equals() -> No
     assert rank(0.9, 0.25, 1.0, -20.0) > rank(0.9, 0.25, 1.0, -21.0)
 
 
-def test_a_success_that_a_limit_braked_is_none(
+def test_a_success_that_a_limit_braked_counts_for_less(
     load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All rollouts succeed, and every fourth one met the limit of its rate."""
-
-    def held(*given: Any) -> Rollouts:
-        result = rollouts(*given)
-        at_limit = torch.zeros_like(result.at_limit)
-        at_limit[::4, 1] = True
-        return replace(result, success=torch.ones_like(result.success), at_limit=at_limit)
-
-    monkeypatch.setattr(selection_module, "rollouts", held)
+    """A person who stands up after a push always arrives, and touches the limit of a rate in half of the rollouts. A
+    policy that falls in a fourth of them, and touches it in another fourth, is worse.
+    """
     selection = Selection(Problem(load("pendulum")), tiny(algorithm="cfvi"))
-    score, _ = selection.judge(damping(0.1), selection.starts[:4], 0.0)
-    assert score.successes == 0.75
+
+    def successes(falls: int, touches: int) -> float:
+        """Of four rollouts so many."""
+
+        def held(*given: Any) -> Rollouts:
+            result = rollouts(*given)
+            at_limit, success = torch.zeros_like(result.at_limit), torch.ones_like(result.success)
+            for k in range(4):
+                success[k::4] = k >= falls
+                at_limit[k::4, 1] = falls <= k < falls + touches
+            return replace(result, success=success, at_limit=at_limit)
+
+        monkeypatch.setattr(selection_module, "rollouts", held)
+        return selection.judge(damping(0.1), selection.starts[:4], 0.0)[0].successes
+
+    assert successes(0, 0) == 1.0
+    assert successes(0, 1) > successes(1, 0)  # a touch is better than a fall,
+    assert successes(0, 2) > successes(1, 1)
+    assert successes(1, 0) > successes(0, 4)  # and a wall in every rollout is no solution
+    assert successes(4, 0) == 0.0
 
 
 def test_robustness_may_cost_a_share_of_the_gain(

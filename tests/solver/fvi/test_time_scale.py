@@ -19,27 +19,29 @@ from solver.fvi.time_scale import SLOWEST, crossing_time, time_scale
 Load = Callable[[str], CompiledRobot]
 GRAVITY = 9.81
 RATES = (50, 125, 250, 500)
+SLOW = 1  # Hz, of a robot 500 times as slow
 
 
 @pytest.fixture(scope="module")
 def rails(tmp_path_factory: pytest.TempPathFactory) -> dict[int, CompiledRobot]:
     """A mass on a rail without friction, a double integrator, by its control rate."""
     folder, found = tmp_path_factory.mktemp("rails"), {}
-    for rate in RATES:
+    for rate in (*RATES, SLOW):
+        slower = 500 if rate == SLOW else 1  # all times of the robot and its task so many times as long
         text = f'''"""A double integrator."""
 from modelgen import Quadratic, Robot
 
 robot = Robot("rail{rate}", "A mass on a rail")
-s = robot.prismatic("s", limit=1, rate_limit=3, meaning="position")
-mass = robot.parameter("mass", 1.3, "kg", tolerance=0.1, meaning="mass")
+s = robot.prismatic("s", limit=1, rate_limit={3 / slower}, meaning="position")
+mass = robot.parameter("mass", {1.3 * slower**2}, "kg", tolerance=0.1, meaning="mass")
 force = robot.input("force", 10, "N", meaning="drive")
 robot.point_mass(mass, (s, 0))
 robot.apply(s, force)
 robot.task(
-    state_cost=2 * s**2 + 0.3 * s.rate**2,
+    state_cost=2 * s**2 + {0.3 * slower**2} * s.rate**2,
     action_cost=Quadratic(0.3),
     start=dict(s=(0.5, 0.1)),
-    horizon=3,
+    horizon={3 * slower},
     weight_at_horizon=0.5,
     control_rate={rate},
 )
@@ -94,7 +96,7 @@ def test_a_robot_that_nothing_moves_is_slow(rails: dict[int, CompiledRobot]) -> 
     idle = copy.copy(rails[125])
     still = tuple(np.zeros(shape) for shape in ((1, 2), (1, 2, 1), (1, 2, 2), (1, 2, 1, 2), (1, 2, 1), (1, 2, 1, 1)))
     idle.jacobians = lambda *_: still  # type: ignore[method-assign]
-    assert time_scale(idle) == SLOWEST
+    assert time_scale(idle) == SLOWEST * idle.metadata.task.horizon
 
 
 def test_a_robot_without_a_regulator_moves_as_its_input_pushes_it(rails: dict[int, CompiledRobot]) -> None:
@@ -113,7 +115,7 @@ def test_the_crossing_time_is_that_of_the_state_that_an_input_moves_fastest(load
 
 
 def test_presets_of_all_control_rates_look_ahead_by_the_same_seconds(rails: dict[int, CompiledRobot]) -> None:
-    made = {rate: make_settings("fast", robot) for rate, robot in rails.items()}
+    made = {rate: make_settings("fast", rails[rate]) for rate in RATES}
     crossing = 3.0 / (10.0 / 1.3)  # s, in which the force brings the mass to its rate limit
     expected = crossing / 5.0  # less than an eighth of the time scale
     assert expected < time_scale(rails[125]) / 8.0
@@ -121,3 +123,9 @@ def test_presets_of_all_control_rates_look_ahead_by_the_same_seconds(rails: dict
         assert abs(settings.step_periods[1] / rate - expected) <= 0.5 / rate + 1e-9
     same = [{**vars(s), "step_periods": ()} for s in made.values()]
     assert all(each == same[0] for each in same)
+
+
+def test_a_slow_robot_is_a_fast_one_with_other_seconds(rails: dict[int, CompiledRobot]) -> None:
+    """500 times as slow, at one control period a second: the same settings as at 500 Hz."""
+    assert time_scale(rails[SLOW]) == pytest.approx(500.0 * time_scale(rails[500]), rel=1e-5)
+    assert make_settings("fast", rails[SLOW]) == make_settings("fast", rails[500])

@@ -29,6 +29,7 @@ class Changed:
         self._robot = robot
         changed = dataclasses.replace(robot.metadata.task, **task)
         self.metadata = dataclasses.replace(robot.metadata, task=changed)
+        self.state_limits = robot.state_limits
         self.input_limits = robot.input_limits if limit is None else np.full_like(robot.input_limits, limit)
 
     def __getattr__(self, name: str) -> Any:
@@ -50,6 +51,13 @@ def test_starts_beyond_a_limit(load: Load) -> None:
     (text,) = warned(wide)
     assert abs(float(text.split(" %")[0]) - 31.7) < 3.0
     assert "of the starts lie beyond the limit of cart, 0.5 m" in text
+
+
+def test_starts_that_are_the_target(load: Load) -> None:
+    cartpole = load("cartpole")
+    (text,) = warned(Changed(cartpole, start_mean=(0.0,) * 4, start_deviation=(0.0,) * 4))
+    assert "every start is the target" in text
+    assert warned(Changed(cartpole, start_mean=(0.0,) * 4, start_deviation=(0.0, 0.1, 0.0, 0.0))) == []
 
 
 def test_target_beyond_the_rates(load: Load) -> None:
@@ -75,6 +83,15 @@ def test_too_fast_for_its_control_rate(load: Load) -> None:
     assert "a full input takes a state from the target to its limit" in text
 
 
+def test_rounding_is_no_motion_of_a_small_robot(load: Load) -> None:
+    """In single precision the arm's weight is balanced at its target up to 2e-7 rad/s^2, and exactly in double."""
+    small = Changed(load("planar_arm2"))
+    states = tuple(dataclasses.replace(state, limit=0.01 * state.limit) for state in small.metadata.states)
+    small.metadata = dataclasses.replace(small.metadata, states=states)
+    assert np.abs(linearized(load("planar_arm2"))[0]).max() > 1e-6 * min(state.limit for state in states)
+    assert not any("not at rest" in text for text in warned(small))
+
+
 def test_weak_input_against_a_simulation(load: Load) -> None:
     """The reach that the warning prints is where the full input just fails to bring the rod back."""
     weak = Changed(load("pendulum"), limit=0.2)
@@ -88,6 +105,29 @@ def test_weak_input_against_a_simulation(load: Load) -> None:
             angles.append(float(x[0, 0]))
         came_back = next(angle for angle in angles if abs(angle) > 0.3) < 0.0
         assert came_back is returns
+
+
+def test_a_weak_input_is_measured_by_degrees_on_a_joint_of_many_turns(load: Load) -> None:
+    """The reach of 2.3 degrees is too little and that of 23 is not, though 5 % of the limit are 27 degrees."""
+    for limit, said in ((0.2, 1), (2.0, 0)):
+        robot = many_turns(load, limit)
+        assert sum("too weak" in text for text in warned(robot, alpha_action=0.0)) == said
+
+
+def many_turns(load: Load, limit: float) -> Changed:
+    """The pendulum on a cable that allows a turn and a half to each side."""
+    robot = Changed(load("pendulum"), limit=limit)
+    angle, rate = robot.metadata.states
+    turns = dataclasses.replace(angle, limit=3.0 * math.pi, continuous=False)
+    robot.metadata = dataclasses.replace(robot.metadata, states=(turns, rate))
+    robot.state_limits = np.array([turns.limit, rate.limit])
+    return robot
+
+
+def test_another_state_that_costs_as_little_as_the_target(load: Load) -> None:
+    """Every whole turn from upright is upright; where the joint wraps, it is the target."""
+    (text,) = [each for each in warned(many_turns(load, 2.5)) if "as low" in each]
+    assert "angle at 6.28 rad as at the target" in text or "angle at -6.28 rad as at the target" in text
 
 
 def test_strong_adversary(load: Load) -> None:

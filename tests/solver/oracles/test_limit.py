@@ -289,7 +289,7 @@ def test_limit_of_a_robot_that_does_not_arrive(slider: str, capsys: Capture) -> 
     assert main([*words, "1"]) == 0
     out, err = capsys.readouterr()
     exact = riccati(np.array([0.5, 0.0]), 2.0, 0.4)[0]
-    assert out.startswith(f"slider, mass=2, limit {exact:.2f} (from ")
+    assert out.startswith(f"slider, mass=2, limit {exact:.3f} (from ")
     assert err.startswith("warning: the best motion found does not end at the target")
     assert main([*words, "2"]) == 0
     out, err = capsys.readouterr()
