@@ -1,7 +1,7 @@
 """Recordings of RealAIGym's real pendulum for `modelgen identify`, without the parts in which a hand pushes it.
 
     git clone https://github.com/dfki-ric-underactuated-lab/torque_limited_simple_pendulum D      # at ed17ea2, BSD-3
-    python benchmarks/realaigym_pendulum.py D --write logs
+    python benchmarks/pendulum_recordings.py D --write logs
 
 The measured torque is the motor's alone. After some swing-ups a hand pushes the pendulum, to show that it comes back:
 those recordings end before. Left out are the recordings in which a hand moves it all the time (gravity compensation) or
