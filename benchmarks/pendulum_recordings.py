@@ -11,17 +11,18 @@ nearly so (1 N m), and that of another weight (1 kg).
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 
 import numpy as np
 
-#: Folder of the recording, and the seconds before a hand pushes; the others are whole.
+#: Folder of the recording, and the seconds before a hand pushes.
 RECORDINGS = {
-    "ddp": None,
+    "ddp": math.inf,
     "direct_collocation": 3.5,
     "energy_shaping": 7.0,
     "ilqr": 10.0,
-    "pd/system_identification": None,
+    "pd/system_identification": math.inf,
     "sac": 10.0,
 }
 
@@ -36,7 +37,7 @@ def main() -> None:
     for name, seconds in RECORDINGS.items():
         file = options.repository / "results" / f"control_method_{name}" / "data_measured.csv"
         rows = np.genfromtxt(file, delimiter=",", names=True)
-        rows = rows[rows["time"] <= (np.inf if seconds is None else seconds)]
+        rows = rows[rows["time"] <= seconds]
         kept = np.column_stack([rows[column] for column in ("time", "position", "torque")])
         file = options.write / f"{Path(name).name}.csv"
         np.savetxt(file, kept, "%.9g", ",", header="time,position,torque", comments="")

@@ -13,8 +13,11 @@ from typing import Any, NamedTuple
 #: One thread: the others belong to other runs. Only what stands here before JAX is imported counts.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
+import numpy as np
+
 from solver.errors import SolverError
 
+_state = np.random.get_state()  # importing JAX draws from this stream, which a training has seeded
 try:
     import jax
     import jax.numpy as jnp
@@ -22,6 +25,7 @@ except ImportError as error:
     raise SolverError(
         "training SAC needs JAX, which is not installed: pip install 'robust-value-iteration[baselines]'"
     ) from error
+np.random.set_state(_state)
 
 LEAST, MOST = -20.0, 2.0  # log deviation, as in Stable-Baselines3
 FIRST_DECAY, SECOND_DECAY, SMALL = 0.9, 0.999, 1e-8  # of Adam

@@ -89,4 +89,5 @@ def _name(group: Group, width: int) -> str:
 
 def _title(result: Robustness) -> str:
     plant = " ".join([result.plant, *result.effects])
-    return f"{result.robot}, {plant} plant, {result.episodes} rollouts of every run at every point"
+    plant += " plant, observer" if result.observer else " plant"
+    return f"{result.robot}, {plant}, {result.episodes} rollouts of every run at every point"

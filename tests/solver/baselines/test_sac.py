@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import subprocess
+import sys
+import textwrap
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-
-pytest.importorskip("stable_baselines3")
-pytest.importorskip("jax")
-
 from stable_baselines3 import SAC
 
 from solver.baselines import stable_baselines
@@ -21,14 +21,15 @@ from solver.gym.environment import RobotVectorEnv
 
 def test_a_compiled_gradient_step_is_that_of_stable_baselines() -> None:
     environments = RobotVectorEnv("cartpole", 4, hold=25)
-    settings = baseline_settings("sac", hold=25, width=16, minibatch=32, loss_scale=1e30)  # all errors weigh alike
+    settings = baseline_settings("sac", hold=25, width=16, minibatch=32, environments=4, loss_scale=1e30)
     ours, theirs = (stable_baselines.make_model(settings, environments, 400) for _ in range(2))
     assert isinstance(ours, SAC)
     assert isinstance(theirs, SAC)
     ours.most = math.inf  # type: ignore[attr-defined]
-    ours.learn(120)  # the moments of the optimisers are not zero
+    ours.learn(120)
+    assert ours._n_updates > 0  # so that the moments of the optimisers are not zero
     theirs._setup_learn(1)
-    stable_baselines.fill(theirs, stable_baselines.contents(ours))
+    stable_baselines.fill(theirs, copy.deepcopy(stable_baselines.contents(ours)))  # not the same moments
     for model, train in ((ours, type(ours).train), (theirs, SAC.train)):
         np.random.seed(0)
         torch.manual_seed(0)
@@ -77,6 +78,19 @@ def test_no_value_is_above_the_bound() -> None:
         batch = model.replay_buffer.sample(64)
         values.append(float(model.critic(batch.observations, batch.actions)[0].detach().mean()))
     assert values[0] < -100.0 < values[1]
+
+
+def test_the_import_of_jax_draws_no_random_numbers() -> None:
+    """It happens in the first segment that a process trains, after the seed: a resumed run would differ."""
+    script = """
+        import numpy as np
+        np.random.seed(0)
+        import solver.baselines.gradient_steps
+        print(np.random.random())
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+    assert float(printed) == np.random.RandomState(0).random_sample()
 
 
 def test_the_first_actions_of_sac_are_small() -> None:

@@ -1,0 +1,27 @@
+"""What the tests of baselines share; without the extra there are none."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+if not (find_spec("stable_baselines3") and find_spec("jax")):
+    collect_ignore_glob = ["test_*.py"]
+
+
+@pytest.fixture(autouse=True)
+def short_rollouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PPO learns after a hundred actions, like the others."""
+    monkeypatch.setattr("solver.baselines.stable_baselines.ROLLOUT", 32)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished SAC run on randomised parameters; tests must not change it."""
+    from tests.solver.baselines.small_runs import train
+
+    folder = tmp_path_factory.mktemp("baselines") / "sac"
+    train(folder, randomize=True)
+    return folder

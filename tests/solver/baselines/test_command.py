@@ -1,0 +1,95 @@
+"""`solver baseline`: its options, mistakes, and what it says without its extra."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from solver.baselines.run import load_baseline
+from solver.baselines.settings import baseline_settings
+from solver.cli import main
+from solver.errors import SolverError
+from solver.runs.folder import METRICS
+from tests.solver.baselines.small_runs import words
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["baseline", "pendulum", "--randomize", *words(seed=3)]) == 0
+    folder = Path("runs/pendulum-sac-angle-randomized-seed3")
+    assert f"solver evaluate {folder}" in capsys.readouterr().out
+    assert load_baseline(folder).settings.randomize
+    assert main(["baseline", "pendulum", *words(), "--out", str(folder)]) == 2
+    assert "already holds a run" in capsys.readouterr().err
+    (folder / "notes.txt").write_text("mine")
+    refused = ["baseline", "pendulum", *words(evaluate_every=1), "--out", str(folder), "--overwrite"]
+    assert main(refused) == 2
+    assert "give at least 100" in capsys.readouterr().err
+    assert load_baseline(folder).settings.seed == 3  # a run that cannot start replaces nothing
+    assert main(["baseline", "pendulum", *words(), "--algorithm", "ppo", "--out", str(folder), "--overwrite"]) == 0
+    assert load_baseline(folder).settings.algorithm == "ppo"
+    assert (folder / "notes.txt").read_text() == "mine"
+    assert main(["baseline", "--resume", str(folder)]) == 0
+    assert len((folder / METRICS).read_text().splitlines()) == 2
+
+
+def test_ppo_has_its_own_defaults_wherever_the_algorithm_stands() -> None:
+    ppo = baseline_settings("ppo", seed=4, randomize=True)
+    assert ppo.label == "PPO-U UDR"
+    assert baseline_settings("sac", randomize_share=0.3, start="gaussian").label == "SAC-N randomize_share=0.3"
+    assert (ppo.minibatch, baseline_settings("sac").minibatch) == (512, 256)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["baseline"], "name a robot"),
+        (["baseline", "pendulm"], "Did you mean `pendulum`"),
+        (["baseline", "--resume", "nowhere"], "nowhere is not a run folder"),
+        (["baseline", "pendulum", "--steps", "0"], "at least 1"),
+        (["baseline", "pendulum", "--randomize-share", "1"], "between 0 and 1"),
+        (["baseline", "pendulum", "--learning-rate", "-1"], "between 0 and inf"),
+        (["baseline", "pendulum", "--lookahead", "0"], "between 0 and inf"),
+        (["baseline", "pendulum", "--rate-scale", "0"], "between 0 and inf"),
+        (["baseline", "pendulum", "--evaluate-every", "100"], "give at least 5056"),
+        (["baseline", "--resume", "x", "--seed", "1"], "keeps its own"),
+    ],
+)
+def test_mistakes_exit_2(command: list[str], message: str, capsys: Capture) -> None:
+    assert main(command) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_unknown_algorithm_is_refused(capsys: Capture) -> None:
+    assert main(["baseline", "pendulum", "--algorithm", "td3"]) == 2
+    assert "Choices are sac, ddpg, ppo" in capsys.readouterr().err
+    with pytest.raises(SolverError, match="choices are sac, ddpg, ppo"):
+        baseline_settings("td3")
+    with pytest.raises(SolverError, match="Did you mean `width`"):
+        baseline_settings("sac", widht=3)
+
+
+def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> None:
+    script = """
+        import sys
+        class Blocked:
+            def find_spec(self, name, path=None, target=None):
+                if name.split(".")[0] in ("stable_baselines3", sys.argv[1]):
+                    raise ImportError(f"{name} is blocked")
+        sys.meta_path.insert(0, Blocked())
+        from solver.cli import main
+        raise SystemExit(main(["baseline", "pendulum"]))
+    """
+    for blocked, extra in (("stable_baselines3", "[baselines]"), ("gymnasium", "[gym]")):
+        command = [sys.executable, "-c", textwrap.dedent(script), blocked]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+        assert result.returncode == 2
+        assert result.stderr.startswith("error: ")
+        assert extra in result.stderr
+        assert result.stderr.count("\n") == 1
