@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from solver.certification.certificate import Certificate
 from solver.certification.counterexample import replay
 from solver.certification.figures import map_figure
+from solver.plants.outcome import decimals
 from solver.studies.plots import over_time
 
 STYLE = (
@@ -45,10 +46,14 @@ def _image(figure: Figure, text: str) -> str:
 def summary(certificate: Certificate) -> list[tuple[str, str]]:
     """What the certificate says, as pairs of a name and a text: for the terminal and for the page."""
     bound, told, worst = certificate.bound, certificate.specification, certificate.worst
+    digits = decimals(bound.return_mean)
     verdict = "holds" if certificate.holds else "is missed"
     rows = [
         ("run", f"{certificate.run} ({certificate.label})"),
-        ("failures", f"{bound.failures} of {bound.episodes} independent rollouts, mean return {bound.return_mean:.2f}"),
+        (
+            "failures",
+            f"{bound.failures} of {bound.episodes} independent rollouts, mean return {bound.return_mean:.{digits}f}",
+        ),
         (
             "bound",
             f"failure probability at most {100 * bound.failure_bound:.3g} % at confidence {bound.confidence:.9g}, over "
@@ -57,8 +62,8 @@ def summary(certificate: Certificate) -> list[tuple[str, str]]:
         ("stated", f"at most {100 * told.failure_probability:.3g} %: {verdict}"),
         (
             "worst case",
-            f"return {worst.found.total:.2f} ({'no failure' if worst.found.success else 'a failure'}) in "
-            f"{worst.rollouts} rollouts; random sampling of as many: {worst.random.total:.2f}",
+            f"return {worst.found.total:.{digits}f} ({'no failure' if worst.found.success else 'a failure'}) in "
+            f"{worst.rollouts} rollouts; random sampling of as many: {worst.random.total:.{digits}f}",
         ),
         ("from", _listed(worst.found.start)),
         ("at", _listed(worst.found.parameters)),
@@ -69,7 +74,7 @@ def summary(certificate: Certificate) -> list[tuple[str, str]]:
             (
                 "adversaries",
                 f"the run's own ({', '.join(opposed.adversaries)}), on the nominal robot: {opposed.failures} of "
-                f"{opposed.episodes} rollouts failed, worst return {opposed.return_worst:.2f}",
+                f"{opposed.episodes} rollouts failed, worst return {opposed.return_worst:.{digits}f}",
             )
         )
     region = certificate.level_set

@@ -9,7 +9,7 @@ from pathlib import Path
 from modelgen.files import replacing
 from solver.certification.counterexample import Counterexample, replay
 from solver.errors import SolverError
-from solver.plants.outcome import Rollouts
+from solver.plants.outcome import Rollouts, decimals
 from solver.problem.problem import Problem
 from solver.runs.folder import write_text
 from solver.studies.animation import Scene, animate
@@ -29,7 +29,7 @@ def record(found: Counterexample, stem: Path, generated: str | None = None) -> t
     write_text(files[1], table(problem, result))
     total = float(result.returns[0])
     theta = problem.theta.new_tensor(list(found.parameters.values())).numpy()
-    scene = Scene(problem.robot, theta, result.x[:, 0].numpy(), f"worst case: return {total:.1f}")
+    scene = Scene(problem.robot, theta, result.x[:, 0].numpy(), f"worst case: return {total:.{decimals(total, 1)}f}")
     if not scene.segments().shape[1]:
         return total, files[:2]
     animate([scene], files[2])

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from solver.certification.counterexample import Counterexample, play
 from solver.certification.experiment import Announce, Experiment, noises
+from solver.plants.outcome import decimals
 from solver.streams import Purpose, stream
 
 Array = NDArray[np.float64]
@@ -92,5 +93,8 @@ def _descend(
             search.tell(tried, each.tolist())
             lowest = int(np.argmin(each))
             best[index] = min(best[index], (float(each[lowest]), np.array(tried[lowest])[:count]), key=lambda b: b[0])
-        announce(f"generation {generation + 1} of {GENERATIONS}, lowest return {min(b[0] for b in best):.2f}")
+        lowest_return = min(value for value, _ in best)
+        announce(
+            f"generation {generation + 1} of {GENERATIONS}, lowest return {lowest_return:.{decimals(lowest_return)}f}"
+        )
     return [point for _, point in best]

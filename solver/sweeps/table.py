@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from solver.plants.outcome import decimals
 from solver.reproduction.runs import Runs
 from solver.runs.folder import write_text
 from solver.runs.metrics import read_metrics
@@ -48,5 +49,7 @@ def lines(found: Sequence[dict[str, Any]]) -> Iterator[str]:
             returns = [row["return_mean"] for row in evaluated]
             success = 100.0 * mean(row["success_rate"] for row in evaluated)
             seeds = f"{len(returns)} {'seed' if len(returns) == 1 else 'seeds'}"
-            text = f"return {mean(returns):.2f} [{min(returns):.2f}, {max(returns):.2f}], success {success:.0f} %"
+            digits = decimals(mean(returns))
+            low, middle, high = (f"{each:.{digits}f}" for each in (min(returns), mean(returns), max(returns)))
+            text = f"return {middle} [{low}, {high}], success {success:.0f} %"
             yield f"{robot}, {name}, {seeds}: {text}"
