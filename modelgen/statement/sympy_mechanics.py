@@ -8,22 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from random import Random
 from typing import Any
 
-from sympy import Basic, Derivative, Expr, Float, Matrix, S, Symbol, diff, simplify, srepr, trigsimp
-from sympy.core.function import AppliedUndef
-from sympy.physics.mechanics import KanesMethod, LagrangesMethod, ReferenceFrame, System, dynamicsymbols
+from sympy import Basic, Expr, Matrix, S, Symbol, diff, simplify, srepr, trigsimp
+from sympy.physics.mechanics import KanesMethod, LagrangesMethod, ReferenceFrame, System
 
-from modelgen.errors import ModelError, Place, suggestion
+from modelgen.errors import ModelError, Place
+from modelgen.statement.constraints import refuse_constraints, refuse_rolling
 from modelgen.statement.declared import Coordinate, Load, Speed
+from modelgen.statement.system_symbols import TIME, Names, assigned
 from modelgen.statement.terms import Terms
 from modelgen.statement.units import dimension, divided
-
-TIME = dynamicsymbols._t
-DIGITS = 50
-CHANCES = 3  # random numbers at which the velocities are examined
-CLOSED = 1e-20  # a smaller difference is rounding
 
 
 @dataclass(frozen=True)
@@ -111,13 +106,13 @@ def read_system(
 def _formed(system: object, place: Place) -> Any:
     """The method of the system with its equations formed. Raises ModelError for constraints."""
     if isinstance(system, System):
-        _check_free((*system.holonomic_constraints, *system.velocity_constraints), system.u_aux, place)
+        refuse_constraints((*system.holonomic_constraints, *system.velocity_constraints), system.u_aux, place)
         if system.eom_method is None:
             system.form_eoms()
         system = system.eom_method
     if isinstance(system, KanesMethod):
         rolling = system._k_nh * system.u + system._f_nh if system._f_nh else ()  # SymPy shows them nowhere else
-        _check_free((*system._f_h, *rolling), system._uaux, place)
+        refuse_constraints((*system._f_h, *rolling), system._uaux, place)
         try:
             system.forcing  # noqa: B018
         except ValueError:
@@ -128,7 +123,7 @@ def _formed(system: object, place: Place) -> Any:
             system.kanes_equations()
         return system
     if isinstance(system, LagrangesMethod):
-        _check_free(system.coneqs, (), place)
+        refuse_constraints(system.coneqs, (), place)
         if system.eom is None:
             system.form_lagranges_equations()
         return system
@@ -137,19 +132,6 @@ def _formed(system: object, place: Place) -> Any:
         "of sympy.physics.mechanics.",
         place,
     )
-
-
-def _check_free(constraints: Iterable[Expr], auxiliary: Iterable[Expr], place: Place) -> None:
-    for constraint in constraints:
-        raise ModelError(
-            f"the system has a constraint, {constraint} = 0: a closed loop or a rolling condition. Model files state "
-            "robots without constraints: choose independent coordinates, or cut the loop and add a stiff spring there.",
-            place,
-        )
-    for speed in auxiliary:
-        raise ModelError(
-            f"the system has the auxiliary speed {speed}, which finds reactions and is no state; leave it out.", place
-        )
 
 
 def _kane(
@@ -170,12 +152,12 @@ def _kane(
         bodies, loads = method.bodies, method.loads
         method = KanesMethod(method._inertial, q, u, kd_eqs=equations)
         method.kanes_equations(bodies, loads)
-    names = _Names(coordinates, replaced, place)
-    v, own = _assigned(q, u, slopes, drift, names, speeds, place)
+    names = Names(coordinates, replaced, place)
+    v, own = assigned(q, u, slopes, drift, names, speeds, place)
     names.known |= dict(zip(u, v, strict=True))
     states = [names.coordinates[each] for each in q]
     turned = {each.diff(TIME): rate for each, rate in zip(q, explicit, strict=True)}
-    _check_positions(method, slopes, turned, place)
+    refuse_rolling(method, slopes, turned, place)
     rates = [names(rate, "kinematics") for rate in explicit]
     to_rates = _inverse(states, rates, own)
     frame = method._inertial
@@ -198,53 +180,12 @@ def _kane(
     )
 
 
-def _check_positions(method: Any, slopes: Matrix, turned: Mapping[Any, Expr], place: Place) -> None:
-    """Refuse a velocity of a mass centre that is the rate of no position: a rolling condition hides in it.
-
-    With velocity = A(q) qdot + ..., column i of A is the derivative of the position by q_i, so that dA_i/dq_j must be
-    dA_j/dq_i. Both are computed at random numbers with 50 digits. A body whose velocity cannot be written along the
-    axes of the inertial frame is left to `modelgen verify`.
-    """
-    frame, q, u = method._inertial, list(method.q), list(method.u)
-    random = Random(0)
-    for body in method.bodies:
-        point = getattr(body, "masscenter", None) or body.point
-        try:
-            velocity = Matrix([point.vel(frame).dot(axis) for axis in frame]).xreplace(dict(turned))
-        except ValueError:
-            continue
-        along = velocity.jacobian(u)
-        changes = [(along.diff(each), slopes.diff(each)) for each in q]
-        used = set().union(*(entry.atoms(AppliedUndef, Symbol) for entry in (along, slopes)))
-        for _ in range(CHANCES):
-            numbers = {each: Float(random.uniform(0.5, 1.5), DIGITS) for each in sorted(used - {TIME}, key=str)}
-            A, G = (matrix.xreplace(numbers).evalf(DIGITS) for matrix in (along, slopes))
-            back = G.inv()
-            slopes_of_A = [
-                (dA.xreplace(numbers) - A * back * dG.xreplace(numbers)).evalf(DIGITS) * back for dA, dG in changes
-            ]
-            bent = [
-                abs(slopes_of_A[j][row, i] - slopes_of_A[i][row, j])
-                for i in range(len(q))
-                for j in range(i)
-                for row in range(3)
-            ]
-            if max(bent, default=0) > CLOSED:
-                raise ModelError(
-                    f"the velocity of the point {point} is the rate of no position in these coordinates: a rolling or "
-                    "sliding condition hides in it, such as contact.set_vel(frame, 0). Model files state robots "
-                    "without constraints: let the contact move, with coordinates of its own, and hold it by stiff "
-                    "friction there, or choose coordinates in which the robot only rolls along a line.",
-                    place,
-                )
-
-
 def _lagrange(
     method: Any, coordinates: Mapping[Any, Coordinate], speeds: Mapping[Any, Speed], replaced: Any, place: Place
 ) -> MechanicalSystem:
     q = list(method.q)
-    names = _Names(coordinates, replaced, place)
-    v, own = _assigned(
+    names = Names(coordinates, replaced, place)
+    v, own = assigned(
         q, [each.diff(TIME) for each in q], Matrix.eye(len(q)), Matrix.zeros(len(q), 1), names, speeds, place
     )
     names.known |= {each.diff(TIME): rate for each, rate in zip(q, v, strict=True)}
@@ -263,94 +204,6 @@ def _lagrange(
         _loads(method.loads or (), method.inertial, states, names, place),
         place,
     )
-
-
-class _Names:
-    """Replaces the symbols of the system by those of the robot, and refuses a symbol without a replacement."""
-
-    def __init__(self, coordinates: Mapping[Any, Coordinate], replaced: Mapping[Any, Expr], place: Place) -> None:
-        self.coordinates = coordinates
-        self.known: dict[Any, Expr] = {**coordinates, **replaced}
-        self.place = place
-
-    def __call__(self, expression: Expr, what: str) -> Expr:
-        changing = expression.atoms(Derivative) - self.known.keys()
-        for each in sorted(changing or expression.atoms(AppliedUndef) - self.known.keys(), key=str):
-            self._refuse(each, what)
-        result: Expr = expression.xreplace(self.known)
-        if TIME in result.free_symbols:
-            self._refuse(TIME, what)
-        given = set().union(*(value.free_symbols for value in self.known.values()))
-        for symbol in sorted(result.free_symbols - given, key=str):
-            if str(symbol) in map(str, self.known):
-                raise ModelError(
-                    f"the {what} of the system contains a `{symbol}` that is another symbol than the `{symbol}` of the "
-                    "mappings, which is a string or has other assumptions. Write the script's own symbol there.",
-                    self.place,
-                )
-            raise ModelError(
-                f"the {what} of the system contains `{symbol}`, which nothing is given for."
-                f"{suggestion(str(symbol), map(str, self.known))} Write "
-                f'parameters={{{symbol}: robot.parameter("{symbol}", value, "unit", ...)}}, or inputs={{...}}.',
-                self.place,
-            )
-        return result
-
-    def _refuse(self, what: Basic, where: str) -> None:
-        if what == TIME:
-            why = "depends on time itself; only coordinates, speeds and inputs may change with time."
-        elif isinstance(what, Derivative):
-            why = (
-                f"contains {what}, the derivative of something that is no coordinate of the system, or an acceleration."
-            )
-        else:
-            why = (
-                f"contains {what}, which changes with time and is declared nowhere. If it drives the system, write "
-                f'inputs={{{what.func}: robot.input("{what.func}", limit, "unit")}}; if it is a coordinate, give it to '
-                "the method as one."
-            )
-        raise ModelError(f"the {where} of the system {why}", self.place)
-
-
-def _assigned(
-    q: Sequence[Expr], u: Sequence[Expr], slopes: Matrix, drift: Matrix, names: _Names, speeds: Any, place: Place
-) -> tuple[list[Symbol], dict[Coordinate, Speed]]:
-    """The robot's symbol for each speed of the system: the rate of a coordinate, or a declared speed."""
-    _check_keys("coordinates", q, names.coordinates, "robot.revolute(...) or robot.prismatic(...)", place)
-    if len(q) != len(u):
-        raise ModelError(
-            f"the system has {len(q)} coordinates and {len(u)} speeds; model files need as many speeds as coordinates "
-            "(no quaternions: use three angles).",
-            place,
-        )
-    result: list[Symbol | None] = [None] * len(u)
-    left = []
-    for i, coordinate in enumerate(q):
-        column = next((j for j in range(len(u)) if slopes[i, j] == 1), None)
-        if column is not None and drift[i] == 0 and sum(entry != 0 for entry in slopes[i, :]) == 1:
-            result[column] = names.coordinates[coordinate].rate
-        else:
-            left.append(names.coordinates[coordinate])
-    missing = [speed for speed, symbol in zip(u, result, strict=True) if symbol is None]
-    _check_keys("speeds", missing, speeds, 'robot.speed(name, limit=..., unit="rad/s")', place)
-    taken = iter([speeds[speed] for speed in missing])
-    own = {coordinate: next(taken) for coordinate in left}
-    symbols = iter([speeds[speed].symbol for speed in missing])
-    return [next(symbols) if symbol is None else symbol for symbol in result], own
-
-
-def _check_keys(what: str, wanted: Sequence[Expr], given: Mapping[Any, Any], write: str, place: Place) -> None:
-    """Refuse keys that are not exactly the system's, and values that are not all different."""
-    for each in wanted:
-        if each not in given:
-            raise ModelError(f"{what}={{...}} says nothing of {each} of the system. Add {each}: {write}.", place)
-    for each in given:
-        if each not in wanted:
-            known = ", ".join(map(str, wanted)) or "none"
-            why = " A speed that is the rate of a coordinate takes that one's." if what == "speeds" else ""
-            raise ModelError(f"{what}={{...}} names {each}, but the system's are {known}.{why}", place)
-    if len(set(map(str, given.values()))) < len(given):
-        raise ModelError(f"{what}={{...}} gives the same for two of {', '.join(map(str, given))}.", place)
 
 
 def _inverse(
