@@ -21,7 +21,7 @@ from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.derivation.sampling import samples
 from modelgen.urdf.read import model_file
 from tests.modelgen.support.evaluation import Uncompiled
-from tests.modelgen.urdf.test_read import ROBOT
+from tests.modelgen.urdf.machine import ROBOT
 
 PENDULUM = "import sympy\n" + (SHIPPED / "pendulum.py").read_text()
 CARTPOLE = "import sympy\n" + (SHIPPED / "cartpole.py").read_text()

@@ -1,0 +1,69 @@
+"""`modelgen build` in a folder of models, and with expressions that are nested too deep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from modelgen.cli import main
+from tests.modelgen.commands.mistakes import mistake
+
+
+class TestBuild:
+    @pytest.mark.usefixtures("folder")
+    def test_unknown_name(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert "Did you mean `pendulum`?" in mistake(capsys, "build", "pendlum")
+
+    def test_all_models_of_the_folder_and_every_mistake(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["new", "crane"])
+        (folder / "models" / "broken.py").write_text("x = 1 / 0\n")
+        capsys.readouterr()
+        assert main(["build"]) == 2
+        captured = capsys.readouterr()
+        assert "models/broken.py:1: ZeroDivisionError" in captured.err
+        assert captured.out.startswith("crane")
+
+    def test_the_next_command_is_one_that_works(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["new", "crane"]) == 0
+        (folder / "models" / "crane.py").rename(folder / "crane.py")
+        capsys.readouterr()
+        assert main(["build", "./crane.py", "--directory", "out"]) == 0
+        words = capsys.readouterr().out.rpartition("next: modelgen ")[2].split()
+        assert words == ["verify", "./crane.py", "--directory", "out"]
+
+    def test_empty_models_folder(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (folder / "models").mkdir()
+        assert "modelgen new" in mistake(capsys, "build")
+
+    def test_check_at_definition_stops_the_build(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["new", "crane"])
+        path = folder / "models" / "crane.py"
+        path.write_text(path.read_text().replace("4 * trolley**2", "4 * trolley**3"))
+        capsys.readouterr()
+        assert "reward would be positive" in mistake(capsys, "build", "crane")
+        assert not (folder / "generated").exists()
+
+
+def test_walk_that_is_too_deep(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def walk(_: object) -> int:
+        return walk(_)
+
+    assert folder.is_dir()
+    monkeypatch.setattr("modelgen.commands.build.run", walk)
+    assert "fewer functions within functions" in mistake(capsys, "build", "deep")
+
+
+def test_expression_that_is_nested_too_deep(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deep = (
+        "from functools import reduce\nfrom sympy import sin\nfrom modelgen import LogCos, Robot\n"
+        'robot = Robot("deep")\nq = robot.revolute("q", limit=3, rate_limit=5)\nrobot.point_mass(1, (sin(q), 0))\n'
+        "push = reduce(lambda e, _: sin(e), range(2000), q)\n"
+        'robot.apply(q, robot.input("torque", 1, "N m") + push)\n'
+        "robot.task(state_cost=q**2, action_cost=LogCos(1), start={}, horizon=5, weight_at_horizon=0.5, "
+        "control_rate=100)\n"
+    )
+    (folder / "deep.py").write_text(deep)
+    assert "fewer functions within functions" in mistake(capsys, "build", "deep.py")

@@ -1,0 +1,49 @@
+"""`modelgen show` prints what a robot is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from modelgen.cli import main
+from tests.modelgen.commands.mistakes import mistake
+
+
+class TestShow:
+    @pytest.mark.usefixtures("built")
+    def test_names_limits_task_operations_and_seconds(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["show", "crane"]) == 0
+        output = capsys.readouterr().out
+        for words in ("trolley_mass", "swing_rate", "turns", "log_cos (0.005)", "hamiltonian_gradient", " s,"):
+            assert words in output
+
+    @pytest.mark.usefixtures("built")
+    def test_a_model_file_stands_for_its_robot(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["show", "models/crane.py"]) == 0
+        assert "crane: " in capsys.readouterr().out
+
+    def test_a_damaged_build_report(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (built / "generated" / "crane" / "build_report.json").write_text("[]")
+        assert main(["show", "crane"]) == 0
+        assert "is damaged" in capsys.readouterr().out
+
+    @pytest.mark.usefixtures("built")
+    def test_a_page_needs_a_file_and_no_artifact(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert "is a folder" in mistake(capsys, "show", "crane", "--html", ".")
+        assert "Leave it out" in mistake(capsys, "show", "crane", "--latex", "--directory", "generated")
+        assert "is a folder" in mistake(capsys, "animate", "crane", "--output", ".")
+
+    def test_without_a_build_report(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (built / "generated" / "crane" / "build_report.json").unlink()
+        assert main(["show", "crane"]) == 0
+        assert "not known" in capsys.readouterr().out
+
+    @pytest.mark.usefixtures("built")
+    def test_unknown(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert "crane" in mistake(capsys, "show", "crame")
+
+    def test_damaged_manifest(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        manifest = built / "generated" / "crane" / "manifest.json"
+        manifest.write_text(manifest.read_text()[:100])
+        assert "modelgen build crane" in mistake(capsys, "show", "crane")
