@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from solver.baselines.settings import BaselineSettings
+from modelgen.loader import CompiledRobot
+from solver.baselines.settings import BaselineSettings, for_states
 from solver.runs.folder import load_description
 from solver.runs.kinds import Description, kind_of
 
@@ -36,6 +37,11 @@ class BaselineRun(Description):
     def identity(self) -> dict[str, Any]:
         """All settings."""
         return dict(vars(self.settings))
+
+
+def new_run(robot: CompiledRobot, generated: str | None, settings: BaselineSettings) -> BaselineRun:
+    """A run with these settings, and the actions that the robot is trained for where they leave it open."""
+    return BaselineRun(robot.name, robot.hash, generated, for_states(settings, len(robot.state_names)))
 
 
 def load_baseline(folder: Path) -> BaselineRun:

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
-from solver.baselines.run import BASELINE, KEYS, MODEL, PARTS, BaselineRun, load_baseline
+from solver.baselines.run import BASELINE, KEYS, MODEL, PARTS, BaselineRun, load_baseline, new_run
 from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.baselines.stable_baselines import contents, fill, follow_schedules, make_model
 from solver.errors import DivergenceError, SolverError
@@ -61,7 +61,7 @@ class Kept:
 
 def describe(robot: CompiledRobot, generated: str | None, algorithm: str = "sac", **choices: Any) -> BaselineRun:
     """A new run with an algorithm's defaults and some settings changed."""
-    return BaselineRun(robot.name, robot.hash, generated, baseline_settings(algorithm, **choices))
+    return new_run(robot, generated, baseline_settings(algorithm, **choices))
 
 
 def start(run: BaselineRun, folder: Path, report: Report, overwrite: bool = False) -> None:
@@ -110,7 +110,7 @@ def load_controller(
     model = make_model(run.settings, environments, steps=1)
     best = _restore(model, {**load_checkpoint(folder, PARTS), "buffer": None})
     model.policy.load_state_dict(best.policy)
-    text = f"{run.robot} {run.settings.label}"
+    text = f"{run.robot} {run.settings.label(len(environments.problem.robot.state_names))}"
     if model.num_timesteps < run.length:
         text += f" (after {model.num_timesteps} of {run.length} actions)"
     return environments.problem, controller(environments.problem, model, run.settings.input_share), text

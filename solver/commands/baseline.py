@@ -47,7 +47,7 @@ def defaults(given: Mapping[str, Any]) -> Options:
 
 def run(options: Options) -> None:
     """Train, with progress on a terminal."""
-    from solver.baselines.run import BaselineRun
+    from solver.baselines.run import new_run
     from solver.commands.training import resume, start
     from solver.problem.robots import load_robot
     from solver.runs.kinds import kind_that_trains
@@ -55,8 +55,7 @@ def run(options: Options) -> None:
     if options.resume is not None:
         resume(options.resume)
     elif options.robot:
-        robot, settings = load_robot(options.robot, "cpu", options.generated), options.settings
-        run = BaselineRun(robot.name, robot.hash, options.generated, settings)
-        start(kind_that_trains(settings.algorithm), run, options.out, options.overwrite)
+        run = new_run(load_robot(options.robot, "cpu", options.generated), options.generated, options.settings)
+        start(kind_that_trains(options.settings.algorithm), run, options.out, options.overwrite)
     else:
         raise SolverError("name a robot, for example `solver baseline pendulum`, or a baseline with --resume DIR")

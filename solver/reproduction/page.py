@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from modelgen.files import replacing
-from solver.baselines.settings import BaselineSettings, baseline_settings
+from solver.baselines.settings import BaselineSettings
 from solver.errors import SolverError
 from solver.reproduction import paper_results
 from solver.reproduction.experiments import PRESET, Plan
@@ -81,13 +81,17 @@ def head(page: Page, runs: Runs, origin: Origin) -> None:
         "from rollouts that the preset sets (`on_policy_share`). RTDP draws all its states from rollouts, "
         "and spreads them."
     )
-    baselines = [t.settings for t in plan.trainings if isinstance(t.settings, BaselineSettings)]
-    for algorithm, steps, hold in sorted({(s.algorithm, s.steps, s.hold) for s in baselines}):
-        usual = baseline_settings(algorithm).steps
+    baselines = [t for t in plan.trainings if isinstance(t.settings, BaselineSettings)]
+    lengths: dict[tuple[str, int, int, int], list[str]] = {}
+    for each in baselines:
+        s = each.settings
+        robots = lengths.setdefault((s.algorithm, s.steps, s.hold, each.usual.steps), [])
+        robots += [each.robot] if each.robot not in robots else []
+    for (algorithm, steps, hold, usual), robots in sorted(lengths.items()):
         held = f"{hold} control periods" if hold else "a quarter of the robot's time scale"
         shorter = f", **shorter than the {usual:,} of `solver baseline`**" if steps < usual else ""
         page.say(
-            f"- {algorithm.upper()} is trained for {steps:,} actions of {held} each{shorter}; "
+            f"- {algorithm.upper()} is trained for {steps:,} actions of {held} each on {', '.join(robots)}{shorter}; "
             "the paper does not print how long its baselines were trained."
         )
     failed = {(f.training.robot, f.training.settings) for f in runs.failures}

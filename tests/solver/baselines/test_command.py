@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from solver.baselines.run import load_baseline
+from solver.baselines.run import load_baseline, new_run
 from solver.baselines.settings import baseline_settings
 from solver.cli import main
 from solver.errors import SolverError
+from solver.problem.robots import load_robot
 from solver.runs.folder import METRICS
 from tests.solver.baselines.small_runs import words
 
@@ -41,9 +42,19 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captu
 
 def test_ppo_has_its_own_defaults_wherever_the_algorithm_stands() -> None:
     ppo = baseline_settings("ppo", seed=4, randomize=True)
-    assert ppo.label == "PPO-U UDR"
-    assert baseline_settings("sac", randomize_share=0.3, start="gaussian").label == "SAC-N randomize_share=0.3"
+    assert ppo.label(4) == "PPO-U UDR"
+    assert baseline_settings("sac", randomize_share=0.3, start="gaussian").label(2) == "SAC-N randomize_share=0.3"
     assert (ppo.minibatch, baseline_settings("sac").minibatch) == (512, 256)
+
+
+@pytest.mark.parametrize(("robot", "actions"), [("pendulum", 200_000), ("cartpole", 400_000)])
+def test_actions_of_sac_follow_the_robots_state(robot: str, actions: int) -> None:
+    loaded = load_robot(robot, "cpu", None)
+    usual = new_run(loaded, None, baseline_settings()).settings
+    assert (usual.steps, usual.label(actions // 100_000)) == (actions, "SAC-U")
+    shorter = new_run(loaded, None, baseline_settings(steps=1000)).settings
+    assert (shorter.steps, shorter.label(actions // 100_000)) == (1000, "SAC-U steps=1000")
+    assert new_run(loaded, None, baseline_settings("ddpg")).settings.steps == 400_000
 
 
 @pytest.mark.parametrize(
@@ -52,7 +63,7 @@ def test_ppo_has_its_own_defaults_wherever_the_algorithm_stands() -> None:
         (["baseline"], "name a robot"),
         (["baseline", "pendulm"], "Did you mean `pendulum`"),
         (["baseline", "--resume", "nowhere"], "nowhere is not a run folder"),
-        (["baseline", "pendulum", "--steps", "0"], "at least 1"),
+        (["baseline", "pendulum", "--steps", "-1"], "at least 0"),
         (["baseline", "pendulum", "--randomize-share", "1"], "between 0 and 1"),
         (["baseline", "pendulum", "--learning-rate", "-1"], "between 0 and inf"),
         (["baseline", "pendulum", "--lookahead", "0"], "between 0 and inf"),

@@ -59,7 +59,7 @@ def test_the_full_table_has_every_row_of_the_papers() -> None:
         (["table1", "--robots", "pendulun"], "pendulum"),
         (["table1", "--jobs", "0"], "--jobs is 0"),
         (["fig-robustness", "--robots", "acrobot"], "mass ranges for pendulum, cartpole, furuta only"),
-        (["table1", "--baseline-steps", "0", "--budget", "full"], "setting steps is 0"),
+        (["table1", "--baseline-steps", "-1", "--budget", "full"], "setting steps is -1"),
         (["table1", "--baseline-steps", "10"], "no baseline is asked for"),
         (["fig-value", "--seeds", "0", "1"], "fig-value shows one seed"),
     ],
