@@ -42,7 +42,8 @@ class BaselineSettings:
     randomize_share: float = 0.15
     """Parameters are drawn within this share of their nominal values. The default is the authors' admissible set."""
     steps: int = 0
-    """Actions to train for, over all environments. 0 takes, for SAC, 100 000 for each entry of the robot's state."""
+    """Actions to train for, over all environments. 0 takes the algorithm's own, which is for SAC
+    100 000 for each entry of the robot's state."""
     hold: int = 0
     """Control periods that an action is held in training; evaluations act in every one. 0 takes a quarter of the time
     scale that the robot has at its target: 8 periods for the pendulum, 4 for the cart-pole, 2 for Furuta."""
@@ -109,8 +110,7 @@ class BaselineSettings:
 
         states: entries of the robot's state, which the usual number of actions follows.
         """
-        usual = {entry.name: entry.default for entry in dataclasses.fields(self)} | DEFAULTS[self.algorithm]
-        usual["steps"] = usual["steps"] or STEPS_A_STATE * states
+        usual = vars(for_states(baseline_settings(self.algorithm), states))
         words = [f"{self.algorithm.upper()}-{LETTERS[self.start]}"]
         words += ["UDR"] if self.randomize else []
         for name, value in vars(for_states(self, states)).items():
@@ -130,7 +130,8 @@ DEFAULTS: dict[BaselineAlgorithm, dict[str, Any]] = {
 
 def for_states(settings: BaselineSettings, states: int) -> BaselineSettings:
     """The settings with the actions that a robot with so many entries of the state is trained for."""
-    return dataclasses.replace(settings, steps=settings.steps or STEPS_A_STATE * states)
+    usual = DEFAULTS[settings.algorithm].get("steps", STEPS_A_STATE * states)
+    return dataclasses.replace(settings, steps=settings.steps or usual)
 
 
 def baseline_settings(algorithm: str = "sac", **changes: Any) -> BaselineSettings:

@@ -55,6 +55,7 @@ def test_actions_of_sac_follow_the_robots_state(robot: str, actions: int) -> Non
     shorter = new_run(loaded, None, baseline_settings(steps=1000)).settings
     assert (shorter.steps, shorter.label(actions // 100_000)) == (1000, "SAC-U steps=1000")
     assert new_run(loaded, None, baseline_settings("ddpg")).settings.steps == 400_000
+    assert new_run(loaded, None, baseline_settings("ppo", steps=0)).settings.steps == 1_000_000
 
 
 @pytest.mark.parametrize(
