@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-import textwrap
 import warnings
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from modelgen.artifact.folder import SHIPPED, known
 from solver.errors import SolverError
 from solver.plants.rollouts import rollouts
 
@@ -23,10 +17,9 @@ gymnasium = pytest.importorskip("gymnasium")
 
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
-import solver.gym  # noqa: E402
 from solver.gym.environment import Options, RobotEnv, RobotVectorEnv  # noqa: E402
 from solver.gym.observations import features  # noqa: E402
-from solver.gym.registration import NAMESPACE, register  # noqa: E402
+from solver.gym.registration import NAMESPACE  # noqa: E402
 
 PENDULUM = f"{NAMESPACE}/pendulum-v0"
 
@@ -64,52 +57,6 @@ def test_encoders_show_positions_in_whole_counts_and_nothing_else(observation: A
     else:
         np.testing.assert_allclose(seen, features(env.problem, x)[:, :3], atol=2e-3)
     check_env(gymnasium.make(PENDULUM, observation=observation, sensors="encoders").unwrapped)
-
-
-def test_every_robot_is_registered() -> None:
-    ids = {f"{NAMESPACE}/{name}-v0" for name in known(SHIPPED)}
-    assert ids <= set(gymnasium.registry)
-    assert PENDULUM in ids
-
-
-def test_importing_registers_nothing_from_the_working_folder(tmp_path: Path) -> None:
-    """Only `register` does, and it looks the artifact up when an environment is made."""
-    (tmp_path / "generated").mkdir()
-    (tmp_path / "generated" / "mine").symlink_to(SHIPPED / "pendulum")
-    script = f"""
-        import gymnasium, os, solver.gym
-        assert "{NAMESPACE}/mine-v0" not in gymnasium.registry
-        assert "{PENDULUM}" in gymnasium.registry
-        assert "{NAMESPACE}/mine-v0" in solver.gym.register()
-        assert gymnasium.make("{NAMESPACE}/mine-v0").unwrapped.problem.robot.name == "pendulum"
-    """
-    command = [sys.executable, "-c", textwrap.dedent(script)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-
-
-def test_the_old_name_of_register_works_and_says_the_new_one() -> None:
-    with pytest.warns(DeprecationWarning, match=r"is now solver\.gym\.register"):
-        assert solver.gym.environment.register is solver.gym.register
-
-
-def test_robots_of_another_folder(tmp_path: Path) -> None:
-    (tmp_path / "pendulum").symlink_to(SHIPPED / "pendulum")
-    try:
-        assert register(tmp_path) == [PENDULUM]
-        env = gymnasium.make(PENDULUM).unwrapped
-        assert env.problem.robot.folder == tmp_path / "pendulum"
-    finally:
-        register()
-    assert gymnasium.make(PENDULUM).unwrapped.problem.robot.folder != tmp_path / "pendulum"
-
-
-def test_vector_by_name() -> None:
-    env = gymnasium.make_vec(PENDULUM, num_envs=3, vectorization_mode="vector_entry_point", start="uniform")
-    assert isinstance(env.unwrapped, RobotVectorEnv)
-    observations, infos = env.reset(seed=0)
-    assert env.observation_space.contains(observations)
-    assert (observations.shape, infos) == ((3, 3), {})
 
 
 @pytest.mark.parametrize("robot", ["pendulum", "double_pendulum"])
@@ -277,12 +224,6 @@ def test_mistakes_are_explained(options: dict[str, Any], message: str) -> None:
         RobotVectorEnv(**{"robot": "pendulum", **options})
 
 
-def test_a_held_action_is_one_frame_of_a_video() -> None:
-    env = RobotEnv("pendulum", hold=np.int64(5), render_mode="rgb_array")  # type: ignore[arg-type]
-    assert env.metadata["render_fps"] == 25
-    assert RobotVectorEnv("pendulum", 2, hold=5).metadata["render_fps"] == 25
-
-
 @pytest.mark.parametrize("action", [[0.0], [[0.0, 0.0]], [[float("nan")]]])
 def test_actions_of_another_kind_are_refused(action: Any) -> None:
     env = RobotVectorEnv("pendulum", 1)
@@ -311,42 +252,3 @@ def test_dynamics_that_blow_up_are_no_observation(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(env.problem.robot, "dynamics", lambda x, *_: x * float("nan"))
     with pytest.raises(SolverError, match="control_rate"):
         env.step(np.zeros(1))
-
-
-@pytest.mark.parametrize("robot", ["pendulum", "cartpole", "planar_quadrotor"])
-def test_pictures_show_the_segments_where_they_are(robot: str) -> None:
-    env = RobotVectorEnv(robot, 2, render_mode="rgb_array")
-    env.reset(seed=0)
-    env.episodes.x[1] = 0.0
-    first, second = env.render() or ()
-    assert first.dtype == np.uint8
-    assert max(first.shape) == 400
-    assert not np.array_equal(first, second)
-    left, right, bottom, top = env.problem.robot.drawing.view
-    for picture, x in zip((first, second), env.episodes.x.numpy(), strict=True):
-        inked = np.argwhere((picture != 255).any(2))
-        ends = env.problem.robot.drawing.segments(x[None])[0].reshape(-1, 2)
-        across = (ends[:, 0] - left) / (right - left) * picture.shape[1]
-        down = (top - ends[:, 1]) / (top - bottom) * picture.shape[0]
-        np.testing.assert_allclose(inked.min(0), [down.min(), across.min()], atol=8)
-        np.testing.assert_allclose(inked.max(0), [down.max(), across.max()], atol=8)
-
-
-def test_pictures_are_drawn_on_request_only() -> None:
-    env = RobotEnv("pendulum")
-    env.reset(seed=0)
-    assert env.render() is None
-    with pytest.raises(SolverError, match="choices are None and 'rgb_array'"):
-        RobotEnv("pendulum", render_mode="human")
-
-
-def test_the_old_name_warns_and_registers_the_robots_of_the_working_folder(
-    slider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "generated").symlink_to(slider)
-    monkeypatch.chdir(tmp_path)
-    sys.modules.pop("solver.environment", None)
-    with pytest.warns(DeprecationWarning, match=r"called solver\.gym now"):
-        import_module("solver.environment")
-    assert "robust-value-iteration/slider-v0" in gymnasium.registry
-    gymnasium.registry.pop("robust-value-iteration/slider-v0")
