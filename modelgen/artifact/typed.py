@@ -11,8 +11,11 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 def typed(kind: Any, value: Any, name: str) -> Any:
     """The value as a dataclass, tuple, dictionary with text as keys, Literal, number, text, bool or None of that type.
 
-    An integer may stand for a float. name: the entry that a message names. Raises TypeError for any other value.
+    An integer may stand for a float, and anything for Any. name: the entry that a message names. Raises TypeError for
+    any other value.
     """
+    if kind is Any:
+        return value
     origin, inner = get_origin(kind), get_args(kind)
     if isinstance(kind, type) and dataclasses.is_dataclass(kind) and isinstance(value, dict):
         hints = _hints(kind)

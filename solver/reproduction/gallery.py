@@ -21,12 +21,12 @@ from solver.oracles.limit import find_limit, percent_of_gain
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.reproduction.experiments import Plan, Training
-from solver.reproduction.page import Origin, Page
-from solver.reproduction.report import NONE, training_seconds
+from solver.reproduction.page import NONE, Origin, Page
 from solver.reproduction.rows import read_rows
-from solver.reproduction.runs import compared
+from solver.reproduction.runs import settings_hash
 from solver.runs.folder import CHECKPOINT
-from solver.runs.kinds import Description, load_controller
+from solver.runs.kinds import load_controller
+from solver.runs.metrics import training_seconds
 from solver.runs.origin import commit, machine
 from solver.streams import EVALUATION_SEED
 
@@ -174,12 +174,6 @@ class Gallery:
             NONE if percent is None else f"{percent:.1f}",
             *(f"{row.minutes:.1f}", str(row.threads), row.machine, row.commit),
         ]
-
-
-def settings_hash(run: Description) -> str:
-    """What tells whether two runs were trained with the same settings, whatever their seeds."""
-    settings = {name: value for name, value in compared(run).items() if name != "seed"}
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _best(found: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:

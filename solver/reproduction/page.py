@@ -16,6 +16,8 @@ from solver.reproduction.runs import Runs
 from solver.runs.folder import write_text
 from solver.runs.origin import machine
 
+NONE = "–"  # in a cell without a number
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -65,8 +67,11 @@ class Page:
         return [path, *self.files]
 
 
-def head(page: Page, runs: Runs, origin: Origin) -> None:
-    """Command, seeds, machine, and everything in which this is less than the paper's."""
+def head(page: Page, runs: Runs, origin: Origin, known: set[tuple[str, str, int]]) -> None:
+    """Command, seeds, machine, and everything in which this is less than the paper's.
+
+    known: method, robot and seed of what an earlier call measured.
+    """
     plan = page.plan
     count = len(plan.seeds)
     page.say(f"# {plan.experiment}, budget {plan.budget_name}")
@@ -97,7 +102,8 @@ def head(page: Page, runs: Runs, origin: Origin) -> None:
     failed = {(f.training.robot, f.training.settings) for f in runs.failures}
     missing: dict[tuple[str, str, str], list[str]] = {}
     for training in plan.trainings:
-        if training not in runs.folders:
+        key = (training.method, training.robot, training.seed)
+        if training not in runs.folders and key not in known:
             why = "failed" if (training.robot, training.settings) in failed else "not trained to the end"
             missing.setdefault((training.method, training.robot, why), []).append(str(training.seed))
     if missing:

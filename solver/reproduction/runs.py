@@ -122,6 +122,12 @@ def compared(run: Description) -> dict[str, Any]:
     return {name: float(value) if type(value) is int else value for name, value in run.identity().items()}
 
 
+def settings_hash(run: Description) -> str:
+    """What tells whether two runs were trained with the same settings, whatever their seeds."""
+    settings = {name: value for name, value in compared(run).items() if name != "seed"}
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+
+
 def shipped_runs(trainings: Sequence[Training]) -> dict[str, Path]:
     """The policies of `solver policies`, by the keys of the trainings with their seed and no other setting of its own.
 

@@ -62,5 +62,11 @@ def read_metrics(folder: Path, keys: Sequence[str] = ()) -> list[dict[str, float
     return rows
 
 
+def training_seconds(folder: Path) -> float:
+    """Sum of what the iterations or segments of a run took, without evaluations."""
+    names = ("seconds", "seconds_targets", "seconds_fit")
+    return sum(row.get(name, 0.0) for row in read_metrics(folder) for name in names)
+
+
 def _is_number(value: object) -> bool:
     return type(value) in (int, float) and abs(value) <= LARGEST  # type: ignore[arg-type]

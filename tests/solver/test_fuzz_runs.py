@@ -28,11 +28,10 @@ from solver.fvi.run import RUN
 from solver.fvi.solution import load_solution
 from solver.problem.problem import Problem
 from solver.reproduction import certificates, gallery
-from solver.reproduction.report import training_seconds
 from solver.reproduction.rows import read_rows
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT, METRICS
-from solver.runs.metrics import read_metrics
+from solver.runs.metrics import read_metrics, training_seconds
 from solver.sweeps import specification as sweeps
 from tests.modelgen.support.damage import Damage, Mistake, damaged, damages, mistaken, mistakes
 

@@ -13,6 +13,7 @@ import pytest
 
 from solver.cli import main
 from solver.commands.reproduce import Options, carry_out
+from solver.errors import SolverError
 from solver.fvi.run import RUN, load_run
 from solver.plants import make_plant
 from solver.plants.rollouts import rollouts, sample_starts
@@ -55,6 +56,64 @@ def test_table_1_is_what_the_rollouts_give(trained: Path, tmp_path: Path, capsys
     assert euler[3:5] == ["0.0 %", "100 %"]
     assert euler[7].startswith(f"{actions.mean():.1f} ±")
     assert euler[9:11] == [f"{-29.9 - under_euler.mean():.1f}", ", ".join(f"{e.mean():.2f}" for e in under_euler)]
+
+
+def test_table_1_grows_row_by_row(trained: Path, tmp_path: Path) -> None:
+    """Rows whose runs are gone stay; those of fewer seeds, or none, do not replace them."""
+
+    def made(runs: Path, **more: Any) -> list[str]:
+        carry_out(Options("table1", runs=runs, out=tmp_path, jobs=1, report_only=True), choice(**more))
+        return (tmp_path / "table1-small.md").read_text().splitlines()
+
+    empty = tmp_path / "empty"
+    made(trained, methods=("cFVI",))
+    before = made(trained, methods=("rFVI",), seeds=(0,))
+    assert "- **Missing:** rFVI, pendulum, seed 1: not trained to the end." in made(empty, methods=("rFVI",))
+    assert _table(made(empty, methods=("rFVI",))) == _table(before)
+    whole = made(trained)
+    assert "Missing" not in "".join(whole)
+    assert _table(made(empty)) == _table(whole) == _table(made(trained, seeds=(1,)))
+    rows = json.loads((tmp_path / "table1-small.json").read_text())["rows"]
+    assert [(row["method"], row["seeds"]) for row in rows[:4]] == [
+        *(("RTDP cFVI", [0, 1]), ("RTDP rFVI", [0, 1]), ("cFVI", [0, 1]), ("rFVI", [0, 1])),
+    ]
+
+    other = {"loss_power": 2.0}
+    assert sum("older |" in line for line in made(empty, overrides=other)) == 8
+    assert any("- **older**" in line for line in made(empty, overrides=other))
+    assert _table(made(trained)) == _table(whole)
+
+
+def _table(lines: list[str]) -> list[str]:
+    return [line for line in lines if line.startswith("|")]
+
+
+def test_robustness_grows_method_by_method(trained: Path, tmp_path: Path) -> None:
+    def made(runs: Path, **more: Any) -> str:
+        carry_out(Options("fig-robustness", runs=runs, out=tmp_path, jobs=1, report_only=True), choice(**more))
+        return (tmp_path / "fig-robustness-small.md").read_text()
+
+    empty = tmp_path / "empty"
+    made(trained, methods=("rFVI",))
+    made(trained, methods=("cFVI",))
+    path = tmp_path / "fig-robustness-small-pendulum-nominal.json"
+    apart = path.read_text()
+    assert [group["label"] for group in json.loads(apart)["groups"]] == ["cFVI", "rFVI"]
+    assert "Missing" not in made(empty)
+    assert path.read_text() == apart
+    made(trained, seeds=(1,))
+    assert path.read_text() == apart
+
+    path.unlink()
+    made(trained)
+    assert json.loads(path.read_text()) == json.loads(apart)
+
+    content = json.loads(apart)
+    content["groups"][0]["statistics"]["return_mean"]["value"].pop()
+    for text in ("[]", json.dumps(content)):
+        path.write_text(text)
+        with pytest.raises(SolverError, match="damaged or from another version"):
+            made(empty)
 
 
 def _pooled(folders: list[Path], plant: str) -> tuple[Any, Any]:
