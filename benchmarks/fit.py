@@ -16,11 +16,11 @@ from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb
 from networks import WEIGHTS, product_bound_us
 
 from solver.fvi.initial_value import make_ensemble
+from solver.fvi.optimisers import make_optimiser
 from solver.fvi.presets import PRESETS, make_settings
 from solver.fvi.trainer import workers_of
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.value.adam import Adam
 from solver.value.fitting import Fit, fit_ensemble
 
 
@@ -29,15 +29,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--robot", default="pendulum")
     parser.add_argument("--preset", default="paper", choices=[*PRESETS])
+    parser.add_argument("--optimiser", choices=["adam", "soap"], help="in place of the preset's")
     parser.add_argument("--states", type=int, default=16_384)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     options = parser.parse_args()
     robot = load_robot(options.robot, "cpu", None)
-    settings = make_settings(options.preset, robot, threads=options.threads)
+    changes = {"optimiser": options.optimiser, "amsgrad": False} if options.optimiser else {}
+    settings = make_settings(options.preset, robot, threads=options.threads, learning_rate=1e-5, **changes)
     ensemble = make_ensemble(robot, settings)
-    optimisers = [Adam(m, 1e-5, settings.weight_decay, settings.amsgrad) for m in ensemble.factors]
+    optimisers = [make_optimiser(member, settings) for member in ensemble.factors]
     x = Problem(robot).sample_domain(options.states, torch.Generator().manual_seed(0))
     target, fit = -(x * x).sum(1), Fit(settings.epochs, settings.minibatch, settings.loss_power)
     with workers_of(settings) as workers:
@@ -46,6 +48,7 @@ def main() -> None:
     report = {
         "robot": options.robot,
         "preset": options.preset,
+        "optimiser": settings.optimiser,
         "minibatch": settings.minibatch,
         "threads": options.threads,
         "us_per_sample_gradient": per_sample,

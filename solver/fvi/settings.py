@@ -22,10 +22,12 @@ from solver.streams import require_seed
 Device = Literal["cpu", "cuda"]
 Backend = Literal["auto", "llvm", "numba", "torch"]
 Modulation = Literal["wiener", "stationary"]
+OptimiserName = Literal["adam", "soap"]
 CHOICES = {
     "backend": get_args(Backend),
     "device": get_args(Device),
     "modulation": get_args(Modulation),
+    "optimiser": get_args(OptimiserName),
     "integrator": tuple(SCHEMES),
 }
 MOST = 10**9  # of whatever is counted
@@ -82,16 +84,19 @@ class Settings:
     """Passes over the states per iteration."""
     minibatch: int = 512
     """States per gradient step."""
+    optimiser: OptimiserName = "adam"
+    """What takes the gradient steps: Adam, or SOAP, which is Adam in the eigenbasis of the gradients of each weight
+    matrix: a step takes longer and the fit needs far fewer of them."""
     learning_rate: float = 3e-3
-    """Adam's step size at the first iteration."""
+    """The optimiser's step size at the first iteration."""
     final_learning_rate: float = 1e-5
-    """Adam's step size at the last iteration, reached on a half cosine."""
+    """The optimiser's step size at the last iteration, reached on a half cosine."""
     weight_decay: float = 1e-6
-    """Adam's L2 penalty on the weights."""
+    """The optimiser's L2 penalty on the weights."""
     amsgrad: bool = False
     """Use the AMSGrad variant of Adam."""
     keep_optimiser: bool = True
-    """Keep Adam's moments from one iteration to the next. The authors reset them."""
+    """Keep the optimiser's moments from one iteration to the next. The authors reset them."""
     loss_power: float = 1.0
     """p of the loss mean |V - V_tar|^p."""
     loss_scale: float = 0.0
@@ -187,6 +192,7 @@ class Settings:
             if getattr(self, name) > MOST:
                 raise SolverError(f"setting {name} is above {MOST:.0e}; give at most that")
         self._require_size()
+        self._require_optimiser()
         require_seed(self.seed, "setting seed")
         for name in ("learning_rate", "final_learning_rate"):
             if not getattr(self, name) > 0.0:
@@ -218,6 +224,10 @@ class Settings:
             raise SolverError(
                 f"setting step_periods is {self.step_periods}; give whole control periods, for example 4 2 1"
             )
+
+    def _require_optimiser(self) -> None:
+        if self.amsgrad and self.optimiser != "adam":
+            raise SolverError(f"setting amsgrad is a variant of adam; leave it out, or the optimiser {self.optimiser}")
 
     def _require_size(self) -> None:
         """SolverError for networks that no machine has the memory for, as a damaged run.json may ask for."""

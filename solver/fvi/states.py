@@ -22,7 +22,7 @@ from solver.problem.problem import Problem
 from solver.value.basin import Basin
 
 Play = Callable[[Tensor], Tensor]
-PARTS = 4  # of the horizon: a rollout for the buffer lasts one
+PARTS = 8  # of the horizon: a rollout for the buffer lasts one
 NOISE_SECONDS = 0.1  # correlation time of the exploration noise: white noise would average out within a swing
 
 

@@ -22,6 +22,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import DivergenceError, SolverError
 from solver.fvi.basin import find_basin
 from solver.fvi.initial_value import make_ensemble
+from solver.fvi.optimisers import make_optimiser
 from solver.fvi.play import play
 from solver.fvi.selection import Score, Selection
 from solver.fvi.settings import Settings
@@ -35,10 +36,10 @@ from solver.problem.identified import Identified
 from solver.problem.problem import Problem
 from solver.serial import serial_torch
 from solver.streams import EVALUATION_SEED, Purpose, stream
-from solver.value.adam import Adam
 from solver.value.basin import Basin
 from solver.value.fitting import Fit, fit_ensemble
 from solver.value.frozen import FrozenValue
+from solver.value.optimiser import Optimiser
 
 
 def _stored(settings: Settings) -> dict[str, Any]:
@@ -110,9 +111,8 @@ class Trainer:
                 self.ensemble.set_metric(basin.cost, REACH * basin.level)
         self.source.basin = basin
 
-    def _fresh_optimisers(self) -> list[Adam]:
-        s = self.settings
-        return [Adam(m, s.learning_rate, s.weight_decay, s.amsgrad) for m in self.ensemble.factors]
+    def _fresh_optimisers(self) -> list[Optimiser]:
+        return [make_optimiser(member, self.settings) for member in self.ensemble.factors]
 
     @property
     def done(self) -> int:

@@ -56,7 +56,7 @@ def trained(page: Page) -> set[tuple[str, str, int]]:
         (group.label, robot, int(seed[1]))
         for robot, group in groups
         for run in group.runs
-        if (seed := re.search(r"seed(\d+)$", run))
+        if (seed := re.search(r"(\d+)$", run))
     }
 
 

@@ -22,8 +22,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from solver.value.adam import Adam
 from solver.value.network import DIAGONAL_FLOOR, Ensemble, Factor
+from solver.value.optimiser import Optimiser
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,9 @@ class LossGradient:
 class MemberFit:
     """Minibatch descent on one member, an epoch at a time. generator draws the minibatches."""
 
-    def __init__(self, member: Factor, optimiser: Adam, samples: Samples, fit: Fit, generator: torch.Generator) -> None:
+    def __init__(
+        self, member: Factor, optimiser: Optimiser, samples: Samples, fit: Fit, generator: torch.Generator
+    ) -> None:
         self.optimiser, self.samples, self.fit, self.generator = optimiser, samples, fit, generator
         self.loss_gradient = LossGradient(member, min(fit.minibatch, len(samples.target)))
         self.left = fit.epochs  # epochs that are still to do
@@ -174,7 +176,7 @@ def run_side_by_side(fits: Sequence[MemberFit], workers: Executor) -> None:
 
 def fit_ensemble(
     ensemble: Ensemble,
-    optimisers: list[Adam],
+    optimisers: Sequence[Optimiser],
     x: Tensor,
     target: Tensor,
     fit: Fit,
