@@ -44,6 +44,7 @@ CHANGED: dict[str, Any] = {
     "target_spread": 0.5,
     "epochs": 3,
     "minibatch": 40,
+    "optimiser": "soap",
     "learning_rate": 1e-3,
     "final_learning_rate": 1e-3,
     "weight_decay": 0.1,

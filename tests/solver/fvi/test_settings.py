@@ -105,9 +105,15 @@ def test_the_adversary_grows_between_the_shares_of_its_ramp() -> None:
     assert Settings(iterations=10, adversary_ramp=(0.5, 0.5)).adversary_share(4) == 0.0
 
 
+def test_amsgrad_is_of_adam() -> None:
+    with pytest.raises(SolverError, match="setting amsgrad is of the optimiser adam, and this is soap"):
+        Settings(optimiser="soap", amsgrad=True)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("optimiser", "sgd"),
         ("adversary_ramp", (0.6, 0.2)),
         ("adversary_ramp", (0.6,)),
         ("adversary_ramp", (0.0, 1.5)),
