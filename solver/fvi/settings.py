@@ -227,7 +227,9 @@ class Settings:
 
     def _require_optimiser(self) -> None:
         if self.amsgrad and self.optimiser != "adam":
-            raise SolverError(f"setting amsgrad is of the optimiser adam, and this is {self.optimiser}; change one of them")
+            raise SolverError(
+                f"setting amsgrad is of the optimiser adam, and this is {self.optimiser}; change one of them"
+            )
 
     def _require_size(self) -> None:
         """SolverError for networks that no machine has the memory for, as a damaged run.json may ask for."""

@@ -260,7 +260,9 @@ def test_help_has_the_defaults_that_the_command_would_take(words: list[str], def
 def test_a_switch_can_be_turned_either_way(preset: str, flag: str) -> None:
     found = []
     for word in (f"--{flag}", f"--no-{flag}"):
-        given = read("solver train", train.Options, ["pendulum", "--preset", preset, word], dict, print)
+        given = read(
+            "solver train", train.Options, ["pendulum", "--preset", preset, "--optimiser", "adam", word], dict, print
+        )
         settings = completed("solver train", train.Options, given, train.defaults(given)).settings
         found.append(vars(settings)[flag.replace("-", "_")])
     assert found == [True, False]
