@@ -31,7 +31,7 @@ CHOICES = {
     "integrator": tuple(SCHEMES),
 }
 MOST = 10**9  # of whatever is counted
-MOST_WEIGHTS = 10**8  # of all networks: 400 MB, and as much for each moment of Adam
+MOST_WEIGHTS = 10**8  # of all networks: 400 MB, as much for each moment of Adam, and four times for the bases of SOAP
 LAST = 0.85  # share of the iterations after which training never skips any: the learning rate falls to its end there
 SHARES = ("start_share", "target_share", "on_policy_share")  # of the states; the rest is uniform
 

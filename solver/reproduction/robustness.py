@@ -12,15 +12,16 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from modelgen.artifact.typed import typed
-from solver.errors import SolverError
 from solver.plants import PlantName
 from solver.reproduction import paper_results
 from solver.reproduction.experiments import MASSES
 from solver.reproduction.page import NONE, Page
+from solver.reproduction.rows import read_known
 from solver.reproduction.runs import Runs
 from solver.streams import EVALUATION_SEED
 from solver.studies.robustness import Robustness, Trial, measure
@@ -64,18 +65,13 @@ def _before(page: Page) -> Iterator[tuple[str, PlantName, Robustness | None]]:
     """Robot, plant, and the results of an earlier call. Raises SolverError for a JSON file of another content."""
     for robot in page.plan.robots:
         for plant in page.plan.budget.plants:
-            path = page.out / f"{page.name}-{robot}-{plant}.json"
-            found = None
-            if path.is_file():
-                try:
-                    found = typed(Robustness, json.loads(path.read_text(encoding="utf-8")), path.name)
-                    _require_shapes(found)
-                except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-                    raise SolverError(
-                        f"{path} is damaged or from another version ({error}); move it away, or write to another "
-                        "folder with --out"
-                    ) from error
-            yield robot, plant, found
+            yield robot, plant, read_known(page.out / f"{page.name}-{robot}-{plant}.json", _read)
+
+
+def _read(content: Any) -> Robustness:
+    found: Robustness = typed(Robustness, content, "robustness")
+    _require_shapes(found)
+    return found
 
 
 def _require_shapes(found: Robustness) -> None:
@@ -87,8 +83,9 @@ def _require_shapes(found: Robustness) -> None:
         numbers = [(each, shape) for each in group.statistics.values()]
         numbers += [(each.statistic, ()) for each in group.worst.values()]
         for each, expected in numbers:
-            for value in (each.value, each.low, each.high):
-                if np.shape(value) != expected and value is not None:
+            bounds = [bound for bound in (each.low, each.high) if bound is not None]
+            for value in (each.value, *bounds):
+                if np.asarray(value, float).shape != expected:
                     raise ValueError(f"{group.label} has other points than the axes")
 
 

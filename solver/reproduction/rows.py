@@ -11,6 +11,22 @@ from modelgen.artifact.typed import typed
 from solver.errors import SolverError
 
 Row = TypeVar("Row")
+Content = TypeVar("Content")
+
+
+def read_known(path: Path, read: Callable[[Any], Content]) -> Content | None:
+    """What `read` makes of the content of a JSON file; None where there is no file.
+
+    Raises SolverError for a file of which it makes nothing.
+    """
+    if not path.is_file():
+        return None
+    try:
+        return read(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise SolverError(
+            f"{path} is damaged or from another version ({error}); move it away, or write to another folder with --out"
+        ) from error
 
 
 def read_rows(path: Path, kind: type[Row], also: Callable[[dict[str, Any]], None] = lambda _: None) -> list[Row]:
@@ -18,13 +34,9 @@ def read_rows(path: Path, kind: type[Row], also: Callable[[dict[str, Any]], None
 
     also: what else is read of the content. Raises SolverError for a file of another content.
     """
-    if not path.is_file():
-        return []
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+
+    def read(content: Any) -> list[Row]:
         also(content)
         return [typed(kind, entry, "rows") for entry in content["rows"]]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise SolverError(
-            f"{path} is damaged or from another version ({error}); move it away, or write to another folder with --out"
-        ) from error
+
+    return read_known(path, read) or []

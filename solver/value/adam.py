@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim.adam import adam
 
 from solver.value.optimiser import Optimiser
@@ -24,20 +26,34 @@ class Adam(Optimiser):
     @torch.no_grad()
     def step(self) -> None:
         """Change the weights by the gradients that the member's parameters have."""
-        state = self.state
-        adam(
-            [self.weights],
-            [self.gradient],
-            [state["mean"]],
-            [state["square"]],
-            [state["largest_square"]] if self.amsgrad else [],
-            [state["steps"]],
-            fused=True,
-            amsgrad=self.amsgrad,
-            beta1=0.9,
-            beta2=0.999,
-            lr=self.learning_rate,
-            weight_decay=self.weight_decay,
-            eps=1e-8,
-            maximize=False,
+        adam_step(
+            self.weights, self.gradient, self.state, self.learning_rate, (0.9, 0.999), self.weight_decay, self.amsgrad
         )
+
+
+def adam_step(
+    weights: Tensor,
+    gradient: Tensor,
+    state: Mapping[str, Tensor],
+    learning_rate: float,
+    decays: tuple[float, float],
+    weight_decay: float = 0.0,
+    amsgrad: bool = False,
+) -> None:
+    """Change the weights and the state of an `Optimiser`, in place. decays: of the mean and the square."""
+    adam(
+        [weights],
+        [gradient],
+        [state["mean"]],
+        [state["square"]],
+        [state["largest_square"]] if amsgrad else [],
+        [state["steps"]],
+        fused=True,
+        amsgrad=amsgrad,
+        beta1=decays[0],
+        beta2=decays[1],
+        lr=learning_rate,
+        weight_decay=weight_decay,
+        eps=1e-8,
+        maximize=False,
+    )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import torch
 from torch import nn
-from torch.optim.adam import adam
 
+from solver.value.adam import adam_step
 from solver.value.optimiser import Optimiser
 
 PERIOD = 20  # steps between two changes of the basis
@@ -48,22 +48,7 @@ class Soap(Optimiser):
             matrix.rotate()
         for part in self.biases:
             self.rotated[part] = self.gradient[part]
-        adam(
-            [self.change.zero_()],
-            [self.rotated],
-            [state["mean"]],
-            [state["square"]],
-            [],
-            [state["steps"]],
-            fused=True,
-            amsgrad=False,
-            beta1=DECAY,
-            beta2=DECAY,
-            lr=self.learning_rate,
-            weight_decay=0.0,
-            eps=1e-8,
-            maximize=False,
-        )
+        adam_step(self.change.zero_(), self.rotated, state, self.learning_rate, (DECAY, DECAY))
         for matrix in self.matrices:
             matrix.apply()
         for part in self.biases:

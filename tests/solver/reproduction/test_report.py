@@ -110,7 +110,9 @@ def test_robustness_grows_method_by_method(trained: Path, tmp_path: Path) -> Non
 
     content = json.loads(apart)
     content["groups"][0]["statistics"]["return_mean"]["value"].pop()
-    for text in ("[]", json.dumps(content)):
+    no_number = json.loads(apart)
+    no_number["groups"][0]["statistics"]["return_mean"]["value"][0] = "-"
+    for text in ("[]", json.dumps(content), json.dumps(no_number)):
         path.write_text(text)
         with pytest.raises(SolverError, match="damaged or from another version"):
             made(empty)
