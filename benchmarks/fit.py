@@ -37,11 +37,12 @@ def main() -> None:
     options = parser.parse_args()
     robot = load_robot(options.robot, "cpu", None)
     changes = {"optimiser": options.optimiser, "amsgrad": False} if options.optimiser else {}
-    settings = make_settings(options.preset, robot, threads=options.threads, learning_rate=1e-5, **changes)
+    settings = make_settings(options.preset, robot, threads=options.threads, **changes)
     ensemble = make_ensemble(robot, settings)
     optimisers = [make_optimiser(member, settings) for member in ensemble.factors]
     x = Problem(robot).sample_domain(options.states, torch.Generator().manual_seed(0))
-    target, fit = -(x * x).sum(1), Fit(settings.epochs, settings.minibatch, settings.loss_power)
+    rates = settings.epochs * (1e-5,)
+    target, fit = -(x * x).sum(1), Fit(settings.minibatch, settings.loss_power, rates)
     with workers_of(settings) as workers:
         seconds = median_seconds(lambda: fit_ensemble(ensemble, optimisers, x, target, fit, 0, workers), options.rounds)
     per_sample = 1e6 * seconds / options.states / settings.epochs

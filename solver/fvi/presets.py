@@ -30,6 +30,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
       again.
     - A state at its limit costs: a policy that leans on a wall has not solved the task.
     - Training goes on to the growth of the adversaries and to the short steps as soon as its evaluations agree.
+    - Where V is still rough in the end, it is polished.
     - The radii of the adversaries grow from zero after the nominal task is solved. With adversaries from the first
       iteration the robot does not learn to swing up.
 
@@ -43,6 +44,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     common = {
         "iterations": 100,
         "convergence": 0.01,
+        "polish": 6,
         "trace_decay": 0.94 if simple else 0.91,
         "trace_floor": 0.3,
         "step_periods": (2 * hold, *8 * (hold,), max(1, hold // 2)),

@@ -165,6 +165,11 @@ class Settings:
     iterations, of small learning rates. It skips the iterations in between. Where they do not agree
     when the adversaries would begin to grow, or the last step length of cFVI begins, these wait, for at most half as
     many iterations again. 0: neither, it does all iterations."""
+    polish: int = 0
+    """Most iterations that polish V at the end of nominal training: at the end of cFVI, and before the adversaries of
+    rFVI begin to grow. Each has 6 times the states, and fits them to the end in twice the epochs. They come only where
+    the task is solved and V is rough: where it differs from what its policy is paid by more than 3 % of what that gains
+    over the idle robot."""
     device: Device = "cpu"
     """Where Torch computes: on the CPU, or on a GPU with CUDA."""
     backend: Backend = "auto"
@@ -183,7 +188,7 @@ class Settings:
         counts = "iterations states rollouts buffer epochs minibatch loss_power members layers width evaluate_every"
         counts += " episodes threads chunk"
         amounts = "start_spread target_spread on_policy_spread exploration_noise weight_decay loss_scale limit_cost"
-        amounts += " reaction_periods position_scale rate_scale convergence"
+        amounts += " reaction_periods position_scale rate_scale convergence polish"
         least = dict.fromkeys(counts.split(), 1) | dict.fromkeys(amounts.split(), 0)
         for name, bound in least.items():
             if not getattr(self, name) >= bound:

@@ -34,15 +34,19 @@ class StateSource:
         self.basin: Basin | None = None
         self.visited = problem.state_limits.new_empty(0, len(problem.state_limits))
 
-    def draw(self, act: Controller, generator: torch.Generator, play: Play | None = None) -> Tensor:
-        """States (N, n). With an on-policy share it first adds rollouts to the buffer: of `act` with noise, and of
-        `play`, a function of starts (K, n) that returns states (T, K, n)."""
+    def draw(self, act: Controller, generator: torch.Generator, play: Play | None = None, times: int = 1) -> Tensor:
+        """States (N, n): `times` as many as the setting says.
+
+        With an on-policy share it first adds rollouts to the buffer: of `act` with noise, and of `play`, a function of
+        starts (K, n) that returns states (T, K, n).
+        """
         s = self.settings
         shares = (s.on_policy_share, s.start_share, s.target_share)
-        own, at_start, at_target = (round(share * s.states) for share in shares)
-        at_target -= max(0, own + at_start + at_target - s.states)  # each may have been rounded up
-        at_start -= max(0, own + at_start + at_target - s.states)
-        parts = [self.problem.sample_domain(s.states - own - at_start - at_target, generator)]
+        size = times * s.states
+        own, at_start, at_target = (round(share * size) for share in shares)
+        at_target -= max(0, own + at_start + at_target - size)  # each may have been rounded up
+        at_start -= max(0, own + at_start + at_target - size)
+        parts = [self.problem.sample_domain(size - own - at_start - at_target, generator)]
         parts.append(self._near_starts(at_start, generator))
         parts.append(self._near_target(at_target, generator))
         if own > 0:

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import DivergenceError, SolverError
+from solver.fvi import polish
 from solver.fvi.basin import find_basin
 from solver.fvi.initial_value import make_ensemble
 from solver.fvi.optimisers import make_optimiser
@@ -93,6 +94,8 @@ class Trainer:
         self.source = StateSource(self.problem, settings)
         self.iteration = 0  # of the schedule
         self.waited = 0  # further iterations, in which the schedule stood still
+        self.polished = 0  # how many of these polish V
+        self.mismatch = 0.0  # of the last evaluation
         self.selection = Selection(self.problem, settings)
         self.best: Kept | None = None
         self.nominal = -math.inf  # the best nominal return of a V with as many successes as the best
@@ -125,12 +128,10 @@ class Trainer:
         done, started, trace = self.done, time.perf_counter(), s.trace(k)
         x, target, best = self._targets(trace, workers)
         targets_made = time.perf_counter()
-        if not s.keep_optimiser:
+        if self.polishing or not s.keep_optimiser:
             self.optimisers = self._fresh_optimisers()
-        rate = self._learning_rate()
-        for optimiser in self.optimisers:
-            optimiser.learning_rate = rate
-        fit = Fit(s.epochs, s.minibatch, s.loss_power, self._loss_scale())
+        rates = polish.learning_rates(s) if self.polishing else s.epochs * (self._learning_rate(),)
+        fit = Fit(s.minibatch, s.loss_power, rates, self._loss_scale())
         seed = stream(s.seed, done, Purpose.MINIBATCHES)
         loss = fit_ensemble(self.ensemble, self.optimisers, x, target, fit, seed, workers)
         fitted = float(FrozenValue(self.ensemble)(x)[0].mean())
@@ -138,8 +139,8 @@ class Trainer:
             raise DivergenceError(
                 f"iteration {done}: the fit left a mean value of {fitted:.3g} and a loss of {loss:.3g}, while the "
                 f"costliest behaviour in the state domain is worth {self.worst_value:.3g}. The learning rate "
-                f"{rate:.2g} is the likely cause; train again with a smaller --learning-rate. The checkpoint of the "
-                "iteration before is kept."
+                f"{rates[0]:.2g} is the likely cause; train again with a smaller --learning-rate. The checkpoint of "
+                "the iteration before is kept."
             )
         self.iteration += 1
         return {
@@ -147,7 +148,7 @@ class Trainer:
             "waited": float(self.waited),
             "seconds_targets": targets_made - started,
             "seconds_fit": time.perf_counter() - targets_made,
-            "learning_rate": rate,
+            "learning_rate": rates[0],
             "step_periods": float(trace.step_periods),
             "steps": float(trace.steps),
             "adversary": s.adversary_share(k),
@@ -163,9 +164,8 @@ class Trainer:
         generator = torch.Generator(device=s.device).manual_seed(stream(s.seed, self.done, Purpose.STATES))
         value, game = FrozenValue(self.ensemble), Game(self.problem, s.adversaries(k), s.limit_cost)
         against = partial(play, game, value, trace=trace, modulation=s.modulation, generator=generator)
-        x = self.source.draw(
-            controller(self.problem, value, s.reaction_periods), generator, against if game.adversaries else None
-        )
+        act, times = controller(self.problem, value, s.reaction_periods), polish.STATES if self.polishing else 1
+        x = self.source.draw(act, generator, against if game.adversaries else None, times)
         seed = stream(s.seed, self.done, Purpose.ADVERSARY)
         target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
         self._check(target)
@@ -176,7 +176,8 @@ class Trainer:
         """Metrics of rollouts of the present policy on the nominal robot from the task's starts; keeps the present
         value function if it is the best so far."""
         x = sample_starts(self.problem, self.settings.episodes, EVALUATION_SEED)
-        act = controller(self.problem, FrozenValue(self.ensemble).sparing, self.settings.reaction_periods)
+        value = FrozenValue(self.ensemble)
+        act = controller(self.problem, value.sparing, self.settings.reaction_periods)
         score, result = self.selection.judge(act, x, self.settings.adversary_share(self.iteration - 1))
         if self.best is None or score.successes >= self.best.score.successes:
             first = self.best is None or score.successes > self.best.score.successes
@@ -184,7 +185,9 @@ class Trainer:
         if self.best is None or self._is_better(score, self.best.score):
             weights = {name: value.clone() for name, value in self.ensemble.state_dict().items()}
             self.best = Kept(self.done, score, weights)
+        self.mismatch = polish.value_mismatch(self.problem, value, result, self.selection.idle_return)
         found = {
+            "value_mismatch": self.mismatch,
             "selection_success": score.successes,
             "selection_quarters": score.quarters,
             "selection_return": score.value,
@@ -200,9 +203,32 @@ class Trainer:
         least = self.selection.least(self.nominal)
         return score.rank(least) > before.rank(least)
 
+    @property
+    def due(self) -> bool:
+        """Whether the present V is to be evaluated: every so many iterations, in the end, and after each polish."""
+        s, ends = self.settings, {self.settings.iterations}
+        if self.polished:
+            ends.add(polish.polish_at(s))
+        return self.iteration in ends or self.done % s.evaluate_every == 0
+
+    @property
+    def polishing(self) -> bool:
+        """Whether the next iteration polishes V, see `solver.fvi.polish`."""
+        return self.polished > 0 and self.iteration == polish.polish_at(self.settings) - 1
+
     def pace(self) -> None:
         """Leave out the iterations up to the next phase, where the last evaluations agree on a solved task; stand still
-        before the last phases, where they do not."""
+        before the last phases, where they do not, and to polish a V that is rough."""
+        end = polish.polish_at(self.settings)
+        if self.polished == 0 or self.iteration > end:
+            self._follow_looks()
+        if self.iteration == end and self._is_rough():
+            if self.polished == 0 and self.best:
+                self.ensemble.load_state_dict(self.best.ensemble)
+            self._stand_still()
+            self.polished += 1
+
+    def _follow_looks(self) -> None:
         s = self.settings
         returns = [value for success, value in self.looks if success >= SOLVED]
         if len(self.looks) < LOOKS or s.convergence == 0.0:
@@ -210,14 +236,24 @@ class Trainer:
         if len(returns) == LOOKS and max(returns) - min(returns) < s.convergence * abs(returns[-1]):
             self.iteration = s.next_phase(self.iteration)
         elif self.iteration == s.refinement and self.waited < WAIT * s.iterations:
-            self.iteration -= 1
-            self.waited += 1
+            self._stand_still()
+
+    def _is_rough(self) -> bool:
+        """Whether V is to be polished, or polished once more."""
+        solved = self.best is not None and self.best.score.successes >= SOLVED
+        return solved and self.mismatch > polish.MISMATCH and self.polished < self.settings.polish
+
+    def _stand_still(self) -> None:
+        self.iteration -= 1
+        self.waited += 1
 
     def checkpoint(self) -> dict[str, Any]:
         """What another process needs to continue; `torch.load` reads every entry with weights_only."""
         return {
             "iteration": self.iteration,
             "waited": self.waited,
+            "polished": self.polished,
+            "mismatch": self.mismatch,
             "artifact_hash": self.robot.hash,
             "ensemble": self.ensemble.state_dict(),
             "visited": self.source.visited,
@@ -251,6 +287,7 @@ class Trainer:
                 f"settings back or train again ({' '.join(str(error).split())})"
             ) from error
         self.iteration, self.waited = checkpoint["iteration"], int(checkpoint.get("waited", 0))
+        self.polished, self.mismatch = int(checkpoint.get("polished", 0)), float(checkpoint.get("mismatch", 0.0))
 
     def _require_settings(self, stored: object) -> None:
         """SolverError unless the settings in a checkpoint are those of run.json."""

@@ -81,8 +81,7 @@ def _train(trainer: Trainer, folder: Path, report: Report) -> None:
         with closing(MetricsLog(folder, trainer.done, KEYS)) as log, workers_of(settings) as workers:
             while trainer.iteration < settings.iterations:
                 row = trainer.step(workers)
-                last = trainer.iteration == settings.iterations
-                if last or trainer.done % settings.evaluate_every == 0:
+                if trainer.due:
                     row |= trainer.evaluate()
                 log.write(row)
                 trainer.pace()

@@ -30,9 +30,9 @@ from solver.value.optimiser import Optimiser
 class Fit:
     """How one fit runs."""
 
-    epochs: int
     minibatch: int
     power: float  # p of the loss
+    learning_rates: tuple[float, ...]  # one for each epoch
     scale: float = math.inf  # c of the weights
 
 
@@ -138,12 +138,13 @@ class MemberFit:
     ) -> None:
         self.optimiser, self.samples, self.fit, self.generator = optimiser, samples, fit, generator
         self.loss_gradient = LossGradient(member, min(fit.minibatch, len(samples.target)))
-        self.left = fit.epochs  # epochs that are still to do
+        self.left = len(fit.learning_rates)  # epochs that are still to do
         self.loss = torch.tensor(math.nan)  # the mean of the last epoch
 
     def epoch(self) -> None:
         """Take a gradient step on every minibatch of the shuffled samples."""
         size = len(self.samples.target)
+        self.optimiser.learning_rate = self.fit.learning_rates[-self.left]
         order = torch.randperm(size, generator=self.generator, device=self.generator.device)
         losses = []
         for batch in self.samples.shuffled(order).minibatches(self.fit.minibatch):

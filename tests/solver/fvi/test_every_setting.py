@@ -80,7 +80,7 @@ CHANGED_ON_POLICY: dict[str, Any] = {
     "exploration_noise": 0.9,
     "adversarial_share": 0.5,
 }
-IDLE: dict[str, Any] = {"convergence": 0.1, "evaluate_every": 2, "episodes": 7, "threads": 2}
+IDLE: dict[str, Any] = {"convergence": 0.1, "polish": 3, "evaluate_every": 2, "episodes": 7, "threads": 2}
 
 
 @pytest.fixture(scope="module")

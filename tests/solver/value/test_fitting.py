@@ -56,7 +56,7 @@ def test_loss_of_an_epoch_counts_every_sample_once() -> None:
     x, data = samples(ensemble)
     expected = float((ensemble(x) - data.target).abs().mean().detach())
     member = ensemble.factors[0]
-    fit = Fit(epochs=1, minibatch=10, power=1.0)
+    fit = Fit(minibatch=10, power=1.0, learning_rates=(1e-12,))
     one = MemberFit(member, Adam(member, 1e-12, 0.0, False), data, fit, torch.Generator().manual_seed(0))
     one.epoch()
     assert one.left == 0
@@ -68,7 +68,7 @@ def test_minibatch_larger_than_the_samples() -> None:
     _, data = samples(ensemble)
     member = ensemble.factors[0]
     optimiser = Adam(member, 1e-3, 0.0, True)
-    one = MemberFit(member, optimiser, data, Fit(2, 1000, 2.0), torch.Generator().manual_seed(0))
+    one = MemberFit(member, optimiser, data, Fit(1000, 2.0, 2 * (1e-3,)), torch.Generator().manual_seed(0))
     one.epoch()
     assert one.loss > 0.0
 
@@ -81,7 +81,7 @@ def test_fit_reaches_a_quadratic_target(power: float) -> None:
     optimisers = [Adam(m, 3e-3, 0.0, False) for m in ensemble.factors]
     before = float((ensemble(x) - target).abs().mean().detach())
     with ThreadPoolExecutor(1) as workers:
-        fit_ensemble(ensemble, optimisers, x, target, Fit(30, 50, power), 0, workers)
+        fit_ensemble(ensemble, optimisers, x, target, Fit(50, power, 30 * (3e-3,)), 0, workers)
     after = float((ensemble(x) - target).abs().mean().detach())
     assert after < 0.05 * before
 
@@ -97,7 +97,7 @@ def test_a_scale_buys_precision_where_little_is_left_to_pay() -> None:
         optimisers = [Adam(m, 1e-2, 0.0, False) for m in ensemble.factors]
         with ThreadPoolExecutor(1) as workers:
             states, target = torch.cat([x, x, x[:20]]), torch.cat([small, large])
-            fit_ensemble(ensemble, optimisers, states, target, Fit(200, 100, 1.0, scale), 0, workers)
+            fit_ensemble(ensemble, optimisers, states, target, Fit(100, 1.0, 200 * (1e-2,), scale), 0, workers)
         errors.append(float((ensemble(x[:20]) + 0.5).abs().median().detach()))
     assert errors[1] < 0.5 < 5.0 < errors[0]
 
@@ -108,11 +108,27 @@ def test_weight_decay_shrinks_the_weights() -> None:
         ensemble = make()
         _, data = samples(ensemble)
         member = ensemble.factors[0]
-        one = MemberFit(member, Adam(member, 1e-2, decay, False), data, Fit(20, 23, 1.0), torch.Generator())
+        one = MemberFit(member, Adam(member, 1e-2, decay, False), data, Fit(23, 1.0, 20 * (1e-2,)), torch.Generator())
         for _ in range(20):
             one.epoch()
         norms.append(float(member.weights[1].detach().norm()))
     assert norms[1] < 0.9 * norms[0]
+
+
+def test_every_epoch_has_its_own_learning_rate() -> None:
+    """Adam's first steps on one minibatch are as long as the learning rate; a rate of nothing leaves all as it is."""
+    ensemble = make()
+    _, data = samples(ensemble)
+    member, moved = ensemble.factors[0], []
+    fit = Fit(23, 1.0, (1e-3, 0.0, 1e-5))
+    one = MemberFit(member, Adam(member, 1.0, 0.0, False), data, fit, torch.Generator().manual_seed(0))
+    while one.left:
+        before = member.weights[1].detach().clone()
+        one.epoch()
+        moved.append(float((member.weights[1] - before).abs().max().detach()))
+    assert math.isclose(moved[0], 1e-3, rel_tol=1e-3)
+    assert moved[1] == 0.0
+    assert 1e-6 < moved[2] < 2e-5
 
 
 def test_fit_does_not_depend_on_the_number_of_threads() -> None:
@@ -122,7 +138,7 @@ def test_fit_does_not_depend_on_the_number_of_threads() -> None:
         x, data = samples(ensemble, 90)
         optimisers = [Adam(m, 1e-3, 1e-6, False) for m in ensemble.factors]
         with ThreadPoolExecutor(threads) as workers:
-            loss = fit_ensemble(ensemble, optimisers, x, data.target, Fit(3, 20, 1.0), 11, workers)
+            loss = fit_ensemble(ensemble, optimisers, x, data.target, Fit(20, 1.0, 3 * (1e-3,)), 11, workers)
         results.append((loss, [p.detach().clone() for p in ensemble.parameters()]))
     assert results[0][0] == results[1][0]
     assert all(torch.equal(a, b) for a, b in zip(results[0][1], results[1][1], strict=True))
@@ -139,7 +155,10 @@ def test_two_workers_are_never_idle_over_three_members() -> None:
 
     ensemble = make(3)
     _, data = samples(ensemble)
-    fits = [Meeting(m, Adam(m, 1e-3, 0.0, False), data, Fit(4, 23, 1.0), torch.Generator()) for m in ensemble.factors]
+    fits = [
+        Meeting(m, Adam(m, 1e-3, 0.0, False), data, Fit(23, 1.0, 4 * (1e-3,)), torch.Generator())
+        for m in ensemble.factors
+    ]
     with ThreadPoolExecutor(2) as workers:
         run_side_by_side(fits, workers)
     assert [each.left for each in fits] == [0, 0, 0]
@@ -154,7 +173,7 @@ def test_every_member_draws_its_own_minibatches() -> None:
         x, data = samples(ensemble)
         optimisers = [Adam(m, 1e-3, 0.0, False) for m in ensemble.factors]
         with ThreadPoolExecutor(1) as workers:
-            fit_ensemble(ensemble, optimisers, x, data.target, Fit(1, 5, 1.0), 3, workers)
+            fit_ensemble(ensemble, optimisers, x, data.target, Fit(5, 1.0, (1e-3,)), 3, workers)
         fitted.append([m.weights[1].detach() for m in ensemble.factors])
     assert not torch.equal(*fitted[0])
     assert all(torch.equal(a, b) for a, b in zip(*fitted, strict=True))
