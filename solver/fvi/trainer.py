@@ -19,9 +19,10 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.errors import DivergenceError, SolverError
+from solver.errors import SolverError
 from solver.fvi import polish
 from solver.fvi.basin import find_basin
+from solver.fvi.divergence import require_fit, require_targets, worst_value
 from solver.fvi.initial_value import make_ensemble
 from solver.fvi.optimisers import make_optimiser
 from solver.fvi.play import play
@@ -135,13 +136,7 @@ class Trainer:
         seed = stream(s.seed, done, Purpose.MINIBATCHES)
         loss = fit_ensemble(self.ensemble, self.optimisers, x, target, fit, seed, workers)
         fitted = float(FrozenValue(self.ensemble)(x)[0].mean())
-        if not math.isfinite(loss + fitted) or fitted < 3.0 * self.worst_value:
-            raise DivergenceError(
-                f"iteration {done}: the fit left a mean value of {fitted:.3g} and a loss of {loss:.3g}, while the "
-                f"costliest behaviour in the state domain is worth {self.worst_value:.3g}. The learning rate "
-                f"{rates[0]:.2g} is the likely cause; train again with a smaller --learning-rate. The checkpoint of "
-                "the iteration before is kept."
-            )
+        require_fit(fitted, loss, self.worst_value, done, rates[0])
         self.iteration += 1
         return {
             "iteration": float(done),
@@ -168,7 +163,7 @@ class Trainer:
         x = self.source.draw(act, generator, against if game.adversaries else None, times)
         seed = stream(s.seed, self.done, Purpose.ADVERSARY)
         target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
-        self._check(target)
+        require_targets(target, self.worst_value, self.done)
         best = float(target.max()) if s.relative_values and game.adversaries else 0.0
         return x, target.sub_(best), best
 
@@ -317,33 +312,6 @@ class Trainer:
         return s.final_learning_rate + (s.learning_rate - s.final_learning_rate) * 0.5 * (
             1.0 + math.cos(math.pi * share)
         )
-
-    def _check(self, target: Tensor) -> None:
-        """DivergenceError for targets that are not finite, or below the value of the costliest behaviour."""
-        if not bool(torch.isfinite(target).all()):
-            raise DivergenceError(
-                f"iteration {self.done}: {int((~torch.isfinite(target)).sum())} of {len(target)} value targets "
-                "are not finite. The dynamics blow up within a time step, or the value function did; raise the "
-                "task's control_rate or lower --learning-rate. The last good checkpoint is kept."
-            )
-        mean = float(target.mean())
-        if mean < 3.0 * self.worst_value:
-            raise DivergenceError(
-                f"iteration {self.done}: the value targets exploded to a mean of {mean:.3g}, while the costliest "
-                f"behaviour in the state domain is worth {self.worst_value:.3g}. The learning rate is the likely "
-                "cause; lower --learning-rate. The last good checkpoint is kept."
-            )
-
-
-def worst_value(problem: Problem, settings: Settings) -> float:
-    """A lower bound on every V: the discounted cost of paying the largest cost rate in the domain for ever."""
-    generator = torch.Generator(device=settings.device).manual_seed(0)
-    x = problem.sample_domain(65536, generator)
-    state_cost = (1.0 + settings.limit_cost) * float(
-        problem.state_cost(torch.cat([x, problem.state_limits[None]])).max()
-    )
-    action_cost = float(problem.action_cost.cost(0.99 * problem.input_limits[None]).max())
-    return -(state_cost + 2.0 * action_cost) / max(problem.discount_rate, 1e-3)
 
 
 @contextmanager

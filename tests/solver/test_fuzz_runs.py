@@ -27,8 +27,8 @@ from solver.fvi import stall
 from solver.fvi.run import RUN
 from solver.fvi.solution import load_solution
 from solver.problem.problem import Problem
-from solver.reproduction import certificates, gallery
-from solver.reproduction.rows import read_rows
+from solver.reproduction import certificates, gallery, robustness, table1
+from solver.reproduction.rows import read_known, read_rows
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT, METRICS
 from solver.runs.metrics import read_metrics, training_seconds
@@ -121,6 +121,26 @@ def test_rows_of_certificates_of_other_types(tmp_path_factory: pytest.TempPathFa
     refused_or(lambda: read_rows(path, certificates.Row), "certificates.json")
 
 
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+
+
+@given(mistakes)
+@settings(max_examples=60)
+def test_rows_of_table_1_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: Mistake) -> None:
+    path = tmp_path_factory.getbasetemp() / "table1.json"
+    path.write_text(json.dumps(mistaken(json.loads((RESULTS / "table1-full.json").read_text()), mistake)))
+    refused_or(lambda: read_rows(path, table1.Row), "table1.json")
+
+
+@given(mistakes)
+@settings(max_examples=60)
+def test_robustness_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: Mistake) -> None:
+    ours = next((RESULTS / "furuta").glob("fig-robustness*.json"))
+    path = tmp_path_factory.getbasetemp() / "robustness.json"
+    path.write_text(json.dumps(mistaken(json.loads(ours.read_text()), mistake)))
+    refused_or(lambda: read_known(path, robustness._read), "robustness.json")
+
+
 @given(mistakes)
 @settings(max_examples=60)
 def test_checkpoints_of_other_types(run: Path, mistake: Mistake) -> None:
@@ -152,9 +172,8 @@ def test_counterexamples_of_other_types(tmp_path_factory: pytest.TempPathFactory
 
 @given(mistakes)
 def test_gallery_reports_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: Mistake) -> None:
-    ours = Path(__file__).parents[2] / "docs" / "results" / "gallery.json"
     path = tmp_path_factory.getbasetemp() / "gallery.json"
-    path.write_text(json.dumps(mistaken(json.loads(ours.read_text()), mistake)))
+    path.write_text(json.dumps(mistaken(json.loads((RESULTS / "gallery.json").read_text()), mistake)))
     refused_or(lambda: gallery._read(path), "gallery.json")
 
 

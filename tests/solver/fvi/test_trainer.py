@@ -16,10 +16,11 @@ from modelgen.loader import CompiledRobot
 from solver.errors import DivergenceError, SolverError
 from solver.fvi import trainer as trainer_module
 from solver.fvi import training
+from solver.fvi.divergence import worst_value
 from solver.fvi.run import load_run_checkpoint
 from solver.fvi.settings import NO_ADVERSARIES, Settings
 from solver.fvi.targets import value_targets
-from solver.fvi.trainer import Trainer, workers_of, worst_value
+from solver.fvi.trainer import Trainer, workers_of
 from solver.policies.load import load_policy
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
