@@ -6,8 +6,10 @@ weight matrix vary together, so that steep and flat directions of the loss get s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from solver.value.adam import adam_step
 from solver.value.optimiser import Optimiser
@@ -23,6 +25,7 @@ class Soap(Optimiser):
     def __init__(self, member: nn.Module, learning_rate: float, weight_decay: float) -> None:
         super().__init__(member, learning_rate, weight_decay)
         self.rotated, self.change = torch.zeros_like(self.weights), torch.zeros_like(self.weights)
+        self.taken: int | None = None  # steps so far, read from the state once: a GPU would be waited for
         self.matrices: list[_Matrix] = []
         self.biases: list[slice] = []
         begin = 0
@@ -38,7 +41,7 @@ class Soap(Optimiser):
     def step(self) -> None:
         """Change the weights by the gradients that the member's parameters have."""
         state = self.state
-        done = int(state["steps"])
+        done = int(state["steps"]) if self.taken is None else self.taken
         if self.weight_decay:
             self.gradient.add_(self.weights, alpha=self.weight_decay)
         for matrix in self.matrices:
@@ -53,6 +56,12 @@ class Soap(Optimiser):
             matrix.apply()
         for part in self.biases:
             self.weights[part] += self.change[part]
+        self.taken = done + 1
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from the `state` of another instance. Raises KeyError or RuntimeError where it does not fit."""
+        super().restore(state)
+        self.taken = None
 
 
 class _Matrix:
