@@ -32,6 +32,22 @@ def test_a_solved_task_and_one_that_was_never_looked_at_need_no_words() -> None:
 
 
 @pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([(0.0, 0.08)], "by 8 % of what"),
+        ([(0.0, 0.08), (0.0, 0.02)], ""),  # polished since
+        ([(0.0, 0.02), (1.0, 0.3)], ""),  # what the adversaries cost
+        ([(0.0, 0.07), (1.0, 0.3)], "by 7 % of what"),
+    ],
+)
+def test_a_rough_v_of_a_solved_task(rows: list[tuple[float, float]], words: str) -> None:
+    solved = ROW | {"selection_success": 1.0}
+    text = said(*(solved | {"adversary": share, "value_mismatch": mismatch} for share, mismatch in rows))
+    assert bool(text) == bool(words)
+    assert words in text
+
+
+@pytest.mark.parametrize(
     ("changes", "remedy"),
     [
         ({"limit_rate": 0.4}, "--limit-cost"),
