@@ -53,12 +53,12 @@ def write_robustness(page: Page, runs: Runs, announce: Callable[[str], None]) ->
 def trained(page: Page) -> set[tuple[str, str, int]]:
     """Method, robot and seed of what an earlier call measured."""
     groups = ((robot, group) for robot, _, before in _before(page) if before for group in before.groups)
-    return {
-        (group.label, robot, int(seed[1]))
-        for robot, group in groups
-        for run in group.runs
-        if (seed := re.search(r"(\d+)$", run))
-    }
+    return {(group.label, robot, seed) for robot, group in groups for seed in _seeds(group)}
+
+
+def _seeds(group: Group) -> set[int]:
+    """What the names of the runs end with: other settings give a run another name, and not another seed."""
+    return {int(seed[1]) for run in group.runs if (seed := re.search(r"(\d+)$", run))}
 
 
 def _before(page: Page) -> Iterator[tuple[str, PlantName, Robustness | None]]:
@@ -90,12 +90,12 @@ def _require_shapes(found: Robustness) -> None:
 
 
 def _merged(now: Robustness, before: Robustness | None, order: list[str]) -> Robustness:
-    """The groups of both, in order. One of before stays where now has fewer of its runs."""
+    """The groups of both, in order. One of before stays where now lacks one of its seeds."""
     if before is None or replace(before, groups=()) != replace(now, groups=()):
         return now
     groups = {group.label: group for group in before.groups}
     for group in now.groups:
-        if group.label not in groups or {*groups[group.label].runs} <= {*group.runs}:
+        if group.label not in groups or _seeds(groups[group.label]) <= _seeds(group):
             groups[group.label] = group
     place = {label: number for number, label in enumerate(order)}
     return replace(now, groups=tuple(sorted(groups.values(), key=lambda group: place.get(group.label, len(place)))))

@@ -108,6 +108,14 @@ def test_robustness_grows_method_by_method(trained: Path, tmp_path: Path) -> Non
     made(trained)
     assert json.loads(path.read_text()) == json.loads(apart)
 
+    older = json.loads(apart)  # runs of other settings have other names, and the same seeds
+    for group in older["groups"]:
+        group["runs"] = [f"older-seed{seed}" for seed in range(len(group["runs"]))]
+        group["statistics"]["return_mean"]["value"][0] = -1.0
+    path.write_text(json.dumps(older))
+    made(trained)
+    assert json.loads(path.read_text()) == json.loads(apart)
+
     content = json.loads(apart)
     content["groups"][0]["statistics"]["return_mean"]["value"].pop()
     no_number = json.loads(apart)
