@@ -274,6 +274,8 @@ class Trainer:
             self.source.restore(checkpoint["visited"])
             self.nominal = float(checkpoint.get("nominal", -math.inf))
             self.looks = [[float(number) for number in look] for look in checkpoint.get("looks", [])]
+            self.iteration, self.waited = checkpoint["iteration"], int(checkpoint.get("waited", 0))
+            self.polished, self.mismatch = int(checkpoint.get("polished", 0)), float(checkpoint.get("mismatch", 0.0))
             if checkpoint["best"]:
                 self.best = Kept(**checkpoint["best"] | {"score": Score(*checkpoint["best"]["score"])})
         except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
@@ -281,8 +283,6 @@ class Trainer:
                 "the checkpoint does not fit: run.json was edited, or another version of solver wrote it; put the old "
                 f"settings back or train again ({' '.join(str(error).split())})"
             ) from error
-        self.iteration, self.waited = checkpoint["iteration"], int(checkpoint.get("waited", 0))
-        self.polished, self.mismatch = int(checkpoint.get("polished", 0)), float(checkpoint.get("mismatch", 0.0))
 
     def _require_settings(self, stored: object) -> None:
         """SolverError unless the settings in a checkpoint are those of run.json."""

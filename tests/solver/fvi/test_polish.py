@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
 from solver.fvi import polish
 from solver.fvi.presets import make_settings
 from solver.fvi.run import load_run_checkpoint
@@ -168,6 +169,16 @@ def test_a_polish_is_resumed_bit_for_bit(
     first, second = (list(tensors(load_run_checkpoint(tmp_path / name))) for name in ("whole", "parts"))
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
     assert len(read_metrics(tmp_path / "parts")) == 8
+
+
+@pytest.mark.parametrize("name", ["waited", "polished", "mismatch"])
+def test_a_checkpoint_with_another_type_for_a_number_does_not_fit(
+    load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings], name: str
+) -> None:
+    robot, settings = load("pendulum"), tiny()
+    content = Trainer(robot, settings).checkpoint()
+    with pytest.raises(SolverError, match="does not fit"):
+        Trainer(robot, settings, content | {name: "x"})
 
 
 def test_the_presets_of_the_paper_are_not_polished(load: Callable[[str], CompiledRobot]) -> None:
