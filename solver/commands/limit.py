@@ -23,7 +23,7 @@ class Options:
     """Name of a built robot, a run folder, or a policy of `solver policies`. The motion of a run's policy is compared
     with the optimum and is one of the first guesses."""
     starts: int = 5
-    """Starts at most: the mean alone where the start distribution is narrow, otherwise quantiles of it."""
+    """Starts: quantiles of the start distribution; its mean where it is 1 or nothing is drawn."""
     guesses: int = 12
     """Random motions to begin from, shared among the starts. Every search also begins from an idle robot, the straight
     line to the target, up to three motions that are pumped up (none with 0), the run's own motion, and the best one

@@ -10,14 +10,13 @@ from modelgen.metadata import Metadata
 from solver.errors import SolverError
 
 Array = NDArray[np.float64]
-SMALL = 0.05  # of its limit: a standard deviation up to here leaves a state at its mean
 INSIDE = 0.99  # of a limit that clips: drawn starts lie within, so that a motion can begin there
 DESIGNS = 256  # among which the most even one is taken
 MOST = 100
 
 
 def design(metadata: Metadata, count: int) -> Array:
-    """At most `count` starts (N, n): the mean alone where every deviation is small, else quantiles of the Gaussian.
+    """At most `count` starts (N, n): the mean alone where nothing is drawn, else quantiles of the Gaussian.
 
     Every state runs through the same quantiles in another order, the order being that of least discrepancy. The
     quantiles are scaled to variance 1, so that a quadratic function has its mean over the distribution where the
@@ -29,7 +28,7 @@ def design(metadata: Metadata, count: int) -> Array:
     require_within(metadata, mean, "the mean start")
     limits = np.array([state.limit for state in metadata.states])
     spread = np.flatnonzero(deviation > 0.0)
-    if count == 1 or (deviation <= SMALL * limits).all():
+    if count == 1 or not len(spread):
         return mean[None]
     starts = np.tile(mean, (count, 1))
     starts[:, spread] += deviation[spread] * _normal(count, len(spread))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -183,6 +184,32 @@ def test_the_best_known_limit_stays(trained: Path, tmp_path: Path, monkeypatch: 
     assert [each["limit"] for each in limit["starts"]] == [-28.0, -19.0]
     assert limit["limit"] == pytest.approx(-23.5)
     assert "| -23.50 | -50.00 | 6.75 | 25.5 |" in (tmp_path / "gallery.md").read_text()  # the first run's -30.25
+
+
+def test_a_limit_from_other_starts_takes_the_gaps_of_earlier_rows(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_limit(tmp_path)  # from one start
+    calls: list[int] = []
+
+    def search(_: str, __: list[str], guesses: int, *___: object) -> Found:
+        calls.append(guesses)
+        return Found((-30.0, -20.0), (-40.0, -20.5))
+
+    monkeypatch.setattr(gallery, "find_limit", search)
+    made = Gallery(make_plan("gallery", "small", small()), tmp_path, Origin("solver reproduce gallery", 1, 1), quiet)
+    training, folder = made.plan.trainings[0], next(trained.glob("pendulum-cfvi-*"))
+    made.add(training, folder)
+    assert calls == [0, 12]
+    assert made.limits["pendulum"]["limit"] == -25.0
+    earlier = ("pendulum", "rfvi", 7)
+    (row,) = made.rows.values()
+    store_limit(tmp_path)
+    made = Gallery(made.plan, tmp_path, made.origin, quiet)
+    made.rows[earlier] = dataclasses.replace(row, algorithm="rfvi", seed=7)
+    made.add(training, folder)
+    assert made.rows[earlier].chosen_return is None
+    assert made.rows[row.key].chosen_return == -30.25
 
 
 @pytest.mark.parametrize("held", [False, True])
