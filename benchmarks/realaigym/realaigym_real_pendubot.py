@@ -1,4 +1,4 @@
-"""The real double pendulum of RealAIGym (design C.1) as a pendubot: the elbow's motor may do little beyond its friction.
+"""RealAIGym's real double pendulum (design C.1) as a pendubot: the elbow's motor may do little beyond its friction.
 
 Friction of the elbow takes 0.1 N m of the 0.5, and the weight of the lower link up to 1.5 N m.
 """
