@@ -108,9 +108,9 @@ def fit_windows(model: Model, windows: Windows, theta: Array, starts: Array, dev
 
 
 def _shortest(model: Model, recordings: Sequence[Recording], seconds: float) -> Windows:
-    """Shorter windows for the first fit, where the sampling is fast enough for them; else the windows themselves."""
+    """Shorter windows for the first fit, where sampling and delays leave enough; else the windows themselves."""
     try:
-        return model.cut(recordings, seconds / SHORT)
+        return model.cut(recordings, min(seconds, max(seconds / SHORT, model.least_seconds)))
     except ModelError:
         return model.cut(recordings, seconds)
 

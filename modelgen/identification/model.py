@@ -56,15 +56,20 @@ class Model:
         self._offsets = [robot.state_names.index(each.of) for each in self.effects if each.kind == "offset"]
         self._driven = [robot.input_names.index(each.of) for each in self.effects if each.kind == "gain"]
 
+    @property
+    def least_seconds(self) -> float:
+        """s: the length below which delays take too much from a window."""
+        return LEAST_DELAYS * self.blind
+
     def cut(self, recordings: Sequence[Recording], seconds: float, every: float | None = None) -> Windows:
         """Windows of `seconds`, without measurements that a delay may take from before them. every: as `windows.cut`.
 
         Raises ModelError as `windows.cut`, and for windows that are short beside the longest delay.
         """
-        if seconds < LEAST_DELAYS * self.blind:
+        if seconds < self.least_seconds:
             raise ModelError(
                 f"windows of {seconds:g} s are too short for delays of up to {self.blind:g} s; write --window "
-                f"{LEAST_DELAYS * self.blind:g} or more, or a smaller --longest-delay or --delay."
+                f"{self.least_seconds:g} or more, or a smaller --longest-delay or --delay."
             )
         windows = cut(self.robot, recordings, seconds, every)
         early = windows.time - windows.begin < self.blind - 1e-12

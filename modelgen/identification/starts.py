@@ -65,10 +65,10 @@ def settle(
     measured = np.where(known, windows.measured, 0.0)
     weigh = known / deviations
 
-    def residuals(x: Array) -> Array:
-        return np.where(known, (x - measured) / deviations, 0.0)
+    def residuals(x: Array, which: NDArray[np.intp] | slice = slice(None)) -> Array:
+        return np.where(known[:, which], (x - measured[:, which]) / deviations, 0.0)
 
-    starts, damping = guess, np.full(len(guess), DAMPING)
+    starts, damping = guess.copy(), np.full(len(guess), DAMPING)
     motion = model.simulate(windows, starts, theta, pushes)
     for _ in range(ITERATIONS):
         found = residuals(motion.x)
@@ -77,21 +77,20 @@ def settle(
             last = (np.abs(step) < CLOSE * limits).all(axis=1) | (gain <= GAIN * cost(found, robust))
         if not np.isfinite(step).all() or last.all():
             break
-        tried = model.simulate(windows, starts + step, theta, pushes)
+        left = np.flatnonzero(~last)  # few of many, where motion is chaotic
+        tried = model.simulate(windows.chosen(left), starts[left] + step[left], theta, pushes)
+        there = residuals(tried.x, left)
         with np.errstate(invalid="ignore", over="ignore"):
-            better = cost(residuals(tried.x), robust) <= cost(residuals(motion.x), robust) * (1 + 1e-12)
-        starts = np.where(better[:, None], starts + step, starts)
-        motion = _merged(better, tried, motion)
-        damping = np.where(better, np.maximum(damping / 10, DAMPING), np.maximum(damping * 10, 1e-3))
+            better = cost(there, robust) <= cost(found[:, left], robust) * (1 + 1e-12)
+        which, damped = left[better], damping[left]
+        starts[which] += step[which]
+        for all_windows, new in zip(motion, tried, strict=True):
+            all_windows[:, which] = new[:, better]
+        damping[left] = np.where(better, np.maximum(damped / 10, DAMPING), np.maximum(damped * 10, 1e-3))
     step = np.where(np.abs(step) < CLOSE * limits, step, 0.0)
     with np.errstate(invalid="ignore", over="ignore"):
         found = residuals(motion.x + np.einsum("kwij,wj->kwi", motion.dx_dstart, step))
         return eliminated(motion, starts + step, found, weigh, robust)
-
-
-def _merged(better: NDArray[np.bool_], new: Motion, old: Motion) -> Motion:
-    """The new motion of the windows that it makes better, else the old one."""
-    return Motion(*(np.where(better.reshape(1, -1, *(1,) * (b.ndim - 2)), a, b) for a, b in zip(new, old, strict=True)))
 
 
 def _normal(J: Array, weight: Array) -> Array:
