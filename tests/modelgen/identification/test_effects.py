@@ -11,7 +11,7 @@ import pytest
 
 from modelgen.cli import main
 from modelgen.errors import ModelError
-from modelgen.identification.effects import KINDS
+from modelgen.identification.effects import KINDS, Kind
 from modelgen.identification.fit import fit
 from modelgen.identification.identify import identify
 from modelgen.identification.model import Model
@@ -64,6 +64,15 @@ def test_delay_and_offset_are_found(pendulum: CompiledRobot, tmp_path: Path) -> 
     assert np.ptp(found.ellipsoid.shape.diagonal()) < 1e-3
     blind = identify(Model(pendulum), logs, 0.5, silent).ellipsoid
     assert np.abs(blind.centre - truth).max() > 5 * np.abs(away[:2]).max()
+
+
+def test_the_first_fit_takes_the_shortest_windows_that_a_delay_leaves(pendulum: CompiledRobot, tmp_path: Path) -> None:
+    logs = recorded(pendulum, tmp_path, np.array([1.1, 0.9]), DELAY)
+    lines: list[str] = []
+    estimates: tuple[tuple[Kind, ...], ...] = ((), ("delay",))
+    for estimated in estimates:
+        fit(Model(pendulum, estimated), logs, 0.5, lines.append)
+    assert [line.split(" of ")[1] for line in lines if "first fit" in line] == ["0.125 s", "0.2 s"]
 
 
 def test_a_gain_is_found_where_something_is_known(
