@@ -81,7 +81,7 @@ def test_commands_take_a_name(one: Path, capsys: Capture) -> None:
 
 
 def test_the_limit_takes_a_name(one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Up to the search: the motion of the policy is its first guess."""
+    """Up to the search: the motions of the policy, one a start, are the first guesses."""
     guesses = []
 
     def stop(_: object, own: list[object]) -> None:
@@ -91,7 +91,7 @@ def test_the_limit_takes_a_name(one: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(limit._Search, "run", stop)
     with pytest.raises(KeyError):
         limit.find_limit(NAME, [], 0, 0)
-    assert len(guesses) == 1
+    assert len(guesses) == 5
     with pytest.raises(SolverError, match=f"Did you mean `{NAME}`"):
         limit.find_limit("pendulum-rfv", [], 0, 0)
     assert one.is_dir()
