@@ -5,6 +5,8 @@ recordings, and its inputs are those that were recorded. The half width of a ban
 errors in blocks of forecasts, so that it needs no distribution of them (S. S. Wilks, "Determination of sample sizes for
 setting tolerance limits", Ann. Math. Stat. 12, 1941): friction, backlash and delays of the robot that the model lacks
 are in it. Forecasts begin more often than blocks do: their errors are alike within a block, and not between blocks.
+Blocks of one recording may be more alike than others, as one motion is faster than another. Then they say less than so
+many independent ones (L. Kish, Survey Sampling, 1965: the design effect), and the bands are wider for it.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.stats import binom, nct, norm
 
 from modelgen.errors import ModelError
 from modelgen.identification.confidence import LEVEL
@@ -111,7 +113,9 @@ def _inside(windows: Windows, within: Windows) -> NDArray[np.bool_]:
 
 def bands(parts: Sequence[Forecasts]) -> Bands | None:
     """From the forecasts of every fold; None where there are none."""
-    largest = np.concatenate([_by_block(each) for each in parts], axis=1)
+    blocks = [_by_block(each) for each in parts]
+    largest = np.concatenate([each for each, _ in blocks], axis=1)
+    recording = np.concatenate([each for _, each in blocks])
     counts = (~np.isnan(largest)).sum(axis=1)
     sensors = counts.max(axis=0) > 0
     if not sensors.any() or not counts[:, sensors].min():
@@ -122,26 +126,59 @@ def bands(parts: Sequence[Forecasts]) -> Bands | None:
         for state in np.flatnonzero(sensors):
             sizes = np.sort(largest[part, :, state][~np.isnan(largest[part, :, state])])
             half_width[part, state] = sizes[rank(len(sizes), share) - 1]
+            half_width[part, state] *= widening(largest[part, :, state], recording, share)
     least = int(counts[:, sensors].min())
     risk = float(binom.sf(rank(least, share) - 1, least, LEVEL)) * int(sensors.sum())
     seconds = AHEAD * np.arange(1, LEADS + 1) / LEADS
     return Bands(seconds, half_width, least, max(0.0, 1 - risk), largest)
 
 
-def _by_block(found: Forecasts) -> Array:
-    """The largest errors of the forecasts that begin in the same AHEAD s of a recording, (LEADS, blocks, n)."""
+def _by_block(found: Forecasts) -> tuple[Array, NDArray[np.intp]]:
+    """The largest errors of the forecasts that begin in the same AHEAD s of a recording, (LEADS, blocks, n), and the
+    recordings (blocks,)."""
     sizes = found.largest()
     places = np.stack([found.recording, np.floor(found.begin / AHEAD + 1e-6)], axis=1)
-    _, owner = np.unique(places, axis=0, return_inverse=True)
+    kinds, owner = np.unique(places, axis=0, return_inverse=True)
     sizes = np.where(np.isnan(sizes), -np.inf, sizes)
     blocks = [sizes[:, owner.ravel() == each].max(axis=1) for each in range(int(owner.max(initial=-1)) + 1)]
+    recording = kinds[:, 0].astype(np.intp)
     if not blocks:
-        return sizes
+        return sizes, recording
     found_blocks = np.stack(blocks, axis=1)
-    return np.where(np.isneginf(found_blocks), np.nan, found_blocks)
+    return np.where(np.isneginf(found_blocks), np.nan, found_blocks), recording
 
 
 def rank(count: int, risk: float) -> int:
     """The least k for which the k-th smallest of `count` errors is below the quantile LEVEL of errors with at most
     this probability; the largest of all where they are too few for that."""
     return min(count, int(binom.ppf(1 - risk, count, LEVEL)) + 1)
+
+
+def widening(sizes: Array, recording: NDArray[np.intp], risk: float) -> float:
+    """How many times wider a band is for errors (blocks,) that are alike within a recording (blocks,); at least 1.
+
+    One-way random effects in the logarithm of the errors: of blocks that share their recording's effect, so many count
+    as independent as the design effect says. The factor is that between the tolerance limits of a normal distribution
+    from these and from all blocks. 1 for a single recording, which says nothing of others.
+    """
+    known = sizes > 0.0  # and not NaN
+    logs, owner = np.log(sizes[known]), np.unique(recording[known], return_inverse=True)[1]
+    count, members = len(logs), np.bincount(owner)
+    if len(members) < 2 or count <= len(members):
+        return 1.0
+    means = np.bincount(owner, logs) / members
+    within = float(((logs - means[owner]) ** 2).sum()) / (count - len(members))
+    between = float((members * (means - logs.mean()) ** 2).sum()) / (len(members) - 1)
+    usual = (count - float((members**2).sum()) / count) / (len(members) - 1)  # members of a recording
+    shared = max(0.0, (between - within) / usual)
+    variance = shared + within
+    if variance == 0.0:
+        return 1.0
+    effective = max(2.0, count / (1.0 + (usual - 1.0) * shared / variance))
+    return float(np.exp((tolerance(effective, risk) - tolerance(count, risk)) * np.sqrt(variance)))
+
+
+def tolerance(count: float, risk: float) -> float:
+    """The k for which the mean of `count` samples of a normal distribution and k of their standard deviations are above
+    the distribution's quantile LEVEL with all but this probability (by the noncentral t distribution)."""
+    return float(nct.ppf(1 - risk, count - 1, norm.ppf(LEVEL) * np.sqrt(count)) / np.sqrt(count))

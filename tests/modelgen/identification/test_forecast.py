@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from modelgen.identification.forecast import AHEAD, LEADS, Forecasts, bands, forecasts, rank
+from modelgen.identification.forecast import AHEAD, LEADS, Forecasts, bands, forecasts, rank, tolerance, widening
 from modelgen.identification.identify import identify
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording, columns, read
@@ -43,6 +44,33 @@ def test_the_rank_is_that_of_a_tolerance_limit() -> None:
         assert short <= risk + 0.02
         assert shorter > risk - 0.02
     assert rank(10, 0.1) == 10
+
+
+def test_bands_are_wider_where_recordings_differ() -> None:
+    """Six recordings of twelve blocks; in the logarithm, errors have a variance of 1. Where half of it is their
+    recording's, the largest block alone misses their quantile far more often than it states."""
+    random, recording, risk = np.random.default_rng(0), np.repeat(np.arange(6), 12), 0.05
+    quantile = np.exp(norm.ppf(0.95))
+    short, wider = {}, {}
+    for share in (0.0, 0.5):
+        effects = np.sqrt(share) * random.normal(size=(1000, 6))
+        errors = np.exp(effects[:, recording] + np.sqrt(1 - share) * random.normal(size=(1000, 72)))
+        factors = np.array([widening(each, recording, risk) for each in errors])
+        largest = np.sort(errors, axis=1)[:, rank(72, risk) - 1]
+        short[share] = np.mean(largest < quantile), np.mean(largest * factors < quantile)
+        wider[share] = np.median(factors)
+    assert short[0.0][0] <= risk
+    assert wider[0.0] < 1.1
+    assert short[0.5][0] > 3 * risk
+    assert short[0.5][1] <= 2 * risk
+    assert widening(errors[0], np.zeros(72, np.intp), risk) == 1.0
+    assert widening(np.full(72, 0.3), recording, risk) == 1.0
+
+
+def test_a_tolerance_limit_holds_the_quantile() -> None:
+    samples = np.random.default_rng(0).normal(size=(20_000, 9))
+    limits = samples.mean(axis=1) + tolerance(9, 0.1) * samples.std(axis=1, ddof=1)
+    assert np.mean(limits < norm.ppf(0.95)) == pytest.approx(0.1, abs=0.01)
 
 
 def test_bands_are_order_statistics_and_say_how_sure_they_are() -> None:
