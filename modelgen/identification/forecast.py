@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom, nct, norm
+from scipy.stats import binom, norm
 
 from modelgen.errors import ModelError
 from modelgen.identification.confidence import LEVEL
@@ -124,9 +124,9 @@ def bands(parts: Sequence[Forecasts]) -> Bands | None:
     half_width = np.full((LEADS, largest.shape[2]), np.nan)
     for part in range(LEADS):
         for state in np.flatnonzero(sensors):
-            sizes = np.sort(largest[part, :, state][~np.isnan(largest[part, :, state])])
-            half_width[part, state] = sizes[rank(len(sizes), share) - 1]
-            half_width[part, state] *= widening(largest[part, :, state], recording, share)
+            each = largest[part, :, state]
+            sizes = np.sort(each[~np.isnan(each)])
+            half_width[part, state] = sizes[rank(len(sizes), share) - 1] * widening(each, recording, share)
     least = int(counts[:, sensors].min())
     risk = float(binom.sf(rank(least, share) - 1, least, LEVEL)) * int(sensors.sum())
     seconds = AHEAD * np.arange(1, LEADS + 1) / LEADS
@@ -158,8 +158,9 @@ def widening(sizes: Array, recording: NDArray[np.intp], risk: float) -> float:
     """How many times wider a band is for errors (blocks,) that are alike within a recording (blocks,); at least 1.
 
     One-way random effects in the logarithm of the errors: of blocks that share their recording's effect, so many count
-    as independent as the design effect says. The factor is that between the tolerance limits of a normal distribution
-    from these and from all blocks. 1 for a single recording, which says nothing of others.
+    as independent as the design effect says, and at least as many as there are recordings. The factor is that between
+    the tolerance limits of a normal distribution from these and from all blocks. 1 for a single recording, which says
+    nothing of others.
     """
     known = sizes > 0.0  # and not NaN
     logs, owner = np.log(sizes[known]), np.unique(recording[known], return_inverse=True)[1]
@@ -174,11 +175,16 @@ def widening(sizes: Array, recording: NDArray[np.intp], risk: float) -> float:
     variance = shared + within
     if variance == 0.0:
         return 1.0
-    effective = max(2.0, count / (1.0 + (usual - 1.0) * shared / variance))
+    effective = count / (1.0 + (usual - 1.0) * shared / variance)
     return float(np.exp((tolerance(effective, risk) - tolerance(count, risk)) * np.sqrt(variance)))
 
 
 def tolerance(count: float, risk: float) -> float:
     """The k for which the mean of `count` samples of a normal distribution and k of their standard deviations are above
-    the distribution's quantile LEVEL with all but this probability (by the noncentral t distribution)."""
-    return float(nct.ppf(1 - risk, count - 1, norm.ppf(LEVEL) * np.sqrt(count)) / np.sqrt(count))
+    the distribution's quantile LEVEL with all but this probability.
+
+    By the variance of that sum for many samples. The exact factor, of the noncentral t distribution, has a standard
+    deviation from `count` samples alone: for two recordings that would be a band of millions of times the errors.
+    """
+    z = norm.ppf(LEVEL)
+    return float(z + norm.ppf(1 - risk) * np.sqrt((1.0 + z**2 / 2.0) / count))

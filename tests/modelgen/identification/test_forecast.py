@@ -67,9 +67,15 @@ def test_bands_are_wider_where_recordings_differ() -> None:
     assert widening(np.full(72, 0.3), recording, risk) == 1.0
 
 
+def test_two_recordings_that_differ_give_a_band_of_use() -> None:
+    """One with three times the errors of the other, and a spread of 30 % in each."""
+    sizes = np.exp(np.repeat([0.0, np.log(3.0)], 12) + 0.3 * np.random.default_rng(0).normal(size=24))
+    assert 1.5 < widening(sizes, np.repeat([0, 1], 12), 0.05) < 5.0
+
+
 def test_a_tolerance_limit_holds_the_quantile() -> None:
-    samples = np.random.default_rng(0).normal(size=(20_000, 9))
-    limits = samples.mean(axis=1) + tolerance(9, 0.1) * samples.std(axis=1, ddof=1)
+    samples = np.random.default_rng(0).normal(size=(5_000, 1_000))
+    limits = samples.mean(axis=1) + tolerance(1_000, 0.1) * samples.std(axis=1, ddof=1)
     assert np.mean(limits < norm.ppf(0.95)) == pytest.approx(0.1, abs=0.01)
 
 
