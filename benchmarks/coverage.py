@@ -24,6 +24,7 @@ import argparse
 import json
 import platform
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ import modelgen
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 from modelgen.identification.confidence import LEVEL
-from modelgen.identification.forecast import forecasts
+from modelgen.identification.forecast import LEADS, forecasts
 from modelgen.identification.identify import Identified, identify
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording
@@ -124,7 +125,8 @@ def model_set(robot: CompiledRobot, options: argparse.Namespace, seed: int) -> d
 
 def harsh_set(robot: CompiledRobot, options: argparse.Namespace, seed: int) -> dict[str, Any]:
     """Whether the bands hold what they state on recordings that nothing has seen, and how wide they are at their end:
-    in the coordinate's unit, beside the half width that would just do, and beside that about `it stays where it is`."""
+    in the coordinate's unit (the median of these recordings), beside the half width that would just do, and beside that
+    about `it stays where it is`."""
     random = np.random.default_rng(seed)
     truth, periods = drawn(robot, random), int(random.integers(1, 4))
     logs = of_harsh(robot, truth, options.recordings + options.unseen, options.seconds, periods, seed)
@@ -133,9 +135,11 @@ def harsh_set(robot: CompiledRobot, options: argparse.Namespace, seed: int) -> d
     if bands is None:
         raise ModelError("no recording is long enough for a prediction")
     unseen = logs[options.recordings :]
-    ahead = forecasts(found.model, unseen, found.theta, found.deviations)
-    within = held(ahead.errors, ahead.lead, bands.seconds, bands.half_width)
-    last = np.abs(ahead.largest()[-1])
+    ahead = forecasts(found.model, unseen, found.theta, found.deviations, found.ellipsoid.shape)
+    widths = bands.about(ahead)
+    within = np.where(np.isnan(ahead.errors), np.nan, np.abs(ahead.errors) <= widths)
+    last = replace(ahead, errors=ahead.errors / ahead.scale(bands.spread)).largest()[-1]
+    at_the_end = np.median(widths[ahead.part == LEADS - 1], axis=0)
     names = robot.state_names[: len(robot.metadata.coordinates)]
     entry: dict[str, Any] = {"delay_periods": periods, "confidence": bands.confidence, "predictions": bands.blocks}
     entry["identified"] = int(found.ellipsoid.identified.sum())
@@ -144,20 +148,14 @@ def harsh_set(robot: CompiledRobot, options: argparse.Namespace, seed: int) -> d
         for key in ("share_at_the_end", "share_of_all", "half_width", "half_width_by_exact", "half_width_by_motion")
     }
     for index, name in enumerate(names):
-        width = float(bands.half_width[-1, index])
-        tables["share_at_the_end"][name] = float(np.nanmean(last[:, index] <= width))
+        usual, width = float(bands.half_width[-1, index]), float(at_the_end[index])
+        tables["share_at_the_end"][name] = float(np.nanmean(last[:, index] <= usual))
         tables["share_of_all"][name] = float(np.nanmean(within[..., index]))
         tables["half_width"][name] = width
-        tables["half_width_by_exact"][name] = width / float(np.nanquantile(last[:, index], LEVEL))
+        tables["half_width_by_exact"][name] = usual / float(np.nanquantile(last[:, index], LEVEL))
         tables["half_width_by_motion"][name] = width / moved(unseen, index)
     holds = all(share >= LEVEL for share in tables["share_at_the_end"].values())
     return {"holds": holds, **entry, **tables}
-
-
-def held(errors: Array, lead: Array, seconds: Array, half_width: Array) -> Array:
-    """Whether every sample is within the band of its time ahead, (K, N, n); NaN where there is none."""
-    part = np.clip(np.searchsorted(seconds, lead - 1e-6), 0, len(seconds) - 1)
-    return np.where(np.isnan(errors), np.nan, np.abs(errors) <= half_width[part])
 
 
 def moved(logs: list[Recording], index: int) -> float:

@@ -51,7 +51,8 @@ def prediction(robot: CompiledRobot, held: HeldOut) -> Figure:
 
 
 def forecast(robot: CompiledRobot, bands: Bands) -> Figure:
-    """Half widths of the bands over the time ahead, and the errors of every forecast of held-out motion."""
+    """Half widths of the bands about a usual forecast over the time ahead, and the errors of every forecast of held-out
+    motion, each divided by its scale."""
     states = np.flatnonzero(~np.isnan(bands.half_width).any(axis=0))
     figure = Figure(figsize=(8.0, 2.6 * len(states)), layout="constrained")
     for index, axes in zip(states, figure.subplots(len(states), 1, squeeze=False, sharex=True).ravel(), strict=True):

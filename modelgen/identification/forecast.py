@@ -5,6 +5,12 @@ recordings, and its inputs are those that were recorded. The half width of a ban
 errors in blocks of forecasts, so that it needs no distribution of them (S. S. Wilks, "Determination of sample sizes for
 setting tolerance limits", Ann. Math. Stat. 12, 1941): friction, backlash and delays of the robot that the model lacks
 are in it. Forecasts begin more often than blocks do: their errors are alike within a block, and not between blocks.
+
+A fast motion shows the parameters more than a slow one, and has larger errors. So errors are divided by a scale before
+they are compared, and every band is its scale times as wide (V. Vovk, A. Gammerman and G. Shafer, Algorithmic Learning
+in a Random World, 2005: normalised nonconformity measures). The variance of the scale has two parts: what the model
+lacks, and what the confidence set leaves open in this very forecast. In a usual forecast both are as large.
+
 Blocks of one recording may be more alike than others, as one motion is faster than another. Then they say less than so
 many independent ones (L. Kish, Survey Sampling, 1965: the design effect), and the bands are wider for it.
 """
@@ -22,7 +28,8 @@ from modelgen.errors import ModelError
 from modelgen.identification.confidence import LEVEL
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording
-from modelgen.identification.starts import settle
+from modelgen.identification.simulation import Motion
+from modelgen.identification.starts import Settled, settle
 from modelgen.identification.windows import Windows
 
 Array = NDArray[np.float64]
@@ -40,16 +47,29 @@ class Forecasts:
 
     lead: Array  # (K, N) s since the forecast's beginning; not above zero in its past
     errors: Array  # (K, N, n)
+    spread: (
+        Array  # (K, N, n) how far the prediction moves along the longest axis of the parameters' set, to first order
+    )
     recording: NDArray[np.intp]  # (N,)
     begin: Array  # (N,) s in the recording, where the past ends
 
+    @property
+    def part(self) -> NDArray[np.intp]:
+        """Which of the LEADS parts of its forecast a sample is in, (K, N); less than zero before the first."""
+        return np.ceil(self.lead / AHEAD * LEADS - 1e-6).astype(int) - 1
+
     def largest(self) -> Array:
         """The largest error of every part of a forecast, (LEADS, N, n); NaN where nothing was measured."""
-        part = np.ceil(self.lead / AHEAD * LEADS - 1e-6).astype(int) - 1
         sizes = np.where(np.isnan(self.errors), -np.inf, np.abs(self.errors))
-        parts = [np.where((part == each)[..., None], sizes, -np.inf) for each in range(LEADS)]
+        parts = [np.where((self.part == each)[..., None], sizes, -np.inf) for each in range(LEADS)]
         found = np.stack([each.max(axis=0, initial=-np.inf) for each in parts])
         return np.where(np.isneginf(found), np.nan, found)
+
+    def scale(self, typical: Array) -> Array:
+        """How many times wider than usual a band is, (K, N, n), by the usual spread (LEADS, n) of every part."""
+        usual = typical[np.clip(self.part, 0, LEADS - 1)]
+        share = np.divide(self.spread, usual, out=np.ones_like(self.spread), where=usual > 0.0)
+        return np.sqrt((1.0 + share**2) / 2.0)
 
 
 @dataclass(frozen=True)
@@ -57,10 +77,16 @@ class Bands:
     """Half widths about a forecast."""
 
     seconds: Array  # (LEADS,) the end of every part of the forecast
-    half_width: Array  # (LEADS, n); NaN for a state that is not measured
+    half_width: Array  # (LEADS, n) of one with the usual spread; NaN for a state that is not measured
+    spread: Array  # (LEADS, n) the usual one: the median
     blocks: int  # the fewest of all sensors
     confidence: float  # with which all bands hold LEVEL of the blocks, were these independent
-    largest: Array  # (LEADS, blocks, n) the errors they are made of
+    largest: Array  # (LEADS, blocks, n) the errors they are made of, each divided by its scale
+
+    def about(self, found: Forecasts) -> Array:
+        """The half width at every sample of forecasts, (K, N, n)."""
+        part = np.clip(found.part, 0, LEADS - 1)
+        return np.asarray(self.half_width[part] * found.scale(self.spread))
 
 
 def forecasts(
@@ -68,12 +94,14 @@ def forecasts(
     recordings: Sequence[Recording],
     theta: Array,
     deviations: Array,
+    shape: Array,
     within: Windows | None = None,
 ) -> Forecasts:
-    """Forecasts at theta (p,), one every OFTEN s. within: only in the stretches of these windows. deviations: (n,) of
-    the sensors. There are no forecasts where a recording has no stretch that is long enough."""
+    """Forecasts at theta (p,), one every OFTEN s. deviations: (n,) of the sensors. shape: that of the ellipsoid of the
+    robot's own parameters. within: only in the stretches of these windows. There are no forecasts where a recording has
+    no stretch that is long enough."""
     none = np.zeros((0, 0, len(model.robot.state_names)))
-    nothing = Forecasts(none[..., 0], none, np.zeros(0, np.intp), np.zeros(0))
+    nothing = Forecasts(none[..., 0], none, none, np.zeros(0, np.intp), np.zeros(0))
     period = float(np.median(np.concatenate([np.diff(each.time) for each in recordings])))
     past = max(PAST, ROWS * period) + model.blind
     try:
@@ -95,9 +123,17 @@ def forecasts(
         windows, steps=windows.steps[: rows - 1], inputs=windows.inputs[: rows - 1], measured=measured[:rows]
     )
     begun = settle(model, before, before.starts, theta, deviations, robust=True)
-    predicted = model.simulate(windows, begun.starts, theta).x
-    errors = np.where(ahead[..., None], predicted - windows.measured, np.nan)
-    return Forecasts(lead, errors, windows.recording, windows.begin + past)
+    motion = model.simulate(windows, begun.starts, theta)
+    errors = np.where(ahead[..., None], motion.x - windows.measured, np.nan)
+    return Forecasts(lead, errors, _spread(motion, begun, shape), windows.recording, windows.begin + past)
+
+
+def _spread(motion: Motion, begun: Settled, shape: Array) -> Array:
+    """(K, N, n): the start follows the parameters, as it was fitted to the past."""
+    own = len(shape)
+    by_start = np.einsum("kwij,wja->kwia", motion.dx_dstart, begun.starts_by_theta[..., :own])
+    moved = motion.dx_dtheta[..., :own] + by_start
+    return np.asarray(np.sqrt(np.maximum(np.einsum("kwia,ab,kwib->kwi", moved, shape, moved, optimize=True), 0.0)))
 
 
 def _inside(windows: Windows, within: Windows) -> NDArray[np.bool_]:
@@ -113,7 +149,8 @@ def _inside(windows: Windows, within: Windows) -> NDArray[np.bool_]:
 
 def bands(parts: Sequence[Forecasts]) -> Bands | None:
     """From the forecasts of every fold; None where there are none."""
-    blocks = [_by_block(each) for each in parts]
+    spread = _usual(parts)
+    blocks = [_by_block(replace(each, errors=each.errors / each.scale(spread))) for each in parts]
     largest = np.concatenate([each for each, _ in blocks], axis=1)
     recording = np.concatenate([each for _, each in blocks])
     counts = (~np.isnan(largest)).sum(axis=1)
@@ -130,7 +167,17 @@ def bands(parts: Sequence[Forecasts]) -> Bands | None:
     least = int(counts[:, sensors].min())
     risk = float(binom.sf(rank(least, share) - 1, least, LEVEL)) * int(sensors.sum())
     seconds = AHEAD * np.arange(1, LEADS + 1) / LEADS
-    return Bands(seconds, half_width, least, max(0.0, 1 - risk), largest)
+    return Bands(seconds, half_width, spread, least, max(0.0, 1 - risk), largest)
+
+
+def _usual(parts: Sequence[Forecasts]) -> Array:
+    """The median spread of every part of a forecast, (LEADS, n); zero where there is none."""
+    states = parts[0].spread.shape[2]
+    found = np.zeros((LEADS, states))
+    for part in range(LEADS):
+        rows = np.concatenate([each.spread[each.part == part] for each in parts])
+        found[part] = np.median(rows, axis=0) if len(rows) else 0.0
+    return found
 
 
 def _by_block(found: Forecasts) -> tuple[Array, NDArray[np.intp]]:

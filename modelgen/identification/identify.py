@@ -22,7 +22,7 @@ from modelgen.identification.confidence import (
 )
 from modelgen.identification.ellipsoid import Ellipsoid, ellipsoid
 from modelgen.identification.fit import Fit, Progress, fit, fit_windows
-from modelgen.identification.forecast import Bands, Forecasts, bands, forecasts
+from modelgen.identification.forecast import Bands, bands, forecasts
 from modelgen.identification.identifiability import directions
 from modelgen.identification.model import Model
 from modelgen.identification.radii import Radii, radii
@@ -42,7 +42,7 @@ class HeldOut:
     error_of_all: Array  # (n,) of the fit to all recordings, in the same windows
     windows: Windows
     residuals: Array  # (K, N, n) of the fit that did not see them, in the states' units, zero where not measured
-    forecasts: Forecasts  # by that fit
+    theta: Array  # (p,) of that fit
 
 
 @dataclass(frozen=True)
@@ -95,14 +95,21 @@ def identify(model: Model, recordings: Sequence[Recording], seconds: float, prog
         left = (time.monotonic() - began) / index * (refits - index) if index else 0.0
         about = f", about {left:.0f} s left" if left >= 1.0 else ""
         progress(f"refit {index + 1} of {refits}, without what it is tested on{about}")
-        one, change = _held_out(model, recordings, windows, found, fold == index)
+        one, change = _held_out(model, windows, found, fold == index)
         held.append(one)
         changes.append(change)
     factor = inflation(scored, block, fold, changes)
     count = int(block.max()) + 1
+    whole, own = (
+        ellipsoid(found.theta, bounds, seen, C * factor * quantile(len(C), count)),
+        len(model.robot.parameter_names),
+    )
+    progress("predictions of held-out motion")
+    shape = whole.shape[:own, :own]
+    ahead = [forecasts(model, recordings, each.theta, found.deviations, shape, each.windows) for each in held]
     return Identified(
         model,
-        ellipsoid(found.theta, bounds, seen, C * factor * quantile(len(C), count)),
+        whole,
         radii(model, windows, found),
         seen.condition,
         _error(windows, found.settled.residuals * found.deviations),
@@ -114,13 +121,11 @@ def identify(model: Model, recordings: Sequence[Recording], seconds: float, prog
         found.settled.residuals * found.deviations,
         found.theta,
         found.deviations,
-        bands([each.forecasts for each in held]),
+        bands(ahead),
     )
 
 
-def _held_out(
-    model: Model, recordings: Sequence[Recording], windows: Windows, whole: Fit, out: NDArray[np.bool_]
-) -> tuple[HeldOut, float]:
+def _held_out(model: Model, windows: Windows, whole: Fit, out: NDArray[np.bool_]) -> tuple[HeldOut, float]:
     """Fit without some windows; how well that predicts them, and how far the predictions have moved."""
     refit = fit_windows(
         model, windows.chosen(~out), whole.theta, whole.settled.starts[~out], whole.deviations, robust=True
@@ -131,8 +136,7 @@ def _held_out(
     change = moved(whole.settled.residuals[:, out], predicted.residuals)
     error_of_all = _error(hidden, whole.settled.residuals[:, out] * whole.deviations)
     owners = tuple(int(each) for each in np.unique(hidden.recording))
-    ahead = forecasts(model, recordings, refit.theta, whole.deviations, hidden)
-    return HeldOut(owners, _error(hidden, residuals), error_of_all, hidden, residuals, ahead), change
+    return HeldOut(owners, _error(hidden, residuals), error_of_all, hidden, residuals, refit.theta), change
 
 
 def _error(windows: Windows, residuals: Array) -> Array:

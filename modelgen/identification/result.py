@@ -124,13 +124,21 @@ def prediction(found: Identified) -> dict[str, Any] | None:
     bands = found.bands
     if bands is None:
         return None
-    columns = zip(found.model.robot.state_names, bands.half_width.T, strict=True)
+
+    missing = np.isnan(bands.half_width)
+
+    def by_state(values: Array) -> dict[str, list[float] | None]:
+        columns = np.where(missing, np.nan, values).T
+        names = found.model.robot.state_names
+        return {n: None if np.isnan(each).any() else each.tolist() for n, each in zip(names, columns, strict=True)}
+
     return {
         "content": LEVEL,
         "confidence": bands.confidence,
         "blocks": bands.blocks,
         "seconds": bands.seconds.tolist(),
-        "half_width": {name: None if np.isnan(column).any() else column.tolist() for name, column in columns},
+        "half_width": by_state(bands.half_width),
+        "spread": by_state(bands.spread),
     }
 
 
@@ -176,9 +184,9 @@ def text(robot: CompiledRobot, data: dict[str, Any]) -> str:
         units = {state.name: state.unit for state in robot.metadata.states}
         listed = (f"{n} +- {v[-1]:.3g} {units[n]}" for n, v in ahead["half_width"].items() if v is not None)
         lines.append(
-            f"motion {ahead['seconds'][-1]:g} s ahead is within {', '.join(listed)} of its prediction in "
+            f"motion {ahead['seconds'][-1]:g} s ahead is within {', '.join(listed)} of a usual prediction in "
             f"{ahead['content']:.0%} of the samples (confidence {ahead['confidence']:.0%}, from {ahead['blocks']} "
-            f"stretches of held-out motion)"
+            f"stretches of held-out motion); the band grows with what the set leaves open in a prediction"
         )
     for name, values in data["radii"].items():
         names = robot.input_names if name == "action" else robot.state_names

@@ -19,12 +19,13 @@ TRUTH = np.array([1.1, 0.9])  # mass, length
 RUB = 0.1  # N m of dry friction
 
 
-def of(sizes: np.ndarray) -> Forecasts:
-    """One forecast a block with errors (N, n), the same over all its time, of either sign."""
+def of(sizes: np.ndarray, spread: np.ndarray | float = 1.0) -> Forecasts:
+    """One forecast a block with errors (N, n), the same over all its time, of either sign; spread: (N, n)."""
     lead = np.repeat(np.linspace(AHEAD / LEADS, AHEAD, LEADS)[:, None], len(sizes), axis=1)
     signs = np.where(np.arange(LEADS) % 2, -1.0, 1.0)[:, None, None]
     begin = np.array([AHEAD * number for number in range(len(sizes))])
-    return Forecasts(lead, signs * sizes, np.zeros(len(sizes), np.intp), begin)
+    errors = signs * sizes
+    return Forecasts(lead, errors, np.broadcast_to(spread, errors.shape), np.zeros(len(sizes), np.intp), begin)
 
 
 def rubbed(robot: CompiledRobot, folder: Path, seed: int) -> Recording:
@@ -93,12 +94,39 @@ def test_bands_are_order_statistics_and_say_how_sure_they_are() -> None:
     assert bands([of(np.full((3, 1), np.nan))]) is None
 
 
+def test_a_band_grows_with_what_the_set_leaves_open() -> None:
+    """Errors in proportion to sqrt(1 + spread^2): one number describes all of them, of every spread."""
+    random = np.random.default_rng(0)
+    spread = np.exp(random.normal(size=(301, 1)))
+    spread /= np.median(spread)
+    noise = random.uniform(size=(301, 1))
+    found = bands([of(np.sqrt((1.0 + spread**2) / 2.0) * noise, 0.3 * spread)])
+    assert found is not None
+    np.testing.assert_allclose(found.spread, 0.3)
+    np.testing.assert_allclose(found.half_width[:, 0], np.sort(noise[:, 0])[rank(301, 0.1) - 1])
+    doubled = of(np.ones((2, 1)), np.array([[0.3], [0.6]]))
+    np.testing.assert_allclose(found.about(doubled)[-1, :, 0] / found.half_width[-1, 0], [1.0, np.sqrt(2.5)])
+
+
+def test_the_spread_is_that_of_predictions_from_the_sets_edge(pendulum: CompiledRobot, tmp_path: Path) -> None:
+    """Forecasts by parameters at either end of the set's one axis, their starts fitted anew, beside those of its
+    middle."""
+    logs, deviations = recordings(pendulum, tmp_path, TRUTH, 2, 1e-3), np.array([1e-3, 1.0])
+    axis = np.array([2e-4, -1e-4])
+    ahead = forecasts(Model(pendulum), logs, TRUTH, deviations, np.outer(axis, axis))
+    ends = [forecasts(Model(pendulum), logs, TRUTH + side * axis, deviations, np.eye(2)).errors for side in (-1, 1)]
+    apart = np.abs(ends[1] - ends[0])[..., 0] / 2
+    some = ahead.lead > AHEAD / 2
+    np.testing.assert_allclose(ahead.spread[some][:, 0], apart[some], rtol=2e-2, atol=2e-7)
+
+
 def test_friction_that_the_model_lacks_is_in_the_bands(pendulum: CompiledRobot, tmp_path: Path) -> None:
     found = identify(Model(pendulum), [rubbed(pendulum, tmp_path, seed) for seed in range(3)], 0.5, silent)
-    ahead = forecasts(found.model, [rubbed(pendulum, tmp_path, seed) for seed in (8, 9)], found.theta, found.deviations)
+    others, shape = [rubbed(pendulum, tmp_path, seed) for seed in (8, 9)], found.ellipsoid.shape
+    ahead = forecasts(found.model, others, found.theta, found.deviations, shape)
     assert found.bands is not None
-    share = np.mean(ahead.largest()[-1, :, 0] <= found.bands.half_width[-1, 0])
-    assert share >= 0.9
+    within = np.abs(ahead.errors) <= found.bands.about(ahead)
+    assert within[ahead.part == LEADS - 1][:, 0].mean() >= 0.9
     (tmp_path / "clean").mkdir()
     clean = identify(Model(pendulum), recordings(pendulum, tmp_path / "clean", TRUTH, 3, 1e-3), 0.5, silent).bands
     assert clean is not None
@@ -107,7 +135,7 @@ def test_friction_that_the_model_lacks_is_in_the_bands(pendulum: CompiledRobot, 
 
 def test_a_forecast_of_a_model_that_is_right_is_exact(pendulum: CompiledRobot, tmp_path: Path) -> None:
     logs = recordings(pendulum, tmp_path, TRUTH, 2, 0.0)
-    ahead = forecasts(Model(pendulum), logs, TRUTH, np.array([1e-3, 1.0]))
+    ahead = forecasts(Model(pendulum), logs, TRUTH, np.array([1e-3, 1.0]), np.eye(2))
     assert np.nanmax(np.abs(ahead.errors)) < 1e-5
     assert set(ahead.recording.tolist()) == {0, 1}
     assert np.nanmax(ahead.lead) <= AHEAD + 1e-9
