@@ -30,7 +30,7 @@ from solver.runs.metrics import training_seconds
 from solver.runs.origin import commit, machine
 from solver.streams import EVALUATION_SEED
 
-GUESSES, SEED = 12, 0  # of the searches for the limits, as in `solver limit`
+GUESSES, SEED, STARTS = 12, 0, 5  # of the searches for the limits, as in `solver limit`
 
 
 @dataclass(frozen=True)
@@ -143,13 +143,13 @@ class Gallery:
     def _limit(self, robot: str, folder: Path, artifact: str) -> float | None:
         """Look for the limit of a robot from the motions of a run, and keep the best of what is known.
 
-        Returns the run's mean return from the limit's starts; None where no search found a motion.
+        From as many starts as the limit that is known has, so that gaps of rows of one robot can be compared. Returns the run's mean return from the limit's starts; None where no search found a motion.
         """
         before = self.limits.get(robot, {})
         known = before if before.get("artifact") == artifact and "error" not in before else None
         self.announce(f"looking for the limit of {robot}")
         try:
-            found = self._search(folder, 0 if known else GUESSES)
+            found = self._search(folder, 0, len(known["starts"])) if known else self._search(folder, GUESSES)
             if known and not _same_starts(found["starts"], known["starts"]):
                 known, found = None, self._search(folder, GUESSES)
         except SolverError as error:
@@ -163,8 +163,8 @@ class Gallery:
         self.limits[robot] = {"artifact": artifact} | means | {"starts": starts}
         return float(found["run_return"])
 
-    def _search(self, folder: Path, guesses: int) -> dict[str, Any]:
-        return find_limit(str(folder), [], guesses, SEED, self.plan.generated).results()
+    def _search(self, folder: Path, guesses: int, starts: int = STARTS) -> dict[str, Any]:
+        return find_limit(str(folder), [], guesses, SEED, self.plan.generated, starts).results()
 
     def _cells(self, row: Row) -> list[str]:
         limit = self.limits.get(row.robot, {})

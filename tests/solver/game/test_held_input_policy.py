@@ -17,7 +17,6 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.fvi.initial_value import make_ensemble
 from solver.fvi.presets import make_settings
-from solver.fvi.settings import Settings
 from solver.fvi.solution import load_solution
 from solver.fvi.targets import Trace, chunk_targets
 from solver.game.adversaries.parameters import ParameterAdversary
@@ -30,7 +29,6 @@ from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.runs.metrics import read_metrics
 from solver.value.frozen import FrozenValue
-from tests.solver.training import start
 
 Load = Callable[[str], CompiledRobot]
 
@@ -168,9 +166,9 @@ def test_runs_are_evaluated_with_it(finished_run: Path, capsys: pytest.CaptureFi
 
 
 def test_a_run_trained_with_it_plays_it_everywhere(
-    tiny: Callable[..., Settings], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    train_tiny: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    start("pendulum", "fast", tiny(iterations=1, reaction_periods=2.0), tmp_path, None, lambda _: None)
+    train_tiny(tmp_path, iterations=1, reaction_periods=2.0)
     own, closed = evaluated(tmp_path, capsys), evaluated(tmp_path, capsys, "--sampled", "0")
     assert own == evaluated(tmp_path, capsys, "--sampled", "2")
     assert own["return_mean"] != closed["return_mean"]

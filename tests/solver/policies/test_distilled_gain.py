@@ -36,10 +36,10 @@ def test_its_gain_at_the_target_is_the_runs(name: str) -> None:
     assert float(controller(problem, network)(problem.target[None])[0].abs().max()) < 1e-5
 
 
-def test_it_is_compared_on_three_plants(gallery_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_compared_on_three_plants(finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Through the observer on the harsh plant where it is exported; a policy loses nothing against itself."""
     monkeypatch.setattr(comparison, "EPISODES", 3)
-    solution = load_solution(gallery_run)
+    solution = load_solution(finished_run)
     act = solution.controller()
     returns = []
     for observed, harsh in ((False, "harsh"), (True, "harsh, observer")):

@@ -192,17 +192,17 @@ def test_a_limit_from_other_starts_takes_the_gaps_of_earlier_rows(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store_limit(tmp_path)  # from one start
-    calls: list[int] = []
+    calls: list[tuple[int, int]] = []
 
-    def search(_: str, __: list[str], guesses: int, *___: object) -> Found:
-        calls.append(guesses)
+    def search(_: str, __: list[str], guesses: int, ___: int, ____: str | None, starts: int) -> Found:
+        calls.append((guesses, starts))
         return Found((-30.0, -20.0), (-40.0, -20.5))
 
     monkeypatch.setattr(gallery, "find_limit", search)
     made = Gallery(make_plan("gallery", "small", small()), tmp_path, Origin("solver reproduce gallery", 1, 1), quiet)
     training, folder = made.plan.trainings[0], next(trained.glob("pendulum-cfvi-*"))
     made.add(training, folder)
-    assert calls == [0, 12]
+    assert calls == [(0, 1), (12, 5)]
     assert made.limits["pendulum"]["limit"] == -25.0
     earlier = ("pendulum", "rfvi", 7)
     (row,) = made.rows.values()
