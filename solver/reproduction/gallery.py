@@ -143,7 +143,8 @@ class Gallery:
     def _limit(self, robot: str, folder: Path, artifact: str) -> float | None:
         """Look for the limit of a robot from the motions of a run, and keep the best of what is known.
 
-        From as many starts as the limit that is known has, so that gaps of rows of one robot can be compared. Returns the run's mean return from the limit's starts; None where no search found a motion.
+        From as many starts as the limit that is known has, so that gaps of rows of one robot can be compared. Returns
+        the run's mean return from the limit's starts; None where no search found a motion.
         """
         before = self.limits.get(robot, {})
         known = before if before.get("artifact") == artifact and "error" not in before else None
