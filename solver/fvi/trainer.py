@@ -26,6 +26,7 @@ from solver.fvi.divergence import require_fit, require_targets, worst_value
 from solver.fvi.initial_value import make_ensemble
 from solver.fvi.optimisers import make_optimiser
 from solver.fvi.play import play
+from solver.fvi.schedule import Schedule
 from solver.fvi.selection import Score, Selection
 from solver.fvi.settings import Settings
 from solver.fvi.stated import present_settings
@@ -58,8 +59,6 @@ def _listed(value: Any) -> Any:
 STARTS = 256  # at which the scale of V is taken
 LEAST_SCALE = 1e-5  # of this scale, as a share of the costliest behaviour
 REACH = 100.0  # levels of the basin, up to which errors are measured by its quadratic form
-LOOKS, SOLVED = 3, 0.98  # evaluations that tell of convergence, and the share of successes in each
-WAIT = 0.5  # of the iterations: most that the schedule stands still for a training that has not converged
 
 
 DEFAULTS = vars(Settings())  # stand for settings that are newer than a checkpoint
@@ -93,14 +92,10 @@ class Trainer:
         self.ensemble = make_ensemble(robot, settings).to(settings.device)
         self.optimisers = self._fresh_optimisers()
         self.source = StateSource(self.problem, settings)
-        self.iteration = 0  # of the schedule
-        self.waited = 0  # further iterations, in which the schedule stood still
-        self.polished = 0  # how many of these polish V
-        self.mismatch = 0.0  # of the last evaluation
+        self.schedule = Schedule(settings)
         self.selection = Selection(self.problem, settings)
         self.best: Kept | None = None
         self.nominal = -math.inf  # the best nominal return of a V with as many successes as the best
-        self.looks: list[list[float]] = []  # success rate and mean return of the last evaluations
         self.worst_value = worst_value(self.problem, settings)
         if checkpoint:
             self._restore(checkpoint)
@@ -118,29 +113,24 @@ class Trainer:
     def _fresh_optimisers(self) -> list[Optimiser]:
         return [make_optimiser(member, self.settings) for member in self.ensemble.factors]
 
-    @property
-    def done(self) -> int:
-        """The iterations so far, those that the schedule leaves out among them."""
-        return self.iteration + self.waited
-
     def step(self, workers: ThreadPoolExecutor) -> dict[str, float]:
         """Run one iteration and return its metrics. DivergenceError when targets or weights explode."""
-        s, k = self.settings, self.iteration
-        done, started, trace = self.done, time.perf_counter(), s.trace(k)
+        s, k, done = self.settings, self.schedule.iteration, self.schedule.done
+        started, trace = time.perf_counter(), s.trace(k)
         x, target, best = self._targets(trace, workers)
         targets_made = time.perf_counter()
-        if self.polishing or not s.keep_optimiser:
+        if self.schedule.polishing or not s.keep_optimiser:
             self.optimisers = self._fresh_optimisers()
-        rates = polish.learning_rates(s) if self.polishing else s.epochs * (self._learning_rate(),)
+        rates = self.schedule.learning_rates
         fit = Fit(s.minibatch, s.loss_power, rates, self._loss_scale())
         seed = stream(s.seed, done, Purpose.MINIBATCHES)
         loss = fit_ensemble(self.ensemble, self.optimisers, x, target, fit, seed, workers)
         fitted = float(FrozenValue(self.ensemble)(x)[0].mean())
         require_fit(fitted, loss, self.worst_value, done, rates[0])
-        self.iteration += 1
+        self.schedule.iteration += 1
         return {
             "iteration": float(done),
-            "waited": float(self.waited),
+            "waited": float(self.schedule.waited),
             "seconds_targets": targets_made - started,
             "seconds_fit": time.perf_counter() - targets_made,
             "learning_rate": rates[0],
@@ -155,15 +145,16 @@ class Trainer:
 
     def _targets(self, trace: Trace, workers: ThreadPoolExecutor) -> tuple[Tensor, Tensor, float]:
         """States (N, n) of this iteration, their targets (N,), and the value subtracted from all targets, or 0."""
-        s, k = self.settings, self.iteration
-        generator = torch.Generator(device=s.device).manual_seed(stream(s.seed, self.done, Purpose.STATES))
+        s, k, done = self.settings, self.schedule.iteration, self.schedule.done
+        generator = torch.Generator(device=s.device).manual_seed(stream(s.seed, done, Purpose.STATES))
         value, game = FrozenValue(self.ensemble), Game(self.problem, s.adversaries(k), s.limit_cost)
         against = partial(play, game, value, trace=trace, modulation=s.modulation, generator=generator)
-        act, times = controller(self.problem, value, s.reaction_periods), polish.STATES if self.polishing else 1
+        act = controller(self.problem, value, s.reaction_periods)
+        times = polish.STATES if self.schedule.polishing else 1
         x = self.source.draw(act, generator, against if game.adversaries else None, times)
-        seed = stream(s.seed, self.done, Purpose.ADVERSARY)
+        seed = stream(s.seed, done, Purpose.ADVERSARY)
         target = value_targets(x, value, game, trace, s.modulation, seed, s.chunk, workers)
-        require_targets(target, self.worst_value, self.done)
+        require_targets(target, self.worst_value, done)
         best = float(target.max()) if s.relative_values and game.adversaries else 0.0
         return x, target.sub_(best), best
 
@@ -173,16 +164,16 @@ class Trainer:
         x = sample_starts(self.problem, self.settings.episodes, EVALUATION_SEED)
         value = FrozenValue(self.ensemble)
         act = controller(self.problem, value.sparing, self.settings.reaction_periods)
-        score, result = self.selection.judge(act, x, self.settings.adversary_share(self.iteration - 1))
+        score, result = self.selection.judge(act, x, self.settings.adversary_share(self.schedule.iteration - 1))
         if self.best is None or score.successes >= self.best.score.successes:
             first = self.best is None or score.successes > self.best.score.successes
             self.nominal = score.nominal if first else max(self.nominal, score.nominal)
         if self.best is None or self._is_better(score, self.best.score):
             weights = {name: value.clone() for name, value in self.ensemble.state_dict().items()}
-            self.best = Kept(self.done, score, weights)
-        self.mismatch = polish.value_mismatch(self.problem, value, result, self.selection.idle_return)
+            self.best = Kept(self.schedule.done, score, weights)
+        mismatch = polish.value_mismatch(self.problem, value, result, self.selection.idle_return)
         found = {
-            "value_mismatch": self.mismatch,
+            "value_mismatch": mismatch,
             "selection_success": score.successes,
             "selection_quarters": score.quarters,
             "selection_return": score.value,
@@ -190,7 +181,7 @@ class Trainer:
             "kept": self.best.iteration,
         }
         seen = summary(result)
-        self.looks = [*self.looks, [seen["success_rate"], seen["return_mean"]]][-LOOKS:]
+        self.schedule.look(seen["success_rate"], seen["return_mean"], mismatch)
         return seen | found
 
     def _is_better(self, score: Score, before: Score) -> bool:
@@ -198,63 +189,20 @@ class Trainer:
         least = self.selection.least(self.nominal)
         return score.rank(least) > before.rank(least)
 
-    @property
-    def due(self) -> bool:
-        """Whether the present V is to be evaluated: every so many iterations, in the end, and after each polish."""
-        s, ends = self.settings, {self.settings.iterations}
-        if self.polished:
-            ends.add(polish.polish_at(s))
-        return self.iteration in ends or self.done % s.evaluate_every == 0
-
-    @property
-    def polishing(self) -> bool:
-        """Whether the next iteration polishes V, see `solver.fvi.polish`."""
-        return self.polished > 0 and self.iteration == polish.polish_at(self.settings) - 1
-
     def pace(self) -> None:
-        """Leave out the iterations up to the next phase, where the last evaluations agree on a solved task; stand still
-        before the last phases, where they do not, and to polish a V that is rough."""
-        end = polish.polish_at(self.settings)
-        if self.polished == 0 or self.iteration > end:
-            self._follow_looks()
-        if self.iteration == end and self._is_rough():
-            if self.polished == 0 and self.best:
-                self.ensemble.load_state_dict(self.best.ensemble)
-            self._stand_still()
-            self.polished += 1
-
-    def _follow_looks(self) -> None:
-        s = self.settings
-        returns = [value for success, value in self.looks if success >= SOLVED]
-        if len(self.looks) < LOOKS or s.convergence == 0.0:
-            return
-        if len(returns) == LOOKS and max(returns) - min(returns) < s.convergence * abs(returns[-1]):
-            self.iteration = s.next_phase(self.iteration)
-        elif self.iteration == s.refinement and self.waited < WAIT * s.iterations:
-            self._stand_still()
-
-    def _is_rough(self) -> bool:
-        """Whether V is to be polished, or polished once more."""
-        solved = self.best is not None and self.best.score.successes >= SOLVED
-        return solved and self.mismatch > polish.MISMATCH and self.polished < self.settings.polish
-
-    def _stand_still(self) -> None:
-        self.iteration -= 1
-        self.waited += 1
+        """Go on in the schedule, see `Schedule.pace`; a polish begins with the best V."""
+        if self.schedule.pace(self.best.score.successes if self.best else 0.0) and self.best:
+            self.ensemble.load_state_dict(self.best.ensemble)
 
     def checkpoint(self) -> dict[str, Any]:
         """What another process needs to continue; `torch.load` reads every entry with weights_only."""
         return {
-            "iteration": self.iteration,
-            "waited": self.waited,
-            "polished": self.polished,
-            "mismatch": self.mismatch,
+            **self.schedule.state(),
             "artifact_hash": self.robot.hash,
             "ensemble": self.ensemble.state_dict(),
             "visited": self.source.visited,
             "optimisers": [optimiser.state for optimiser in self.optimisers],
             "settings": _stored(self.settings),
-            "looks": self.looks,
             "nominal": self.nominal,
             "best": vars(self.best) | {"score": list(vars(self.best.score).values())} if self.best else {},
         }
@@ -273,9 +221,7 @@ class Trainer:
                 optimiser.restore(state)
             self.source.restore(checkpoint["visited"])
             self.nominal = float(checkpoint.get("nominal", -math.inf))
-            self.looks = [[float(number) for number in look] for look in checkpoint.get("looks", [])]
-            self.iteration, self.waited = checkpoint["iteration"], int(checkpoint.get("waited", 0))
-            self.polished, self.mismatch = int(checkpoint.get("polished", 0)), float(checkpoint.get("mismatch", 0.0))
+            self.schedule.restore(checkpoint)
             if checkpoint["best"]:
                 self.best = Kept(**checkpoint["best"] | {"score": Score(*checkpoint["best"]["score"])})
         except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
@@ -304,14 +250,6 @@ class Trainer:
             return math.inf
         starts = sample_starts(self.problem, STARTS, EVALUATION_SEED)
         return max(share * float(FrozenValue(self.ensemble)(starts)[0].abs().mean()), LEAST_SCALE * -self.worst_value)
-
-    def _learning_rate(self) -> float:
-        """The learning rate, on half a cosine from the first to the last iteration."""
-        s = self.settings
-        share = self.iteration / max(1, s.iterations - 1)
-        return s.final_learning_rate + (s.learning_rate - s.final_learning_rate) * 0.5 * (
-            1.0 + math.cos(math.pi * share)
-        )
 
 
 @contextmanager

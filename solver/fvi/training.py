@@ -78,10 +78,10 @@ def _train(trainer: Trainer, folder: Path, report: Report) -> None:
     """Iterate to the end; checkpoint after every iteration, log and report its metrics."""
     settings = trainer.settings
     try:
-        with closing(MetricsLog(folder, trainer.done, KEYS)) as log, workers_of(settings) as workers:
-            while trainer.iteration < settings.iterations:
+        with closing(MetricsLog(folder, trainer.schedule.done, KEYS)) as log, workers_of(settings) as workers:
+            while trainer.schedule.iteration < settings.iterations:
                 row = trainer.step(workers)
-                if trainer.due:
+                if trainer.schedule.due:
                     row |= trainer.evaluate()
                 log.write(row)
                 trainer.pace()

@@ -141,7 +141,7 @@ def test_a_polish_begins_with_the_best_v(
     real = vars(Trainer)["step"]
 
     def step(trainer: Trainer, *given: Any) -> Any:
-        if trainer.polishing and trainer.polished == 1:
+        if trainer.schedule.polishing and trainer.schedule.polished == 1:
             assert trainer.best
             now = trainer.ensemble.state_dict()
             begun.append(all(torch.equal(now[name], kept) for name, kept in trainer.best.ensemble.items()))

@@ -90,7 +90,7 @@ def test_robustness_may_cost_a_share_of_the_gain(
     kept = []
     for each in seen:
         monkeypatch.setattr(trainer.selection, "judge", lambda *_, each=each: (each, rollouts_of(trainer)))
-        trainer.iteration += 1
+        trainer.schedule.iteration += 1
         trainer.evaluate()
         assert trainer.best is not None
         kept.append(trainer.best.iteration)
