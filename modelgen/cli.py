@@ -50,6 +50,11 @@ PROGRAM = Program(
             "Find parameters and their uncertainty from recordings.",
             "modelgen identify cartpole log1.csv log2.csv",
         ),
+        "predict": Command(
+            "modelgen.commands.predict",
+            "Say whether recordings move as was identified.",
+            "modelgen predict cartpole new.csv",
+        ),
         "excite": Command(
             "modelgen.commands.excite",
             "Write an input to play that shows the parameters.",

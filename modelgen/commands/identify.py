@@ -50,11 +50,9 @@ def run(options: Options) -> None:
     from modelgen.identification import result
     from modelgen.identification.identify import identify
     from modelgen.identification.model import Model
-    from modelgen.identification.recordings import columns, read
+    from modelgen.identification.recordings import read_all
     from modelgen.loader import load
 
-    if not options.logs:
-        raise ModelError(f"name the recordings, for example `modelgen identify {options.name} log1.csv log2.csv`.")
     if not (math.isfinite(options.window) and options.window > 0):
         raise ModelError(f"--window {options.window:g} is no length of time; write a number of seconds above 0.")
     if not (math.isfinite(options.longest_delay) and options.longest_delay > 0):
@@ -64,14 +62,7 @@ def run(options: Options) -> None:
     if options.delay and "delay" in options.estimate:
         raise ModelError("--delay states the delay and --estimate delay asks for it; write one of them.")
     robot = load(options.name, directory=options.directory, parallel=False)
-    where = columns(options.columns, robot.metadata)
-    recordings = [read(path, robot.metadata, where) for path in options.logs]
-    hashes = [each.sha256 for each in recordings]
-    for index, each in enumerate(recordings):
-        if each.sha256 in hashes[:index]:
-            raise ModelError(
-                f"{each.path} has the same content as {recordings[hashes.index(each.sha256)].path}. Name it once."
-            )
+    recordings = read_all(options.logs, options.columns, robot.metadata)
     model = Model(robot, options.estimate, options.longest_delay, options.delay)
     found = identify(model, recordings, options.window, lambda line: print(line, file=sys.stderr, flush=True))
     data = result.content(robot, manifest(find(options.name, options.directory)).model_hash, recordings, found)

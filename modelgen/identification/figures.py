@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -9,8 +10,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.signal import welch
 
-from modelgen.identification.forecast import Bands
+from modelgen.identification.forecast import PAST, Bands
 from modelgen.identification.identify import HeldOut, Identified
+from modelgen.identification.prediction import Outcome
+from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
 
 Array = NDArray[np.float64]
@@ -62,6 +65,24 @@ def forecast(robot: CompiledRobot, bands: Bands) -> Figure:
         axes.set(ylabel=f"error of {state.name} [{state.unit}]", ylim=(0.0, None))
         axes.legend(loc="upper left")
     figure.axes[-1].set(xlabel="time ahead [s]")
+    return figure
+
+
+def worst(robot: CompiledRobot, recordings: Sequence[Recording], outcomes: Sequence[Outcome]) -> Figure:
+    """The worst prediction of every state: what was measured, what was predicted, and the band."""
+    figure = Figure(figsize=(8.0, 2.6 * len(outcomes)), layout="constrained")
+    for each, axes in zip(outcomes, figure.subplots(len(outcomes), 1, squeeze=False).ravel(), strict=True):
+        found, state = each.worst, robot.metadata.states[each.state]
+        recording, time = recordings[found.recording], found.begin + found.lead
+        shown = (recording.time >= found.begin - PAST) & (recording.time <= time[-1] + 1e-9)
+        measured = recording.states[shown, each.state]
+        predicted = np.interp(time, recording.time[shown], measured) + found.error
+        axes.plot(recording.time[shown], measured, ".", markersize=3, color=MEASURED, label="measured")
+        axes.plot(time, predicted, color=PREDICTED, label="predicted")
+        band = predicted - found.half_width, predicted + found.half_width
+        axes.fill_between(time, *band, color=PREDICTED, alpha=0.2, linewidth=0.0, label="band")
+        axes.set(ylabel=f"{state.name} [{state.unit}]", xlabel=f"time in {recording.path.name} [s]")
+        axes.legend(loc="best")
     return figure
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,33 +38,49 @@ def bounds(robot: CompiledRobot) -> Known:
     return Known((low + high) / 2, np.diag(((high - low) / 2) ** 2), sensors, 1.0)
 
 
-def read(path: Path, robot: CompiledRobot) -> Known:
-    """The file of `modelgen identify`. A sample counts less the longer the residuals are correlated.
+def content(path: Path, robot: CompiledRobot) -> dict[str, Any]:
+    """What the file of `modelgen identify` holds.
 
     Raises ModelError for a file that cannot be read, that is none, or that is of another model.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        model, residual = str(data["model_hash"]), data["residual"]
-        same = model == robot.model_hash
-        centre, shape = (np.array(data["ellipsoid"][key], float) for key in ("centre", "shape"))
-        sensors = np.array(residual["root_mean_square"], float)
-        lasting = float(residual["correlation_seconds"]) * robot.metadata.task.control_rate
-        weight = 1 / (max(1.0, lasting) * max(1.0, float(residual["inflation"])))
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        model = str(data["model_hash"])
     except OSError as error:
         raise ModelError(
             f"cannot read {path}: {error.strerror}. Write it with `modelgen identify {robot.name} LOG.csv`."
         ) from error
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise ModelError(
-            f"{path} is not a file of `modelgen identify` ({' '.join(str(error).split())[:200]}). Write it with "
-            f"`modelgen identify {robot.name} LOG.csv`."
-        ) from error
-    if not same:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise _no_file(path, robot, error) from error
+    if model != robot.model_hash:
         raise ModelError(
             f"{path} is of another model: it was identified for {model[:12]}, and the built `{robot.name}` is "
             f"{robot.model_hash[:12]}. Identify again with `modelgen identify {robot.name} LOG.csv`."
         )
+    return data
+
+
+def _no_file(path: Path, robot: CompiledRobot, error: Exception) -> ModelError:
+    return ModelError(
+        f"{path} is not a file of `modelgen identify` ({' '.join(str(error).split())[:200]}). Write it with "
+        f"`modelgen identify {robot.name} LOG.csv`."
+    )
+
+
+def read(path: Path, robot: CompiledRobot) -> Known:
+    """The set of the file of `modelgen identify`. A sample counts less the longer the residuals are correlated.
+
+    Raises ModelError as `content`, and for a set or residuals that do not fit the robot.
+    """
+    data = content(path, robot)
+    try:
+        residual = data["residual"]
+        centre, shape = (np.array(data["ellipsoid"][key], float) for key in ("centre", "shape"))
+        sensors = np.array(residual["root_mean_square"], float)
+        lasting = float(residual["correlation_seconds"]) * robot.metadata.task.control_rate
+        weight = 1 / (max(1.0, lasting) * max(1.0, float(residual["inflation"])))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise _no_file(path, robot, error) from error
     p, n = len(robot.parameter_names), len(robot.state_names)
     fits = centre.shape == (p,) and shape.shape == (p, p) and sensors.shape == (n,)
     if not (fits and np.isfinite(centre).all() and np.isfinite(shape).all() and (np.nan_to_num(sensors) >= 0).all()):

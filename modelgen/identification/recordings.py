@@ -84,6 +84,19 @@ def _offset(name: str, text: str) -> tuple[str, float]:
         return text, 0.0
 
 
+def read_all(paths: Sequence[Path], pairs: Sequence[str], robot: Metadata) -> list[Recording]:
+    """Read files with the columns of `columns`. Raises ModelError as `columns` and `read`, and for one that is named
+    twice."""
+    where = columns(pairs, robot)
+    found = [read(path, robot, where) for path in paths]
+    hashes = [each.sha256 for each in found]
+    for index, each in enumerate(found):
+        if each.sha256 in hashes[:index]:
+            same = found[hashes.index(each.sha256)].path
+            raise ModelError(f"{each.path} has the same content as {same}. Name it once.")
+    return found
+
+
 def read(path: Path, robot: Metadata, where: Mapping[str, Column]) -> Recording:
     """Read a file. The columns of velocities may be absent, and cells of states empty.
 

@@ -14,6 +14,7 @@ from modelgen.files import replacing
 from modelgen.identification.confidence import LEVEL
 from modelgen.identification.identifiability import deciding, in_words, readable
 from modelgen.identification.identify import Identified
+from modelgen.identification.prediction import content as predictor
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
 
@@ -139,6 +140,7 @@ def prediction(found: Identified) -> dict[str, Any] | None:
         "seconds": bands.seconds.tolist(),
         "half_width": by_state(bands.half_width),
         "spread": by_state(bands.spread),
+        **predictor(found.model, found.theta, found.deviations),
     }
 
 

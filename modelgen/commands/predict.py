@@ -1,0 +1,52 @@
+"""`modelgen predict`: whether a robot still moves as it did when it was identified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from modelgen.commandline.options import Argument
+from modelgen.commandline.program import FAILED
+
+
+@dataclass(frozen=True)
+class Options:
+    """Predict new recordings half a second ahead by what was identified from others, and say how many of their samples
+    are within the bands that were stated. Exits with 1 where these are fewer than stated: something has changed, or
+    moves in a way that was not recorded. Columns are as for `modelgen identify`."""
+
+    name: Annotated[str, Argument(positional=True)]
+    """Name of a built robot."""
+    logs: Annotated[tuple[Path, ...], Argument(positional=True, metavar="LOG.csv")]
+    """The recordings; other ones than it was identified from."""
+    identified: Annotated[Path | None, Argument(metavar="FILE")] = None
+    """The file of `modelgen identify`. By default NAME.identified.json."""
+    columns: Annotated[tuple[str, ...], Argument(metavar="NAME=COLUMN[*FACTOR][+OFFSET]")] = ()
+    """Columns with other names, units, signs or zeros, as for `modelgen identify`."""
+    plot: Annotated[Path | None, Argument(metavar="FILE.png")] = None
+    """Draw the worst prediction of every state, with its band and what was measured."""
+    directory: Annotated[str | None, Argument(metavar="DIR")] = None
+    """Folder of artifacts. By default ./generated, then the one shipped with the package."""
+
+
+def run(options: Options) -> int:
+    """Read, predict, print, draw."""
+    from modelgen.identification.prediction import predict, read, text
+    from modelgen.identification.recordings import read_all
+    from modelgen.loader import load
+
+    robot = load(options.name, directory=options.directory, parallel=False)
+    predictor = read(options.identified or Path(f"{robot.name}.identified.json"), robot)
+    recordings = read_all(options.logs, options.columns, robot.metadata)
+    outcomes = predict(predictor, recordings)
+    print(text(predictor, recordings, outcomes))
+    if options.plot:
+        from modelgen.files import replacing
+        from modelgen.identification.figures import worst
+
+        figure = worst(robot, recordings, outcomes)
+        with replacing(options.plot) as beside:
+            figure.savefig(beside, format="png", dpi=110)
+        print(f"{options.plot} is written")
+    return 0 if all(each.share >= predictor.content for each in outcomes) else FAILED

@@ -1,0 +1,156 @@
+"""Recordings beside what a file of `modelgen identify` predicts of them, and how often its bands hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelgen.errors import ModelError
+from modelgen.identification import known
+from modelgen.identification.effects import KINDS
+from modelgen.identification.forecast import AHEAD, LEADS, PAST, Bands, Forecasts, forecasts
+from modelgen.identification.model import Model
+from modelgen.identification.recordings import Recording
+from modelgen.loader import CompiledRobot
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """What predicts: a model with its parameters, and the bands about its predictions."""
+
+    model: Model
+    theta: Array  # (p,) the robot's parameters and the effects
+    deviations: Array  # (n,) of the residuals; 1 where a state was not measured
+    shape: Array  # of the set of the robot's own parameters
+    bands: Bands
+    content: float  # of the samples, that the bands are to hold
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The prediction of one state with the largest error for its band."""
+
+    recording: int
+    begin: float  # s in the recording, where the past ends
+    lead: Array  # (K,) s ahead
+    error: Array  # (K,) predicted minus measured
+    half_width: Array  # (K,)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One measured state."""
+
+    state: int
+    predictions: int
+    share: float  # of the samples that are within the band
+    worst: Worst
+
+
+def in_half_widths(error: Array, half_width: Array) -> Array:
+    """The size of errors (...) in half widths (...) of their band; infinite outside of a band without width."""
+    sizes = np.abs(error)
+    return np.divide(sizes, half_width, out=np.where(sizes > 0.0, np.inf, 0.0), where=half_width > 0.0)
+
+
+def content(model: Model, theta: Array, deviations: Array) -> dict[str, Any]:
+    """What a file says of the predictor, but for its set and its bands."""
+    return {
+        "fit": dict(zip(model.names, theta.tolist(), strict=True)),
+        "deviations": dict(zip(model.robot.state_names, deviations.tolist(), strict=True)),
+        "known_delay": model.known_delay,
+        "longest_delay": model.blind,
+    }
+
+
+def read(path: Path, robot: CompiledRobot) -> Predictor:
+    """The predictor of a file of `modelgen identify`.
+
+    Raises ModelError as `known.read`, and for a file without predictions.
+    """
+    before, data = known.read(path, robot), known.content(path, robot)
+    if data.get("prediction") is None:
+        raise ModelError(
+            f"{path} has no bands about the motion ahead: no recording had a stretch without a gap that is long "
+            "enough. Identify again with longer recordings."
+        )
+    try:
+        ahead, names = data["prediction"], robot.state_names
+        kinds = {each["kind"] for each in data["effects"].values()}
+        estimated = tuple(kind for kind in KINDS if kind in kinds)
+        model = Model(robot, estimated, float(ahead["longest_delay"]), float(ahead["known_delay"]))
+        theta = np.array([ahead["fit"][name] for name in model.names], float)
+        deviations = np.array([ahead["deviations"][name] for name in names], float)
+        nothing = [None] * LEADS  # of a state that is not measured
+        half_width, spread = (
+            np.array([ahead[key][name] or nothing for name in names], float).T for key in ("half_width", "spread")
+        )
+        seconds = np.array(ahead["seconds"], float)
+        bands = Bands(
+            seconds, half_width, spread, int(ahead["blocks"]), float(ahead["confidence"]), half_width[:, None]
+        )
+        fits = half_width.shape == spread.shape == (LEADS, len(names)) and seconds.shape == (LEADS,)
+        if not (fits and np.isfinite(theta).all() and (deviations > 0.0).all() and np.isclose(seconds[-1], AHEAD)):
+            raise ValueError("its bands do not fit the robot")
+        return Predictor(model, theta, deviations, before.shape, bands, float(ahead["content"]))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ModelError(
+            f"the predictions of {path} were edited, or an older version wrote them "
+            f"({' '.join(str(error).split())[:200]}). Identify again with `modelgen identify {robot.name} LOG.csv`."
+        ) from error
+
+
+def predict(predictor: Predictor, recordings: Sequence[Recording]) -> list[Outcome]:
+    """How often the band of every state holds that is measured, and was when it was identified.
+
+    Raises ModelError where there is nothing to predict.
+    """
+    found = forecasts(predictor.model, recordings, predictor.theta, predictor.deviations, predictor.shape)
+    bands = predictor.bands.about(found) if len(found.begin) else found.errors
+    compared = np.isfinite(found.errors) & np.isfinite(bands)
+    states = np.flatnonzero(compared.any(axis=(0, 1)))
+    if not len(states):
+        raise ModelError(
+            f"no recording has a stretch of {PAST + AHEAD + predictor.model.blind:g} s without a gap in which a state "
+            "is measured that the file has a band for. Record longer, or identify with recordings of the same sensors."
+        )
+    return [_outcome(int(state), found, bands, compared[..., state]) for state in states]
+
+
+def _outcome(state: int, found: Forecasts, bands: Array, compared: NDArray[np.bool_]) -> Outcome:
+    errors, widths = found.errors[..., state], bands[..., state]
+    ratio = np.full(errors.shape, -1.0)
+    ratio[compared] = in_half_widths(errors[compared], widths[compared])
+    each = int(ratio.max(axis=0).argmax())
+    rows = compared[:, each]
+    worst = Worst(
+        int(found.recording[each]),
+        float(found.begin[each]),
+        found.lead[rows, each],
+        errors[rows, each],
+        widths[rows, each],
+    )
+    return Outcome(state, int(compared.any(axis=0).sum()), float((ratio[compared] <= 1.0).mean()), worst)
+
+
+def text(predictor: Predictor, recordings: Sequence[Recording], outcomes: Sequence[Outcome]) -> str:
+    """A line for every state, and where its prediction was worst."""
+    lines, states = [], predictor.model.robot.metadata.states
+    for each in outcomes:
+        state, worst = states[each.state], each.worst
+        size = in_half_widths(worst.error, worst.half_width)
+        at = int(size.argmax())
+        lines.append(
+            f"{state.name}: {each.share:.1%} of the samples of {each.predictions} predictions are within the band"
+            f"{'' if each.share >= predictor.content else f', fewer than the {predictor.content:.0%} that it states'}; "
+            f"worst in {recordings[worst.recording].path} at {worst.begin + worst.lead[at]:.3g} s, "
+            f"{worst.lead[at]:.2g} s ahead: off by {abs(worst.error[at]):.3g} {state.unit}, {size[at]:.3g} half widths"
+        )
+    return "\n".join(lines)
