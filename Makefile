@@ -20,7 +20,7 @@ demo: $(INSTALLED)
 	@for change in mass=1x mass=0.5x mass=1.3x mass=1.5x; do $(BIN)/solver evaluate $(DEMO) --set $$change; done
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-instruction-sets: $(INSTALLED)  # tests that depend on rounding, as on other processors
 	.ci/instruction-sets

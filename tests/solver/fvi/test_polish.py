@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -152,23 +153,26 @@ def test_a_polish_begins_with_the_best_v(
     assert begun == [True]
 
 
-@pytest.mark.parametrize("stop", [3, 4, 5])
 def test_a_polish_is_resumed_bit_for_bit(
-    train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
+    train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(row: dict[str, float]) -> None:
-        if row["iteration"] == stop:
-            raise KeyboardInterrupt
+    """From the checkpoints before, within and after it."""
+    whole, stops = tmp_path / "whole", (3, 4, 5)
 
-    for name, report in (("whole", lambda _: None), ("parts", interrupt)):
-        rough(monkeypatch, [0.5])
-        try:
-            train_tiny(tmp_path / name, report, evaluate_every=1, **ROBUST)
-        except KeyboardInterrupt:
-            resume(tmp_path / name, lambda _: None)
-    first, second = (list(tensors(load_run_checkpoint(tmp_path / name))) for name in ("whole", "parts"))
-    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
-    assert len(read_metrics(tmp_path / "parts")) == 8
+    def keep(row: dict[str, float]) -> None:
+        if row["iteration"] in stops:
+            shutil.copytree(whole, tmp_path / f"{row['iteration']:.0f}")
+
+    rough(monkeypatch, [0.5])
+    train_tiny(whole, keep, evaluate_every=1, **ROBUST)
+    expected = list(tensors(load_run_checkpoint(whole)))
+    for stop in stops:
+        folder = tmp_path / str(stop)
+        assert len(read_metrics(folder)) == stop + 1
+        resume(folder, lambda _: None)
+        found = list(tensors(load_run_checkpoint(folder)))
+        assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+        assert len(read_metrics(folder)) == 8
 
 
 @pytest.mark.parametrize("name", ["waited", "polished", "mismatch"])
