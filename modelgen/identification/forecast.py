@@ -47,9 +47,7 @@ class Forecasts:
 
     lead: Array  # (K, N) s since the forecast's beginning; not above zero in its past
     errors: Array  # (K, N, n)
-    spread: (
-        Array  # (K, N, n) how far the prediction moves along the longest axis of the parameters' set, to first order
-    )
+    spread: Array  # (K, N, n) the most that a prediction moves while the parameters stay in their set, to first order
     recording: NDArray[np.intp]  # (N,)
     begin: Array  # (N,) s in the recording, where the past ends
 
@@ -65,10 +63,10 @@ class Forecasts:
         found = np.stack([each.max(axis=0, initial=-np.inf) for each in parts])
         return np.where(np.isneginf(found), np.nan, found)
 
-    def scale(self, typical: Array) -> Array:
+    def scale(self, usual: Array) -> Array:
         """How many times wider than usual a band is, (K, N, n), by the usual spread (LEADS, n) of every part."""
-        usual = typical[np.clip(self.part, 0, LEADS - 1)]
-        share = np.divide(self.spread, usual, out=np.ones_like(self.spread), where=usual > 0.0)
+        here = usual[np.clip(self.part, 0, LEADS - 1)]
+        share = np.divide(self.spread, here, out=np.ones_like(self.spread), where=here > 0.0)
         return np.sqrt((1.0 + share**2) / 2.0)
 
 

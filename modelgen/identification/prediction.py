@@ -117,9 +117,11 @@ def predict(predictor: Predictor, recordings: Sequence[Recording]) -> list[Outco
     compared = np.isfinite(found.errors) & np.isfinite(bands)
     states = np.flatnonzero(compared.any(axis=(0, 1)))
     if not len(states):
+        least = PAST + AHEAD + predictor.model.blind
         raise ModelError(
-            f"no recording has a stretch of {PAST + AHEAD + predictor.model.blind:g} s without a gap in which a state "
-            "is measured that the file has a band for. Record longer, or identify with recordings of the same sensors."
+            f"there is nothing to compare: every recording needs a stretch of {least:g} s without a gap, and in one of "
+            "them a state must be measured that the file has a band for. Record longer, or identify with recordings of "
+            "the same sensors."
         )
     return [_outcome(int(state), found, bands, compared[..., state]) for state in states]
 

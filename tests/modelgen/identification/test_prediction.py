@@ -110,7 +110,7 @@ def test_an_edited_file_is_told_or_predicts(pendulum: CompiledRobot, stored: Sto
         (["LOG", "--identified", "bare.json"], "has no bands about the motion ahead"),
         (["LOG", "--identified", "older.json"], "were edited, or an older version wrote them"),
         (["LOG", "--identified", "other.json"], "is of another model"),
-        (["short.csv"], "no recording has a stretch of 0.67 s"),
+        (["short.csv"], "every recording needs a stretch of 0.67 s"),
     ],
 )
 def test_mistakes(
