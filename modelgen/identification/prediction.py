@@ -93,9 +93,8 @@ def read(path: Path, robot: CompiledRobot) -> Predictor:
             np.array([ahead[key][name] or nothing for name in names], float).T for key in ("half_width", "spread")
         )
         seconds = np.array(ahead["seconds"], float)
-        bands = Bands(
-            seconds, half_width, spread, int(ahead["blocks"]), float(ahead["confidence"]), half_width[:, None]
-        )
+        none = np.zeros((LEADS, 0, len(names)))  # of the errors that the bands were made of
+        bands = Bands(seconds, half_width, spread, int(ahead["blocks"]), float(ahead["confidence"]), none)
         fits = half_width.shape == spread.shape == (LEADS, len(names)) and seconds.shape == (LEADS,)
         if not (fits and np.isfinite(theta).all() and (deviations > 0.0).all() and np.isclose(seconds[-1], AHEAD)):
             raise ValueError("its bands do not fit the robot")
