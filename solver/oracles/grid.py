@@ -23,6 +23,7 @@ from solver.game.game import Game
 from solver.game.modulation import Modulation
 
 GHOSTS = 3  # nodes beyond the edge that a WENO difference needs
+BOTH = torch.ones(2, dtype=torch.float64)  # a product with it takes a fifteenth of the time of `sum(1)`
 COURANT = 0.7
 
 
@@ -85,10 +86,13 @@ class _Equation:
         position = torch.linspace(-1.0, 1.0, size[0] + self.wraps, dtype=torch.float64)[: size[0]] * limits[0]
         self.axes = position, torch.linspace(-1.0, 1.0, size[1], dtype=torch.float64) * limits[1]
         self.spacing = [float(axis[1] - axis[0]) for axis in self.axes]
+        self.per_node = 1.0 / torch.tensor(self.spacing, dtype=torch.float64)
         self.x = torch.cartesian_prod(*self.axes).float()
         self.policy = ClosedFormPolicy(problem)
         self.modulation = Modulation("stationary", 1.0, torch.Generator())  # displacements per second
         self.state_cost = problem.state_cost(self.x)
+        control_matrix = problem.robot.affine_dynamics(self.x)[1]
+        self.authority: Tensor = (control_matrix.abs() @ problem.input_limits).double()  # (N, 2) of the largest inputs
 
     def gradients(self, value: Tensor) -> tuple[Tensor, Tensor]:
         """dV/dx (K0, K1, 2) from the left and from the right."""
@@ -103,10 +107,10 @@ class _Equation:
         costate = 0.5 * (left + right).reshape(-1, 2)
         xdot, displaced, action_cost = self._flow(costate.float())
         speed = self._fastest(xdot, displaced)
-        gain = (costate * xdot).sum(1) - self.state_cost - action_cost
-        spread = (speed * (right - left).reshape(-1, 2)).sum(1)
+        gain = (costate * xdot) @ BOTH - self.state_cost - action_cost
+        spread = (speed * (right - left).reshape(-1, 2)) @ BOTH
         rate = (gain + 0.5 * spread).reshape(self.size) - self.problem.discount_rate * value
-        return rate, COURANT / float((speed / torch.tensor(self.spacing)).sum(1).max())
+        return rate, COURANT / float((speed @ self.per_node).max())
 
     def _flow(self, costate: Tensor) -> tuple[Tensor, float, Tensor]:
         """xdot (N, 2) under both players' moves, confined to the domain; the largest speed at which an adversary
@@ -124,9 +128,7 @@ class _Equation:
 
     def _fastest(self, xdot: Tensor, displaced: float) -> Tensor:
         """A bound (N, 2) of |dH/d(dV/dx)|: the speed reached, plus what adversaries and the input may change."""
-        _, control_matrix = self.problem.robot.affine_dynamics(self.x)
-        authority: Tensor = (control_matrix.abs() * self.problem.input_limits).sum(2)
-        return xdot.abs() + displaced + 0.5 * authority.double()
+        return xdot.abs() + displaced + 0.5 * self.authority
 
 
 def solve(game: Game, size: tuple[int, int], tolerance: float = 0.05, seconds: float = 15.0) -> GridValue:
