@@ -14,7 +14,7 @@ inertia_yaw = robot.parameter("inertia_yaw", 0.0220, "kg m^2", tolerance=0.2, me
 weight = robot.parameter("weight", 0.25, "N m", tolerance=0.2, meaning="stiffness by the centre of mass below the axis")
 drag_pitch = robot.parameter("drag_pitch", 0.0071, "N m s", tolerance=0.5, meaning="of pitch")
 drag_yaw = robot.parameter("drag_yaw", 0.0220, "N m s", tolerance=0.5, meaning="of yaw")
-across = robot.parameter("across", 0.25, "1", tolerance=0.4, meaning="share of a propeller's torque about the other axis")
+across = robot.parameter("across", 0.25, "1", tolerance=0.4, meaning="share of a torque about the other axis")
 
 front = robot.input("front", 0.25, "N m", meaning="torque of the front propeller about the pitch axis")
 back = robot.input("back", 0.2, "N m", meaning="torque of the back propeller about the stand")
