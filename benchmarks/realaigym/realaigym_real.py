@@ -14,8 +14,8 @@ UPPER_LENGTH, LOWER_LENGTH = 0.2, 0.3  # m
 GEAR = 6
 
 
-def double_pendulum(name: str, title: str, elbow_limit: float) -> Robot:
-    """The robot with a motor of 6 N m in the shoulder and one of `elbow_limit` N m in the elbow."""
+def double_pendulum(name: str, title: str, shoulder_limit: float, elbow_limit: float) -> Robot:
+    """The robot whose motors may do so much, in N m."""
     robot = Robot(name, title)
 
     shoulder = robot.revolute("shoulder", continuous=True, rate_limit=20, meaning="angle of the upper link, 0 upright")
@@ -35,7 +35,7 @@ def double_pendulum(name: str, title: str, elbow_limit: float) -> Robot:
     shoulder_friction = robot.parameter("shoulder_friction", 0.25, "N m", bounds=(0.0, 0.6))
     elbow_friction = robot.parameter("elbow_friction", 0.15, "N m", bounds=(0.0, 0.4))
 
-    shoulder_torque = robot.input("shoulder_torque", 6, "N m")
+    shoulder_torque = robot.input("shoulder_torque", shoulder_limit, "N m")
     elbow_torque = robot.input("elbow_torque", elbow_limit, "N m")
 
     upper_inertia = upper_own + (UPPER_LENGTH * lower_moment) ** 2 / lower_inertia  # I1 + m2 l1^2: never less than this
@@ -77,4 +77,6 @@ def double_pendulum(name: str, title: str, elbow_limit: float) -> Robot:
     return robot
 
 
-robot = double_pendulum("realaigym_real", "The contest's double pendulum as it stands in the laboratory", elbow_limit=6)
+robot = double_pendulum(
+    "realaigym_real", "The contest's double pendulum as it stands in the laboratory", shoulder_limit=6, elbow_limit=6
+)

@@ -6,5 +6,8 @@ Friction of the elbow takes 0.1 N m of the 0.5, and the weight of the lower link
 from realaigym_real import double_pendulum
 
 robot = double_pendulum(
-    "realaigym_real_pendubot", "The contest's double pendulum, driven in the shoulder", elbow_limit=0.5
+    "realaigym_real_pendubot",
+    "The contest's double pendulum, driven in the shoulder",
+    shoulder_limit=6,
+    elbow_limit=0.5,
 )
