@@ -6,5 +6,5 @@ The weight of both links takes 3.8 N m of the shoulder, that of the lower link 1
 from realaigym_real import double_pendulum
 
 robot = double_pendulum(
-    "realaigym_real_weak", "The contest's double pendulum with weak motors", shoulder_limit=2.5, elbow_limit=1
+    "realaigym_real_weak", "The contest's double pendulum with weak motors", shoulder_limit=1.5, elbow_limit=1
 )

@@ -24,10 +24,10 @@ class Options:
     with the optimum and is one of the first guesses."""
     starts: int = 5
     """Starts: quantiles of the start distribution; its mean where it is 1 or nothing is drawn."""
-    guesses: int = 12
+    guesses: int = 24
     """Random motions to begin from, shared among the starts. Every search also begins from an idle robot, the straight
-    line to the target, up to three motions that are pumped up (none with 0), the run's own motion, and the best one
-    from a neighbouring start."""
+    line to the target, up to three motions that are pumped up (none with 0), the run's own motion, and the best ones
+    from a neighbouring start and from the best start."""
     seed: int = 0
     """Seed of the random motions."""
     changes: Annotated[list[str], Argument("set", "NAME=VALUE")] = field(default_factory=list)

@@ -23,7 +23,7 @@ class Options:
     ship: Annotated[Path | None, Argument(metavar="RUN")] = None
     """For maintainers: evaluate this run, find its limit, and make it the shipped policy of its robot and algorithm.
     Only its weights and settings are written."""
-    guesses: int = 12
+    guesses: int = 24
     """Random motions with which the search for the limit begins, as in `solver limit`."""
     json: bool = False
     """Print JSON instead of a table."""

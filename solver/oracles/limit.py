@@ -14,8 +14,9 @@ import modelgen
 from modelgen.artifact.folder import known
 from modelgen.errors import suggestion
 from solver.errors import SolverError
+from solver.oracles.search import search
 from solver.oracles.starts import design
-from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory, idle, pumped, random_motions, straight
+from solver.oracles.trajectory import Guess, Trajectory
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, succeeded
 from solver.plants.rollouts import Controller, rollouts, without_input
@@ -26,7 +27,6 @@ from solver.runs.kinds import kind_in, load_controller
 from solver.runs.shipped import names, run_folder
 
 Array = NDArray[np.float64]
-PUMPS = (0.7, 0.4, 0.2)  # shares of the inputs, with which motions are pumped up
 
 
 @dataclass(frozen=True)
@@ -148,29 +148,26 @@ def find_limit(
         problem, folder = Problem(load_robot(subject, "cpu", generated)), generated
     theta = changed_parameters(problem, changes)
     chosen = design(problem.robot.metadata, starts)
-    program = NonlinearProgram(
-        modelgen.load(problem.robot.name, backend="casadi", directory=folder).with_nominal(
-            [each.value for each in problem.robot.metadata.parameters]
-        ),
-        theta.double().numpy() if changes else None,
+    robot = modelgen.load(problem.robot.name, backend="casadi", directory=folder).with_nominal(
+        [each.value for each in problem.robot.metadata.parameters]
     )
     begin = problem.confine(torch.tensor(chosen, dtype=torch.float32))
     resting = rollouts(problem, without_input(problem), begin, Nominal(problem, theta)).returns.tolist()
     own = None if act is None else rollouts(problem, act, begin, Nominal(problem, theta))
-    search = _Search(program, chosen, guesses, seed)
-    search.run([] if own is None else [_own_motion(problem, own, k, start) for k, start in enumerate(chosen)])
+    motions = [] if own is None else [_own_motion(problem, own, k, start) for k, start in enumerate(chosen)]
+    searches = search(robot, theta.double().numpy() if changes else None, chosen, guesses, seed, motions)
     found = [
         StartLimit(
             start,
             motion,
-            search.solved[k],
-            search.tried[k],
+            searches.solved[k],
+            searches.tried[k],
             bool(succeeded(problem, problem.confine(torch.tensor(motion.x, dtype=torch.float32))[:, None])[0]),
             resting[k],
             None if own is None else float(own.returns[k]),
             own is not None and bool(own.at_limit[k].any()),
         )
-        for k, (start, motion) in enumerate(zip(chosen, search.motions(), strict=True))
+        for k, (start, motion) in enumerate(zip(chosen, searches.motions(), strict=True))
     ]
     parameters = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
     return Limit(problem.robot.name, problem.robot.state_names, parameters, tuple(found), label)
@@ -182,58 +179,6 @@ def _require_no_misspelt_policy(subject: str, generated: str | None) -> None:
     near = "" if subject in robots else suggestion(subject, [*robots, *policies])
     if any(f"`{policy}`" in near for policy in policies):
         raise SolverError(f"{subject} is neither a run folder, nor a robot, nor a policy of `solver policies`.{near}")
-
-
-class _Search:
-    """The searches from all starts. A good motion from one start is a good guess for its neighbours."""
-
-    def __init__(self, program: NonlinearProgram, starts: Array, guesses: int, seed: int) -> None:
-        self.program, self.starts, self.seed = program, starts, seed
-        self.shares = [len(part) for part in np.array_split(np.arange(guesses), len(starts))]
-        self.best: list[Trajectory | None] = [None] * len(starts)
-        self.solved, self.tried = [0] * len(starts), [0] * len(starts)
-
-    def run(self, own: list[Guess]) -> None:
-        """own: the motions of a run, one a start, or none."""
-        asked: list[set[int]] = [set() for _ in self.starts]  # whose motion a start has tried
-        for k, start in enumerate(self.starts):
-            seed = self.seed if k == 0 else (self.seed, k)
-            swings = [pumped(self.program, start, share) for share in PUMPS[: self.shares[k]]]
-            tried = [*own[k : k + 1], idle(self.program, start), straight(self.program, start), *swings]
-            for guess in (*tried, *random_motions(self.program, start, self.shares[k], seed)):
-                self._try(k, guess)
-            self._ask_nearest(k, asked[k])
-        for k in range(len(self.starts)):  # again, for what was found after
-            self._ask_nearest(k, asked[k])
-
-    def motions(self) -> list[Trajectory]:
-        """The best motion from every start. Raises SolverError for a start without one."""
-        for k, best in enumerate(self.best):
-            if best is None:
-                raise SolverError(
-                    f"none of {self.tried[k]} searches from start {k} found a motion of "
-                    f"{self.program.metadata.name} within its limits. Widen the state limits in the model file, raise "
-                    "its control_rate, or look further with --guesses."
-                )
-        return [best for best in self.best if best is not None]
-
-    def _try(self, k: int, guess: Guess) -> None:
-        motion = self.program.solve(self.starts[k], guess)
-        self.tried[k] += 1
-        if motion is not None:
-            self.solved[k] += 1
-            best = self.best[k]
-            self.best[k] = motion if best is None or motion.reward > best.reward else best
-
-    def _ask_nearest(self, k: int, asked: set[int]) -> None:
-        """Begin from the motion of the nearest start that has one, once from each."""
-        distance = np.linalg.norm((self.starts - self.starts[k]) / self.program.state_limits, axis=1)
-        others = [j for j in np.argsort(distance, kind="stable").tolist() if j != k and self.best[j] is not None]
-        if others and others[0] not in asked:
-            asked.add(others[0])
-            motion = self.best[others[0]]
-            assert motion is not None
-            self._try(k, Guess(f"the motion from start {others[0]}", motion.x, motion.u))
 
 
 def _own_motion(problem: Problem, result: Rollouts, k: int, start: Array) -> Guess:

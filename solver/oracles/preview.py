@@ -4,7 +4,6 @@ it is worth beside a robot that does nothing, and which limits it leans on.
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass, replace
 
@@ -16,7 +15,7 @@ import modelgen
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.oracles.limit import PUMPS
+from solver.oracles.search import PUMPS, coarse_hold
 from solver.oracles.starts import design
 from solver.oracles.trajectory import NonlinearProgram, Trajectory, pumped, random_motions, straight
 from solver.plants.outcome import succeeded
@@ -24,7 +23,6 @@ from solver.plants.rollouts import rollouts, without_input
 from solver.problem.problem import Problem
 
 Array = NDArray[np.float64]
-PERIODS = 250  # of the search: it holds inputs longer, where the task has more control periods
 GUESSES, SEED = 12, 0  # random motions at most
 GAIN = 0.02  # of what the idle robot pays, that a motion must save to be worth it
 NOTHING = 1e-6  # a cost that counts as none
@@ -106,7 +104,7 @@ def preview(robot: CompiledRobot, seconds: float) -> Preview:
     """
     begun = time.process_time()
     metadata, nominal = robot.metadata, [each.value for each in robot.metadata.parameters]
-    hold = math.ceil(metadata.task.horizon * metadata.task.control_rate / PERIODS)
+    hold = coarse_hold(robot)
     program = NonlinearProgram(
         modelgen.load(robot.name, backend="casadi", directory=robot.folder.parent).with_nominal(nominal),
         hold=hold,

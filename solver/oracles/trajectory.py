@@ -29,13 +29,15 @@ OPTIONS: dict[str, Any] = {
     "ipopt.sb": "yes",
     "print_time": False,
     "ipopt.tol": 1e-6,
-    "ipopt.max_iter": 300,  # guesses that lead somewhere need 30 to 150
+    "ipopt.max_iter": 300,
     "ipopt.mu_init": 1e-4,  # a larger barrier parameter throws a good guess away in its first steps
     "ipopt.bound_relax_factor": 0.0,  # inputs stay strictly within their limits, where barriers are finite
 }
 #: Weights of the squared distance to the guess, then to the solution before: without them the first steps leave a good
 #: guess for an easier motion, such as hanging still.
 PULLS = (1.0, 0.1, 0.01, 0.0)
+COARSE: dict[str, Any] = {"ipopt.max_iter": 150}  # guesses that lead somewhere need 10 to 140
+RESOLVED, SAMPLES = 0.02, 256  # of a state's limit, the largest error in a coarse hold; states it is looked for at
 #: What IPOPT says after Ctrl-C, which CasADi takes for a failure of its functions.
 INTERRUPTED = ("User_Requested_Stop", "NonIpopt_Exception_Thrown")
 
@@ -63,8 +65,8 @@ class NonlinearProgram:
     """The nonlinear program of a robot's task, built once for all starts.
 
     robot: of the casadi backend. theta (p,) replaces the nominal parameters, seconds the task's horizon. hold: control
-    periods for which an input stays as it is; the integration steps stay as long as they are. patience: processor
-    seconds of a search, after which `solve` finds nothing.
+    periods for which an input stays as it is. Above 1, the search is a coarse one: the integration steps are as few as
+    resolve the motion in a hold. patience: processor seconds of a search, after which `solve` finds nothing.
     """
 
     def __init__(
@@ -76,21 +78,38 @@ class NonlinearProgram:
         patience: float = math.inf,
     ) -> None:
         self.metadata, self.task = robot.metadata, robot.metadata.task
-        self.rate, self.steps = self.task.control_rate / hold, self.task.integration_steps * hold  # of an input's hold
-        self.periods = round((seconds or self.task.horizon) * self.rate)
+        self.hold, self.rate = hold, self.task.control_rate / hold  # rate of the holds
+        self.periods = round((seconds or self.task.horizon) * self.task.control_rate) // hold
         self.state_limits = np.asarray(robot.state_limits, float)
         self.input_limits = np.asarray(robot.input_limits, float)
         self.clipped = np.array([not state.continuous for state in self.metadata.states])
         self.coordinates = len(self.metadata.coordinates)
-        self.step = self._step(robot, robot.nominal_parameters if theta is None else theta)
+        nominal = np.asarray(robot.nominal_parameters) if theta is None else theta
+        self.steps, self.step = self._resolved(robot, nominal)
         self.patience = patience
         self._solver = self._program()
-        nominal = robot.nominal_parameters if theta is None else theta
         affine = robot.casadi_function("affine_dynamics")
         self.control_matrix: Callable[[Array], Array] = lambda x: np.asarray(affine(x, nominal)[1])
 
-    def _step(self, robot: CompiledRobot, theta: Array) -> Any:
-        """(x, u) -> (x one control period later, cost of the period, clipped states after the steps before the last).
+    def _resolved(self, robot: CompiledRobot, theta: Array) -> tuple[int, Any]:
+        """The integration steps of a hold, and `_step` with them."""
+        exact = self.task.integration_steps * self.hold
+        reference = self._step(robot, theta, exact)
+        if self.hold == 1:
+            return exact, reference
+        random = np.random.default_rng(0)
+        x = random.uniform(-1.0, 1.0, (len(self.state_limits), SAMPLES)) * self.state_limits[:, None]
+        u = random.choice([-1.0, 1.0], (len(self.input_limits), SAMPLES)) * self.input_limits[:, None]
+        right = np.asarray(reference(x, u)[0])
+        for steps in range(1, exact):
+            step = self._step(robot, theta, steps)
+            error = np.abs(np.asarray(step(x, u)[0]) - right) / self.state_limits[:, None]
+            if error.max() <= RESOLVED:  # false where a state is not finite
+                return steps, step
+        return exact, reference
+
+    def _step(self, robot: CompiledRobot, theta: Array, steps: int) -> Any:
+        """(x, u) -> (x one hold later, cost of the hold, clipped states after the integration steps before the last).
 
         One expanded casadi.Function; the third output has a column for each of these steps.
         """
@@ -102,7 +121,7 @@ class NonlinearProgram:
             turns = casadi.floor((at + math.pi) / (2.0 * math.pi)) * casadi.DM(~self.clipped)
             return state_cost(at - 2.0 * math.pi * turns, robot.nominal_parameters)[0]
 
-        later, steps, state_part, between = x, self.steps, 0.0, []
+        later, state_part, between = x, 0.0, []
         h = 1.0 / (steps * self.rate)
         for k in range(steps):  # the classical Runge-Kutta method, of the state and of its cost
             places, slopes = [later], []
@@ -134,8 +153,10 @@ class NonlinearProgram:
         inside = casadi.diag(1.0 / casadi.DM(self.state_limits[self.clipped])) @ between  # of magnitude at most 1
         constraints = casadi.vertcat(casadi.vec(gaps), casadi.vec(inside))
         program: Any = {"x": w, "p": casadi.vertcat(pull, centre), "f": objective, "g": constraints}
-        most = {} if math.isinf(self.patience) else {"ipopt.max_cpu_time": self.patience / len(PULLS)}
-        return casadi.nlpsol("limit", "ipopt", program, OPTIONS | most)
+        options = OPTIONS | (COARSE if self.hold > 1 else {})
+        if not math.isinf(self.patience):
+            options |= {"ipopt.max_cpu_time": self.patience / len(PULLS)}
+        return casadi.nlpsol("limit", "ipopt", program, options)
 
     def solve(self, start: Array, guess: Guess) -> Trajectory | None:
         """The local optimum from a start (n,) that IPOPT finds from a guess; None when it finds none in its time.
@@ -219,9 +240,12 @@ def random_motions(program: NonlinearProgram, start: Array, count: int, seed: in
     wraps = ~program.clipped[:q]
     found = []
     for i in range(count):
-        seconds = rng.uniform(0.12, 0.4) * program.task.horizon
+        seconds = rng.uniform(0.12, 0.8) * program.task.horizon
         swing = rng.uniform(-0.6, 0.6, q) * program.state_limits[:q]
-        turns: Array = wraps * rng.integers(0, 2, q).astype(float) * np.sign(start[:q])
+        either = rng.choice([-1.0, 0.0, 1.0], q)  # from beside the target; from behind it there are but two ways
+        turns: Array = wraps * np.where(
+            np.abs(start[:q]) < np.pi / 2, either, np.sign(start[:q]) * np.maximum(either, 0)
+        )
         cycles = rng.uniform(0.5, 3.0)
         found.append(_motion(program, start, f"random motion {i + 1}", seconds, swing, cycles, turns))
     return found

@@ -30,7 +30,7 @@ from solver.runs.metrics import training_seconds
 from solver.runs.origin import commit, machine
 from solver.streams import EVALUATION_SEED
 
-GUESSES, SEED, STARTS = 12, 0, 5  # of the searches for the limits, as in `solver limit`
+GUESSES, SEED, STARTS = 24, 0, 5  # of the searches for the limits, as in `solver limit`
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ import torch
 
 from modelgen.errors import ModelError
 from solver.cli import main
-from solver.oracles.preview import PERIODS, Preview, preview, previewed
+from solver.oracles.preview import Preview, preview, previewed
+from solver.oracles.search import PERIODS
 from solver.oracles.trajectory import Trajectory
 from solver.plants.nominal import Nominal
 from solver.problem.problem import Problem
