@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -26,13 +27,15 @@ class Options:
     """Columns with other names, units, signs or zeros, as for `modelgen identify`."""
     plot: Annotated[Path | None, Argument(metavar="FILE.png")] = None
     """Draw the worst prediction of every state, with its band and what was measured."""
+    json: bool = False
+    """Print JSON instead of lines."""
     directory: Annotated[str | None, Argument(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
 
 def run(options: Options) -> int:
     """Read, predict, print, draw."""
-    from modelgen.identification.prediction import predict, read, text
+    from modelgen.identification.prediction import holds, predict, read, results, text
     from modelgen.identification.recordings import read_all
     from modelgen.loader import load
 
@@ -40,7 +43,8 @@ def run(options: Options) -> int:
     predictor = read(options.identified or Path(f"{robot.name}.identified.json"), robot)
     recordings = read_all(options.logs, options.columns, robot.metadata)
     outcomes = predict(predictor, recordings)
-    print(text(predictor, recordings, outcomes))
+    about = results(predictor, recordings, outcomes)
+    print(json.dumps(about, indent=2) if options.json else text(predictor, recordings, outcomes))
     if options.plot:
         from modelgen.files import replacing
         from modelgen.identification.figures import worst
@@ -48,5 +52,6 @@ def run(options: Options) -> int:
         figure = worst(robot, recordings, outcomes)
         with replacing(options.plot) as beside:
             figure.savefig(beside, format="png", dpi=110)
-        print(f"{options.plot} is written")
-    return 0 if all(each.share >= predictor.content for each in outcomes) else FAILED
+        if not options.json:
+            print(f"{options.plot} is written")
+    return 0 if holds(predictor, outcomes) else FAILED

@@ -38,7 +38,7 @@ def bounds(robot: CompiledRobot) -> Known:
     return Known((low + high) / 2, np.diag(((high - low) / 2) ** 2), sensors, 1.0)
 
 
-def content(path: Path, robot: CompiledRobot) -> dict[str, Any]:
+def load(path: Path, robot: CompiledRobot) -> dict[str, Any]:
     """What the file of `modelgen identify` holds.
 
     Raises ModelError for a file that cannot be read, that is none, or that is of another model.
@@ -68,11 +68,15 @@ def _no_file(path: Path, robot: CompiledRobot, error: Exception) -> ModelError:
 
 
 def read(path: Path, robot: CompiledRobot) -> Known:
-    """The set of the file of `modelgen identify`. A sample counts less the longer the residuals are correlated.
+    """The set of the file of `modelgen identify`. Raises ModelError as `load` and `known_by`."""
+    return known_by(load(path, robot), path, robot)
 
-    Raises ModelError as `content`, and for a set or residuals that do not fit the robot.
+
+def known_by(data: dict[str, Any], path: Path, robot: CompiledRobot) -> Known:
+    """The set of what a file holds. A sample counts less the longer the residuals are correlated.
+
+    Raises ModelError for a set or residuals that do not fit the robot.
     """
-    data = content(path, robot)
     try:
         residual = data["residual"]
         centre, shape = (np.array(data["ellipsoid"][key], float) for key in ("centre", "shape"))

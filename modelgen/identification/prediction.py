@@ -43,6 +43,14 @@ class Worst:
     error: Array  # (K,) predicted minus measured
     half_width: Array  # (K,)
 
+    def results(self, recordings: Sequence[Recording]) -> dict[str, Any]:
+        """The sample that is off by most half widths: its file, its time in it, how far ahead, by how much (SI)."""
+        size = in_half_widths(self.error, self.half_width)
+        at = int(size.argmax())
+        place = {"recording": str(recordings[self.recording].path), "seconds": self.begin + float(self.lead[at])}
+        off = {"off": abs(float(self.error[at])), "half_widths": float(size[at])}
+        return place | {"ahead": float(self.lead[at])} | off
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -60,7 +68,7 @@ def in_half_widths(error: Array, half_width: Array) -> Array:
     return np.divide(sizes, half_width, out=np.where(sizes > 0.0, np.inf, 0.0), where=half_width > 0.0)
 
 
-def content(model: Model, theta: Array, deviations: Array) -> dict[str, Any]:
+def stated(model: Model, theta: Array, deviations: Array) -> dict[str, Any]:
     """What a file says of the predictor, but for its set and its bands."""
     return {
         "fit": dict(zip(model.names, theta.tolist(), strict=True)),
@@ -75,7 +83,8 @@ def read(path: Path, robot: CompiledRobot) -> Predictor:
 
     Raises ModelError as `known.read`, and for a file without predictions.
     """
-    before, data = known.read(path, robot), known.content(path, robot)
+    data = known.load(path, robot)
+    shape = known.known_by(data, path, robot).shape
     if data.get("prediction") is None:
         raise ModelError(
             f"{path} has no bands about the motion ahead: no recording had a stretch without a gap that is long "
@@ -98,7 +107,7 @@ def read(path: Path, robot: CompiledRobot) -> Predictor:
         fits = half_width.shape == spread.shape == (LEADS, len(names)) and seconds.shape == (LEADS,)
         if not (fits and np.isfinite(theta).all() and (deviations > 0.0).all() and np.isclose(seconds[-1], AHEAD)):
             raise ValueError("its bands do not fit the robot")
-        return Predictor(model, theta, deviations, before.shape, bands, float(ahead["content"]))
+        return Predictor(model, theta, deviations, shape, bands, float(ahead["content"]))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ModelError(
             f"the predictions of {path} were edited, or an older version wrote them "
@@ -141,17 +150,31 @@ def _outcome(state: int, found: Forecasts, bands: Array, compared: NDArray[np.bo
     return Outcome(state, int(compared.any(axis=0).sum()), float((ratio[compared] <= 1.0).mean()), worst)
 
 
+def results(predictor: Predictor, recordings: Sequence[Recording], outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The content of `modelgen predict --json`; half widths of a band without width are null."""
+    robot, states = predictor.model.robot, {}
+    for each in outcomes:
+        worst = each.worst.results(recordings)
+        worst["half_widths"] = worst["half_widths"] if np.isfinite(worst["half_widths"]) else None
+        states[robot.state_names[each.state]] = dict(predictions=each.predictions, share=each.share, worst=worst)
+    whole = {"robot": robot.name, "content": predictor.content, "holds": holds(predictor, outcomes)}
+    return whole | {"states": states}
+
+
+def holds(predictor: Predictor, outcomes: Sequence[Outcome]) -> bool:
+    """Whether the bands of all states hold as many samples as stated."""
+    return all(each.share >= predictor.content for each in outcomes)
+
+
 def text(predictor: Predictor, recordings: Sequence[Recording], outcomes: Sequence[Outcome]) -> str:
     """A line for every state, and where its prediction was worst."""
     lines, states = [], predictor.model.robot.metadata.states
     for each in outcomes:
-        state, worst = states[each.state], each.worst
-        size = in_half_widths(worst.error, worst.half_width)
-        at = int(size.argmax())
+        state, worst = states[each.state], each.worst.results(recordings)
         lines.append(
             f"{state.name}: {each.share:.1%} of the samples of {each.predictions} predictions are within the band"
             f"{'' if each.share >= predictor.content else f', fewer than the {predictor.content:.0%} that it states'}; "
-            f"worst in {recordings[worst.recording].path} at {worst.begin + worst.lead[at]:.3g} s, "
-            f"{worst.lead[at]:.2g} s ahead: off by {abs(worst.error[at]):.3g} {state.unit}, {size[at]:.3g} half widths"
+            f"worst in {worst['recording']} at {worst['seconds']:.3g} s, {worst['ahead']:.2g} s ahead: "
+            f"off by {worst['off']:.3g} {state.unit}, {worst['half_widths']:.3g} half widths"
         )
     return "\n".join(lines)

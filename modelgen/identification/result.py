@@ -14,7 +14,7 @@ from modelgen.files import replacing
 from modelgen.identification.confidence import LEVEL
 from modelgen.identification.identifiability import deciding, in_words, readable
 from modelgen.identification.identify import Identified
-from modelgen.identification.prediction import content as predictor
+from modelgen.identification.prediction import stated as predictor
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
 

@@ -68,6 +68,13 @@ def test_a_robot_that_has_changed_is_noticed(
         assert said.startswith("angle: ")
         assert (", fewer than the 95% that it states" in said) == bool(code)
         assert any(f"worst in {each} at" in said for each in logs)
+        assert main([*words, "--json"]) == code
+        about = json.loads(capsys.readouterr().out)
+        assert (about["robot"], about["holds"]) == ("pendulum", code == 0)
+        (angle,) = about["states"].values()  # no rate was measured
+        assert (angle["share"] >= about["content"]) == about["holds"]
+        assert angle["worst"]["recording"] in logs
+        assert f"off by {angle['worst']['off']:.3g} rad, {angle['worst']['half_widths']:.3g} half widths" in said
     assert "angle_rate" not in said
 
 
