@@ -97,7 +97,8 @@ def test_a_coarse_motion_at_all_periods_is_the_same_motion(monkeypatch: pytest.M
             seen.append(guess)
         times = np.arange(program.periods + 1) / program.rate
         x = np.column_stack([np.pi - times, np.full(len(times), -1.0)])
-        return Trajectory(x, np.arange(program.periods)[:, None] * 1.0, -30.0, guess.name)
+        u = np.arange(program.periods, dtype=float)[:, None]
+        return Trajectory(x.astype(float), u, -30.0, guess.name)
 
     pendulum(solve, monkeypatch, guesses=0)
     times = np.arange(626) / 125.0

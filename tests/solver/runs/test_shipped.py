@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,11 +85,11 @@ def test_the_limit_takes_a_name(one: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """Up to the search: the motions of the policy, one a start, are the first guesses."""
     guesses = []
 
-    def stop(_: object, own: list[object]) -> None:
-        guesses.extend(own)
+    def stop(*about: Any) -> None:
+        guesses.extend(about[-1])
         raise KeyError
 
-    monkeypatch.setattr(limit._Search, "run", stop)
+    monkeypatch.setattr(limit, "search", stop)
     with pytest.raises(KeyError):
         limit.find_limit(NAME, [], 0, 0)
     assert len(guesses) == 5
