@@ -240,7 +240,7 @@ def random_motions(program: NonlinearProgram, start: Array, count: int, seed: in
     wraps = ~program.clipped[:q]
     found = []
     for i in range(count):
-        seconds = rng.uniform(0.12, 0.8) * program.task.horizon
+        seconds = rng.uniform(0.12, 0.8) * program.periods / program.rate
         swing = rng.uniform(-0.6, 0.6, q) * program.state_limits[:q]
         either = rng.choice([-1.0, 0.0, 1.0], q)  # from beside the target; from behind it there are but two ways
         turns: Array = wraps * np.where(
