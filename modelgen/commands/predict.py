@@ -43,8 +43,10 @@ def run(options: Options) -> int:
     predictor = read(options.identified or Path(f"{robot.name}.identified.json"), robot)
     recordings = read_all(options.logs, options.columns, robot.metadata)
     outcomes = predict(predictor, recordings)
-    about = results(predictor, recordings, outcomes)
-    print(json.dumps(about, indent=2) if options.json else text(predictor, recordings, outcomes))
+    if options.json:
+        print(json.dumps(results(predictor, recordings, outcomes), indent=2))
+    else:
+        print(text(predictor, recordings, outcomes))
     if options.plot:
         from modelgen.files import replacing
         from modelgen.identification.figures import worst

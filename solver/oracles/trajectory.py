@@ -65,8 +65,8 @@ class NonlinearProgram:
     """The nonlinear program of a robot's task, built once for all starts.
 
     robot: of the casadi backend. theta (p,) replaces the nominal parameters, seconds the task's horizon. hold: control
-    periods for which an input stays as it is. Above 1, the search is a coarse one: the integration steps are as few as
-    resolve the motion in a hold. patience: processor seconds of a search, after which `solve` finds nothing.
+    periods for which an input stays as it is. Above 1, the search is a coarse one: the integration steps are the
+    least power of two that resolves the motion in a hold. patience: processor seconds of a search, after which `solve` finds nothing.
     """
 
     def __init__(
@@ -101,11 +101,13 @@ class NonlinearProgram:
         x = random.uniform(-1.0, 1.0, (len(self.state_limits), SAMPLES)) * self.state_limits[:, None]
         u = random.choice([-1.0, 1.0], (len(self.input_limits), SAMPLES)) * self.input_limits[:, None]
         right = np.asarray(reference(x, u)[0])
-        for steps in range(1, exact):
+        steps = 1
+        while steps < exact:
             step = self._step(robot, theta, steps)
             error = np.abs(np.asarray(step(x, u)[0]) - right) / self.state_limits[:, None]
             if error.max() <= RESOLVED:  # false where a state is not finite
                 return steps, step
+            steps *= 2  # to build one costs as much as it has steps, and there may be hundreds
         return exact, reference
 
     def _step(self, robot: CompiledRobot, theta: Array, steps: int) -> Any:
