@@ -66,7 +66,8 @@ class NonlinearProgram:
 
     robot: of the casadi backend. theta (p,) replaces the nominal parameters, seconds the task's horizon. hold: control
     periods for which an input stays as it is. Above 1, the search is a coarse one: the integration steps are the
-    least power of two that resolves the motion in a hold. patience: processor seconds of a search, after which `solve` finds nothing.
+    least power of two that resolves the motion in a hold. patience: processor seconds of a search, after which `solve`
+    finds nothing.
     """
 
     def __init__(
