@@ -1,14 +1,15 @@
-"""Gradient steps of soft actor-critic as one compiled function.
+"""Gradient steps of soft actor-critic and of deterministic policy gradient, each kind as one compiled function.
 
 Networks are flat lists [weight, bias, weight, bias, ...] with weights (out, in), as in Torch; hidden layers are ReLU.
-The last two pairs of an actor's list are the mean and the log deviation.
+The last two pairs of SAC's actor are the mean and the log deviation.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 #: One thread: the others belong to other runs. Only what stands here before JAX is imported counts.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
@@ -23,7 +24,7 @@ try:
     import jax.numpy as jnp
 except ImportError as error:
     raise SolverError(
-        "training SAC needs JAX, which is not installed: pip install 'robust-value-iteration[baselines]'"
+        "training SAC or DDPG needs JAX, which is not installed: pip install 'robust-value-iteration[baselines]'"
     ) from error
 np.random.set_state(_state)
 
@@ -32,6 +33,7 @@ FIRST_DECAY, SECOND_DECAY, SMALL = 0.9, 0.999, 1e-8  # of Adam
 
 Array = Any  # of JAX or NumPy
 Network = list[Array]
+Kind = Literal["sac", "ddpg"]
 
 
 class Batches(NamedTuple):
@@ -42,47 +44,41 @@ class Batches(NamedTuple):
     actions: Array  # (K, B, m)
     rewards: Array  # (K, B)
     discounts: Array  # (K, B), 0 where the task has ended
-    noise: Array  # (K, 2 B, m)
+    noise: Array  # (K, 2 B, m); of DDPG (K, 0)
 
 
 class Settings(NamedTuple):
     """Numbers that may change between calls."""
 
     learning_rate: float
-    target_entropy: float
+    target_entropy: float  # of SAC
     most: float  # no value of a state is above it
     scale: float  # an error weighs scale / (scale + |target|)
     follow: float  # share of the way to the critics that the followers go in each step
 
 
-@jax.jit
-def gradient_steps_on(held: dict[str, Any], batches: Batches, settings: Settings) -> tuple[dict[str, Any], Any]:
+@partial(jax.jit, static_argnames="kind")
+def gradient_steps_on(
+    kind: Kind, held: dict[str, Any], batches: Batches, settings: Settings
+) -> tuple[dict[str, Any], Any]:
     """What is held after one step on each minibatch, and the last losses by name."""
 
     def step(held: dict[str, Any], batch: Batches) -> tuple[dict[str, Any], dict[str, Array]]:
-        return _step(held, batch, settings)
+        return (_step_of_sac if kind == "sac" else _step_of_ddpg)(held, batch, settings)
 
     held, losses = jax.lax.scan(step, held, batches)
     return held, jax.tree_util.tree_map(lambda each: each[-1], losses)
 
 
-def _step(held: dict[str, Any], batch: Batches, settings: Settings) -> tuple[dict[str, Any], dict[str, Array]]:
+def _step_of_sac(held: dict[str, Any], batch: Batches, settings: Settings) -> tuple[dict[str, Any], dict[str, Array]]:
     """One gradient step of the critics, the actor and the temperature, then one of the followers."""
     old, moments = held["parameters"], held["moments"]
     size = len(batch.features)
     temperature = jnp.exp(old["temperature"][0][0])
 
     next_action, next_probability = _draw(old["actor"], batch.following, batch.noise[size:])
-    value = _least(held["followers"], batch.following, next_action) - temperature * next_probability
-    target = batch.rewards + batch.discounts * jnp.minimum(value, settings.most)
-    weight = 1.0 / (1.0 + jnp.abs(target) / settings.scale)
-
-    def critic_loss(critics: list[Network]) -> Array:
-        errors = [weight * (_value(net, batch.features, batch.actions) - target) for net in critics]
-        return 0.5 * sum(jnp.mean(error**2) for error in errors)
-
-    of_critics, slope = jax.value_and_grad(critic_loss)(old["critics"])
-    critics, critic_moments = _adam(old["critics"], slope, moments["critics"], settings.learning_rate)
+    value = _least(held["followers"]["critics"], batch.following, next_action) - temperature * next_probability
+    of_critics, critics, critic_moments = _fitted(held, batch, value, settings)
 
     def actor_loss(actor: Network) -> tuple[Array, Array]:
         action, probability = _draw(actor, batch.features, batch.noise[:size])
@@ -95,15 +91,52 @@ def _step(held: dict[str, Any], batch: Batches, settings: Settings) -> tuple[dic
     slope = [-(probability + settings.target_entropy)[None]]
     log_temperature, its_moments = _adam(old["temperature"], slope, moments["temperature"], settings.learning_rate)
 
-    followers = jax.tree_util.tree_map(
-        lambda follower, leader: follower + settings.follow * (leader - follower), held["followers"], critics
-    )
     new = {
         "parameters": {"actor": actor, "critics": critics, "temperature": log_temperature},
         "moments": {"actor": actor_moments, "critics": critic_moments, "temperature": its_moments},
-        "followers": followers,
+        "followers": _followed(held["followers"], {"critics": critics}, settings.follow),
     }
     return new, {"critic_loss": of_critics, "actor_loss": of_actor, "ent_coef": temperature}
+
+
+def _step_of_ddpg(held: dict[str, Any], batch: Batches, settings: Settings) -> tuple[dict[str, Any], dict[str, Array]]:
+    """One gradient step of the critic and of the actor, then one of the followers."""
+    old, moments, followers = held["parameters"], held["moments"], held["followers"]
+    value = _least(followers["critics"], batch.following, _action(followers["actor"], batch.following))
+    of_critics, critics, critic_moments = _fitted(held, batch, value, settings)
+
+    def actor_loss(actor: Network) -> Array:
+        return -jnp.mean(_value(critics[0], batch.features, _action(actor, batch.features)))
+
+    of_actor, slope = jax.value_and_grad(actor_loss)(old["actor"])
+    actor, actor_moments = _adam(old["actor"], slope, moments["actor"], settings.learning_rate)
+
+    parameters = {"actor": actor, "critics": critics}
+    new = {
+        "parameters": parameters,
+        "moments": {"actor": actor_moments, "critics": critic_moments},
+        "followers": _followed(followers, parameters, settings.follow),
+    }
+    return new, {"critic_loss": of_critics, "actor_loss": of_actor}
+
+
+def _fitted(held: dict[str, Any], batch: Batches, value: Array, settings: Settings) -> tuple[Array, Any, Any]:
+    """Loss, critics and their moments after a step towards rewards and the values (B,) of the states that follow."""
+    target = batch.rewards + batch.discounts * jnp.minimum(value, settings.most)
+    weight = 1.0 / (1.0 + jnp.abs(target) / settings.scale)
+
+    def loss(critics: list[Network]) -> Array:
+        errors = [weight * (_value(net, batch.features, batch.actions) - target) for net in critics]
+        return 0.5 * sum(jnp.mean(error**2) for error in errors)
+
+    critics, moments = held["parameters"]["critics"], held["moments"]["critics"]
+    found, slope = jax.value_and_grad(loss)(critics)
+    return found, *_adam(critics, slope, moments, settings.learning_rate)
+
+
+def _followed(followers: Any, leaders: Any, share: Array) -> Any:
+    """The followers after a share of the way."""
+    return jax.tree_util.tree_map(lambda follower, leader: follower + share * (leader - follower), followers, leaders)
 
 
 def _hidden(layers: Network, x: Array) -> Array:
@@ -122,6 +155,11 @@ def _value(net: Network, features: Array, action: Array) -> Array:
 def _least(critics: list[Network], features: Array, action: Array) -> Array:
     """The smallest of the critics' values (B,)."""
     return jnp.min(jnp.stack([_value(net, features, action) for net in critics]), 0)
+
+
+def _action(actor: Network, features: Array) -> Array:
+    """Actions (B, m) of an actor that does not draw."""
+    return jnp.tanh(_hidden(actor[:-2], features) @ actor[-2].T + actor[-1])
 
 
 def _draw(actor: Network, features: Array, noise: Array) -> tuple[Array, Array]:

@@ -42,7 +42,7 @@ class BaselineSettings:
     randomize_share: float = 0.15
     """Parameters are drawn within this share of their nominal values. The default is the authors' admissible set."""
     steps: int = 0
-    """Actions to train for, over all environments. 0 takes the algorithm's own, which is for SAC
+    """Actions to train for, over all environments. 0 takes the algorithm's own, which is for SAC and DDPG
     100 000 for each entry of the robot's state."""
     hold: int = 0
     """Control periods that an action is held in training; evaluations act in every one. 0 takes a quarter of the time
@@ -56,10 +56,10 @@ class BaselineSettings:
     last_entropy: float = -3.5
     """The same at the end: it falls linearly in the second half of the actions."""
     last_lookahead: float = 6.0
-    """The lookahead of SAC in the second half of the actions."""
+    """The lookahead of SAC and DDPG in the second half of the actions."""
     loss_scale: float = 1.0
-    """SAC's critics weigh an error by c/(c + |target|), with c this return: the smaller, the more precise values are
-    where little is left to pay. A very large one weighs all alike, as Stable-Baselines3 does."""
+    """The critics of SAC and DDPG weigh an error by c/(c + |target|), with c this return: the smaller, the more precise
+    values are where little is left to pay. A very large one weighs all alike, as Stable-Baselines3 does."""
     seed: int = 0
     """Seeds the weights, the starts, the parameters and the exploration; not the starts of evaluations."""
     environments: int = 64
@@ -119,11 +119,12 @@ class BaselineSettings:
         return " ".join(words)
 
 
-#: Of SAC. A pendulum is at its plateau after 200 000 actions; a cart-pole still gains 3 % from 200 000 to 400 000.
+#: Of SAC and DDPG. SAC is at its plateau on a pendulum after 200 000 actions, and gains 3 % on a cart-pole from
+#: 200 000 to 400 000.
 STEPS_A_STATE = 100_000
 DEFAULTS: dict[BaselineAlgorithm, dict[str, Any]] = {
     "sac": {},
-    "ddpg": {"steps": 400_000, "environments": 16},
+    "ddpg": {},
     "ppo": {"minibatch": 512, "steps": 1_000_000, "environments": 16},
 }
 

@@ -17,7 +17,7 @@ from solver.gym.observations import feature_scales
 
 try:
     from gymnasium.spaces import Box
-    from stable_baselines3 import DDPG, PPO
+    from stable_baselines3 import PPO
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.noise import OrnsteinUhlenbeckActionNoise
     from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
@@ -25,7 +25,7 @@ try:
     from stable_baselines3.common.vec_env import VecEnv
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 
-    from solver.baselines.sac import CompiledSAC
+    from solver.baselines.compiled import Compiled, CompiledDDPG, CompiledSAC
 except ImportError as error:
     raise SolverError(
         "baselines need Stable-Baselines3, which is not installed: pip install 'robust-value-iteration[baselines]'"
@@ -129,29 +129,32 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
     }
     if s.algorithm == "sac":
         entropy = s.entropy * len(problem.input_limits)
-        model = CompiledSAC(**shared, **off_policy, ent_coef=f"auto_{TEMPERATURE}", target_entropy=entropy)
-        model.loss_scale = s.loss_scale
-        return model
-    size = len(problem.input_limits)
-    noise = OrnsteinUhlenbeckActionNoise(
-        np.zeros(size), 0.3 * np.ones(size), theta=2.0, dt=environments.episodes.seconds
-    )
-    return DDPG(**shared, **off_policy, action_noise=noise)
+        automatic: dict[str, Any] = {"ent_coef": f"auto_{TEMPERATURE}", "target_entropy": entropy}
+        model: Compiled = CompiledSAC(**shared, **off_policy, **automatic)
+    else:
+        size = len(problem.input_limits)
+        deviation, period = 0.3 * np.ones(size), environments.episodes.seconds
+        noise = OrnsteinUhlenbeckActionNoise(np.zeros(size), deviation, theta=2.0, dt=period)
+        model = CompiledDDPG(**shared, **off_policy, action_noise=noise)
+    model.loss_scale = s.loss_scale
+    return model
 
 
 def discount(settings: BaselineSettings, seconds: float, steps: int = 0) -> float:
     """Gamma of an action of so many seconds, after so many actions."""
-    late = settings.algorithm == "sac" and 2 * steps >= settings.steps
+    late = settings.algorithm != "ppo" and 2 * steps >= settings.steps
     lookahead = settings.last_lookahead if late else settings.lookahead
     return math.exp(-seconds / lookahead)
 
 
 def follow_schedules(model: BaseAlgorithm, settings: BaselineSettings, seconds: float) -> None:
-    """Set what changes with the actions so far, of so many seconds each: learning rate, SAC's discount and entropy."""
+    """Set what changes with the actions so far, of so many seconds each: the learning rate, the discount of SAC and
+    DDPG, SAC's entropy."""
     rate = settings.learning_rate * (1.0 - 0.9 * model.num_timesteps / settings.steps)
     model.lr_schedule = lambda _: rate
-    if isinstance(model, CompiledSAC):
+    if isinstance(model, Compiled):
         model.gamma = discount(settings, seconds, model.num_timesteps)
+    if isinstance(model, CompiledSAC):
         model.target_entropy = entropy_at(settings, model.num_timesteps, (model.action_space.shape or (1,))[0])
 
 

@@ -48,13 +48,13 @@ def test_ppo_has_its_own_defaults_wherever_the_algorithm_stands() -> None:
 
 
 @pytest.mark.parametrize(("robot", "actions"), [("pendulum", 200_000), ("cartpole", 400_000)])
-def test_actions_of_sac_follow_the_robots_state(robot: str, actions: int) -> None:
+def test_actions_of_sac_and_ddpg_follow_the_robots_state(robot: str, actions: int) -> None:
     loaded = load_robot(robot, "cpu", None)
     usual = new_run(loaded, None, baseline_settings()).settings
     assert (usual.steps, usual.label(actions // 100_000)) == (actions, "SAC-U")
     shorter = new_run(loaded, None, baseline_settings(steps=1000)).settings
     assert (shorter.steps, shorter.label(actions // 100_000)) == (1000, "SAC-U steps=1000")
-    assert new_run(loaded, None, baseline_settings("ddpg")).settings.steps == 400_000
+    assert new_run(loaded, None, baseline_settings("ddpg")).settings.steps == actions
     assert new_run(loaded, None, baseline_settings("ppo", steps=0)).settings.steps == 1_000_000
 
 

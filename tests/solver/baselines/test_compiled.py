@@ -1,4 +1,4 @@
-"""SAC: its compiled gradient steps beside Stable-Baselines3's own, its bound, first actions and schedules."""
+"""SAC and DDPG: compiled gradient steps beside Stable-Baselines3's own, the bound, first actions and schedules."""
 
 from __future__ import annotations
 
@@ -7,38 +7,42 @@ import math
 import subprocess
 import sys
 import textwrap
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
-from stable_baselines3 import SAC
+from stable_baselines3 import DDPG, SAC
 
 from solver.baselines import stable_baselines
 from solver.baselines.settings import baseline_settings
 from solver.gym.environment import RobotVectorEnv
 
 
-def test_a_compiled_gradient_step_is_that_of_stable_baselines() -> None:
+@pytest.mark.parametrize(("algorithm", "other"), [("sac", SAC), ("ddpg", DDPG)])
+def test_a_compiled_gradient_step_is_that_of_stable_baselines(
+    algorithm: str, other: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     environments = RobotVectorEnv("cartpole", 4, hold=25)
-    settings = baseline_settings("sac", hold=25, width=16, minibatch=32, environments=4, loss_scale=1e30)
-    ours, theirs = (stable_baselines.make_model(settings, environments, 400) for _ in range(2))
-    assert isinstance(ours, SAC)
-    assert isinstance(theirs, SAC)
-    ours.most = math.inf  # type: ignore[attr-defined]
+    settings = baseline_settings(algorithm, hold=25, width=16, minibatch=32, environments=4, loss_scale=1e30)
+    ours, theirs = (cast(Any, stable_baselines.make_model(settings, environments, 400)) for _ in range(2))
+    ours.most = math.inf
     ours.learn(120)
     assert ours._n_updates > 0  # so that the moments of the optimisers are not zero
     theirs._setup_learn(1)
     stable_baselines.fill(theirs, copy.deepcopy(stable_baselines.contents(ours)))  # not the same moments
-    for model, train in ((ours, type(ours).train), (theirs, SAC.train)):
+    if algorithm == "ddpg":  # theirs is twice ours, which halves the square of an error as SAC's does
+        mse = torch.nn.functional.mse_loss
+        monkeypatch.setattr(torch.nn.functional, "mse_loss", lambda *values: 0.5 * mse(*values))
+    for model, train in ((ours, type(ours).train), (theirs, other.train)):
         np.random.seed(0)
         torch.manual_seed(0)
         train(model, 1, 32)
-    for (name, own), other in zip(ours.policy.named_parameters(), theirs.policy.parameters(), strict=True):
-        torch.testing.assert_close(own, other, rtol=1e-4, atol=2e-6, msg=name)
-    assert ours.log_ent_coef is not None
-    assert theirs.log_ent_coef is not None
-    torch.testing.assert_close(ours.log_ent_coef, theirs.log_ent_coef)
+    expected = theirs.policy.state_dict()
+    for name, own in ours.policy.state_dict().items():  # the networks that follow, too
+        torch.testing.assert_close(own, expected[name], rtol=1e-4, atol=2e-6, msg=name)
+    if algorithm == "sac":
+        torch.testing.assert_close(ours.log_ent_coef, theirs.log_ent_coef)
 
 
 def test_an_error_of_a_critic_counts_relative_to_the_value() -> None:
@@ -60,8 +64,9 @@ def test_an_error_of_a_critic_counts_relative_to_the_value() -> None:
         torch.testing.assert_close(moment, 0.1 * slope, rtol=1e-4, atol=1e-7)
 
 
-def test_the_lookahead_of_sac_grows_in_the_second_half() -> None:
-    settings = baseline_settings(steps=1000, lookahead=0.5, last_lookahead=2.0)
+@pytest.mark.parametrize("algorithm", ["sac", "ddpg"])
+def test_the_lookahead_grows_in_the_second_half(algorithm: str) -> None:
+    settings = baseline_settings(algorithm, steps=1000, lookahead=0.5, last_lookahead=2.0)
     gammas = [stable_baselines.discount(settings, 0.032, steps) for steps in (499, 500)]
     assert gammas == pytest.approx([math.exp(-0.032 / 0.5), math.exp(-0.032 / 2.0)])
 
@@ -93,9 +98,12 @@ def test_the_import_of_jax_draws_no_random_numbers() -> None:
     assert float(printed) == np.random.RandomState(0).random_sample()
 
 
-def test_the_first_actions_of_sac_are_small() -> None:
+@pytest.mark.parametrize("algorithm", ["sac", "ddpg"])
+def test_the_first_actions_are_small(algorithm: str) -> None:
     environments = RobotVectorEnv("pendulum", 4, hold=25)
-    model: Any = stable_baselines.make_model(baseline_settings("sac", hold=25, layers=1, width=8), environments, 200)
+    model: Any = stable_baselines.make_model(
+        baseline_settings(algorithm, hold=25, layers=1, width=8), environments, 200
+    )
     model.learn(100)
     first = model.replay_buffer.actions[:25]
     assert 0.1 < float(first.std()) < 0.2
