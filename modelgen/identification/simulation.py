@@ -14,11 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from modelgen.identification.stage import stage
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
 
 Array = NDArray[np.float64]
 
+STAGES = ((1 / 6, 1 / 2), (1 / 3, 1 / 2), (1 / 3, 1.0), (1 / 6, 0.0))  # weight of a slope; share of h to the next one
 FINER = 2  # steps beside those that `modelgen build` found to be enough
 
 
@@ -47,22 +49,18 @@ def simulate(
     """
     N, n, p = *starts.shape, len(theta)
     pushes = np.zeros((n, 0)) if pushes is None else pushes
-    longest = windows.longest or safe_step(robot)
-    others = p + pushes.shape[1] + len(driven)
-    x, S = starts, np.concatenate([np.tile(np.eye(n), (N, 1, 1)), np.zeros((N, n, others))], axis=2)
-    pushed = np.broadcast_to(pushes, (N, *pushes.shape))
-    states, sensitivities = [x], [S]
+    longest, inputs = windows.longest or safe_step(robot), np.array(driven, np.intp)
+    others = p + pushes.shape[1] + len(inputs)
+    z = np.concatenate([starts[..., None], np.tile(np.eye(n), (N, 1, 1)), np.zeros((N, n, others))], axis=2)
+    found = [z]
     with np.errstate(over="ignore", invalid="ignore"):
         for steps, u in zip(windows.steps, windows.inputs, strict=True):
             parts = max(1, math.ceil(steps.max() / longest - 1e-9))
-            h = steps / parts
             for _ in range(parts):
-                x, S = _step(robot, x, S, u, theta, h, pushed, driven)
-            states.append(x)
-            sensitivities.append(S)
-    derivatives = np.stack(sensitivities)
-    parts = np.split(derivatives, np.cumsum([n, p, pushes.shape[1]]), axis=3)
-    return Motion(np.stack(states), *parts)
+                z = _step(robot, z, np.ascontiguousarray(u), theta, steps / parts, pushes, inputs)
+            found.append(z)
+    motion = np.stack(found)
+    return Motion(motion[..., 0], *np.split(motion[..., 1:], np.cumsum([n, p, pushes.shape[1]]), axis=3))
 
 
 def safe_step(robot: CompiledRobot) -> float:
@@ -72,30 +70,11 @@ def safe_step(robot: CompiledRobot) -> float:
 
 
 def _step(
-    robot: CompiledRobot,
-    x: Array,
-    S: Array,
-    u: Array,
-    theta: Array,
-    h: Array,
-    pushed: Array,
-    driven: Sequence[int],
-) -> tuple[Array, Array]:
-    """One step of h (N,) seconds on states (N, n) and sensitivities (N, n, n + p + l + g)."""
-    n, hx, hS = x.shape[1], h[:, None], h[:, None, None]
-
-    def slope(x: Array, S: Array) -> tuple[Array, Array]:
-        a, B, da_dx, dB_dx, da_dtheta, dB_dtheta = robot.jacobians(np.ascontiguousarray(x), theta)
-        for index in range(u.shape[1]):  # few: a loop takes a third of the time of an einsum
-            each = u[:, index, None, None]
-            da_dx, da_dtheta = da_dx + dB_dx[:, :, index] * each, da_dtheta + dB_dtheta[:, :, index] * each
-        dS = da_dx @ S
-        by_gain = (B * u[:, None])[..., list(driven)]
-        dS[..., n:] += np.concatenate([da_dtheta, pushed, by_gain], axis=2)
-        return a + (B @ u[..., None])[..., 0], dS
-
-    k1, s1 = slope(x, S)
-    k2, s2 = slope(x + hx / 2 * k1, S + hS / 2 * s1)
-    k3, s3 = slope(x + hx / 2 * k2, S + hS / 2 * s2)
-    k4, s4 = slope(x + hx * k3, S + hS * s3)
-    return x + hx / 6 * (k1 + 2 * k2 + 2 * k3 + k4), S + hS / 6 * (s1 + 2 * s2 + 2 * s3 + s4)
+    robot: CompiledRobot, begin: Array, u: Array, theta: Array, h: Array, pushes: Array, driven: NDArray[np.intp]
+) -> Array:
+    """One step of h (N,) seconds on states and sensitivities in one array, as `stage` has them."""
+    here, end = begin, begin.copy()
+    for weight, ahead in STAGES:
+        kernel = robot.jacobians(np.ascontiguousarray(here[..., 0]), theta)
+        here = stage(*kernel, u, pushes, driven, here, begin, h, weight, ahead, end)
+    return end
