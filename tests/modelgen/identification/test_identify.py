@@ -19,6 +19,7 @@ from modelgen.identification.fit import spread_of as spread
 from modelgen.identification.identify import Identified, identify
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import columns, read
+from modelgen.identification.simulation import safe_step
 from modelgen.identification.starts import Settled, cost, settle
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
@@ -58,6 +59,9 @@ def test_the_steps_are_as_long_as_the_sensors_allow(pendulum: CompiledRobot, tmp
         error = (model.simulate(chosen, windows.starts, TRUTH).x - finest)[..., 0]
         assert np.abs(error).max() <= 2e-3 * deviation
         assert chosen.longest > 0
+    sensors = [np.full(2, 10.0**exponent) for exponent in range(-9, 1)]
+    steps = {round(model.resolved(windows, windows.starts, TRUTH, each).longest, 9) for each in sensors}
+    assert steps == {0.01, 0.005, safe_step(pendulum)}
 
 
 @pytest.mark.parametrize("start", [(0.51, 1.49), (1.49, 0.51)])

@@ -20,6 +20,8 @@ from tests.modelgen.support.logs import log, write
 
 Array = NDArray[np.float64]
 
+EPS = 1e-6  # of one-sided differences
+
 
 @pytest.fixture(scope="module")
 def robot() -> CompiledRobot:
@@ -65,6 +67,29 @@ def test_sensitivities_are_those_of_central_differences(robot: CompiledRobot, mo
             found.dx_dstart[..., index], difference, rtol=1e-6, atol=1e-6 * np.abs(difference).max()
         )
     assert found.dx_dpush.shape == (*found.x.shape, 2)
+
+
+def test_derivatives_with_two_inputs_are_those_of_another_integrator() -> None:
+    """Both inputs move both joints, by amounts that depend on theta; the second is driven."""
+    arm, start = modelgen.load("planar_arm2", parallel=False), [0.5, 1.0, 0.0, 2.0]
+    theta, pushes = np.asarray(arm.nominal_parameters), np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 0.5], [0.0, -1.0]])
+    time, states, inputs = log(arm, theta, start, 0.5, 100, seed=3)
+    steps, measured = np.diff(time)[:, None], np.full((len(time), 1, 4), np.nan)
+    windows = Windows(steps, inputs[:-1, None], measured, np.array([start]), np.zeros(1, int), np.zeros(1), 0.5, 0.01)
+    found = simulate(arm, windows, windows.starts, theta, pushes, driven=(1,))
+    np.testing.assert_allclose(found.x[:, 0], states, atol=1e-7)
+
+    def difference(theta: Array = theta, **change: Array) -> Array:
+        return np.asarray(log(arm, theta, start, 0.5, 100, seed=3, **change)[1] - states) / EPS
+
+    def same(derivative: Array, expected: Array) -> None:
+        np.testing.assert_allclose(derivative[:, 0], expected, atol=1e-4 * np.abs(expected).max())
+
+    for index, push in enumerate(pushes.T):
+        same(found.dx_dpush[..., index], difference(push=EPS * push))
+    for index, change in enumerate(np.eye(len(theta))):
+        same(found.dx_dtheta[..., index], difference(theta + EPS * change))
+    same(found.dx_dgain[..., 0], difference(gains=np.array([1.0, 1.0 + EPS])))
 
 
 def test_the_starts_follow_the_parameters(robot: CompiledRobot, motion: tuple[Windows, Array]) -> None:

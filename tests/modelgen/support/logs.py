@@ -17,8 +17,21 @@ Array = NDArray[np.float64]
 HOLD = 0.1  # s that an input is held
 
 
-def log(robot: CompiledRobot, theta: Any, start: Any, seconds: float, rate: int, seed: int, share: float = 0.6) -> Any:
-    """Time (K,), states (K, n) and inputs (K, m) under random inputs of up to `share` of the limits."""
+def log(
+    robot: CompiledRobot,
+    theta: Any,
+    start: Any,
+    seconds: float,
+    rate: int,
+    seed: int,
+    share: float = 0.6,
+    push: Any = 0.0,
+    gains: Any = 1.0,
+) -> Any:
+    """Time (K,), states (K, n) and inputs (K, m) under random inputs of up to `share` of the limits.
+
+    push: (n,), added to the rates of the states; gains: (m,), of the inputs that act.
+    """
     random, limits = np.random.default_rng(seed), np.asarray(robot.input_limits)
     time = np.arange(round(seconds * rate) + 1) / rate
     held = random.uniform(-share, share, (int(seconds / HOLD) + 1, len(limits))) * limits
@@ -28,7 +41,7 @@ def log(robot: CompiledRobot, theta: Any, start: Any, seconds: float, rate: int,
         last = min(first + rows, len(time) - 1)
 
         def slope(_: float, x: Array, u: Array = inputs[first : first + 1]) -> Array:
-            return np.asarray(robot.dynamics(np.ascontiguousarray(x[None]), u, theta))[0]
+            return np.asarray(robot.dynamics(np.ascontiguousarray(x[None]), u * gains, theta))[0] + push
 
         reached = solve_ivp(
             slope,
