@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import torch
@@ -98,9 +99,9 @@ class Preview:
 def preview(robot: CompiledRobot, seconds: float) -> Preview:
     """Search for a motion to the target that is worth its cost, for so many seconds of processor time.
 
-    robot: of any backend, with the nominal parameters of the training. It may take twice as long: a search that has
-    begun goes on, for at most as long again. Raises ModelError where the artifact's CasADi functions may not be loaded,
-    SolverError for a mean start beyond a limit.
+    robot: of any backend, with the nominal parameters of the training. It may take half as long again: a search from
+    one guess that has begun goes on, for at most that long. Raises ModelError where the artifact's CasADi functions may
+    not be loaded, SolverError for a mean start beyond a limit.
     """
     begun = time.process_time()
     metadata, nominal = robot.metadata, [each.value for each in robot.metadata.parameters]
@@ -108,7 +109,7 @@ def preview(robot: CompiledRobot, seconds: float) -> Preview:
     program = NonlinearProgram(
         modelgen.load(robot.name, backend="casadi", directory=robot.folder.parent).with_nominal(nominal),
         hold=hold,
-        patience=seconds,
+        patience=seconds / 2.0,
     )
     problem, start = Problem(robot), design(metadata, 1)[0]
     begin = problem.confine(torch.tensor(start[None], dtype=torch.float32))
@@ -116,7 +117,8 @@ def preview(robot: CompiledRobot, seconds: float) -> Preview:
     costs = float(problem.state_cost(begin)), float(problem.action_cost.cost(0.5 * problem.input_limits[None]))
     found = Preview(robot, 0.0, resting, costs)
     swings = (pumped(program, start, share) for share in PUMPS)
-    for guess in (straight(program, start), *swings, *random_motions(program, start, GUESSES, SEED)):
+    random = random_motions(program, start, GUESSES, SEED)
+    for guess in (straight(program, start), *chain(*zip(random, swings, strict=False)), *random[len(PUMPS) :]):
         motion = program.solve(start, guess)
         if motion is not None and (found.best is None or motion.reward > found.best.reward):
             at_target = _arrives(problem, motion.x.repeat(hold, axis=0))

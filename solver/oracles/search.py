@@ -13,7 +13,7 @@ from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory, idle,
 
 Array = NDArray[np.float64]
 PERIODS = 250  # of a coarse search: it holds inputs longer, where the task has more control periods
-PUMPS = (0.7, 0.4, 0.2)  # shares of the inputs, with which motions are pumped up
+PUMPS = (0.2, 0.4, 0.7)  # shares of the inputs, with which motions are pumped up
 REFINED = 2  # coarse optima that are made exact, from every start
 DISTINCT = 1e-3  # of the return, by which two optima differ
 

@@ -162,8 +162,9 @@ class NonlinearProgram:
         return casadi.nlpsol("limit", "ipopt", program, options)
 
     def solve(self, start: Array, guess: Guess) -> Trajectory | None:
-        """The local optimum from a start (n,) that IPOPT finds from a guess; None when it finds none in its time.
+        """The motion from a start (n,) that IPOPT finds from a guess; None when it finds none in its time.
 
+        A local optimum; where the search without a pull leads nowhere, the motion that was found with the last one.
         Raises SolverError when the start lies beyond a state limit.
         """
         require_within(self.metadata, start, "the start")
@@ -176,19 +177,23 @@ class NonlinearProgram:
         lower[:n] = upper[:n] = first[:n] = start / self.state_limits
         inside = self.periods * (self.steps - 1) * int(self.clipped.sum())
         reach = np.append(np.zeros(n * self.periods), np.ones(inside))
-        w = first
+        w, cost = first, math.inf
         with _interruptible():
             for pull in PULLS:
                 given = np.append(pull, w)
                 result = self._solver(x0=w, p=given, lbx=lower, ubx=upper, lbg=-reach, ubg=reach)
-                if self._solver.stats()["return_status"] in INTERRUPTED:
+                stats, new = self._solver.stats(), np.asarray(result["x"]).ravel()
+                if stats["return_status"] in INTERRUPTED:
                     raise KeyboardInterrupt
-                w = np.asarray(result["x"]).ravel()
-        if not self._solver.stats()["success"]:
+                if stats["success"]:
+                    cost = float(result["f"]) - pull * float(np.sum((new - w) ** 2))
+                if stats["success"] or math.isinf(cost):
+                    w = new
+        if math.isinf(cost):
             return None
         columns = w[:-n].reshape(self.periods, -1)
         x = np.vstack([columns[:, :n], w[-n:]]) * self.state_limits
-        return Trajectory(x, columns[:, n:] * self.input_limits, -float(result["f"]), guess.name)
+        return Trajectory(x, columns[:, n:] * self.input_limits, -cost, guess.name)
 
 
 @contextmanager

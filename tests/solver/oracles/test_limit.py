@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import os
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Timer
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,6 +69,42 @@ def test_linear_quadratic_task_matches_the_riccati_recursion(slider: str, mass: 
             assert found is not None
             assert found.reward == pytest.approx(exact, rel=1e-6)
             assert found.u == pytest.approx(inputs, abs=1e-4)
+
+
+@dataclass
+class Failing:
+    """A solver that finds nothing from its `fails`-th call on, and leaves its variables anywhere."""
+
+    solver: Any
+    fails: int
+    calls: int = 0
+
+    def __call__(self, **given: Any) -> Any:
+        result = self.solver(**given)
+        self.calls += 1
+        return {**result, "x": 1e3 + result["x"], "f": 7.0} if self.calls > self.fails else result
+
+    def stats(self) -> dict[str, Any]:
+        success = self.calls <= self.fails
+        return {"success": success, "return_status": "Solve_Succeeded" if success else "Maximum_Iterations_Exceeded"}
+
+
+@pytest.mark.parametrize("searches", [3, 2, 1, 0])
+def test_a_motion_of_a_search_with_a_pull_is_kept(slider: str, searches: int) -> None:
+    """Under a pull towards the guess, here an idle robot, it costs a little more than the optimum."""
+    program, start = NonlinearProgram(modelgen.load("slider", backend="casadi", directory=slider)), np.array([0.5, 0.0])
+    best = program.solve(start, idle(program, start))
+    program._solver = Failing(program._solver, searches)
+    found = program.solve(start, idle(program, start))
+    if searches == 0:
+        assert found is None
+        return
+    assert best is not None
+    assert found is not None
+    later, cost, _ = program.step.map(program.periods)(found.x[:-1].T, found.u.T)
+    assert pytest.approx(found.x[1:], abs=1e-6) == np.asarray(later).T  # a motion of the robot
+    assert found.reward == pytest.approx(-float(np.asarray(cost).sum()), rel=1e-9)  # without what the pull costs
+    assert best.reward - 2.0 < found.reward < best.reward - 1e-6
 
 
 def test_the_mean_over_the_starts_is_that_of_the_gaussian(slider: str) -> None:
@@ -218,8 +255,8 @@ def test_a_start_that_leaves_the_limits_has_no_solution() -> None:
 
 def with_starts(robot: str, mean: tuple[float, ...], deviation: tuple[float, ...]) -> Metadata:
     metadata = modelgen.load(robot, backend="casadi").metadata
-    task = dataclasses.replace(metadata.task, start_mean=mean, start_deviation=deviation)
-    return dataclasses.replace(metadata, task=task)
+    task = replace(metadata.task, start_mean=mean, start_deviation=deviation)
+    return replace(metadata, task=task)
 
 
 def test_starts_stand_for_the_distribution() -> None:
