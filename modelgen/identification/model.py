@@ -23,8 +23,8 @@ Array = NDArray[np.float64]
 ANGLE, SHARE = 0.3, 0.2  # largest offset: rad of a joint that wraps, and share of the limit of others
 GAINS = (0.5, 1.5)
 FIRST = 0.25  # of the longest delay: the first guess
-#: Of a sensor's deviation: how far two steps in the place of one may move the samples, in root mean square. Ten thousand
-#: samples that all err to one side move a parameter by a tenth of its standard error.
+#: Of a sensor's deviation: how far two steps in the place of one may move the samples, in root mean square. Ten
+#: thousand samples that all err to one side move a parameter by a tenth of its standard error.
 RESOLVED = 1e-3
 LEAST_DELAYS = 4  # a window is at least this many times the longest delay, which its beginning loses
 

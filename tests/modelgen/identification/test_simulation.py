@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,7 +80,7 @@ def test_derivatives_with_two_inputs_are_those_of_another_integrator() -> None:
     found = simulate(arm, windows, windows.starts, theta, pushes, driven=(1,))
     np.testing.assert_allclose(found.x[:, 0], states, atol=1e-7)
 
-    def difference(theta: Array = theta, **change: Array) -> Array:
+    def difference(theta: Array = theta, **change: Any) -> Array:
         return np.asarray(log(arm, theta, start, 0.5, 100, seed=3, **change)[1] - states) / EPS
 
     def same(derivative: Array, expected: Array) -> None:
