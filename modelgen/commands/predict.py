@@ -35,25 +35,22 @@ class Options:
 
 def run(options: Options) -> int:
     """Read, predict, print, draw."""
-    from modelgen.identification.prediction import holds, predict, read, results, text
+    from modelgen.identification.prediction import predict, read
     from modelgen.identification.recordings import read_all
     from modelgen.loader import load
 
     robot = load(options.name, directory=options.directory, parallel=False)
     predictor = read(options.identified or Path(f"{robot.name}.identified.json"), robot)
     recordings = read_all(options.logs, options.columns, robot.metadata)
-    outcomes = predict(predictor, recordings)
-    if options.json:
-        print(json.dumps(results(predictor, recordings, outcomes), indent=2))
-    else:
-        print(text(predictor, recordings, outcomes))
+    found = predict(predictor, recordings)
+    print(json.dumps(found.results(), indent=2) if options.json else found.text())
     if options.plot:
         from modelgen.files import replacing
         from modelgen.identification.figures import worst
 
-        figure = worst(robot, recordings, outcomes)
+        figure = worst(robot, recordings, found.outcomes)
         with replacing(options.plot) as beside:
             figure.savefig(beside, format="png", dpi=110)
         if not options.json:
             print(f"{options.plot} is written")
-    return 0 if holds(predictor, outcomes) else FAILED
+    return 0 if found.holds else FAILED

@@ -96,16 +96,17 @@ def forecasts(
     within: Windows | None = None,
 ) -> Forecasts:
     """Forecasts at theta (p,), one every OFTEN s. deviations: (n,) of the sensors. shape: that of the ellipsoid of the
-    robot's own parameters. within: only in the stretches of these windows. There are no forecasts where a recording has
-    no stretch that is long enough."""
+    robot's own parameters. within: only in the stretches of these windows. A recording without a stretch that is long
+    enough has none."""
     none = np.zeros((0, 0, len(model.robot.state_names)))
     nothing = Forecasts(none[..., 0], none, none, np.zeros(0, np.intp), np.zeros(0))
-    period = float(np.median(np.concatenate([np.diff(each.time) for each in recordings])))
-    past = max(PAST, ROWS * period) + model.blind
-    try:
-        windows = model.cut(recordings, past + AHEAD, OFTEN)
-    except ModelError:
+    seconds = needed(model, recordings)
+    past = seconds - AHEAD
+    usable = [index for index, each in enumerate(recordings) if _is_long(model, each, seconds)]
+    if not usable:
         return nothing
+    windows = model.cut([recordings[index] for index in usable], seconds, OFTEN)
+    windows = replace(windows, recording=np.array(usable)[windows.recording])
     lead = windows.time - windows.begin - past
     lead[1:][windows.steps <= 0] = -past  # a window that is over
     chosen = lead.max(axis=0) > AHEAD * (1 - 1 / LEADS)
@@ -124,6 +125,21 @@ def forecasts(
     motion = model.simulate(windows, begun.starts, theta)
     errors = np.where(ahead[..., None], motion.x - windows.measured, np.nan)
     return Forecasts(lead, errors, _spread(motion, begun, shape), windows.recording, windows.begin + past)
+
+
+def needed(model: Model, recordings: Sequence[Recording]) -> float:
+    """s: the stretch of a recording that holds a forecast and the past it begins from."""
+    period = float(np.median(np.concatenate([np.diff(each.time) for each in recordings])))
+    return max(PAST, ROWS * period) + model.blind + AHEAD
+
+
+def _is_long(model: Model, recording: Recording, seconds: float) -> bool:
+    """Whether it holds a window of so many seconds."""
+    try:
+        model.cut([recording], seconds, every=np.inf)
+    except ModelError:
+        return False
+    return True
 
 
 def _spread(motion: Motion, begun: Settled, shape: Array) -> Array:

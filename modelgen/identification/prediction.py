@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from modelgen.errors import ModelError
 from modelgen.identification import known
 from modelgen.identification.effects import KINDS
-from modelgen.identification.forecast import AHEAD, LEADS, PAST, Bands, Forecasts, forecasts
+from modelgen.identification.forecast import AHEAD, LEADS, Bands, Forecasts, forecasts, needed
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
@@ -115,7 +115,47 @@ def read(path: Path, robot: CompiledRobot) -> Predictor:
         ) from error
 
 
-def predict(predictor: Predictor, recordings: Sequence[Recording]) -> list[Outcome]:
+@dataclass(frozen=True)
+class Comparison:
+    """Recordings beside their predictions."""
+
+    predictor: Predictor
+    recordings: tuple[Recording, ...]
+    outcomes: tuple[Outcome, ...]
+    left_out: tuple[Recording, ...]  # those with no stretch that is long enough
+
+    @property
+    def holds(self) -> bool:
+        """Whether the bands of all states hold as many samples as stated."""
+        return all(each.share >= self.predictor.content for each in self.outcomes)
+
+    def results(self) -> dict[str, Any]:
+        """The content of `modelgen predict --json`; half widths of a band without width are null."""
+        robot, states = self.predictor.model.robot, {}
+        for each in self.outcomes:
+            worst = each.worst.results(self.recordings)
+            worst["half_widths"] = worst["half_widths"] if np.isfinite(worst["half_widths"]) else None
+            states[robot.state_names[each.state]] = dict(predictions=each.predictions, share=each.share, worst=worst)
+        whole = {"robot": robot.name, "content": self.predictor.content, "holds": self.holds}
+        return whole | {"states": states, "left_out": [str(each.path) for each in self.left_out]}
+
+    def text(self) -> str:
+        """A line for every state, and where its prediction was worst; a line for every recording left out."""
+        lines, states = [], self.predictor.model.robot.metadata.states
+        content, least = self.predictor.content, needed(self.predictor.model, self.recordings)
+        for each in self.outcomes:
+            state, worst = states[each.state], each.worst.results(self.recordings)
+            lines.append(
+                f"{state.name}: {each.share:.1%} of the samples of {each.predictions} predictions are within the band"
+                f"{'' if each.share >= content else f', fewer than the {content:.0%} that it states'}; "
+                f"worst in {worst['recording']} at {worst['seconds']:.3g} s, {worst['ahead']:.2g} s ahead: "
+                f"off by {worst['off']:.3g} {state.unit}, {worst['half_widths']:.3g} half widths"
+            )
+        lines += [f"{each.path} is left out: no stretch of {least:.3g} s without a gap" for each in self.left_out]
+        return "\n".join(lines)
+
+
+def predict(predictor: Predictor, recordings: Sequence[Recording]) -> Comparison:
     """How often the band of every state holds that is measured, and was when it was identified.
 
     Raises ModelError where there is nothing to predict.
@@ -125,13 +165,14 @@ def predict(predictor: Predictor, recordings: Sequence[Recording]) -> list[Outco
     compared = np.isfinite(found.errors) & np.isfinite(bands)
     states = np.flatnonzero(compared.any(axis=(0, 1)))
     if not len(states):
-        least = PAST + AHEAD + predictor.model.blind
         raise ModelError(
-            f"there is nothing to compare: every recording needs a stretch of {least:g} s without a gap, and in one of "
-            "them a state must be measured that the file has a band for. Record longer, or identify with recordings of "
-            "the same sensors."
+            f"there is nothing to compare: a recording needs a stretch of {needed(predictor.model, recordings):.3g} s "
+            "without a gap, in which a state is measured that the file has a band for. Record longer, or identify with "
+            "recordings of the same sensors."
         )
-    return [_outcome(int(state), found, bands, compared[..., state]) for state in states]
+    outcomes = tuple(_outcome(int(state), found, bands, compared[..., state]) for state in states)
+    left_out = tuple(each for index, each in enumerate(recordings) if index not in found.recording)
+    return Comparison(predictor, tuple(recordings), outcomes, left_out)
 
 
 def _outcome(state: int, found: Forecasts, bands: Array, compared: NDArray[np.bool_]) -> Outcome:
@@ -148,33 +189,3 @@ def _outcome(state: int, found: Forecasts, bands: Array, compared: NDArray[np.bo
         widths[rows, each],
     )
     return Outcome(state, int(compared.any(axis=0).sum()), float((ratio[compared] <= 1.0).mean()), worst)
-
-
-def results(predictor: Predictor, recordings: Sequence[Recording], outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """The content of `modelgen predict --json`; half widths of a band without width are null."""
-    robot, states = predictor.model.robot, {}
-    for each in outcomes:
-        worst = each.worst.results(recordings)
-        worst["half_widths"] = worst["half_widths"] if np.isfinite(worst["half_widths"]) else None
-        states[robot.state_names[each.state]] = dict(predictions=each.predictions, share=each.share, worst=worst)
-    whole = {"robot": robot.name, "content": predictor.content, "holds": holds(predictor, outcomes)}
-    return whole | {"states": states}
-
-
-def holds(predictor: Predictor, outcomes: Sequence[Outcome]) -> bool:
-    """Whether the bands of all states hold as many samples as stated."""
-    return all(each.share >= predictor.content for each in outcomes)
-
-
-def text(predictor: Predictor, recordings: Sequence[Recording], outcomes: Sequence[Outcome]) -> str:
-    """A line for every state, and where its prediction was worst."""
-    lines, states = [], predictor.model.robot.metadata.states
-    for each in outcomes:
-        state, worst = states[each.state], each.worst.results(recordings)
-        lines.append(
-            f"{state.name}: {each.share:.1%} of the samples of {each.predictions} predictions are within the band"
-            f"{'' if each.share >= predictor.content else f', fewer than the {predictor.content:.0%} that it states'}; "
-            f"worst in {worst['recording']} at {worst['seconds']:.3g} s, {worst['ahead']:.2g} s ahead: "
-            f"off by {worst['off']:.3g} {state.unit}, {worst['half_widths']:.3g} half widths"
-        )
-    return "\n".join(lines)

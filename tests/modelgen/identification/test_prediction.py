@@ -42,7 +42,7 @@ def test_the_file_gives_back_what_predicted(pendulum: CompiledRobot, stored: Sto
     wanted = forecasts(found.model, logs, found.theta, found.deviations, found.ellipsoid.shape)
     assert found.bands is not None
     within = (np.abs(wanted.errors) <= found.bands.about(wanted))[..., 0]
-    (outcome,) = predict(predictor, logs)  # no rate was measured
+    (outcome,) = predict(predictor, logs).outcomes  # no rate was measured
     known = ~np.isnan(wanted.errors[..., 0])
     assert (outcome.state, outcome.predictions) == (0, len(wanted.begin))
     assert outcome.share == pytest.approx(within[known].mean())
@@ -76,6 +76,22 @@ def test_a_robot_that_has_changed_is_noticed(
         assert angle["worst"]["recording"] in logs
         assert f"off by {angle['worst']['off']:.3g} rad, {angle['worst']['half_widths']:.3g} half widths" in said
     assert "angle_rate" not in said
+
+
+def test_a_recording_that_is_too_short_is_left_out(
+    pendulum: CompiledRobot, stored: Stored, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = recordings(pendulum, tmp_path, TRUTH, 1, 1e-3, seed=5)[0].path
+    short = tmp_path / "short.csv"
+    short.write_text("".join(whole.read_text().splitlines(keepends=True)[:40]))
+    said = []
+    for logs in ([whole], [short, whole]):
+        words = ["predict", "pendulum", *map(str, logs), "--identified", str(stored[1])]
+        assert main(words) == 0
+        said.append(capsys.readouterr().out)
+        assert main([*words, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["left_out"] == [str(each) for each in logs if each == short]
+    assert said[1] == f"{said[0]}{short} is left out: no stretch of 0.67 s without a gap\n"
 
 
 def leaves(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -115,7 +131,7 @@ def test_an_edited_file_is_told_or_predicts(pendulum: CompiledRobot, stored: Sto
         (["LOG", "--identified", "bare.json"], "has no bands about the motion ahead"),
         (["LOG", "--identified", "older.json"], "were edited, or an older version wrote them"),
         (["LOG", "--identified", "other.json"], "is of another model"),
-        (["short.csv"], "every recording needs a stretch of 0.67 s"),
+        (["short.csv"], "a recording needs a stretch of 0.67 s"),
     ],
 )
 def test_mistakes(
