@@ -71,6 +71,26 @@ def test_linear_quadratic_task_matches_the_riccati_recursion(slider: str, mass: 
             assert found.u == pytest.approx(inputs, abs=1e-4)
 
 
+@pytest.mark.parametrize(("robot", "hold"), [("cartpole", 10), ("double_pendulum", 1), ("furuta", 1)])
+def test_the_hessian_is_the_slope_of_the_gradient(robot: str, hold: int) -> None:
+    """Of the Lagrangian with its pull, along random directions; with one and two inputs, steps within a period."""
+    program = NonlinearProgram(modelgen.load(robot, backend="casadi"), seconds=0.2, hold=hold)
+    slope, jacobian, hessian = (program._solver.get_function(f"nlp_{name}") for name in ("grad_f", "jac_g", "hess_l"))
+    random = np.random.default_rng(0)
+    w, step = (0.3 * random.normal(size=hessian.size1_in(0)) for _ in range(2))
+    p, of_cost = np.append(0.7, random.normal(size=len(w))), 1.3
+    multipliers = random.normal(size=hessian.size1_in(3))
+
+    def gradient(at: np.ndarray) -> np.ndarray:
+        of_constraints = np.asarray(jacobian(at, p)[1]).T @ multipliers
+        return of_cost * np.asarray(slope(at, p)[1]).ravel() + of_constraints
+
+    upper = np.asarray(hessian(w, p, of_cost, multipliers))
+    along = (upper + np.triu(upper, 1).T) @ step
+    difference = (gradient(w + 1e-5 * step) - gradient(w - 1e-5 * step)) / 2e-5
+    assert along == pytest.approx(difference, abs=1e-6 * np.abs(along).max())
+
+
 @dataclass
 class Failing:
     """A solver that finds nothing from its `fails`-th call on, and leaves its variables anywhere."""
