@@ -21,7 +21,7 @@ MODELGEN = {
     "commands": {"numpy", "sympy"},
     "derivation": {"numpy", "sympy"},
     "engines": {"numpy", "sympy"},
-    "identification": {"cma", "matplotlib", "numpy", "scipy"},
+    "identification": {"cma", "matplotlib", "numba", "numpy", "scipy"},
     "linear": {"numpy", "scipy"},
     "proof": {"numpy", "scipy", "sympy"},
     "report": {"matplotlib", "numpy", "sympy"},
