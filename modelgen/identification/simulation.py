@@ -76,5 +76,5 @@ def _step(
     here, end = begin, begin.copy()
     for weight, ahead in STAGES:
         kernel = robot.jacobians(np.ascontiguousarray(here[..., 0]), theta)
-        here = stage(*kernel, u, pushes, driven, here, begin, h, weight, ahead, end)  # type: ignore[call-arg]
+        here = stage(*kernel, u, pushes, driven, here, begin, h, weight, ahead, end)
     return end

@@ -37,6 +37,8 @@ class Compiled(OffPolicyAlgorithm):
     critic_target: Any
     #: Costs are never negative. Without the bound values rose to +80 when the entropy fell, and the policy was lost.
     most: float = 0.0
+    #: Of SAC, which learns its temperature by it.
+    target_entropy: Any = 0.0
     #: An error of a critic weighs loss_scale / (loss_scale + |target|); see `BaselineSettings`.
     loss_scale: float = 1.0
 
@@ -75,8 +77,7 @@ class Compiled(OffPolicyAlgorithm):
         arrays = [column.view(gradient_steps, batch_size, *column.shape[1:]).numpy() for column in columns]
         noise = self._noise(gradient_steps, batch_size)
         learning_rate = optimizers["actor"].param_groups[0]["lr"]
-        entropy = float(getattr(self, "target_entropy", 0.0))
-        settings = Settings(learning_rate, entropy, self.most, self.loss_scale, self.tau)
+        settings = Settings(learning_rate, float(self.target_entropy), self.most, self.loss_scale, self.tau)
         held = self._held()
         found, losses = gradient_steps_on(self.kind, _numpy(held), Batches(*[*arrays, noise]), settings)
         with torch.no_grad():

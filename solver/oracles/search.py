@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory, idle, pumped, random_motions, straight
+from solver.oracles.guesses import idle, pumped, random_motions, straight
+from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory
 
 Array = NDArray[np.float64]
 PERIODS = 250  # of a coarse search: it holds inputs longer, where the task has more control periods

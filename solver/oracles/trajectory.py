@@ -141,48 +141,30 @@ class NonlinearProgram:
         inner = casadi.horzcat(*between) if between else casadi.SX(int(self.clipped.sum()), 0)
         return casadi.Function("step", [x, u], [later, cost, inner], ["x", "u"], ["later", "cost", "between"])
 
+    def _scaled(self) -> Any:
+        """A control period of the column (x/limit, u/limit): (x/limit at its end, cost, states between/limit)."""
+        n, limits = len(self.state_limits), casadi.DM(self.state_limits)
+        column = casadi.SX.sym("column", n + len(self.input_limits))
+        later, cost, between = self.step(limits * column[:n], casadi.DM(self.input_limits) * column[n:])
+        inside = casadi.diag(1.0 / limits[np.flatnonzero(self.clipped).tolist()]) @ between  # of magnitude at most 1
+        return casadi.Function("period", [column], [later / limits, cost, inside])
+
     def _program(self) -> Any:
         """IPOPT on the columns (x_k/limit, u_k/limit), one a period, and the last state."""
         n, m, k = len(self.state_limits), len(self.input_limits), self.periods
-        w = casadi.MX.sym("w", (n + m) * k + n)
+        period, w = self._scaled(), casadi.MX.sym("w", (n + m) * k + n)
         columns = casadi.reshape(w[: (n + m) * k], n + m, k)
-        x, u = columns[:n, :], columns[n:, :]
-        scale = casadi.DM(self.state_limits)
-        later, cost, between = self.step.map(k)(casadi.diag(scale) @ x, casadi.diag(casadi.DM(self.input_limits)) @ u)
-        following = casadi.horzcat(x[:, 1:], w[(n + m) * k :])
-        gaps = casadi.diag(1.0 / scale) @ later - following
+        later, cost, inside = period.map(k)(columns)
+        gaps = later - casadi.horzcat(columns[:n, 1:], w[(n + m) * k :])
         pull, centre = casadi.MX.sym("pull"), casadi.MX.sym("centre", w.numel())
         objective = casadi.sum2(cost) + pull * casadi.sumsqr(w - centre)
-        inside = casadi.diag(1.0 / casadi.DM(self.state_limits[self.clipped])) @ between  # of magnitude at most 1
         constraints = casadi.vertcat(casadi.vec(gaps), casadi.vec(inside))
         program: Any = {"x": w, "p": casadi.vertcat(pull, centre), "f": objective, "g": constraints}
-        options = OPTIONS | (COARSE if self.hold > 1 else {}) | {"hess_lag": self._hessian(w, program["p"])}
+        options = OPTIONS | (COARSE if self.hold > 1 else {})
+        options |= {"hess_lag": _hessian(period, columns, w, program["p"], pull)}
         if not math.isinf(self.patience):
             options |= {"ipopt.max_cpu_time": self.patience / len(PULLS)}
         return casadi.nlpsol("limit", "ipopt", program, options)
-
-    def _hessian(self, w: Any, p: Any) -> Any:
-        """Of the Lagrangian, by w, upper triangle. A period's cost and constraints depend on its own column alone, so
-        that it has a block for each: one function of a period, mapped. CasADi's own takes 1.6 times as long.
-        """
-        n, m, k = len(self.state_limits), len(self.input_limits), self.periods
-        scale, inside = casadi.DM(self.state_limits), casadi.DM(self.state_limits[self.clipped])
-        column = casadi.SX.sym("column", n + m)
-        later, cost, between = self.step(scale * column[:n], casadi.DM(self.input_limits) * column[n:])
-        of_cost, of_later = casadi.SX.sym("of_cost"), casadi.SX.sym("of_later", n)
-        of_between = casadi.SX.sym("of_between", between.shape)
-        lagrangian = of_cost * cost + casadi.dot(of_later, later / scale)
-        lagrangian += casadi.dot(of_between, casadi.diag(1.0 / inside) @ between)
-        block = casadi.triu(casadi.hessian(lagrangian, column)[0])
-        of_period = casadi.Function("block", [column, of_cost, of_later, of_between], [block])
-        lam_f, lam_g = casadi.MX.sym("lam_f"), casadi.MX.sym("lam_g", k * (n + between.numel()))
-        columns = casadi.reshape(w[: (n + m) * k], n + m, k)
-        multipliers = casadi.reshape(lam_g[: n * k], n, k)
-        inner = casadi.reshape(lam_g[n * k :], between.shape[0], between.shape[1] * k)
-        blocks = of_period.map(k)(columns, casadi.repmat(lam_f, 1, k), multipliers, inner)
-        whole = casadi.diagcat(*casadi.horzsplit(blocks, n + m), casadi.MX(n, n))
-        pulled = 2.0 * lam_f * p[0] * casadi.MX.eye(w.numel())
-        return casadi.Function("hess_lag", [w, p, lam_f, lam_g], [casadi.triu(whole + pulled)])
 
     def solve(self, start: Array, guess: Guess) -> Trajectory | None:
         """The motion from a start (n,) that IPOPT finds from a guess; None when it finds none in its time.
@@ -230,73 +212,22 @@ def _interruptible() -> Iterator[None]:
         raise
 
 
-def idle(program: NonlinearProgram, start: Array) -> Guess:
-    """The robot stays at its start, with no input."""
-    k, m = program.periods, len(program.input_limits)
-    return Guess("an idle robot", np.tile(start, (k + 1, 1)), np.zeros((k, m)))
-
-
-def straight(program: NonlinearProgram, start: Array) -> Guess:
-    """At the target after a third of the horizon, by the shortest way."""
-    return _motion(program, start, "the straight way", program.task.horizon / 3.0, np.zeros(program.coordinates), 0.0)
-
-
-def pumped(program: NonlinearProgram, start: Array, share: float) -> Guess:
-    """Inputs of a share of their limits, each along what it moves, as one pumps a swing: up to where the motion comes
-    nearest to the target, and at the target from there."""
-    limits, target = program.state_limits, np.array(program.task.target)
-    q, m = program.coordinates, len(program.input_limits)
-    x, u = np.tile(target, (program.periods + 1, 1)), np.zeros((program.periods, m))
-    x[0], away = start, np.full(program.periods + 1, np.inf)
-    for k in range(program.periods):
-        along = np.sign(x[k, q:] @ program.control_matrix(x[k])[q:])
-        u[k] = share * program.input_limits * np.where(along == 0.0, 1.0, along)
-        x[k + 1] = np.asarray(program.step(x[k], u[k])[0]).ravel()
-        if not (np.abs(x[k + 1]) < np.where(program.clipped, limits, np.inf)).all():
-            break
-        error = x[k + 1] - target
-        error[:q] -= 2.0 * np.pi * ~program.clipped[:q] * np.round(error[:q] / (2.0 * np.pi))
-        away[k + 1] = np.linalg.norm(error / limits)
-    nearest = int(away.argmin())
-    turns = 2.0 * np.pi * ~program.clipped[:q] * np.round((x[nearest] - target)[:q] / (2.0 * np.pi))
-    x[nearest + 1 :], u[nearest:] = target, 0.0
-    x[nearest + 1 :, :q] += turns
-    return Guess(f"pumped with {share:g} of the inputs", x, u)
-
-
-def random_motions(program: NonlinearProgram, start: Array, count: int, seed: int | tuple[int, ...]) -> list[Guess]:
-    """Swings that grow and fade on the way to the target, by either way round: random in size, rate and duration."""
-    rng = np.random.default_rng(seed)
-    q = program.coordinates
-    wraps = ~program.clipped[:q]
-    found = []
-    for i in range(count):
-        seconds = rng.uniform(0.12, 0.8) * program.periods / program.rate
-        swing = rng.uniform(-0.6, 0.6, q) * program.state_limits[:q]
-        either = rng.choice([-1.0, 0.0, 1.0], q)  # from beside the target; from behind it there are but two ways
-        turns: Array = wraps * np.where(
-            np.abs(start[:q]) < np.pi / 2, either, np.sign(start[:q]) * np.maximum(either, 0)
-        )
-        cycles = rng.uniform(0.5, 3.0)
-        found.append(_motion(program, start, f"random motion {i + 1}", seconds, swing, cycles, turns))
-    return found
-
-
-def _motion(
-    program: NonlinearProgram,
-    start: Array,
-    name: str,
-    seconds: float,
-    swing: Array,
-    cycles: float,
-    turns: Array | float = 0.0,
-) -> Guess:
-    """From the start to the target in so many seconds, plus `cycles` of a sine of amplitude `swing` (q,); no input."""
-    q, period = program.coordinates, 1.0 / program.rate
-    share = np.minimum(np.arange(program.periods + 1) * period / seconds, 1.0)[:, None]
-    goal = np.array(program.task.target)[:q] + 2.0 * np.pi * turns
-    position = start[:q] + share**2 * (3.0 - 2.0 * share) * (goal - start[:q])
-    position = position + swing * np.sin(np.pi * share) * np.sin(2.0 * np.pi * cycles * share)
-    x = np.hstack([position, np.gradient(position, period, axis=0)])
-    bound = np.where(program.clipped, program.state_limits, np.inf)
-    return Guess(name, np.clip(x, -bound, bound), np.zeros((program.periods, len(program.input_limits))))
+def _hessian(period: Any, columns: Any, w: Any, p: Any, pull: Any) -> Any:
+    """Of the Lagrangian, by w, upper triangle. A period's cost and constraints depend on its own column alone, so that
+    it has a block for each: one function of a period, mapped. CasADi's own takes 1.3 to 1.5 times as long.
+    """
+    size, k = columns.shape
+    column = casadi.SX.sym("column", size)
+    later, cost, inside = period(column)
+    of_cost, of_later = casadi.SX.sym("of_cost"), casadi.SX.sym("of_later", later.numel())
+    of_inside = casadi.SX.sym("of_inside", inside.shape)
+    lagrangian = of_cost * cost + casadi.dot(of_later, later) + casadi.dot(of_inside, inside)
+    block = casadi.triu(casadi.hessian(lagrangian, column)[0])
+    mapped = casadi.Function("block", [column, of_cost, of_later, of_inside], [block]).map(k)
+    lam_f, lam_g = casadi.MX.sym("lam_f"), casadi.MX.sym("lam_g", k * (later.numel() + inside.numel()))
+    gaps = casadi.reshape(lam_g[: k * later.numel()], later.numel(), k)
+    reach = casadi.reshape(lam_g[k * later.numel() :], inside.shape[0], inside.shape[1] * k)
+    blocks = casadi.horzsplit(mapped(columns, casadi.repmat(lam_f, 1, k), gaps, reach), size)
+    last = w.numel() - columns.numel()  # of the last state, which nothing depends on but the pull
+    whole = casadi.diagcat(*blocks, casadi.MX(last, last)) + 2.0 * lam_f * pull * casadi.MX.eye(w.numel())
+    return casadi.Function("hess_lag", [w, p, lam_f, lam_g], [whole])

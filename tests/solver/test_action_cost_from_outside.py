@@ -22,7 +22,8 @@ from modelgen.report.linearization import linearize
 from solver.cli import main as solver_main
 from solver.fvi.settings import Settings
 from solver.fvi.solution import load_solution
-from solver.oracles.trajectory import NonlinearProgram, straight
+from solver.oracles.guesses import straight
+from solver.oracles.trajectory import NonlinearProgram
 from tests.solver.conftest import SLIDER
 from tests.solver.policies.test_c_export import COMPILER, STRICT
 from tests.solver.training import start

@@ -6,11 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
+from numba.core.caching import CacheImpl
+from numba.core.registry import CPUDispatcher
 from numpy.typing import NDArray
 
 import modelgen
+from modelgen.identification import stage
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import columns, read
 from modelgen.identification.simulation import simulate
@@ -68,6 +72,13 @@ def test_sensitivities_are_those_of_central_differences(robot: CompiledRobot, mo
             found.dx_dstart[..., index], difference, rtol=1e-6, atol=1e-6 * np.abs(difference).max()
         )
     assert found.dx_dpush.shape == (*found.x.shape, 2)
+
+
+def test_without_a_folder_to_write_it_is_compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CacheImpl, "_locator_classes", [])
+    with pytest.raises(RuntimeError, match="cannot cache"):
+        numba.njit(cache=True)(stage._stage)
+    assert isinstance(stage._compiled(), CPUDispatcher)
 
 
 def test_derivatives_with_two_inputs_are_those_of_another_integrator() -> None:

@@ -42,7 +42,7 @@ def test_trained_value_and_policy_against_the_grid() -> None:
         for _ in range(iterations):
             trainer.step(workers)
     learned, nominal = FrozenValue(trainer.ensemble), Problem(robot)
-    exact = solve(Game(Problem(robot), settings.adversaries(iterations)), (81, 81), seconds=10.0)
+    exact = solve(Game(Problem(robot), settings.adversaries(iterations)), (101, 101), seconds=10.0)
     x = torch.cartesian_prod(exact.axes[0][:-1], exact.axes[1]).float()
     at_nodes = exact.nodes[0, :-1].reshape(-1).float() - exact(nominal.target[None])[0]
     assert float((learned(x)[0] - at_nodes).abs().mean() / at_nodes.abs().mean()) < 0.03

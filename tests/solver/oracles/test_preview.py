@@ -8,9 +8,9 @@ import torch
 
 from modelgen.errors import ModelError
 from solver.cli import main
-from solver.oracles.preview import Preview, preview, previewed
+from solver.oracles.preview import GUESSES, Preview, preview, previewed
 from solver.oracles.search import PERIODS
-from solver.oracles.trajectory import Trajectory
+from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory
 from solver.plants.nominal import Nominal
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
@@ -48,6 +48,22 @@ def test_a_horizon_that_is_too_short_is_said(short: str) -> None:
     assert "lengthen the horizon" in warnings[0]
     # pi^2, and 0.5 limit^3 8/pi^2 log(sqrt 2)
     assert "half of the input limits costs 2.19, one at the start 9.87" in warnings[0]
+
+
+def test_kinds_of_guesses_take_turns(short: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that leads nowhere takes at most half of the time, and does not keep the other kind from its turn."""
+    tried: list[tuple[str, float]] = []
+
+    def nothing(program: NonlinearProgram, _: object, guess: Guess) -> None:
+        tried.append((guess.name, program.patience))
+
+    monkeypatch.setattr(NonlinearProgram, "solve", nothing)
+    preview(load_robot("pendulum", "cpu", short), SECONDS)
+    names, patience = zip(*tried, strict=True)
+    assert [name.split()[0] for name in names[:7]] == ["the", *["random", "pumped"] * 3]
+    assert [name.split()[2] for name in names[2:7:2]] == ["0.2", "0.4", "0.7"]  # gently first
+    assert len(names) == len(set(names)) == 1 + 3 + GUESSES
+    assert set(patience) == {SECONDS / 2.0}
 
 
 def test_a_limit_that_binds_is_named() -> None:

@@ -9,8 +9,9 @@ import pytest
 
 import modelgen
 from solver.errors import SolverError
+from solver.oracles.guesses import random_motions
 from solver.oracles.search import DISTINCT, Searches, coarse_hold, search
-from solver.oracles.trajectory import RESOLVED, Guess, NonlinearProgram, Trajectory, random_motions
+from solver.oracles.trajectory import RESOLVED, Guess, NonlinearProgram, Trajectory
 
 STARTS = np.array([[np.pi, 0.0], [np.pi - 0.1, 0.0], [np.pi + 0.2, 0.0]])
 Solve = Callable[[NonlinearProgram, np.ndarray, Guess], Trajectory | None]
