@@ -16,18 +16,23 @@ import statistics
 import tempfile
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
-from machine import peak_rss_mb
+from machine import median_seconds, peak_rss_mb
 from networks import WEIGHTS, evaluations, product_bound_us
 
-from solver.fvi import training
+from solver.fvi import targets, training
 from solver.fvi.initial_value import make_ensemble
+from solver.fvi.settings import Settings
+from solver.game.game import Game
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
+from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
+from solver.value.frozen import FrozenValue
 
 ROBOTS = ("pendulum", "cartpole", "planar_quadrotor")
 
@@ -70,14 +75,15 @@ def trained(name: str, algorithm: str, device: str, changes: dict[str, Any]) -> 
         rows = read_metrics(folder)
         problem, act, _ = training.load_controller(folder)
         found = summary(rollouts(problem, act, sample_starts(problem, run.settings.episodes, EVALUATION_SEED)))
+    problem = Problem(load_robot(name, device, None), device, run.settings.integrator)
     settings, steps = run.settings, [row["steps"] for row in rows]
-    targets, fits = ([row[key] for row in rows] for key in ("seconds_targets", "seconds_fit"))
-    per_step = 1e6 * statistics.median(t / (n * settings.states) for t, n in zip(targets, steps, strict=True))
+    made, fits = ([row[key] for row in rows] for key in ("seconds_targets", "seconds_fit"))
+    per_step = 1e6 * statistics.median(t / (n * settings.states) for t, n in zip(made, steps, strict=True))
     per_sample = 1e6 * statistics.median(fits) / (settings.states * settings.epochs)
     bound = product_bound_us(make_ensemble(load_robot(name, "cpu", None), settings), settings, device)
     return {
         "iterations": len(rows),
-        "seconds": sum(targets) + sum(fits),
+        "seconds": sum(made) + sum(fits),
         "us_per_state_step": per_step,
         "us_per_sample_gradient": per_sample,
         "product_bound_us": bound,
@@ -85,8 +91,27 @@ def trained(name: str, algorithm: str, device: str, changes: dict[str, Any]) -> 
         "fit_times_bound": per_sample / (WEIGHTS * bound),
         "return_mean": found["return_mean"],
         "success_rate": found["success_rate"],
+        "targets_ms": targets_ms(problem, run.settings),
         "peak_mb": torch.cuda.max_memory_allocated() / 1e6 if device == "cuda" else peak_rss_mb(),
     }
+
+
+def targets_ms(problem: Problem, settings: Settings) -> dict[str, float]:
+    """Of all states, with the first weights: as CUDA graphs and, on a GPU, with a launch for each operation too."""
+    x = problem.sample_domain(settings.states, torch.Generator(device=problem.device).manual_seed(0))
+    value = FrozenValue(make_ensemble(problem.robot, settings).to(problem.device))
+    game = Game(problem, settings.adversaries(settings.iterations), settings.limit_cost)
+
+    def once() -> None:
+        targets.chunk_targets(x, value, game, settings.trace(0), settings.modulation, 0)
+        if x.device.type == "cuda":
+            torch.cuda.synchronize()
+
+    found = {"replayed": 1e3 * median_seconds(once, 3)}
+    if x.device.type == "cuda":
+        with mock.patch.object(targets, "Replayed", lambda function: function):
+            found["launched"] = 1e3 * median_seconds(once, 3)
+    return found
 
 
 if __name__ == "__main__":

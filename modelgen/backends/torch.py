@@ -114,6 +114,7 @@ class TorchKernels:
         self._sizes = manifest.sizes()
         self._dtype = getattr(self._torch, dtype)
         self._nominal = self.constant([parameter.value for parameter in manifest.metadata.parameters])
+        self._elsewhere: dict[Any, Any] = {}  # the same on other devices
 
     def constant(self, values: Sequence[Any]) -> Any:
         """The values as a CPU tensor of the robot's dtype."""
@@ -122,7 +123,7 @@ class TorchKernels:
     def with_nominal(self, values: Sequence[float]) -> Self:
         """The same functions with other nominal parameters (p,)."""
         kernels = copy.copy(self)
-        kernels._nominal = self.constant(values)
+        kernels._nominal, kernels._elsewhere = self.constant(values), {}
         return kernels
 
     def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
@@ -132,7 +133,7 @@ class TorchKernels:
         """
         first = next(iter(arguments.values()))
         if "theta" in arguments and arguments["theta"] is None and self._torch.is_tensor(first):
-            arguments = {**arguments, "theta": self._nominal.to(first.device)}
+            arguments = {**arguments, "theta": self._nominal_on(first.device)}
         for name, tensor in arguments.items():
             self._check(name, tensor)
             if tensor.device != first.device:
@@ -157,6 +158,12 @@ class TorchKernels:
                 raise ModelError(f"`out` for {name} must be a {self._dtype} tensor {(*rows, *shape)}.")
             given.copy_(result)
         return tuple(out)
+
+    def _nominal_on(self, device: Any) -> Any:
+        """The nominal parameters on a device; they are copied there once."""
+        if device not in self._elsewhere:
+            self._elsewhere[device] = self._nominal.to(device)
+        return self._elsewhere[device]
 
     def _check(self, name: str, tensor: Any) -> None:
         if not self._torch.is_tensor(tensor):

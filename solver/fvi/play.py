@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from solver.fvi.targets import Trace
+from solver.fvi.targets import Trace, game_step
 from solver.game.game import Game
 from solver.game.modulation import Modulation
 from solver.value.protocol import ValueFunction
@@ -20,12 +20,13 @@ def play(
     The modulation of the radii starts again after every look-ahead, as it does in every target.
     """
     problem = game.problem
-    step = trace.step_periods * problem.control_step
-    policy = trace.policy(problem, value)
-    states = []
-    for k in range(round(problem.robot.metadata.task.horizon / step)):
+    seconds = trace.step_periods * problem.control_step
+    modulated = Modulation(modulation, seconds, generator)
+    step = game_step(game, value, trace.policy(problem, value), modulated, trace.step_periods)
+    states, costate = [], value(x)[1]
+    for k in range(round(problem.robot.metadata.task.horizon / seconds)):
         if k % trace.steps == 0:
-            modulated = Modulation(modulation, step, generator)
-        x, _ = game.advance(x, game.move(x, value(x)[1], policy, modulated), trace.step_periods)
+            modulated.restart()
+        x, _, _, costate = step(x, costate)
         states.append(x)
     return torch.stack(states)

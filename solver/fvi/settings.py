@@ -178,8 +178,8 @@ class Settings:
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Worker threads on the CPU. Results do not depend on it."""
     chunk: int = 1536
-    """States whose targets are computed together, few enough to stay in the cache of a CPU. Every chunk has a random
-    stream of its own, so results depend on it."""
+    """States whose targets are computed together, few enough to stay in the cache of a CPU; a GPU takes all. Every
+    chunk has a random stream of its own, so results depend on it."""
 
     def __post_init__(self) -> None:
         """SolverError names the first setting that has another type or is out of its range."""

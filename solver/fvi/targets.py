@@ -8,7 +8,7 @@ that stay in the processor's cache. A pool of threads computes the chunks, each 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
@@ -20,6 +20,7 @@ from solver.game.game import Game
 from solver.game.held_input_policy import make_policy
 from solver.game.modulation import Modulation
 from solver.problem.problem import Problem
+from solver.replay import Replayed
 from solver.value.frozen import FrozenValue
 from solver.value.protocol import ValueFunction
 
@@ -49,6 +50,21 @@ class Trace:
         yield self.decay ** (self.steps - 1)
 
 
+def game_step(
+    game: Game, value: ValueFunction, policy: ClosedFormPolicy, modulation: Modulation, periods: int
+) -> Callable[[Tensor, Tensor], tuple[Tensor, ...]]:
+    """A value step: x (N, n) and dV/dx (N, n) -> the next x, the discounted cost (N,), V (N,) and dV/dx at the next x.
+
+    On a GPU it is one CUDA graph, but where the radii are random.
+    """
+
+    def step(x: Tensor, costate: Tensor) -> tuple[Tensor, ...]:
+        x, cost = game.advance(x, game.move(x, costate, policy, modulation), periods)
+        return x, cost, *value(x)
+
+    return Replayed(step) if modulation.kind == "stationary" else step
+
+
 @torch.no_grad()
 def chunk_targets(x: Tensor, value: ValueFunction, game: Game, trace: Trace, modulation: str, seed: int) -> Tensor:
     """The targets (N,) of one chunk of states x (N, n)."""
@@ -58,11 +74,10 @@ def chunk_targets(x: Tensor, value: ValueFunction, game: Game, trace: Trace, mod
     target, returns = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])
     _, costate = value(x)
     policy = trace.policy(problem, value)
+    step = game_step(game, value, policy, modulated, trace.step_periods)
     for n, weight in enumerate(trace.weights()):
-        move = game.move(x, costate, policy, modulated)
-        x, cost = game.advance(x, move, trace.step_periods)
+        x, cost, at_end, costate = step(x, costate)
         returns.sub_(cost, alpha=problem.discount(n * trace.step_periods))
-        at_end, costate = value(x)
         n_step = torch.add(returns, at_end, alpha=problem.discount((n + 1) * trace.step_periods))
         target.add_(n_step.clamp_(max=0.0), alpha=weight)
     return target
@@ -78,10 +93,10 @@ def value_targets(
     chunk: int,
     workers: Executor,
 ) -> Tensor:
-    """The targets (N,) of all states x (N, n). They do not depend on the number of workers."""
+    """The targets (N,) of all states x (N, n). They do not depend on the number of workers. A GPU takes all at once."""
 
     def work(part: tuple[int, Tensor]) -> Tensor:
         number, states = part
         return chunk_targets(states, value.buffered(len(states)), game, trace, modulation, seed + number)
 
-    return torch.cat(list(workers.map(work, enumerate(torch.split(x, chunk)))))
+    return torch.cat(list(workers.map(work, enumerate(torch.split(x, chunk if x.device.type == "cpu" else len(x))))))

@@ -127,7 +127,7 @@ def _contracted(cost: ActionCost, w: Tensor, p: Tensor) -> Tensor:
     unit, at = torch.eye(w.shape[1], dtype=w.dtype, device=w.device), w
     for _ in range(CONTRACTIONS):
         away = torch.where(at.abs() < SMALL, SMALL, at)
-        last, at = at, torch.linalg.solve(unit + p * (cost.policy(away) / away)[:, None, :], w)
+        last, at = at, torch.linalg.solve_ex(unit + p * (cost.policy(away) / away)[:, None, :], w)[0]
         if _converged(at, last):
             break
     return at.contiguous()  # the kernels of the robot need rows in memory

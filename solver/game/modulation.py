@@ -26,6 +26,10 @@ class Modulation:
         self.kind, self.seconds, self.generator = kind, seconds, generator
         self.walks: dict[str, Tensor] = {}
 
+    def restart(self) -> None:
+        """Begin another rollout."""
+        self.walks.clear()
+
     def radius(self, adversary: Adversary, shape: torch.Size) -> Tensor | float:
         """The radius at this step: (N, 1), or one number for all; shape: (N, d) of the adversary's variable."""
         in_time, name, alpha = adversary.radius_in_time, adversary.name, adversary.alpha

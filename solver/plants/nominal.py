@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from torch import Tensor
 
@@ -11,6 +12,7 @@ from solver.observer.sensing import Sensing, make_sensing
 from solver.plants.plant import Seeds, Simulation
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
+from solver.replay import Replayed
 
 EFFECTS: tuple[str, ...] = ()
 
@@ -42,9 +44,10 @@ class Nominal:
 
 class _NominalSimulation:
     def __init__(self, plant: Nominal, x: Tensor) -> None:
-        self.plant, self.x, self.seen = plant, x, x
+        self.x, self.seen = x, x
+        self.period = Replayed(partial(integrate_period, plant.problem, theta=plant.theta))
 
     def step(self, u: Tensor) -> Tensor:
-        self.x, cost = integrate_period(self.plant.problem, self.x, u, self.plant.theta)
+        self.x, cost = self.period(self.x, u)
         self.seen = self.x
         return cost

@@ -14,6 +14,7 @@ from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, succeeded
 from solver.plants.plant import Plant
 from solver.problem.problem import Problem
+from solver.replay import Replayed
 from solver.value.protocol import ValueFunction
 
 MOST_EPISODES = 100_000  # at once; states and inputs of all periods are kept
@@ -28,7 +29,7 @@ def controller(problem: Problem, value: ValueFunction, reaction_periods: float =
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
         return policy.respond(x, value(x)[1])[:2]
 
-    return act
+    return Replayed(act)
 
 
 def without_input(problem: Problem) -> Controller:

@@ -68,13 +68,13 @@ class Features:
         """
         cost, at = cost.double(), target.double()[self.angles]
         c = len(self.angles)
-        rows, others = torch.arange(c), torch.arange(2 * c, self.size)
-        along = torch.zeros(len(target), self.size, dtype=torch.float64)  # states by features
+        rows, others = torch.arange(c).to(at.device), torch.arange(2 * c, self.size).to(at.device)
+        along = cost.new_zeros(len(target), self.size)  # states by features
         along[self.angles, rows], along[self.angles, c + rows] = torch.cos(at), -torch.sin(at)
         along[self.others, others] = 1.0 / self.scale.double()
-        across = torch.zeros(c, self.size, dtype=torch.float64)
+        across = cost.new_zeros(c, self.size)
         across[rows, rows], across[rows, c + rows] = torch.sin(at), torch.cos(at)
         turning = torch.diag(cost.diagonal()[self.angles])
-        form = along.T @ cost @ along + across.T @ turning @ across + UNSEEN * reach * torch.eye(self.size).double()
+        form = along.T @ cost @ along + across.T @ turning @ across + UNSEEN * reach * torch.eye(self.size).to(cost)
         root: Tensor = torch.linalg.cholesky(form)
         return root

@@ -1,0 +1,116 @@
+"""Everything that a training does on a GPU: on one where Torch sees one, else on a pretended one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from modelgen.cli import main as modelgen_main
+from solver.fvi import basin
+from solver.fvi.initial_value import make_ensemble
+from solver.fvi.run import load_run_checkpoint
+from solver.fvi.settings import Settings
+from solver.fvi.targets import chunk_targets
+from solver.fvi.training import load_controller, resume
+from solver.game import held_input_policy
+from solver.game.game import Game
+from solver.plants.rollouts import controller, rollouts
+from solver.problem.problem import Problem
+from solver.problem.robots import load_robot
+from solver.replay import Replayed
+from solver.value.frozen import FrozenValue
+from tests.solver.pretended_gpu import pretended_gpu
+from tests.solver.training import start
+
+ROOT = Path(__file__).parents[2]
+ROBOTS = {"pendulum": 5, "double_pendulum": 5}  # seconds of their horizons: one input, and two
+
+gpu = nullcontext if torch.cuda.is_available() else pretended_gpu
+
+
+@pytest.fixture(scope="module", autouse=True)
+def on_gpu() -> Iterator[None]:
+    with gpu():
+        yield
+
+
+@pytest.fixture(scope="module")
+def brief(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Artifacts of two robots whose horizons are a tenth of a second: a pretended GPU is slow."""
+    folder = tmp_path_factory.mktemp("brief")
+    for name, horizon in ROBOTS.items():
+        text = (ROOT / "models" / f"{name}.py").read_text(encoding="utf-8")
+        assert text.count(f"horizon={horizon},") == 1
+        (folder / f"{name}.py").write_text(text.replace(f"horizon={horizon},", "horizon=0.1,"), encoding="utf-8")
+        assert modelgen_main(["build", str(folder / f"{name}.py"), "--directory", str(folder / "generated")]) == 0
+    return str(folder / "generated")
+
+
+@pytest.fixture(autouse=True)
+def few_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU makes all of them, and a pretended one is slow."""
+    monkeypatch.setattr(held_input_policy, "NEWTON_STEPS", 3)
+    monkeypatch.setattr(held_input_policy, "CONTRACTIONS", 3)
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_targets_and_rollouts_are_those_of_the_cpu(
+    robot: str, brief: str, tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_input_policy, "_converged", lambda *_: False)
+    settings = tiny(algorithm="rfvi", modulation="stationary", reaction_periods=1.0, integrator="euler")
+    found = {}
+    for device in ("cpu", "cuda"):
+        problem = Problem(load_robot(robot, device, brief), device, "euler")
+        ensemble = make_ensemble(problem.robot, settings).to(device)
+        limits = problem.state_limits
+        x = torch.linspace(-0.9, 0.9, 7 * len(limits)).reshape(7, -1).to(device) * limits
+        ensemble.set_metric(torch.diag(1.0 / limits**2), 10.0)
+        value, game = FrozenValue(ensemble), Game(problem, settings.adversaries(9), 1.0)
+        with torch.no_grad():
+            targets = chunk_targets(x, value, game, settings.trace(0), "stationary", 0)
+            rolled = rollouts(problem, controller(problem, value, 1.0), x)
+        found[device] = [each.cpu() for each in (targets, rolled.x, rolled.u, rolled.returns)]
+    for here, there in zip(*found.values(), strict=True):
+        torch.testing.assert_close(there, here, rtol=1e-3, atol=1e-4)
+
+
+def test_a_run_trains_and_goes_on_and_is_loaded_on_the_cpu(
+    brief: str, tiny: Callable[..., Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes: dict[str, Any] = {"algorithm": "rfvi", "modulation": "stationary", "integrator": "euler", "rollouts": 2}
+    changes |= {"on_policy_share": 0.2, "adversarial_share": 0.5, "basin": True, "metric": True, "optimiser": "soap"}
+    monkeypatch.setattr(basin, "HALVINGS", 2)
+    settings = tiny(**changes, reaction_periods=1.0, device="cuda", iterations=2, evaluate_every=1)
+    rows: list[dict[str, float]] = []
+
+    def interrupted(row: dict[str, float]) -> None:
+        rows.append(row)
+        if len(rows) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        start("pendulum", "fast", settings, tmp_path / "run", brief, interrupted)
+    resume(tmp_path / "run", rows.append)
+    assert [row["iteration"] for row in rows] == [0, 1]
+    problem, act, _ = load_controller(tmp_path / "run")
+    assert act(problem.target[None])[0].device.type == "cpu"
+    assert load_run_checkpoint(tmp_path / "run")["iteration"] == 2
+
+
+def test_a_replayed_function_reads_its_arguments_anew() -> None:
+    scale = torch.full((3,), 2.0, device="cuda")
+    double = Replayed(lambda x: (x * scale, x.sum()))
+    for size in (3, 3, 3):
+        x = torch.rand(size).to("cuda")
+        first, second = double(x)
+        torch.testing.assert_close(first.cpu(), 2.0 * x.cpu())
+        torch.testing.assert_close(second.cpu(), x.cpu().sum())
+    kept = first.cpu()
+    double(torch.zeros(3).to("cuda"))
+    torch.testing.assert_close(first.cpu(), kept)
