@@ -9,6 +9,8 @@ from pathlib import Path
 from solver.runs.folder import METRICS, write_text
 
 LARGEST = 1e300
+#: Seconds between TensorBoard's writes. Ctrl-C may come while a row is handed to its thread; `close` then waits so long.
+FLUSH = 1
 
 #: Called after every iteration or segment with its metrics.
 Report = Callable[[dict[str, float]], None]
@@ -28,7 +30,7 @@ class MetricsLog:
         kept = [row for row in read_metrics(folder, keys) if row[self._counter] < first]
         write_text(folder / METRICS, "".join(json.dumps(row) + "\n" for row in kept))
         self._file = (folder / METRICS).open("a")
-        self._board = SummaryWriter(str(folder), purge_step=first)
+        self._board = SummaryWriter(str(folder), purge_step=first, flush_secs=FLUSH)
 
     def write(self, row: dict[str, float]) -> None:
         """Append one row."""

@@ -44,3 +44,18 @@ def test_tensorboard_holds_the_same_numbers(finished_run: Path) -> None:
     for name in ("value_error", "return_mean"):
         expected = [(int(row["iteration"]), pytest.approx(row[name], rel=1e-5)) for row in rows if name in row]
         assert [(event.step, event.value) for event in board.Scalars(name)] == expected
+
+
+@pytest.mark.timeout(60)
+def test_ctrl_c_while_a_row_is_handed_over_ends_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TensorBoard's thread is then not told of the row, and looks for it only when it writes next."""
+    log = MetricsLog(tmp_path, 0, KEYS)
+
+    def interrupted(*_: object) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("threading.Condition.notify", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        log.write({"iteration": 0.0, "value_error": 1.0})
+    log.close()
