@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
+from threading import Condition
+from typing import Any
 
 import pytest
 
@@ -48,14 +51,27 @@ def test_tensorboard_holds_the_same_numbers(finished_run: Path) -> None:
 
 @pytest.mark.timeout(60)
 def test_ctrl_c_while_a_row_is_handed_over_ends_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """TensorBoard's thread is then not told of the row, and looks for it only when it writes next."""
+    """Python's `Condition.notify` may be left between its release of a waiter and its removal from the list. The next
+    call then releases the same one: here TensorBoard's thread is not told that the log is closed."""
     log = MetricsLog(tmp_path, 0, KEYS)
+    told: list[Any] = []
+    notify = Condition.notify
 
-    def interrupted(*_: object) -> None:
-        monkeypatch.undo()
+    def noted(condition: Any, n: int = 1) -> None:
+        told.append(condition)
+        notify(condition, n)
+
+    def interrupted(condition: Any, _: int = 1) -> None:
+        condition._waiters[0].release()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("threading.Condition.notify", interrupted)
+    monkeypatch.setattr(Condition, "notify", noted)
+    log.write({"iteration": 0.0, "value_error": 1.0})
+    monkeypatch.undo()
+    while not told[0]._waiters:
+        time.sleep(0.01)
+    monkeypatch.setattr(Condition, "notify", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        log.write({"iteration": 0.0, "value_error": 1.0})
+        log.write({"iteration": 1.0, "value_error": 1.0})
+    monkeypatch.undo()
     log.close()
