@@ -9,7 +9,7 @@ from pathlib import Path
 from solver.runs.folder import METRICS, write_text
 
 LARGEST = 1e300
-#: Seconds between the writes of TensorBoard: `close` waits so long where Ctrl-C came while its thread was told of a row.
+#: Seconds between TensorBoard's writes. `close` waits so long where Ctrl-C came while its thread was told of a row.
 FLUSH = 1
 
 #: Called after every iteration or segment with its metrics.
