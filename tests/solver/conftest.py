@@ -97,15 +97,14 @@ def slider(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def short(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Artifacts of the pendulum with a horizon of 1 s, for rollouts in a fifth of the time, and of the cart-pole."""
+    """Artifacts of the pendulum and of the cart-pole with a horizon of 1 s, for rollouts in a fifth of the time."""
     folder = tmp_path_factory.mktemp("short")
-    text = (ROOT / "models" / "pendulum.py").read_text(encoding="utf-8")
-    assert text.count("horizon=5,") == 1
-    (folder / "pendulum.py").write_text(text.replace("horizon=5,", "horizon=1,"), encoding="utf-8")
-    generated = folder / "generated"
-    assert modelgen_main(["build", str(folder / "pendulum.py"), "--directory", str(generated)]) == 0
-    shutil.copytree(ROOT / "generated" / "cartpole", generated / "cartpole")
-    return str(generated)
+    for name in ("pendulum", "cartpole"):
+        text = (ROOT / "models" / f"{name}.py").read_text(encoding="utf-8")
+        assert text.count("horizon=5,") == 1
+        (folder / f"{name}.py").write_text(text.replace("horizon=5,", "horizon=1,"), encoding="utf-8")
+        assert modelgen_main(["build", str(folder / f"{name}.py"), "--directory", str(folder / "generated")]) == 0
+    return str(folder / "generated")
 
 
 @pytest.fixture(scope="session")

@@ -130,7 +130,7 @@ def test_only_torch_computes_on_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("backend", ["numba", "torch"])
 def test_backends_train_the_same_policy_but_for_rounding(
-    tiny: Callable[..., Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
+    tiny: Callable[..., Settings], short: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
 ) -> None:
     """The squared loss passes every difference of a target on to the weights; that of power 1 only its sign."""
     used: list[str] = []
@@ -143,7 +143,7 @@ def test_backends_train_the_same_policy_but_for_rounding(
     monkeypatch.setattr(training, "load_robot", recorded)
     for name in ("auto", backend):
         start(
-            "cartpole", "fast", tiny(backend=name, loss_power=2.0, iterations=2), tmp_path / name, None, lambda _: None
+            "cartpole", "fast", tiny(backend=name, loss_power=2.0, iterations=2), tmp_path / name, short, lambda _: None
         )
     assert used == ["llvm", backend]
     usual, other = (load_run_checkpoint(tmp_path / name)["ensemble"] for name in ("auto", backend))

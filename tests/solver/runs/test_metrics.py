@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from threading import Condition
+from threading import Condition, get_ident
 from typing import Any
 
 import pytest
@@ -55,22 +55,27 @@ def test_ctrl_c_while_a_row_is_handed_over_ends_soon(tmp_path: Path, monkeypatch
     call then releases the same one: here TensorBoard's thread is not told that the log is closed."""
     log = MetricsLog(tmp_path, 0, KEYS)
     told: list[Any] = []
-    notify = Condition.notify
+    notify, me = Condition.notify, get_ident()
 
     def noted(condition: Any, n: int = 1) -> None:
-        told.append(condition)
+        if get_ident() == me:
+            told.append(condition)
         notify(condition, n)
-
-    def interrupted(condition: Any, _: int = 1) -> None:
-        condition._waiters[0].release()
-        raise KeyboardInterrupt
 
     monkeypatch.setattr(Condition, "notify", noted)
     log.write({"iteration": 0.0, "value_error": 1.0})
     monkeypatch.undo()
-    while not told[0]._waiters:
+    rows = told[0]
+    for _ in range(1000):
+        if rows._waiters:
+            break
         time.sleep(0.01)
-    monkeypatch.setattr(Condition, "notify", interrupted)
+
+    def interrupted() -> None:
+        rows._waiters[0].release()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rows, "notify", interrupted)
     with pytest.raises(KeyboardInterrupt):
         log.write({"iteration": 1.0, "value_error": 1.0})
     monkeypatch.undo()
