@@ -91,8 +91,8 @@ def trained(name: str, algorithm: str, device: str, changes: dict[str, Any]) -> 
         "fit_times_bound": per_sample / (WEIGHTS * bound),
         "return_mean": found["return_mean"],
         "success_rate": found["success_rate"],
-        "targets_ms": targets_ms(problem, run.settings),
         "peak_mb": torch.cuda.max_memory_allocated() / 1e6 if device == "cuda" else peak_rss_mb(),
+        "targets_ms": targets_ms(problem, settings),  # last: it takes memory of its own
     }
 
 

@@ -1,8 +1,11 @@
 """Hypothesis: untimed, since a loaded machine is no failure, and the same examples every time but for `make fuzz`."""
 
 import os
+import signal
 import tempfile
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
 # Numba refuses another number of threads once it has launched some, so it has to be stated before any test.
@@ -15,3 +18,11 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 
 settings.register_profile("repeatable", deadline=None, derandomize="FUZZ" not in os.environ)
 settings.load_profile("repeatable")
+
+
+@pytest.fixture
+def heeds_ctrl_c() -> Iterator[None]:
+    """A shell starts what runs in its background so that it ignores Ctrl-C; this is Python's own handler."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

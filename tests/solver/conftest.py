@@ -17,9 +17,7 @@ from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.fvi.settings import Settings
 from solver.fvi.stated import read_settings
-from tests.solver.training import start
-
-ROOT = Path(__file__).parents[2]
+from tests.solver.training import shortened, start
 
 TINY: dict[str, Any] = {
     "iterations": 5,
@@ -98,13 +96,7 @@ def slider(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def short(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Artifacts of the pendulum and of the cart-pole with a horizon of 1 s, for rollouts in a fifth of the time."""
-    folder = tmp_path_factory.mktemp("short")
-    for name in ("pendulum", "cartpole"):
-        text = (ROOT / "models" / f"{name}.py").read_text(encoding="utf-8")
-        assert text.count("horizon=5,") == 1
-        (folder / f"{name}.py").write_text(text.replace("horizon=5,", "horizon=1,"), encoding="utf-8")
-        assert modelgen_main(["build", str(folder / f"{name}.py"), "--directory", str(folder / "generated")]) == 0
-    return str(folder / "generated")
+    return shortened(tmp_path_factory.mktemp("short"), ("pendulum", "cartpole"), 1)
 
 
 @pytest.fixture(scope="session")

@@ -143,14 +143,20 @@ def _moved_over(asked: Any, elsewhere: list[torch.Tensor]) -> bool:
 
 
 def _record(function: Callable[..., Any], arguments: tuple[torch.Tensor, ...]) -> Callable[..., Any]:
-    """`solver.replay.record`, which computes the outputs anew every time."""
+    """`solver.replay.record`: the outputs are computed anew every time, but only for tensors of the same shapes."""
     function(*arguments)
     RECORDING.append(True)
     try:
         function(*(each.clone() for each in arguments))
     finally:
         RECORDING.pop()
-    return function
+    shapes = [each.shape for each in arguments]
+
+    def replay(*others: torch.Tensor) -> Any:
+        assert [each.shape for each in others] == shapes, "a CUDA graph is of tensors of one shape"
+        return function(*others)
+
+    return replay
 
 
 def _put(each: Any) -> Any:
@@ -190,7 +196,6 @@ def _enter() -> None:
 @contextmanager
 def pretended_gpu() -> Iterator[None]:
     """Within the block Torch sees a GPU."""
-
     with (
         mock.patch("torch.cuda.is_available", return_value=True),
         mock.patch("torch.cuda._lazy_init"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from torch import Tensor
 
+from modelgen.cli import main as modelgen
 from solver.baselines.run import BaselineRun
 from solver.baselines.settings import BaselineSettings
 from solver.fvi import training
@@ -14,6 +15,18 @@ from solver.fvi.run import Run
 from solver.fvi.settings import Settings
 from solver.problem.robots import load_robot
 from solver.runs.metrics import Report
+
+MODELS = Path(__file__).parents[2] / "models"
+
+
+def shortened(folder: Path, robots: Sequence[str], horizon: float) -> str:
+    """Build shipped robots, whose horizons are 5 s, with a shorter one; returns their generated/ folder."""
+    for robot in robots:
+        text = (MODELS / f"{robot}.py").read_text(encoding="utf-8")
+        assert text.count("horizon=5,") == 1
+        (folder / f"{robot}.py").write_text(text.replace("horizon=5,", f"horizon={horizon},"), encoding="utf-8")
+        assert modelgen(["build", str(folder / f"{robot}.py"), "--directory", str(folder / "generated")]) == 0
+    return str(folder / "generated")
 
 
 def quiet(_: object) -> None:

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from modelgen.commandline.interrupt import interrupts
 
-
-@pytest.fixture(autouse=True)
-def _as_in_a_shell() -> Iterator[None]:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("heeds_ctrl_c")
 
 
 def test_pressed_in_a_destructor_it_still_ends_the_command(capsys: pytest.CaptureFixture[str]) -> None:

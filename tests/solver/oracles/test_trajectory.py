@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
@@ -198,14 +198,6 @@ def test_a_motion_of_a_search_with_a_pull_is_kept(slider: str, searches: int) ->
     assert pytest.approx(found.x[1:], abs=1e-6) == np.asarray(later).T  # a motion of the robot
     assert found.reward == pytest.approx(-float(np.asarray(cost).sum()), rel=1e-9)  # without what the pull costs
     assert best.reward - 2.0 < found.reward < best.reward - 1e-6
-
-
-@pytest.fixture
-def heeds_ctrl_c() -> Iterator[None]:
-    """A shell starts what runs in its background so that it ignores Ctrl-C."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("heeds_ctrl_c")

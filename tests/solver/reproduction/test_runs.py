@@ -10,7 +10,6 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -226,15 +225,7 @@ def test_two_calls_in_one_folder(tmp_path: Path) -> None:
         run_plan(plan, tmp_path, 1, meanwhile, command=NEVER)
 
 
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """A shell's background jobs start with Ctrl-C ignored; the test needs Python's own handler."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
+@pytest.mark.usefixtures("heeds_ctrl_c")
 def test_a_call_that_is_interrupted_leaves_no_training_behind(tmp_path: Path) -> None:
     """Ctrl-C while one of two sleeps: it is ended, the next is not started, and the lock is free."""
     sleeper = (sys.executable, "-c", "import time; time.sleep(60)")
