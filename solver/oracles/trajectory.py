@@ -37,7 +37,10 @@ OPTIONS: dict[str, Any] = {
 #: guess for an easier motion, such as hanging still.
 PULLS = (1.0, 0.1, 0.01, 0.0)
 COARSE: dict[str, Any] = {"ipopt.max_iter": 150}  # guesses that lead somewhere need 10 to 140
-RESOLVED, SAMPLES = 0.02, 256  # of a state's limit, the largest error in a coarse hold; states it is looked for at
+RESOLVED = 0.01  # of a state's limit, the largest error in a coarse hold
+#: States that it is looked for at, and the share that must have no larger one: near a singular posture, or at the limits
+#: of all rates at once, errors are a thousand times those of motions.
+SAMPLES, USUAL = 256, 0.9
 #: What IPOPT says after Ctrl-C, which CasADi takes for a failure of its functions.
 INTERRUPTED = ("User_Requested_Stop", "NonIpopt_Exception_Thrown")
 
@@ -66,7 +69,7 @@ class NonlinearProgram:
 
     robot: of the casadi backend. theta (p,) replaces the nominal parameters, seconds the task's horizon. hold: control
     periods for which an input stays as it is. Above 1, the search is a coarse one: the integration steps are the
-    least power of two that resolves the motion in a hold. patience: processor seconds of a search, after which `solve`
+    least power of two that resolves the motion in a hold from most states. patience: processor seconds of a search, after which `solve`
     finds nothing.
     """
 
@@ -105,8 +108,8 @@ class NonlinearProgram:
         steps = 1
         while steps < exact:
             step = self._step(robot, theta, steps)
-            error = np.abs(np.asarray(step(x, u)[0]) - right) / self.state_limits[:, None]
-            if error.max() <= RESOLVED:  # false where a state is not finite
+            error = (np.abs(np.asarray(step(x, u)[0]) - right) / self.state_limits[:, None]).max(0)
+            if np.mean(error <= RESOLVED) >= USUAL:  # false where a state is not finite
                 return steps, step
             steps *= 2  # to build one costs as much as it has steps, and there may be hundreds
         return exact, reference
