@@ -38,8 +38,8 @@ OPTIONS: dict[str, Any] = {
 PULLS = (1.0, 0.1, 0.01, 0.0)
 COARSE: dict[str, Any] = {"ipopt.max_iter": 150}  # guesses that lead somewhere need 10 to 140
 RESOLVED = 0.01  # of a state's limit, the largest error in a coarse hold
-#: States that it is looked for at, and the share that must have no larger one: near a singular posture, or at the limits
-#: of all rates at once, errors are a thousand times those of motions.
+#: States that it is looked for at, and the share that must have no larger one: near a singular posture, or at all
+#: limits of rates at once, errors are a thousand times those of motions.
 SAMPLES, USUAL = 256, 0.9
 #: What IPOPT says after Ctrl-C, which CasADi takes for a failure of its functions.
 INTERRUPTED = ("User_Requested_Stop", "NonIpopt_Exception_Thrown")
@@ -69,8 +69,8 @@ class NonlinearProgram:
 
     robot: of the casadi backend. theta (p,) replaces the nominal parameters, seconds the task's horizon. hold: control
     periods for which an input stays as it is. Above 1, the search is a coarse one: the integration steps are the
-    least power of two that resolves the motion in a hold from most states. patience: processor seconds of a search, after which `solve`
-    finds nothing.
+    least power of two that resolves the motion in a hold from most states. patience: processor seconds of a search,
+    after which `solve` finds nothing.
     """
 
     def __init__(

@@ -95,8 +95,8 @@ def slider(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def short(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Artifacts of the pendulum and of the cart-pole with a horizon of 1 s, for rollouts in a fifth of the time."""
-    return shortened(tmp_path_factory.mktemp("short"), ("pendulum", "cartpole"), 1)
+    """Artifacts of the pendulum and of the cart-pole with a task of 1 s at 25 Hz, for rollouts of 25 periods."""
+    return shortened(tmp_path_factory.mktemp("short"), ("pendulum", "cartpole"), 1, 25)
 
 
 @pytest.fixture(scope="session")

@@ -40,7 +40,7 @@ def on_gpu() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def brief(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Artifacts of two robots whose horizons are a tenth of a second: a pretended GPU is slow."""
-    return shortened(tmp_path_factory.mktemp("brief"), ROBOTS, 0.1)
+    return shortened(tmp_path_factory.mktemp("brief"), ROBOTS, 0.1, 125)
 
 
 @pytest.fixture(autouse=True)

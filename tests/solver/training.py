@@ -19,12 +19,14 @@ from solver.runs.metrics import Report
 MODELS = Path(__file__).parents[2] / "models"
 
 
-def shortened(folder: Path, robots: Sequence[str], horizon: float) -> str:
-    """Build shipped robots, whose horizons are 5 s, with a shorter one; returns their generated/ folder."""
+def shortened(folder: Path, robots: Sequence[str], horizon: float, rate: int) -> str:
+    """Build shipped robots, whose tasks are of 5 s at 125 Hz, with others; returns their generated/ folder."""
     for robot in robots:
         text = (MODELS / f"{robot}.py").read_text(encoding="utf-8")
-        assert text.count("horizon=5,") == 1
-        (folder / f"{robot}.py").write_text(text.replace("horizon=5,", f"horizon={horizon},"), encoding="utf-8")
+        for stated, other in (("horizon=5,", f"horizon={horizon},"), ("control_rate=125,", f"control_rate={rate},")):
+            assert text.count(stated) == 1
+            text = text.replace(stated, other)
+        (folder / f"{robot}.py").write_text(text, encoding="utf-8")
         assert modelgen(["build", str(folder / f"{robot}.py"), "--directory", str(folder / "generated")]) == 0
     return str(folder / "generated")
 

@@ -19,7 +19,7 @@ Solve = Callable[[NonlinearProgram, np.ndarray, Guess], Trajectory | None]
 
 @pytest.mark.parametrize(("name", "steps"), [("furuta", 2), ("cart_double_pendulum", 1)])  # exactly, two a period
 def test_a_coarse_hold_takes_as_few_steps_as_resolve_it_from_most_states(name: str, steps: int) -> None:
-    """And not from all: the cart's poles at the limits of their rates move by 0.088 of a limit otherwise in one step."""
+    """And not from all: the cart's poles at the limits of their rates move 0.088 of a limit otherwise in a step."""
     robot = modelgen.load(name, backend="casadi")
     hold, exact = coarse_hold(robot), NonlinearProgram(robot)
     program = NonlinearProgram(robot, hold=hold)
