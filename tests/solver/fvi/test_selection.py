@@ -22,6 +22,7 @@ from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.problem import Problem
+from solver.problem.robots import load_robot
 from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
 
@@ -150,7 +151,7 @@ def test_its_starts_are_not_those_of_the_evaluation(
 
 
 def test_the_best_is_kept_and_loaded(
-    train_tiny: Callable[..., None], tmp_path: Path, load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings]
+    train_tiny: Callable[..., None], tmp_path: Path, short: str, tiny: Callable[..., Settings]
 ) -> None:
     train_tiny(tmp_path, evaluate_every=1, adversary_ramp=(0.5, 0.5))
     rows = read_metrics(tmp_path)
@@ -158,7 +159,9 @@ def test_the_best_is_kept_and_loaded(
     scores = [Score(*(row[name] for name in names)) for row in rows]
     assert {score.adversary for score in scores} == {0.0, 1.0}
     assert {score.successes for score in scores} == {0.0}
-    least = Trainer(load("pendulum"), tiny()).selection.least(max(score.nominal for score in scores))
+    least = Trainer(load_robot("pendulum", "cpu", short), tiny()).selection.least(
+        max(score.nominal for score in scores)
+    )
     best = max(range(len(scores)), key=lambda i: (scores[i].rank(least), -i))
     assert rows[-1]["kept"] == best + 1
     solution = load_solution(tmp_path)

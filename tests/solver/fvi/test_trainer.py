@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from solver.fvi import trainer as trainer_module
 from solver.fvi import training
 from solver.fvi.divergence import worst_value
 from solver.fvi.run import load_run_checkpoint
-from solver.fvi.settings import NO_ADVERSARIES, Settings
+from solver.fvi.settings import Settings
 from solver.fvi.targets import value_targets
 from solver.fvi.trainer import Trainer, workers_of
 from solver.policies.load import load_policy

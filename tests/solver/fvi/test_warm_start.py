@@ -23,6 +23,7 @@ def test_it_begins_with_the_kept_weights_and_takes_a_quarter(
     first = tmp_path / "first"
     train_tiny(first, basin=True, metric=True)
     given = [*tiny_options, "--iterations", "1", "--learning-rate", "1e-12", "--final-learning-rate", "1e-12"]
+    given += ["--reaction-periods", "0"]  # the basin is of the policy, and the first run has the settings' own
     words = ["train", "pendulum", "--from", str(first), "--out", str(tmp_path / "warm"), *given]
     assert main(words) == 0
     before = load_solution(first).ensemble.state_dict()
