@@ -49,11 +49,14 @@ def start(
     training.start(run, folder, report, overwrite)
 
 
-def baseline(robot: str, settings: BaselineSettings, folder: Path, report: Report = quiet) -> None:
+def baseline(
+    robot: str, settings: BaselineSettings, folder: Path, generated: str | None = None, report: Report = quiet
+) -> None:
     """Train a new baseline."""
     from solver.baselines import training as baselines  # needs Stable-Baselines3
 
-    baselines.start(BaselineRun(robot, load_robot(robot, "cpu", None).hash, None, settings), folder, report)
+    run = BaselineRun(robot, load_robot(robot, "cpu", generated).hash, generated, settings)
+    baselines.start(run, folder, report)
 
 
 def tensors(content: object) -> Iterator[Tensor]:

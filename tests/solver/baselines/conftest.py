@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from solver.baselines.settings import baseline_settings
+from solver.runs.metrics import Report
+from tests.solver.baselines.small_runs import TINY, Train, quiet
+from tests.solver.training import baseline
 
 if not (find_spec("stable_baselines3") and find_spec("jax")):
     collect_ignore_glob = ["test_*.py"]
@@ -18,10 +24,18 @@ def short_rollouts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished SAC run on randomised parameters; tests must not change it."""
-    from tests.solver.baselines.small_runs import train
+def train(short: str) -> Train:
+    """Train a small run of the short pendulum in a folder."""
 
+    def train(folder: Path, report: Report = quiet, **changes: Any) -> None:
+        baseline("pendulum", baseline_settings(**{**TINY, **changes}), folder, short, report)
+
+    return train
+
+
+@pytest.fixture(scope="session")
+def finished(train: Train, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished SAC run on randomised parameters; tests must not change it."""
     folder = tmp_path_factory.mktemp("baselines") / "sac"
     train(folder, randomize=True)
     return folder

@@ -20,20 +20,20 @@ from tests.solver.baselines.small_runs import words
 Capture = pytest.CaptureFixture[str]
 
 
-def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_commands(short: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["baseline", "pendulum", "--randomize", *words(seed=3)]) == 0
+    assert main(["baseline", "pendulum", "--randomize", *words(short, seed=3)]) == 0
     folder = Path("runs/pendulum-sac-angle-randomized-seed3")
     assert f"solver evaluate {folder}" in capsys.readouterr().out
     assert load_baseline(folder).settings.randomize
-    assert main(["baseline", "pendulum", *words(), "--out", str(folder)]) == 2
+    assert main(["baseline", "pendulum", *words(short), "--out", str(folder)]) == 2
     assert "already holds a run" in capsys.readouterr().err
     (folder / "notes.txt").write_text("mine")
-    refused = ["baseline", "pendulum", *words(evaluate_every=1), "--out", str(folder), "--overwrite"]
+    refused = ["baseline", "pendulum", *words(short, evaluate_every=1), "--out", str(folder), "--overwrite"]
     assert main(refused) == 2
-    assert "give at least 100" in capsys.readouterr().err
+    assert "give at least 20" in capsys.readouterr().err
     assert load_baseline(folder).settings.seed == 3  # a run that cannot start replaces nothing
-    assert main(["baseline", "pendulum", *words(), "--algorithm", "ppo", "--out", str(folder), "--overwrite"]) == 0
+    assert main(["baseline", "pendulum", *words(short), "--algorithm", "ppo", "--out", str(folder), "--overwrite"]) == 0
     assert load_baseline(folder).settings.algorithm == "ppo"
     assert (folder / "notes.txt").read_text() == "mine"
     assert main(["baseline", "--resume", str(folder)]) == 0

@@ -15,7 +15,7 @@ from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.gym.environment import RobotEnv, RobotVectorEnv
 from solver.gym.observations import features
 from solver.problem.robots import load_robot
-from tests.solver.baselines.small_runs import ALGORITHMS, train
+from tests.solver.baselines.small_runs import ALGORITHMS, Train
 
 
 def test_batches_are_what_stable_baselines_makes_of_single_environments() -> None:
@@ -38,19 +38,21 @@ def test_batches_are_what_stable_baselines_makes_of_single_environments() -> Non
             assert np.array_equal(*last)
 
 
-def test_the_training_environments_are_what_the_settings_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_training_environments_are_what_the_settings_say(
+    train: Train, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     seen: list[RobotVectorEnv] = []
 
     def keep(settings: BaselineSettings, environments: RobotVectorEnv, steps: int) -> Any:
         seen.append(environments)
         model: Any = stable_baselines.make_model(settings, environments, steps)
-        assert model.gamma == pytest.approx(math.exp(-25 * 0.008 / 1.5))
+        assert model.gamma == pytest.approx(math.exp(-5 * 0.04 / 1.5))
         return model
 
     monkeypatch.setattr("solver.baselines.training.make_model", keep)
     train(tmp_path, randomize=True, randomize_share=0.3, lookahead=1.5, steps=1)
     episodes = seen[0].episodes
-    assert (episodes.start, episodes.randomize, episodes.hold, episodes.length) == ("angle", 0.3, 25, 25)
+    assert (episodes.start, episodes.randomize, episodes.hold, episodes.length) == ("angle", 0.3, 5, 5)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -17,11 +17,11 @@ from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.runs.folder import load_checkpoint
 from solver.runs.metrics import read_metrics
-from tests.solver.baselines.small_runs import ALGORITHMS, quiet, train
+from tests.solver.baselines.small_runs import ALGORITHMS, Train, quiet
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_run_from_start_to_evaluation(algorithm: str, tmp_path: Path) -> None:
+def test_a_run_from_start_to_evaluation(algorithm: str, train: Train, tmp_path: Path) -> None:
     train(tmp_path, algorithm=algorithm, start="gaussian")
     problem, act, label = load_controller(tmp_path)
     assert label.startswith(f"pendulum {algorithm.upper()}-N steps=240 ")
@@ -44,7 +44,7 @@ def test_a_run_from_start_to_evaluation(algorithm: str, tmp_path: Path) -> None:
     ],
 )
 def test_the_best_policy_is_kept(
-    outcomes: list[tuple[float, float]], kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    outcomes: list[tuple[float, float]], kept: int, train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By other rollouts than those of the metrics, which are the first of two in every segment."""
     stated = iter([pair for outcome in outcomes for pair in ((0.2, -1.0), outcome)])
@@ -75,7 +75,7 @@ def test_the_best_policy_is_kept(
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_resumed_run_repeats_an_uninterrupted_one(algorithm: str, tmp_path: Path) -> None:
+def test_a_resumed_run_repeats_an_uninterrupted_one(algorithm: str, train: Train, tmp_path: Path) -> None:
     def stop(_: dict[str, float]) -> None:
         raise KeyboardInterrupt
 
@@ -92,7 +92,7 @@ def test_a_resumed_run_repeats_an_uninterrupted_one(algorithm: str, tmp_path: Pa
     assert [{**row, "seconds": 0.0} for row in rows[0]] == [{**row, "seconds": 0.0} for row in rows[1]]
 
 
-def test_another_seed_is_another_policy_and_randomisation_changes_the_data(tmp_path: Path) -> None:
+def test_another_seed_is_another_policy_and_randomisation_changes_the_data(train: Train, tmp_path: Path) -> None:
     settings: list[dict[str, Any]] = [{}, {"seed": 1}, {"randomize": True}, {"start": "gaussian"}]
     returns = []
     for i, changes in enumerate(settings):
@@ -101,13 +101,13 @@ def test_another_seed_is_another_policy_and_randomisation_changes_the_data(tmp_p
     assert len(set(returns)) == 4
 
 
-def test_divergence_keeps_the_last_checkpoint(tmp_path: Path) -> None:
+def test_divergence_keeps_the_last_checkpoint(train: Train, tmp_path: Path) -> None:
     with pytest.raises(DivergenceError, match="smaller --learning-rate than 1e"):
         train(tmp_path, learning_rate=1e30)
     assert load_checkpoint(tmp_path, keys=["steps"])["steps"] == 0
 
 
-def test_divergence_that_the_environment_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_divergence_that_the_environment_notices(train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def learn(model: Any, *_: Any, **__: Any) -> None:
         with torch.no_grad():
             next(iter(model.policy.parameters())).fill_(torch.nan)
