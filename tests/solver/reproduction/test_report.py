@@ -174,7 +174,7 @@ def test_the_harsh_plant_is_met_with_the_observer(trained: Path, tmp_path: Path)
     ]
     expected = np.mean([mean["return_mean"] for mean in means])
     found = group["statistics"]["return_mean"]["value"][-1]
-    assert found == pytest.approx(expected, rel=2e-3)  # other draws of the noise; without the observer 15 % apart
+    assert found == pytest.approx(expected, rel=1e-2)  # other draws of the noise; without the observer 4 % apart
 
 
 def test_the_legend_lies_within_a_narrow_figure(trained: Path) -> None:
