@@ -285,7 +285,7 @@ def test_the_command_writes_a_header_with_the_facts_or_nothing(
     problem = load_solution(finished_run).problem
     needed = cost(problem, widest(problem, read_budget("500us@168MHz")))
     facts = [f"{needed.instructions} instructions", f"{needed.flash} bytes of flash", f"{needed.stack} of stack"]
-    facts += ["single precision", "Control rate 125 Hz", "angle_rate (rad/s) -8 to 8", problem.robot.model_hash]
+    facts += ["single precision", "Control rate 25 Hz", "angle_rate (rad/s) -8 to 8", problem.robot.model_hash]
     for fact in (*facts, "nominal", "parameters", "harsh", "success"):
         assert fact in header
     assert f"{needed.instructions} instructions" in capsys.readouterr().out
