@@ -83,9 +83,11 @@ def supervised(name: str) -> Iterator[None]:
         watch.start()
         yield
     finally:
-        _end(watch, over)
-        faulthandler.cancel_dump_traceback_later()
-        os._exit, os.abort = endings
+        os._exit, os.abort = endings  # at once: Ctrl-C may cut short what follows
+        try:
+            _end(watch, over)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
 
 
 def _end(watch: threading.Thread, over: threading.Event) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -65,6 +66,23 @@ def test_a_file_within_its_time_leaves_nothing_behind(folder: Path, monkeypatch:
     assert model_file.load("slider").name == "slider"
     assert os._exit is ending
     time.sleep(0.01)
+
+
+def test_ctrl_c_as_a_file_ends_leaves_nothing_behind_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It came as the watch was waited for: `os._exit` stayed another, and the process was to end at the file's time."""
+    ended, cancelled = os._exit, []
+
+    def pressed(watch: threading.Thread, over: threading.Event) -> None:
+        over.set()
+        watch.join()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(supervision, "_end", pressed)
+    monkeypatch.setattr("faulthandler.cancel_dump_traceback_later", lambda: cancelled.append(True))
+    with pytest.raises(KeyboardInterrupt), supervision.supervised("rod.py"):
+        assert os._exit is not ended
+    assert os._exit is ended
+    assert cancelled == [True]
 
 
 def test_a_trace_function_works_after_a_file(folder: Path) -> None:
