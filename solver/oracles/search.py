@@ -32,10 +32,10 @@ def search(
     robot, theta: as `NonlinearProgram` takes them. own: the motions of a run, one a start, or none.
     """
     exact, hold = Searches(NonlinearProgram(robot, theta), starts, guesses, seed), coarse_hold(robot)
-    if hold == 1:
+    coarse = Searches(NonlinearProgram(robot, theta, hold=hold), starts, guesses, seed)
+    if hold == 1 and coarse.program.steps == exact.program.steps:
         exact.explore(own)
         return exact
-    coarse = Searches(NonlinearProgram(robot, theta, hold=hold), starts, guesses, seed)
     periods = coarse.program.periods
     coarse.explore([Guess(each.name, each.x[::hold][: periods + 1], each.u[::hold][:periods]) for each in own])
     exact.refine(coarse, own)

@@ -67,10 +67,10 @@ class Guess:
 class NonlinearProgram:
     """The nonlinear program of a robot's task, built once for all starts.
 
-    robot: of the casadi backend. theta (p,) replaces the nominal parameters, seconds the task's horizon. hold: control
-    periods for which an input stays as it is. Above 1, the search is a coarse one: the integration steps are the
-    least power of two that resolves the motion in a hold from most states. patience: processor seconds of a search,
-    after which `solve` finds nothing.
+    robot: of the casadi backend. theta (p,) replaces the nominal parameters, seconds the task's horizon. hold: of a
+    coarse search, the control periods for which an input stays as it is; its integration steps are the least power of
+    two that resolves the motion in a hold from most states. patience: processor seconds of a search, after which
+    `solve` finds nothing.
     """
 
     def __init__(
@@ -78,12 +78,13 @@ class NonlinearProgram:
         robot: CompiledRobot,
         theta: Array | None = None,
         seconds: float | None = None,
-        hold: int = 1,
+        hold: int | None = None,
         patience: float = math.inf,
     ) -> None:
         self.metadata, self.task = robot.metadata, robot.metadata.task
-        self.hold, self.rate = hold, self.task.control_rate / hold  # rate of the holds
-        self.periods = round((seconds or self.task.horizon) * self.task.control_rate) // hold
+        self.coarse, self.hold = hold is not None, hold or 1
+        self.rate = self.task.control_rate / self.hold  # of the holds
+        self.periods = round((seconds or self.task.horizon) * self.task.control_rate) // self.hold
         self.state_limits = np.asarray(robot.state_limits, float)
         self.input_limits = np.asarray(robot.input_limits, float)
         self.clipped = np.array([not state.continuous for state in self.metadata.states])
@@ -99,7 +100,7 @@ class NonlinearProgram:
         """The integration steps of a hold, and `_step` with them."""
         exact = self.task.integration_steps * self.hold
         reference = self._step(robot, theta, exact)
-        if self.hold == 1:
+        if not self.coarse:
             return exact, reference
         random = np.random.default_rng(0)
         x = random.uniform(-1.0, 1.0, (len(self.state_limits), SAMPLES)) * self.state_limits[:, None]
@@ -163,7 +164,7 @@ class NonlinearProgram:
         objective = casadi.sum2(cost) + pull * casadi.sumsqr(w - centre)
         constraints = casadi.vertcat(casadi.vec(gaps), casadi.vec(inside))
         program: Any = {"x": w, "p": casadi.vertcat(pull, centre), "f": objective, "g": constraints}
-        options = OPTIONS | (COARSE if self.hold > 1 else {})
+        options = OPTIONS | (COARSE if self.coarse else {})
         options |= {"hess_lag": _hessian(period, columns, w, program["p"], pull)}
         if not math.isinf(self.patience):
             options |= {"ipopt.max_cpu_time": self.patience / len(PULLS)}

@@ -17,14 +17,14 @@ STARTS = np.array([[np.pi, 0.0], [np.pi - 0.1, 0.0], [np.pi + 0.2, 0.0]])
 Solve = Callable[[NonlinearProgram, np.ndarray, Guess], Trajectory | None]
 
 
-@pytest.mark.parametrize(("name", "steps"), [("furuta", 2), ("cart_double_pendulum", 1)])  # exactly, two a period
-def test_a_coarse_hold_takes_as_few_steps_as_resolve_it_from_most_states(name: str, steps: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "hold", "steps"), [("furuta", 1, 1), ("furuta", 3, 2), ("cart_double_pendulum", 3, 1)]
+)  # exactly, two a period
+def test_a_coarse_hold_takes_as_few_steps_as_resolve_it_from_most_states(name: str, hold: int, steps: int) -> None:
     """And not from all: the cart's poles at the limits of their rates move 0.088 of a limit otherwise in a step."""
     robot = modelgen.load(name, backend="casadi")
-    hold, exact = coarse_hold(robot), NonlinearProgram(robot)
-    program = NonlinearProgram(robot, hold=hold)
-    assert hold > 1
-    assert program.steps == steps
+    exact, program = NonlinearProgram(robot), NonlinearProgram(robot, hold=hold)
+    assert program.steps == steps < hold * exact.steps
     rng = np.random.default_rng(7)
     x = rng.uniform(-1.0, 1.0, (exact.coordinates * 2, 64)) * np.array(robot.state_limits)[:, None]
     u = rng.uniform(-1.0, 1.0, (len(exact.input_limits), 64)) * exact.input_limits[:, None]
@@ -56,7 +56,7 @@ def test_the_best_motions_of_the_coarse_search_are_made_exact(monkeypatch: pytes
     exact: list[tuple[float, str]] = []
 
     def solve(program: NonlinearProgram, start: np.ndarray, guess: Guess) -> Trajectory | None:
-        if program.hold == 1:
+        if not program.coarse:
             exact.append((float(start[0]), guess.name))
         rewards = {"an idle robot": -40.0, "the straight way": -30.0, "pumped with 0.7 of the inputs": -30.0001}
         return made_up(program, guess, rewards.get(guess.name, -50.0))
@@ -82,7 +82,7 @@ def test_a_good_motion_reaches_every_start(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_where_no_coarse_motion_leads_on_all_guesses_are_searched_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     def solve(program: NonlinearProgram, _: np.ndarray, guess: Guess) -> Trajectory | None:
-        return made_up(program, guess, -30.0) if program.hold == 1 and guess.name == "random motion 1" else None
+        return made_up(program, guess, -30.0) if not program.coarse and guess.name == "random motion 1" else None
 
     with pytest.raises(SolverError, match="none of 4 searches from start 0 found a motion of pendulum"):
         pendulum(solve, monkeypatch, guesses=0).motions()
@@ -95,7 +95,7 @@ def test_a_coarse_motion_at_all_periods_is_the_same_motion(monkeypatch: pytest.M
     seen: list[Guess] = []
 
     def solve(program: NonlinearProgram, _: np.ndarray, guess: Guess) -> Trajectory | None:
-        if program.hold == 1:
+        if not program.coarse:
             seen.append(guess)
         times = np.arange(program.periods + 1) / program.rate
         x = np.column_stack([np.pi - times, np.full(len(times), -1.0)])
@@ -121,7 +121,7 @@ def test_distinct_motions_are_the_best_of_each_kind(monkeypatch: pytest.MonkeyPa
     rewards = iter([-30.0, -20.0, -20.0 * (1 + DISTINCT / 2), -25.0])
 
     def solve(program: NonlinearProgram, _: np.ndarray, guess: Guess) -> Trajectory | None:
-        return made_up(program, guess, next(rewards, -50.0)) if program.hold > 1 else None
+        return made_up(program, guess, next(rewards, -50.0)) if program.coarse else None
 
     monkeypatch.setattr(NonlinearProgram, "solve", solve)
     robot = modelgen.load("pendulum", backend="casadi")
