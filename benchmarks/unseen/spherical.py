@@ -1,6 +1,6 @@
 """A rod on a universal joint with two weak motors, from hanging to upright."""
 
-from sympy import cos, pi, sin
+from sympy import cos, pi
 
 from modelgen import LogCos, Robot
 

@@ -10,10 +10,10 @@ names = ("shoulder", "elbow", "wrist")
 joints = [robot.revolute(name, continuous=True, rate_limit=12, meaning=f"angle of the {name}") for name in names]
 mass = robot.parameter("mass", 0.5, "kg", tolerance=0.3, meaning="of each link")
 length = robot.parameter("length", 0.3, "m", tolerance=0.1, meaning="of each link")
-torques = [robot.input(f"{name}_torque", limit, "N m") for name, limit in zip(names, (3.0, 1.5, 0.5))]
+torques = [robot.input(f"{name}_torque", limit, "N m") for name, limit in zip(names, (3.0, 1.5, 0.5), strict=True)]
 
 carrier, at = None, (0, 0, 0)
-for name, joint, torque in zip(names, joints, torques):
+for name, joint, torque in zip(names, joints, torques, strict=True):
     carrier = robot.link(
         f"{name}_link", joint, on=carrier, at=at, mass=mass, centre=(0, 0, length / 2), inertia=mass * length**2 / 12
     )
