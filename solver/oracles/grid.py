@@ -141,8 +141,8 @@ def solve(
     """V of the stationary game on size = (positions, rates) nodes over the state domain.
 
     Marches until |dV/dt| is below `tolerance` everywhere, at most `seconds` of pseudo-time: the task's duration and
-    some more, since V starts from zero and the reward has to travel. begin: a coarser solution to start from, which
-    then rests in a fifth of that time. Raises SolverError for a robot of more than one joint.
+    some more, since V starts from zero and the reward has to travel. begin: a coarser solution to start from
+    instead, for a fraction of that time. Raises SolverError for a robot of more than one joint.
     """
     equation = _Equation(game, size)
     value = torch.zeros(size, dtype=torch.float64)

@@ -10,8 +10,8 @@ import pytest
 
 from solver.baselines.settings import baseline_settings
 from solver.runs.metrics import Report
-from tests.solver.baselines.small_runs import TINY, Train, quiet
-from tests.solver.training import baseline
+from tests.solver.baselines.small_runs import TINY, Train
+from tests.solver.training import baseline, quiet
 
 if not (find_spec("stable_baselines3") and find_spec("jax")):
     collect_ignore_glob = ["test_*.py"]

@@ -11,10 +11,6 @@ TINY |= {"minibatch": 16, "layers": 1, "width": 8}
 ALGORITHMS = ["sac", "ddpg", "ppo"]
 
 
-def quiet(_: dict[str, float]) -> None:
-    """Report nothing."""
-
-
 def words(generated: str, **changes: Any) -> list[str]:
     """The settings, and the robot's folder, on the command line."""
     options = {**TINY, "generated": generated, **changes}

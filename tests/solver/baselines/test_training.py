@@ -17,7 +17,8 @@ from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.runs.folder import load_checkpoint
 from solver.runs.metrics import read_metrics
-from tests.solver.baselines.small_runs import ALGORITHMS, Train, quiet
+from tests.solver.baselines.small_runs import ALGORITHMS, Train
+from tests.solver.training import quiet
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

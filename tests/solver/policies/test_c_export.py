@@ -166,7 +166,7 @@ def test_the_header_states_units_limits_rate_and_hashes(finished_run: Path, tmp_
     """A unit of an artifact of somebody else cannot end the comment."""
     assert main(["export", str(finished_run), "--c", str(tmp_path)]) == 0
     header, robot = (tmp_path / "pendulum_policy.h").read_text(), load_solution(finished_run).problem.robot
-    for fact in ("angle_rate (rad/s) -8 to 8", "torque (N m)", "25 Hz", robot.hash, robot.model_hash):
+    for fact in ("angle_rate (rad/s) -8 to 8", "torque (N m)", " 25 Hz", robot.hash, robot.model_hash):
         assert fact in header
     assert comment("*/ int evil; /*\n#include") == "* / int evil; / * #include"
 

@@ -165,16 +165,17 @@ def test_figures(experiment: Any, figures: list[str], trained: Path, tmp_path: P
 
 
 def test_the_harsh_plant_is_met_with_the_observer(trained: Path, tmp_path: Path) -> None:
-    few = dataclasses.replace(choice(), budget=dataclasses.replace(SMALL, plants=("harsh",)), methods=("rFVI",))
+    budget = dataclasses.replace(SMALL, plants=("harsh",), episodes=30)
+    few = dataclasses.replace(choice(), budget=budget, methods=("rFVI",))
     carry_out(Options("fig-robustness", runs=trained, out=tmp_path, jobs=1), few)
     (group,) = json.loads((tmp_path / "fig-robustness-small-pendulum-harsh.json").read_text())["groups"]
     means = [
-        evaluate(trained / run, episodes=3, changes=["mass=1.5x"], plant="harsh", observer=True).statistics
+        evaluate(trained / run, episodes=30, changes=["mass=1.5x"], plant="harsh", observer=True).statistics
         for run in group["runs"]
     ]
     expected = np.mean([mean["return_mean"] for mean in means])
     found = group["statistics"]["return_mean"]["value"][-1]
-    assert found == pytest.approx(expected, rel=1e-2)  # other draws of the noise; without the observer 4 % apart
+    assert found == pytest.approx(expected, rel=2e-3)  # other draws of the noise; without the observer 4 % apart
 
 
 def test_the_legend_lies_within_a_narrow_figure(trained: Path) -> None:
