@@ -128,21 +128,31 @@ class HostKernels(ABC):
 
 def _memory(name: str, value: Any) -> Array:
     """The memory of an array or of a tensor, not a copy."""
-    if _is_tensor(value):
-        if value.device.type != "cpu" or value.layout is not sys.modules["torch"].strided:
-            raise ModelError(
-                f"`{name}` is a tensor on {value.device} ({value.layout}); this backend takes dense CPU tensors. "
-                f"Pass {name}.cpu(), or load the robot with backend='torch'."
-            )
-        if value.requires_grad:
-            raise ModelError(
-                f"`{name}` requires a gradient, which does not flow through this backend. "
-                f"Pass {name}.detach(), or load the robot with backend='torch'."
-            )
-        value = value.numpy()
-    if not isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray):
+        return value
+    if not _is_tensor(value):
         raise ModelError(f"`{name}` is a {type(value).__name__}; it must be a NumPy array or a CPU Torch tensor.")
-    return value
+    try:  # what Torch refuses is looked into afterwards: this runs a dozen times in a control period
+        array: Array = value.numpy()
+    except (RuntimeError, TypeError) as error:
+        raise _not_in_memory(name, value, error) from error
+    return array
+
+
+def _not_in_memory(name: str, tensor: Any, error: Exception) -> ModelError:
+    """What is wrong with a tensor that Torch does not give as an array."""
+    if tensor.device.type != "cpu" or tensor.layout is not sys.modules["torch"].strided:
+        return ModelError(
+            f"`{name}` is a tensor on {tensor.device} ({tensor.layout}); this backend takes dense CPU tensors. "
+            f"Pass {name}.cpu(), or load the robot with backend='torch'."
+        )
+    if tensor.requires_grad:
+        return ModelError(
+            f"`{name}` requires a gradient, which does not flow through this backend. "
+            f"Pass {name}.detach(), or load the robot with backend='torch'."
+        )
+    why = str(error).rstrip(".")
+    return ModelError(f"`{name}` ({tensor.dtype}) has no memory to read: {why}. Pass {name}.float() or .double().")
 
 
 def _is_tensor(value: Any) -> bool:

@@ -49,6 +49,7 @@ class Problem:
         self.continuous = [i for i, state in enumerate(robot.metadata.states) if state.continuous]
         self.clipped = torch.tensor([not s.continuous for s in robot.metadata.states], device=device)  # (n,) bool
         self.bound = torch.where(self.clipped, self.state_limits, torch.inf)  # (n,) where a state is clipped
+        self.lower_bound = -self.bound
         self.theta, self.theta_bounds = tensor(robot.nominal_parameters), tensor(robot.parameter_bounds)  # (p,), (p, 2)
         self.target = tensor(task.target)  # (n,)
         self.control_step = 1.0 / task.control_rate  # s
@@ -104,7 +105,7 @@ class Problem:
 
     def confine_in_place(self, x: Tensor) -> None:
         """The same without a copy, for the integrator's loop: overwrites x (N, n)."""
-        torch.clamp(x, -self.bound, self.bound, out=x)
+        torch.clamp(x, self.lower_bound, self.bound, out=x)
         self._wrap_in_place(x, self.continuous)
 
     def _wrap_in_place(self, x: Tensor, joints: list[int]) -> None:

@@ -145,6 +145,7 @@ LOCKED.flags.writeable = False
         ({"x": torch.zeros(4, 2, dtype=torch.float64, requires_grad=True), "u": U}, "requires a gradient"),
         ({"x": torch.zeros(4, 2, dtype=torch.float64, device="meta"), "u": U}, "tensor on meta"),
         ({"x": torch.zeros(4, 2, dtype=torch.float64).to_sparse(), "u": U}, "takes dense CPU tensors"),
+        ({"x": torch.zeros(4, 2, dtype=torch.bfloat16), "u": U}, r"torch.bfloat16.*no memory to read.*Pass x.float"),
         ({"x": X, "u": U, "out": (np.zeros((4, 3)),)}, r"`out` for xdot has shape \(4, 3\)"),
         ({"x": X, "u": U, "out": (np.zeros((4, 2), np.float32),)}, "dtype float32"),
         ({"x": X, "u": U, "out": (X,)}, "overlaps `x`"),
