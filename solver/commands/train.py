@@ -82,7 +82,7 @@ def defaults(given: Mapping[str, Any]) -> Options:
     if given.get("identified") and algorithm == "rfvi":
         settings = replace(settings, **_identified(given["identified"], robot).settings())
     if given.get("warm_from"):
-        settings = replace(settings, **warm_settings(Path(given["warm_from"]), settings))
+        settings = replace(settings, **warm_settings(Path(given["warm_from"]), robot.name, settings))
     return Options(settings=settings, preset=preset, algorithm=algorithm)
 
 

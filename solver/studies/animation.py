@@ -5,13 +5,14 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from matplotlib.animation import PillowWriter
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from PIL import Image
 
 from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
@@ -54,7 +55,7 @@ def animate(scenes: list[Scene], path: Path) -> None:
     scale = SIDE / max(right - left, top - bottom)
     width, height = max(1.5, scale * (right - left)), scale * (top - bottom)
     figure = Figure((width * len(scenes), height + TITLE), DPI)
-    FigureCanvasAgg(figure)
+    canvas: Any = FigureCanvasAgg(figure)
     lines = []
     for index, scene in enumerate(scenes):
         place = (index / len(scenes), 0.0, 1.0 / len(scenes), height / (height + TITLE))
@@ -64,11 +65,17 @@ def animate(scenes: list[Scene], path: Path) -> None:
         lines.append(LineCollection([], colors="black", linewidths=2.5, capstyle="round"))
         axes.add_collection(lines[-1])
     clock = figure.text(0.01, 0.01, "", family="monospace", fontsize=8)
-    count = len(drawn[0])
-    writer = PillowWriter(fps=FRAMES)
-    with replacing(path) as beside, writer.saving(figure, str(beside), DPI):
-        for frame in [*range(count), *[count - 1] * FRAMES]:
-            for collection, segments in zip(lines, drawn, strict=True):
-                collection.set_segments(list(segments[frame]))
-            clock.set_text(f"{frame / FRAMES:.1f} s")
-            writer.grab_frame()
+    canvas.draw()
+    still, pictures = canvas.copy_from_bbox(figure.bbox), []
+    for frame in range(len(drawn[0])):
+        canvas.restore_region(still)
+        for collection, segments in zip(lines, drawn, strict=True):
+            collection.set_segments(list(segments[frame]))
+            figure.draw_artist(collection)
+        clock.set_text(f"{frame / FRAMES:.1f} s")
+        figure.draw_artist(clock)
+        pictures.append(Image.fromarray(np.array(canvas.buffer_rgba())).convert("L"))
+    milliseconds = [1000 // FRAMES] * len(pictures)
+    milliseconds[-1] += 1000
+    with replacing(path) as beside:
+        pictures[0].save(beside, "GIF", save_all=True, append_images=pictures[1:], duration=milliseconds, loop=0)

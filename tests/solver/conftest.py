@@ -108,7 +108,7 @@ def tiny() -> Callable[..., Settings]:
 @pytest.fixture(scope="session")
 def tiny_options(short: str) -> list[str]:
     """The same settings, and the short pendulum, as words on the command line."""
-    words = ["--generated", short, "--preview", "0"]
+    words = ["--generated", short, "--preview", "0", "--polish", "0"]
     for name, value in TINY.items():
         values = value if isinstance(value, tuple) else (value,)
         words += ["--" + name.replace("_", "-"), *map(str, values)]
@@ -137,7 +137,7 @@ def finished_run(train_tiny: Callable[..., None], tmp_path_factory: pytest.TempP
 def gallery_run(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished tiny run of the gallery's pendulum, whose artifact ships; tests must not change it."""
     folder = tmp_path_factory.mktemp("runs") / "gallery"
-    start("pendulum", "fast", tiny(), folder)
+    start("pendulum", "fast", tiny(evaluate_every=5), folder)  # once: its rollouts have 625 control periods
     return folder
 
 

@@ -17,7 +17,10 @@ STEPS = {
         for backend in MODULES
     },
     "load_policy": "solver.load_policy(run)(x.numpy())",
-    "train": "command('train', 'pendulum', '--iterations', '1', '--states', '64', '--out', folder + '/run')",
+    "train": (
+        "command('train', 'pendulum', '--iterations', '1', '--states', '64', '--generated', generated, "
+        "'--out', folder + '/run')"
+    ),
     "evaluate": "command('evaluate', run, '--episodes', '2')",
     "evaluate on the harsh plant": "command('evaluate', run, '--episodes', '2', '--plant', 'harsh')",
     "evaluate in MuJoCo": "command('evaluate', run, '--episodes', '2', '--plant', 'mujoco')",
@@ -44,7 +47,7 @@ import modelgen, solver
 from solver.cli import main
 
 x = torch.zeros(1, 2, dtype=torch.float64)
-run, folder, steps = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+run, generated, folder, steps = *sys.argv[1:4], json.loads(sys.argv[4])
 
 def command(*words):
     code = main(list(words))
@@ -63,10 +66,10 @@ with open(folder + "/failures.json", "w") as file:
 
 
 @pytest.fixture(scope="module")
-def failures(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def failures(finished_run: Path, short: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The traceback of every step that failed, in one process that cannot import SymPy."""
     folder = tmp_path_factory.mktemp("no_sympy")
-    arguments = [sys.executable, "-c", REFUSING, str(finished_run), str(folder), json.dumps(STEPS)]
+    arguments = [sys.executable, "-c", REFUSING, str(finished_run), short, str(folder), json.dumps(STEPS)]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, str] = json.loads((folder / "failures.json").read_text())
@@ -83,7 +86,7 @@ def test_works_without_sympy(failures: dict[str, str], step: str) -> None:
 def test_sympy_is_refused_indeed(finished_run: Path, tmp_path: Path) -> None:
     """A step that needs SymPy fails in that process, so the others prove something."""
     steps = json.dumps({"model file": "import modelgen.statement.robot"})
-    arguments = [sys.executable, "-c", REFUSING, str(finished_run), str(tmp_path), steps]
+    arguments = [sys.executable, "-c", REFUSING, str(finished_run), "", str(tmp_path), steps]
     subprocess.run(arguments, capture_output=True, check=True)
     found = json.loads((tmp_path / "failures.json").read_text())
     assert "No module named 'sympy" in found["model file"]

@@ -49,13 +49,12 @@ def pressed(program: str, words: list[str], ready: Callable[[], bool], pauses: l
 
 
 @pytest.mark.parametrize("times", [2, 5])
-def test_a_training_ends_with_the_hint_however_often_it_is_pressed(times: int, tmp_path: Path) -> None:
+def test_a_training_ends_with_the_hint_however_often_it_is_pressed(times: int, short: str, tmp_path: Path) -> None:
     draw = random.Random(times)
     pauses = [draw.uniform(0.0, 1.5), *(draw.uniform(0.0, 0.15) for _ in range(times - 1))]
     metrics = tmp_path / "metrics.jsonl"
-    code, err = pressed(
-        SOLVER, [*TRAIN, "--out", str(tmp_path)], lambda: metrics.exists() and metrics.stat().st_size > 0, pauses
-    )
+    words = [*TRAIN, "--generated", short, "--out", str(tmp_path)]
+    code, err = pressed(SOLVER, words, lambda: metrics.exists() and metrics.stat().st_size > 0, pauses)
     assert (code, err.splitlines()[-1]) == (130, f"interrupted; continue with: solver train --resume {tmp_path}")
     assert all(line.startswith(("warning: ", "interrupted; ")) for line in err.splitlines())
     assert main(["evaluate", str(tmp_path), "--episodes", "2"]) == 0  # the checkpoint is whole

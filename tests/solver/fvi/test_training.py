@@ -28,7 +28,7 @@ from tests.solver.training import start, tensors
 
 TrainTiny = Callable[..., None]
 TIMES = {"seconds_targets", "seconds_fit"}
-LONG = ["--iterations", "20", "--evaluate-every", "10"]
+LONG = ["--iterations", "10", "--evaluate-every", "5"]
 
 
 def identical(a: Path, b: Path) -> bool:
@@ -132,7 +132,7 @@ def test_killed_and_resumed_is_uninterrupted(tiny_options: list[str], short: str
     process.kill()
     process.communicate()
     assert process.returncode == -signal.SIGKILL
-    assert 1 <= load_run_checkpoint(tmp_path / "killed")["iteration"] < 20
+    assert 1 <= load_run_checkpoint(tmp_path / "killed")["iteration"] < 10
     assert main(["train", "--resume", str(tmp_path / "killed")]) == 0
     start("pendulum", "fast", load_run(tmp_path / "killed").settings, tmp_path / "whole", short, lambda _: None)
     assert identical(tmp_path / "whole", tmp_path / "killed")
