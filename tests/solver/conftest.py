@@ -30,10 +30,10 @@ TINY: dict[str, Any] = {
     "members": 2,
     "layers": 2,
     "width": 8,
-    "evaluate_every": 2,
+    "evaluate_every": 3,
     "episodes": 3,
     "threads": 1,
-    "chunk": 80,
+    "chunk": 100,
 }
 
 SLIDER = '''

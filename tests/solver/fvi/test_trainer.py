@@ -44,7 +44,7 @@ def test_each_adversary_lowers_the_targets(load: Callable[[str], CompiledRobot],
     zero = dict.fromkeys(names, 0.0)
 
     def target_mean(**radii: float) -> float:
-        settings = tiny(**zero | radii, states=4000, iterations=1, modulation="stationary")
+        settings = tiny(**zero | radii, states=4000, chunk=2000, iterations=1, modulation="stationary")
         trainer = Trainer(load("furuta"), settings)
         with workers_of(settings) as workers:
             return trainer.step(workers)["target_mean"]
@@ -58,7 +58,9 @@ def test_relative_values_take_the_best_target_off(
     load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings]
 ) -> None:
     def step(relative: bool, algorithm: str = "rfvi") -> dict[str, float]:
-        settings = tiny(states=2000, iterations=1, relative_values=relative, algorithm=algorithm, alpha_state=2.0)
+        settings = tiny(
+            states=2000, chunk=1000, iterations=1, relative_values=relative, algorithm=algorithm, alpha_state=2.0
+        )
         trainer = Trainer(load("pendulum"), settings)
         with workers_of(settings) as workers:
             row = trainer.step(workers)
