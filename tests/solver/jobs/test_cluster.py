@@ -28,7 +28,7 @@ from tests.solver.reproduction.small_plans import quiet, train_here
 SPEC = """
 robots = ["pendulum"]
 [settings.tiny]
-iterations = 60
+iterations = 24
 states = 96
 epochs = 1
 minibatch = 48
@@ -40,7 +40,7 @@ width = 8
 convergence = 0.0
 basin = false
 reaction_periods = 0.0
-evaluate_every = 30
+evaluate_every = 12
 episodes = 3
 chunk = 48
 rollouts = 2
@@ -101,7 +101,7 @@ def test_what_a_cluster_survives(cluster: Cluster, tmp_path: Path) -> None:
     assert (runs.trained, runs.failures) == (1, ())
     assert killed
     assert "--resume" in (folder / LOG).read_text()
-    assert len((folder / METRICS).read_text().splitlines()) == 60
+    assert len((folder / METRICS).read_text().splitlines()) == 24
     weights, expected = (load_run_checkpoint(each)["ensemble"] for each in (folder, whole))
     assert all((weights[name] == expected[name]).all() for name in expected)
 
