@@ -41,6 +41,22 @@ def replacing(path: Path, error: type[Exception] = ModelError) -> Iterator[Path]
         ) from problem
 
 
+def require_apart(
+    written: Mapping[str, Path | None], read: Sequence[Path] = (), error: type[Exception] = ModelError
+) -> None:
+    """Raise `error` where a file that is to be written is one that is read, or that another option writes.
+
+    written: by the option that names it; None where it is not given.
+    """
+    taken = {path.resolve(): "a file that is read" for path in read}
+    for option, path in written.items():
+        if path is None:
+            continue
+        if path.resolve() in taken:
+            raise error(f"{option} {path} would replace {taken[path.resolve()]}; name another file")
+        taken[path.resolve()] = f"what {option} writes"
+
+
 def write_together(contents: Mapping[Path, bytes]) -> None:
     """Write several files; none is moved into place before all are on the disk, and then in the given order.
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from modelgen.commandline.options import Argument
 from modelgen.errors import ModelError
-from modelgen.files import replacing
+from modelgen.files import replacing, require_apart
 from modelgen.identification.effects import Kind
 
 
@@ -61,12 +61,15 @@ def run(options: Options) -> None:
         raise ModelError(f"--delay {options.delay:g} is no length of time; write seconds, 0 or more.")
     if options.delay and "delay" in options.estimate:
         raise ModelError("--delay states the delay and --estimate delay asks for it; write one of them.")
+    if options.longest_delay != Options.longest_delay and "delay" not in options.estimate:
+        raise ModelError("--longest-delay bounds a delay that is estimated; write --estimate delay too.")
     robot = load(options.name, directory=options.directory, parallel=False)
+    path = options.out or Path(f"{robot.name}.identified.json")
+    require_apart({"--out": path, "--html": options.html}, options.logs)
     recordings = read_all(options.logs, options.columns, robot.metadata)
     model = Model(robot, options.estimate, options.longest_delay, options.delay)
     found = identify(model, recordings, options.window, lambda line: print(line, file=sys.stderr, flush=True))
     data = result.content(robot, manifest(find(options.name, options.directory)).model_hash, recordings, found)
-    path = options.out or Path(f"{robot.name}.identified.json")
     result.write(path, data)
     print(f"{result.text(robot, data)}\n{path} is written")
     if options.html:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from modelgen.commandline.options import Argument
 from modelgen.commandline.program import FAILED
+from modelgen.files import replacing, require_apart
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,13 @@ def run(options: Options) -> int:
     from modelgen.loader import load
 
     robot = load(options.name, directory=options.directory, parallel=False)
-    predictor = read(options.identified or Path(f"{robot.name}.identified.json"), robot)
+    identified = options.identified or Path(f"{robot.name}.identified.json")
+    require_apart({"--plot": options.plot}, [identified, *options.logs])
+    predictor = read(identified, robot)
     recordings = read_all(options.logs, options.columns, robot.metadata)
     found = predict(predictor, recordings)
     print(json.dumps(found.results(), indent=2) if options.json else found.text())
     if options.plot:
-        from modelgen.files import replacing
         from modelgen.identification.figures import worst
 
         figure = worst(robot, recordings, found.outcomes)

@@ -30,7 +30,7 @@ from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording
 from modelgen.identification.simulation import Motion
 from modelgen.identification.starts import Settled, settle
-from modelgen.identification.windows import Windows
+from modelgen.identification.windows import SAMPLES, Windows
 
 Array = NDArray[np.float64]
 
@@ -112,6 +112,7 @@ def forecasts(
     chosen = lead.max(axis=0) > AHEAD * (1 - 1 / LEADS)
     if within is not None:
         chosen &= _inside(windows, within)
+    chosen &= _measured_before(windows, lead > 1e-9, len(model.robot.metadata.coordinates))
     windows, lead = windows.chosen(chosen), lead[:, chosen]
     if not chosen.any():
         return nothing
@@ -148,6 +149,13 @@ def _spread(motion: Motion, begun: Settled, shape: Array) -> Array:
     by_start = np.einsum("kwij,wja->kwia", motion.dx_dstart, begun.starts_by_theta[..., :own])
     moved = motion.dx_dtheta[..., :own] + by_start
     return np.asarray(np.sqrt(np.maximum(np.einsum("kwia,ab,kwib->kwi", moved, shape, moved, optimize=True), 0.0)))
+
+
+def _measured_before(windows: Windows, ahead: NDArray[np.bool_], positions: int) -> NDArray[np.bool_]:
+    """Whether at least half of the rows before a forecast have every position, and as many as a window needs, (N,)."""
+    known = ~np.isnan(windows.measured[..., :positions]) & ~ahead[..., None]
+    rows = (~ahead).sum(axis=0) - (windows.steps <= 0).sum(axis=0)  # less those of a window that is over
+    return np.asarray((known.sum(axis=0) >= np.maximum(SAMPLES, rows[:, None] / 2)).all(axis=1))
 
 
 def _inside(windows: Windows, within: Windows) -> NDArray[np.bool_]:

@@ -22,7 +22,8 @@ Array = NDArray[np.float64]
 
 NAMED = 3  # directions of the set that are listed
 STYLE = (
-    "body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}pre{background:#f2f2f2;padding:1em;"
+    "body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}pre{white-space:pre-wrap;"
+    "background:#f2f2f2;padding:1em;"
     "overflow:auto}img{max-width:100%}"
 )
 

@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 TIME = "time"
 ROWS = 10  # fewest rows of a recording
 BEYOND = 10.0  # a value this many times its limit is in another unit
+ALIKE, FACTOR = 0.8, 2.0  # correlation of a velocity with its position's slope above which their ratio must be below
 SPAN = 0.1  # s over which a coordinate's mean rate is taken, so that the sensor's noise does not count
 
 
@@ -54,6 +55,7 @@ def columns(pairs: Sequence[str], robot: Metadata) -> dict[str, Column]:
     """
     names = [TIME, *(state.name for state in robot.states), *(entry.name for entry in robot.inputs)]
     found = {name: Column(name) for name in names}
+    given: dict[str, str] = {}
     for pair in pairs:
         name, _, text = pair.partition("=")
         if name not in names or not text:
@@ -62,6 +64,9 @@ def columns(pairs: Sequence[str], robot: Metadata) -> dict[str, Column]:
                 f"--columns {names[1]}=COLUMN, {names[1]}=COLUMN*0.001 to convert a unit, or {names[1]}=COLUMN+pi to "
                 f"move its zero; there are {', '.join(names)}."
             )
+        if name in given:
+            raise ModelError(f"--columns names `{name}` twice: {given[name]} and {pair}. Name it once.")
+        given[name] = pair
         text, offset = _offset(name, text)
         header, star, factor = text.rpartition("*")
         scale = number("--columns", name, factor) if star else 1.0
@@ -70,6 +75,14 @@ def columns(pairs: Sequence[str], robot: Metadata) -> dict[str, Column]:
                 f"--columns {pair} multiplies the column by zero. Write the factor that makes SI units of it."
             )
         found[name] = Column(header if star else text, scale, offset)
+    readers: dict[str, str] = {}
+    for name, column in found.items():
+        first = readers.setdefault(column.header, name)
+        if first != name:
+            raise ModelError(
+                f"the column `{column.header}` is read as `{first}` and as `{name}`. Give --columns {name}=COLUMN or "
+                f"{first}=COLUMN with the other column."
+            )
     return found
 
 
@@ -113,6 +126,11 @@ def read(path: Path, robot: Metadata, where: Mapping[str, Column]) -> Recording:
             f"{path} is not a text of comma-separated values: {problem}. Export the recording as CSV in UTF-8."
         ) from problem
     header = [cell.strip() for cell in rows[0]] if rows else []
+    if len(header) == 1 and (mark := re.search("[;\t]", header[0])):
+        raise ModelError(
+            f"the columns of {path} are separated by {'semicolons' if mark[0] == ';' else 'tabs'}. Export it with "
+            f"commas between columns and points in numbers, as 0.01,3.14."
+        )
     places = _places(path, header, robot, where)
     lines = [(line, row) for line, row in enumerate(rows[1:], 2) if any(cell.strip() for cell in row)]
     if len(lines) < ROWS:
@@ -128,6 +146,7 @@ def read(path: Path, robot: Metadata, where: Mapping[str, Column]) -> Recording:
     for index, state in enumerate(robot.states):
         if state.continuous:
             states[:, index] = _unwrapped(states[:, index])
+    _check_rates(recording, robot, where)
     return recording
 
 
@@ -215,6 +234,28 @@ def _check_units(recording: Recording, robot: Metadata, where: Mapping[str, Colu
             raise _other_unit(recording, where[position.name], f"{position.name}'s rate", speed, rate.limit, rate.unit)
 
 
+def _check_rates(recording: Recording, robot: Metadata, where: Mapping[str, Column]) -> None:
+    """Raise ModelError for a column of a velocity that follows the slope of its position by another factor than 1."""
+    count = len(robot.coordinates)
+    if robot.quasi_velocity:
+        return
+    for index, rate in enumerate(robot.states[count:]):
+        slope = _mean_rates(recording.time, recording.states[:, index])
+        mean = _means(recording.time, recording.states[:, count + index])
+        known = np.isfinite(slope) & np.isfinite(mean)
+        if known.sum() < ROWS or not slope[known].std() > 0.0 < mean[known].std():
+            continue
+        alike = float(np.corrcoef(slope[known], mean[known])[0, 1])
+        factor = alike * float(mean[known].std() / slope[known].std())
+        if abs(alike) > ALIKE and not 1 / FACTOR < factor < FACTOR:
+            position, column = robot.states[index].name, where[rate.name]
+            raise ModelError(
+                f"{recording.path}: `{rate.name}`, the column `{column.header}`, is {factor:.3g} times the slope of "
+                f"`{position}`. Convert it, for example --columns {rate.name}={column.header}*-1 where its sign is "
+                f"another, or {rate.name}={column.header}*0.01745 for degrees; or correct `{position}`."
+            )
+
+
 def _largest(values: Array) -> float:
     """The size that one value in twenty exceeds, zero where there are no values: an outlier is no other unit."""
     known = np.abs(values[~np.isnan(values)])
@@ -226,6 +267,18 @@ def _mean_rates(time: Array, values: Array) -> Array:
     later = np.searchsorted(time, time + SPAN)
     first = np.flatnonzero(later < len(time))
     return np.asarray((values[later[first]] - values[first]) / (time[later[first]] - time[first]))
+
+
+def _means(time: Array, values: Array) -> Array:
+    """Means over SPAN, of the same rows as `_mean_rates`, by the trapezoidal rule."""
+    pieces = np.diff(time) * (values[1:] + values[:-1]) / 2
+    missing = np.concatenate([[0], np.cumsum(np.isnan(pieces))])
+    areas = np.concatenate([[0.0], np.cumsum(np.nan_to_num(pieces))])
+    later = np.searchsorted(time, time + SPAN)
+    first = np.flatnonzero(later < len(time))
+    last = later[first]
+    means = (areas[last] - areas[first]) / (time[last] - time[first])
+    return np.asarray(np.where(missing[last] > missing[first], np.nan, means))
 
 
 def _other_unit(recording: Recording, column: Column, name: str, value: float, limit: float, unit: str) -> ModelError:

@@ -153,7 +153,8 @@ def write(path: Path, data: dict[str, Any]) -> None:
 def text(robot: CompiledRobot, data: dict[str, Any]) -> str:
     """The file's main figures for a terminal."""
     wide = max(len(name) for name in robot.parameter_names)
-    lines = [f"{'parameter':<{wide}}  {'value':>12}  {'lower':>12}  {'upper':>12}"]
+    lines = contradictions(robot, data)
+    lines += [f"{'parameter':<{wide}}  {'value':>12}  {'lower':>12}  {'upper':>12}"]
     for parameter, (name, each) in zip(robot.metadata.parameters, data["parameters"].items(), strict=True):
         note = "" if each["identified"] else "  not identified: declared bounds"
         lines.append(
@@ -195,6 +196,17 @@ def text(robot: CompiledRobot, data: dict[str, Any]) -> str:
         parts = (f"{n} {'not measured' if v is None else format(v, '.3g')}" for n, v in zip(names, values, strict=True))
         lines.append(f"left unexplained, {name}: {', '.join(parts)}")
     return "\n".join(lines)
+
+
+def contradictions(robot: CompiledRobot, data: dict[str, Any]) -> list[str]:
+    """A warning for every input of which the recordings would need more than the drive has, beside what it gave."""
+    return [
+        f"warning: these recordings contradict the model: it needs {missing:.3g} {entry.unit} beside `{entry.name}`, "
+        f"whose limit is {entry.limit:g}, to explain them. Check sign, zero, unit and column of every quantity: for "
+        f"example --columns {entry.name}={entry.name}*-1, or +pi for an angle that is counted from elsewhere"
+        for entry, missing in zip(robot.metadata.inputs, data["radii"]["action"], strict=True)
+        if missing > entry.limit
+    ]
 
 
 def _numbers(values: Array) -> list[float | None]:

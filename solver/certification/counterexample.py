@@ -38,6 +38,11 @@ class Counterexample:
     total: float  # the return
     success: bool
 
+    @property
+    def judgement(self) -> str:
+        """By what its specification calls a failure, in words."""
+        return "no failure" if self.success else "a failure"
+
     def result(self) -> dict[str, Any]:
         """The outcome, as reports have it."""
         return {

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from solver.certification.certificate import Certificate
 from solver.certification.counterexample import replay
 from solver.certification.figures import map_figure
+from solver.certification.recording import motion
 from solver.plants.outcome import decimals
-from solver.studies.plots import over_time
 
 STYLE = (
     "body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}th{text-align:left;padding-right:1em;"
@@ -33,7 +33,7 @@ def html(certificate: Certificate, generated: str | None = None) -> str:
         "<h2>Where the robot arrives</h2>\n<p>The other states begin at the target, and the parameters are nominal. "
         "The map is a picture, and no bound.</p>\n"
         f"{_image(map_figure(problem, certificate.map, level), 'map of arrivals')}\n<h2>The worst case</h2>\n"
-        f"{_image(over_time(problem, result, 'worst case found'), 'states and inputs over time')}\n</body></html>\n"
+        f"{_image(motion(certificate.worst.found, problem, result), 'states and inputs over time')}\n</body></html>\n"
     )
 
 

@@ -6,6 +6,8 @@ import csv
 import io
 from pathlib import Path
 
+from matplotlib.figure import Figure
+
 from modelgen.files import replacing
 from solver.certification.counterexample import Counterexample, replay
 from solver.errors import SolverError
@@ -23,9 +25,8 @@ def record(found: Counterexample, stem: Path, generated: str | None = None) -> t
     """
     problem, result = replay(found, generated)
     files = [stem.with_name(f"{stem.name}.{ending}") for ending in ("png", "csv", "gif")]
-    figure = over_time(problem, result, f"{found.robot}, {found.conditions.plant} plant")
     with replacing(files[0], SolverError) as unfinished:
-        figure.savefig(unfinished, dpi=140)
+        motion(found, problem, result).savefig(unfinished, dpi=140)
     write_text(files[1], table(problem, result))
     total = float(result.returns[0])
     theta = problem.theta.new_tensor(list(found.parameters.values())).numpy()
@@ -34,6 +35,13 @@ def record(found: Counterexample, stem: Path, generated: str | None = None) -> t
         return total, files[:2]
     animate([scene], files[2])
     return total, files
+
+
+def motion(found: Counterexample, problem: Problem, result: Rollouts) -> Figure:
+    """States and inputs over time, under the parameters and what came of them."""
+    parameters = ", ".join(f"{name} {value:.4g}" for name, value in found.parameters.items())
+    title = f"{found.robot}, {found.conditions.plant} plant\n{parameters}"
+    return over_time(problem, result, title, found.judgement)
 
 
 def table(problem: Problem, result: Rollouts) -> str:

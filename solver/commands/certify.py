@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from modelgen.commandline.options import Argument
+from modelgen.files import require_apart
 from solver.errors import SolverError
 
 MISSED = 1  # exit code
@@ -54,6 +55,8 @@ def run(options: Options) -> int:
     for path, flag in ((options.html, "--html"), (options.out, "--out")):
         if path is not None and path.is_dir():
             raise SolverError(f"{flag} {path} is a folder; name a file in it")
+    read = [] if options.specification is None else [options.specification]
+    require_apart({"--html": options.html, "--out": options.out}, read, SolverError)
     with workers(options.jobs, options.cluster) as executor:
         found = certify(options.run, options.specification, options.seed, options.generated, _announce, executor)
     out = options.out or Path(f"{found.robot}.counterexample.json")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from modelgen.commandline.options import Argument
+from modelgen.files import require_apart
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,9 @@ def run(options: Options) -> None:
         raise SolverError("--observer is written in C; give --c DIR too")
     if options.budget is not None and options.c is None:
         raise SolverError("--budget distils a policy in C; give --c DIR too")
+    if options.budget is None and (options.max_loss, options.seed) != (Options.max_loss, Options.seed):
+        raise SolverError("--max-loss and --seed are of a policy that --budget distils; give --budget TIME@CLOCK too")
+    require_apart({"--onnx": options.onnx, "--js": options.js}, error=SolverError)
     solution = load_solution(options.run, options.generated, options.reaction_periods)
     robot = solution.problem.robot
     files: dict[Path, bytes] = {}

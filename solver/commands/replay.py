@@ -34,4 +34,4 @@ def run(options: Options) -> None:
         print(f"warning: the file has return {found.total!r}: another type of processor, or library", file=sys.stderr)
     if len(files) < 3:
         print(f"note: nothing says where {found.robot} is, so there is no animation", file=sys.stderr)
-    print(f"{found.run}: return {total!r}, {'no failure' if found.success else 'a failure'}", *files, sep="\n")
+    print(f"{found.run}: return {total!r}, {found.judgement}", *files, sep="\n")

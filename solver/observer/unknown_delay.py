@@ -12,9 +12,12 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from solver.errors import SolverError
 from solver.observer.observer import Observer
 from solver.observer.sensing import Sensing
 from solver.problem.problem import Problem
+
+LONGEST = 100  # control periods
 
 
 class UnknownDelay:
@@ -69,5 +72,13 @@ class UnknownDelay:
 
 
 def make_observer(problem: Problem, sensing: Sensing, longest_delay: int | None = None) -> Observer | UnknownDelay:
-    """The observer of a sensing; with `longest_delay` one that is not told the delay, and finds it."""
+    """The observer of a sensing; with `longest_delay` one that is not told the delay, and finds it.
+
+    Raises SolverError for a delay above LONGEST.
+    """
+    if longest_delay is not None and longest_delay > LONGEST:
+        raise SolverError(
+            f"a longest delay of {longest_delay} control periods would take as many observers side by side; give at "
+            f"most {LONGEST}"
+        )
     return Observer(problem, sensing) if longest_delay is None else UnknownDelay(problem, sensing, longest_delay)

@@ -47,5 +47,8 @@ def make_plant(
     """
     module = _module(name)
     if effects and not module.EFFECTS:
-        raise SolverError(f"the {name} plant has no effects such as {' '.join(effects)}; add --plant harsh")
+        raise SolverError(
+            f"the {name} plant has no effects such as {' '.join(effects)}; "
+            'add --plant harsh, or plant = "harsh" in a specification'
+        )
     return module.make(problem, theta, effects, seed)

@@ -50,7 +50,13 @@ class Value:
 
 
 def _states(x: ArrayLike, names: tuple[str, ...]) -> torch.Tensor:
-    array = np.array(x, dtype=np.float32, order="C")  # a copy: Torch takes no read-only array
+    try:
+        given = np.asarray(x.detach().cpu() if isinstance(x, torch.Tensor) else x)
+        if given.dtype.kind not in "biuf":
+            raise TypeError(f"its dtype is {given.dtype}")
+        array = np.array(given, dtype=np.float32, order="C")  # a copy: Torch takes no read-only array
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise SolverError(f"x is no array of real numbers: {error}; give (N, {len(names)}) floats") from error
     if array.ndim != 2 or array.shape[1] != len(names):
         raise SolverError(
             f"x has shape {array.shape}; give (N, {len(names)}), one row a sample, columns {', '.join(names)}"

@@ -43,10 +43,11 @@ def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str
     starts = sample_starts(problem, DRAWN, EVALUATION_SEED)
     result = rollouts(problem, solution.controller(), starts, Nominal(problem, theta))
     trained = f"{solution.run.robot}, {solution.run.settings.algorithm}"
+    arrived = f"success {100 * float(result.success.float().mean()):.0f} % of {len(result.success)}"
     title = f"{trained}, rollouts with {' '.join(changes)}" if changes else trained
     figures = {
         "value_and_policy": value_and_policy(solution, coordinate(problem, joint), result, title),
-        "rollouts": over_time(problem, result, title),
+        "rollouts": over_time(problem, result, title, arrived),
     }
     metrics = read_metrics(run_folder(folder), KEYS)
     if metrics:
@@ -117,8 +118,8 @@ def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result
     return meshes[0]
 
 
-def over_time(problem: Problem, result: Rollouts, title: str) -> Figure:
-    """Every state and input of the rollouts over time."""
+def over_time(problem: Problem, result: Rollouts, title: str, outcome: str) -> Figure:
+    """Every state and input of rollouts over time; the title says what they return."""
     metadata = problem.robot.metadata
     rows = len(metadata.states) + len(metadata.inputs)
     figure = Figure(figsize=(7.5, 1.6 * rows + 0.6), layout="constrained")
@@ -134,8 +135,8 @@ def over_time(problem: Problem, result: Rollouts, title: str) -> Figure:
         axis.set_ylim(-1.05 * entry.limit, 1.05 * entry.limit)
         _label(axis, f"{entry.name}\n[{entry.unit}]")
     axes[-1].set_xlabel("time [s]")
-    mean, success = float(result.returns.mean()), 100 * float(result.success.float().mean())
-    figure.suptitle(f"{title}: return {mean:.{decimals(mean, 1)}f}, success {success:.0f} % of {result.x.shape[1]}")
+    mean = float(result.returns.mean())
+    figure.suptitle(f"{title}: return {mean:.{decimals(mean, 1)}f}, {outcome}")
     return figure
 
 

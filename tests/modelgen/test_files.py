@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from modelgen.errors import ModelError
-from modelgen.files import replacing, write_together
+from modelgen.files import replacing, require_apart, write_together
 
 
 class OtherError(Exception):
@@ -114,3 +114,12 @@ def test_no_file_is_moved_when_one_cannot_be_written(tmp_path: Path, monkeypatch
     with pytest.raises(OSError, match="full"):
         write_together({tmp_path / "a": b"", tmp_path / "b": b""})
     assert not list(tmp_path.iterdir())
+
+
+def test_no_output_is_an_input_or_another_output(tmp_path: Path) -> None:
+    log, page = tmp_path / "log.csv", tmp_path / "page.html"
+    require_apart({"--out": tmp_path / "out.json", "--html": page, "--plot": None}, [log])
+    with pytest.raises(ModelError, match=r"--out .*log.csv would replace a file that is read"):
+        require_apart({"--out": tmp_path / "folder" / ".." / "log.csv"}, [log])
+    with pytest.raises(OtherError, match=r"--html .*would replace what --out writes"):
+        require_apart({"--out": page, "--html": page}, error=OtherError)

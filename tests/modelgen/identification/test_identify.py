@@ -223,6 +223,9 @@ class TestCommand:
         [
             (["pendulum"], "LOG.csv"),
             (["pendulum", "LOG", "LOG"], "has the same content as"),
+            (["pendulum", "LOG", "--out", "LOG"], "would replace a file that is read"),
+            (["pendulum", "LOG", "--out", "a", "--html", "a"], "--html a would replace what --out writes"),
+            (["pendulum", "LOG", "--longest-delay", "0.2"], "write --estimate delay too"),
             (["pendulum", "LOG", "--window", "0"], "--window 0 is no length of time"),
             (["pendulum", "LOG", "--window", "100"], "has no stretch of 100 s"),
             (["pendulum", "LOG", "--window", "2.5"], "needs at least"),
@@ -238,3 +241,12 @@ class TestCommand:
         assert error.startswith("error: ")
         assert said in error
         assert not list(Path().glob("*.json"))
+
+    def test_a_torque_of_the_other_sign_is_warned_of(
+        self, files: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The robot would need more than its motor has; with the right sign nothing is said."""
+        for words, warned in (([], False), (["--columns", "torque=torque*-1"], True)):
+            assert main(["identify", "pendulum", *files, *words]) == 0
+            first = capsys.readouterr().out.splitlines()[0]
+            assert first.startswith("warning: these recordings contradict the model: it needs") == warned

@@ -94,6 +94,24 @@ def test_a_recording_that_is_too_short_is_left_out(
     assert said[1] == f"{said[0]}{short} is left out: no stretch of 0.67 s without a gap\n"
 
 
+def test_no_forecast_begins_where_nothing_was_measured(
+    pendulum: CompiledRobot, stored: Stored, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cells of 0.3 s are empty: twice as long as the past of a forecast, and shorter than the whole of it."""
+    path = recordings(pendulum, tmp_path, TRUTH, 1, 1e-3, seed=5)[0].path
+    worst, predictions = [], []
+    for _ in range(2):
+        assert main(["predict", "pendulum", str(path), "--identified", str(stored[1]), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)["states"]["angle"]
+        worst.append(found["worst"]["half_widths"])
+        predictions.append(found["predictions"])
+        lines = [line.split(",") for line in path.read_text().splitlines()]
+        emptied = [[t, "", u] if 150 < k <= 180 else [t, x, u] for k, (t, x, u) in enumerate(lines)]
+        path.write_text("".join(f"{','.join(row)}\n" for row in emptied))
+    assert worst[1] <= 1.1 * worst[0]
+    assert 0.5 * predictions[0] < predictions[1] < predictions[0]
+
+
 def leaves(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The places in a JSON file."""
     yield path

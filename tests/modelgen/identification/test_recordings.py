@@ -66,6 +66,8 @@ def test_no_window_runs_over_a_gap(pendulum: CompiledRobot, tmp_path: Path) -> N
     [
         ("time,angel,torque", {}, "no column `angle` for `angle`. Did you mean `angel`?"),
         ("time,angle,angle", {}, "2 columns `angle`"),
+        ("time;angle;torque", {}, "are separated by semicolons. Export it with commas"),
+        ("time\tangle\ttorque", {}, "are separated by tabs"),
         ("time,angle,torque", {5: (0.03, 3.0, 0.5)}, "log.csv:7: the time does not increase: 0.03 s follows 0.04 s"),
         ("time,angle,torque", {5: (0.05, "x", 0.5)}, "log.csv:7: the column `angle`, read as `angle`, has `x`"),
         ("time,angle,torque", {5: (0.05, 3.0, "")}, "log.csv:7: `torque` is empty"),
@@ -98,7 +100,31 @@ def test_too_few_rows_and_no_file(pendulum: CompiledRobot, tmp_path: Path) -> No
         read(tmp_path / "picture.csv", pendulum.metadata, where)
 
 
-@pytest.mark.parametrize("pair", ["speed=x", "angle", "angle=", "angle=x*", "angle=x*two", "angle=x*0"])
+@pytest.mark.parametrize("pair", ["speed=x", "angle", "angle=", "angle=x*", "angle=x*two", "angle=x*0", "angle=torque"])
 def test_a_column_map_that_cannot_be(pendulum: CompiledRobot, pair: str) -> None:
     with pytest.raises(ModelError, match="--columns"):
         columns([pair], pendulum.metadata)
+
+
+def test_a_quantity_is_named_once(pendulum: CompiledRobot) -> None:
+    with pytest.raises(ModelError, match="names `angle` twice: angle=a and angle=b"):
+        columns(["angle=a", "angle=b"], pendulum.metadata)
+
+
+@pytest.mark.parametrize("factor", [-1.0, 20.0, 0.3])
+def test_a_velocity_in_another_unit_than_its_position(pendulum: CompiledRobot, tmp_path: Path, factor: float) -> None:
+    """With an empty cell and the noise of a sensor; a filter's delay of 40 ms is no other unit."""
+    random, time = np.random.default_rng(0), 0.01 * np.arange(300)
+    where = columns((), pendulum.metadata)
+    for late, scale in ((0.0, 1.0), (0.04, 1.0), (0.0, factor)):
+        rate = scale * (2.0 * np.cos(4.0 * (time - late)) + 0.1 * random.normal(size=300))
+        rows = [
+            (t, 0.5 * np.sin(4.0 * t), r if k != 50 else "", 0.0)
+            for k, (t, r) in enumerate(zip(time, rate, strict=True))
+        ]
+        path = written(tmp_path, rows, "time,angle,angle_rate,torque")
+        if scale == 1.0:
+            assert np.isnan(read(path, pendulum.metadata, where).states[50, 1])
+            continue
+        with pytest.raises(ModelError, match=r"`angle_rate`.* times the slope of `angle`.*angle_rate=angle_rate\*-1"):
+            read(path, pendulum.metadata, where)

@@ -12,8 +12,9 @@ import torch
 
 from solver.certification import level_set, worst
 from solver.certification.certificate import prove
-from solver.certification.counterexample import replay
+from solver.certification.counterexample import load, replay
 from solver.certification.experiment import Experiment, noises
+from solver.certification.recording import motion
 from solver.cli import main
 from solver.jobs.portions import policy
 from solver.runs.kinds import load_controller
@@ -102,6 +103,10 @@ def test_report_worst_case_and_replay(finished_run: Path, tmp_path: Path, capsys
     assert rows[0] == ["time", "angle", "angle_rate", "torque"]
     assert list(map(float, rows[1][1:3])) == list(found["start"].values())
     assert {path.suffix for path in tmp_path.glob("again.*")} == {".png", ".csv", ".gif"}
+    worst = load(tmp_path / "worst.json")
+    title = str(motion(worst, *replay(worst)).get_suptitle())
+    assert f"mass {found['parameters']['mass']:.4g}, length" in title
+    assert title.endswith(", a failure")
 
 
 def test_the_search_finds_what_random_samples_do_not(finished_run: Path, tmp_path: Path) -> None:

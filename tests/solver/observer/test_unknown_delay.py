@@ -79,3 +79,5 @@ def test_evaluation(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert '"longest_delay": 2' in capsys.readouterr().out
     assert main(words) == 2
     assert "give it with --observer" in capsys.readouterr().err
+    assert main([*words[:-1], "101", "--observer"]) == 2
+    assert "at most 100" in capsys.readouterr().err

@@ -24,6 +24,8 @@ from solver.runs.folder import save_checkpoint
 from solver.value.basin import Basin
 from tests.solver.training import start
 
+Capture = pytest.CaptureFixture[str]
+
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
 
@@ -175,3 +177,19 @@ def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["export", str(tmp_path), "--c", str(tmp_path / "c")]) == 2
     assert "run.json" in capsys.readouterr().err
     assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--c", "c", "--max-loss", "0.1"], "give --budget"),
+        (["--onnx", "same", "--js", "same"], "--js same would replace what --onnx writes"),
+    ],
+)
+def test_options_that_would_do_nothing(
+    finished_run: Path, words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["export", str(finished_run), *words]) == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

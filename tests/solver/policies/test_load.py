@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,7 +60,8 @@ def test_inputs_of_many_kinds(finished_run: Path) -> None:
     u = policy(x)
     frozen = x.astype(np.float32)
     frozen.flags.writeable = False
-    for same in (x.tolist(), x.astype(np.float32), np.asfortranarray(x), x[::-1][::-1], frozen):
+    tensor = torch.tensor(x, requires_grad=True)
+    for same in (x.tolist(), x.astype(np.float32), np.asfortranarray(x), x[::-1][::-1], frozen, tensor):
         assert np.array_equal(policy(same), u)
     before = x.copy()
     policy(x)
@@ -71,6 +73,12 @@ def test_wrong_shapes_name_the_right_one(finished_run: Path, shape: tuple[int, .
     for call in (solver.load_policy(finished_run), solver.load_value(finished_run)):
         with pytest.raises(SolverError, match=r"give \(N, 2\).*angle, angle_rate"):
             call(np.zeros(shape))
+
+
+@pytest.mark.parametrize("x", ["abc", [["a", "b"]], [[1j, 0.0]], None, [[0.0], [0.0, 1.0]]])
+def test_what_is_no_array_of_numbers(finished_run: Path, x: Any) -> None:
+    with pytest.raises(SolverError, match=r"x is no array of real numbers: .*give \(N, 2\) floats"):
+        solver.load_policy(finished_run)(x)
 
 
 def test_nan_in_nan_out(finished_run: Path) -> None:
