@@ -35,6 +35,8 @@ def replacing(path: Path, error: type[Exception] = ModelError) -> Iterator[Path]
         reason = next((cause for cause in causes if isinstance(cause, OSError)), None)
         if reason is None:
             raise
+        if isinstance(reason, FileExistsError | NotADirectoryError):
+            raise error(f"cannot write {path}: a part of its path is a file. Name another folder.") from problem
         raise error(
             f"cannot write {path}: {reason.strerror or reason}. The previous file, if there was one, is unchanged. "
             "Free some space or choose another folder."

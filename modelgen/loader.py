@@ -234,7 +234,7 @@ class CompiledRobot:
 
 
 def load(
-    name: str,
+    name: str | Path,
     backend: str = "llvm",
     dtype: str = "float64",
     directory: str | Path | None = None,
@@ -258,7 +258,7 @@ def load(
     folder = find(name, directory)
     manifest = read(folder)
     trusted = (trust,) if isinstance(trust, str) else tuple(trust)
-    beside = [] if backend in HARMLESS else _mechanics_hashes(name, manifest.model_hash, directory)
+    beside = [] if backend in HARMLESS else _mechanics_hashes(manifest.metadata.name, manifest.model_hash, directory)
     kernels = _kernels(folder, manifest, backend, dtype, parallel, trusted, beside)
     return CompiledRobot(manifest, kernels, backend, dtype, folder, parallel, directory, trusted)
 

@@ -26,9 +26,9 @@ _EMITTED = re.compile(r"\w+_[0-9a-f]{12}\.\w+")
 SHIPPED = Path(__file__).resolve().parents[2] / "generated"
 
 
-def find(name: str, directory: str | Path | None = None) -> Path:
+def find(name: str | Path, directory: str | Path | None = None) -> Path:
     """The folder of the artifact NAME, given as NAME or NAME.py. Raises ArtifactError when it is missing."""
-    places = _places(directory)
+    places, name = _places(directory), _text(name, "name")
     if name.endswith(".py"):
         name = Path(name).stem
     for place in places:
@@ -49,7 +49,14 @@ def known(directory: str | Path | None = None) -> list[str]:
 
 
 def _places(directory: str | Path | None) -> list[Path]:
-    return [Path(directory)] if directory is not None else [Path("generated"), SHIPPED]
+    return [Path(_text(directory, "directory"))] if directory is not None else [Path("generated"), SHIPPED]
+
+
+def _text(value: object, what: str) -> str:
+    """A name or a path as text. Raises ModelError for anything else."""
+    if not isinstance(value, str | os.PathLike):
+        raise ModelError(f"the {what} is {value!r}; give text or a pathlib.Path, such as 'cartpole'.")
+    return os.fspath(value)
 
 
 def read(folder: Path) -> Manifest:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from modelgen.commandline.options import Argument
 from modelgen.commandline.program import FAILED
+from modelgen.errors import ModelError
 from modelgen.files import replacing, require_apart
 
 
@@ -42,6 +43,8 @@ def run(options: Options) -> int:
 
     robot = load(options.name, directory=options.directory, parallel=False)
     identified = options.identified or Path(f"{robot.name}.identified.json")
+    if options.plot and options.plot.suffix != ".png":
+        raise ModelError(f"{options.plot} is no .png file; write --plot {options.plot.with_suffix('.png')}.")
     require_apart({"--plot": options.plot}, [identified, *options.logs])
     predictor = read(identified, robot)
     recordings = read_all(options.logs, options.columns, robot.metadata)

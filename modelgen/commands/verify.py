@@ -51,6 +51,8 @@ def run(options: Options) -> int:
         raise ModelError("--mjcf belongs to one robot and engine: modelgen verify NAME --against mujoco --mjcf PATH.")
     if options.quick and options.against:
         raise ModelError("--quick is a shorter form of the proof by 50 digits; leave it out with --against.")
+    if not options.proof_seconds > 0.0:
+        raise ModelError(f"--proof-seconds {options.proof_seconds:g} is no time; write seconds above 0.")
     return FAILED if sum(_failed(model, options) for model in options.models) else 0
 
 

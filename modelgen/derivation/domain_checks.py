@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sympy import Matrix, Symbol
 
 from modelgen.derivation.compiled import evaluator
-from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.derivation.equations import Definition, EquationsOfMotion
 from modelgen.derivation.sampling import samples
 from modelgen.derivation.sketch import sketch
 from modelgen.errors import ModelError, Place, abridged
@@ -52,7 +52,7 @@ def check_domain(robot: Robot, equations: EquationsOfMotion) -> None:
     _check_positive_definite(mass_matrix, robot.joints, sampled)
     _check_periodic(robot.joints, functions[1:], sampled)
     _check_cost(robot, equations, sampled)
-    _check_drawing(robot, sampled)
+    _check_points(robot, sampled)
 
 
 @dataclass(frozen=True)
@@ -144,20 +144,31 @@ def _source(robot: Robot, sampled: _Samples, sample: int) -> tuple[str, Place]:
     return "", robot.place
 
 
-def _check_drawing(robot: Robot, sampled: _Samples) -> None:
-    """Every drawn point is finite at every sample."""
-    drawn = sketch(robot)
-    points = evaluator(sampled.symbols, Matrix(drawn.points), drawn.definitions)(sampled.at)
-    bad = np.argwhere(~np.isfinite(points))
+def _check_points(robot: Robot, sampled: _Samples) -> None:
+    """Every point that is named or drawn is finite at every sample, at the target and at the mean start."""
+    task, drawn = robot.stated_task.numbers, sketch(robot)
+    ends = np.repeat([task.target, task.start_mean], len(sampled.theta), axis=0)
+    every = _Samples(sampled.symbols, np.vstack([sampled.x, ends]), np.tile(sampled.theta, (3, 1)))
+    for point in robot.points:
+        _check_place(f"the point `{point.name}`", point.position.T, (), every, "State", point.place)
+    advice = "Draw"
+    if not robot.lines:
+        advice = "It is of a body's rod, which shows a robot without a drawing: write robot.draw(line=[...]) with"
+    _check_place("a point that is drawn,", Matrix(drawn.points), drawn.definitions, every, advice, robot.place)
+
+
+def _check_place(
+    what: str, points: Matrix, definitions: Sequence[Definition], sampled: _Samples, advice: str, place: Place
+) -> None:
+    """Every row of `points` is finite at every sample."""
+    found = evaluator(sampled.symbols, points, definitions)(sampled.at)
+    bad = np.argwhere(~np.isfinite(found))
     if len(bad):
         sample, row, column = bad[0]
-        advice = "Draw what is finite on the whole domain."
-        if not robot.lines:
-            advice = "It is of a body's rod, which shows a robot without a drawing: write robot.draw(line=[...])."
         raise ModelError(
-            f"the point ({', '.join(map(str, drawn.points[row]))}) that is drawn is {points[sample, row, column]} at "
-            f"{sampled.words(sample)}. {advice}",
-            robot.place,
+            f"{what} ({', '.join(map(str, points.row(row)))}) is {found[sample, row, column]} at "
+            f"{sampled.words(sample)}. {advice} what is finite on the whole domain.",
+            place,
         )
 
 
@@ -241,6 +252,6 @@ def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -
         named = ", ".join(f"{symbol} = {value:g}" for symbol, value in zip(equations.state, target[0], strict=True))
         raise ModelError(
             f"the state cost is {at_target[sample]:.4g} at the target ({named}), where it must be zero. "
-            "Subtract that parameter, or state the right target=dict(coordinate=value).",
+            "Subtract that value, or state the right target=dict(coordinate=value).",
             place,
         )

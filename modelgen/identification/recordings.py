@@ -69,10 +69,14 @@ def columns(pairs: Sequence[str], robot: Metadata) -> dict[str, Column]:
         given[name] = pair
         text, offset = _offset(name, text)
         header, star, factor = text.rpartition("*")
-        scale = number("--columns", name, factor) if star else 1.0
+        try:
+            scale = number("--columns", name, factor) if star else 1.0
+        except ModelError:
+            scale = 0.0
         if scale == 0.0:
             raise ModelError(
-                f"--columns {pair} multiplies the column by zero. Write the factor that makes SI units of it."
+                f"--columns {pair} has {factor or 'nothing'} behind its star. Write the factor that makes SI units of "
+                f"the column, such as {name}={header}*0.001 or *pi/180."
             )
         found[name] = Column(header if star else text, scale, offset)
     readers: dict[str, str] = {}
@@ -285,5 +289,5 @@ def _other_unit(recording: Recording, column: Column, name: str, value: float, l
     return ModelError(
         f"{recording.path}: {name} reaches {value:.4g} {unit}, more than {BEYOND:g} times its limit of {limit:.4g} in "
         f"the model file. The column `{column.header}` seems to be in another unit. Convert it, for example "
-        f"--columns NAME={column.header}*pi/180 for degrees or *0.001 for thousandths."
+        f"--columns NAME={column.header}*{'pi/180 for degrees' if 'rad' in unit else '0.001 for thousandths'}."
     )

@@ -24,7 +24,7 @@ def planar_body(
     """The energies of a planar body, and the uniform rod that shows it."""
     moved, kilograms, where = _moved(check, mass, position, gravity)
     turned = check.smooth(angle, "angle of the body", "q", "rad")
-    moment = check.smooth(inertia, "inertia of the body", "q", "kg m^2")
+    moment = check.never_negative(inertia, "inertia of the body", "q", "kg m^2")
     spin = Energy(moment * check.velocity(turned) ** 2 / 2, check.place)
     return Contribution((*moved.kinetic, spin), moved.potential), rod(kilograms, moment, where, turned)
 
@@ -45,7 +45,7 @@ def _moved(check: Terms, mass: object, position: object, gravity: Expr) -> tuple
         raise ModelError(
             f"the position is {position!r}; write (x, height) or (x, y, height), the height last.", check.place
         )
-    kilograms = check.smooth(mass, "mass", "q", "kg")
+    kilograms = check.never_negative(mass, "mass", "q", "kg")
     where = [check.smooth(component, "position", "q", "m") for component in position]
     kinetic = Energy(kilograms * sum(check.velocity(each) ** 2 for each in where) / 2, check.place)
     weight = Energy(kilograms * gravity * where[-1], check.place)

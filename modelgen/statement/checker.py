@@ -72,6 +72,8 @@ def parameter_range(
     """The lower and upper bound of a parameter; a fixed one may leave them out."""
     if bounds is not None and tolerance is not None:
         raise ModelError(f"`{name}` has both bounds and a tolerance; write one of them.", place)
+    if tolerance is not None and fixed:
+        raise ModelError(f"`{name}` is fixed and has a tolerance; write one of them.", place)
     if bounds is not None:
         if not isinstance(bounds, tuple | list) or len(bounds) != 2:
             raise ModelError(f"bounds of `{name}` are {bounds!r}; write bounds=(lower, upper).", place)

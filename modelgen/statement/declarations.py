@@ -11,6 +11,8 @@ from modelgen.errors import ModelError, Place
 from modelgen.metadata import RATE
 from modelgen.statement.checker import flag, identifier, number, parameter_range, positive, text
 from modelgen.statement.declared import (
+    LARGEST,
+    LARGEST_RATE,
     RATE_UNITS,
     Coordinate,
     Joint,
@@ -21,9 +23,6 @@ from modelgen.statement.declared import (
     StatedTask,
 )
 from modelgen.statement.units import parse
-
-#: Limits above these are refused: no robot moves that far, and the state domain is sampled as a whole.
-LARGEST, LARGEST_ANGLE = 1e6, 100.0
 
 
 class Declarations:
@@ -90,9 +89,8 @@ class Declarations:
         text(meaning, f"meaning of `{name}`", place)
         self._enter(name, "coordinate", coordinate, place)
         self._enter(f"{name}{RATE}", "rate", coordinate.rate, place)
-        largest = LARGEST_ANGLE if kind == "revolute" else LARGEST
-        reach = _limit(limit, f"limit of `{name}`", largest, place)
-        fastest = None if rate_limit is None else _limit(rate_limit, f"rate_limit of `{name}`", LARGEST, place)
+        reach = _limit(limit, f"limit of `{name}`", LARGEST[kind], place)
+        fastest = None if rate_limit is None else _limit(rate_limit, f"rate_limit of `{name}`", LARGEST_RATE, place)
         self.joints.append(Joint(coordinate, kind, reach, fastest, continuous, meaning, place))
         return coordinate
 

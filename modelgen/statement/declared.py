@@ -14,6 +14,8 @@ from modelgen.statement.action_costs import InputCost
 Kind = Literal["revolute", "prismatic"]
 
 UNITS = {"revolute": "rad", "prismatic": "m"}
+#: Limits above these are refused: no robot moves that far, and the state domain is sampled as a whole.
+LARGEST, LARGEST_RATE = {"revolute": 100.0, "prismatic": 1e6}, 1e6
 RATE_UNITS = {"revolute": "rad/s", "prismatic": "m/s"}
 
 

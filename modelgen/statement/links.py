@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Basic, Expr, Matrix, S, cos, eye, sin, sqrt, srepr, zeros
+import numpy as np
+from sympy import Basic, Expr, Float, Matrix, S, cos, eye, sin, sqrt, srepr, zeros
 
 from modelgen.errors import ModelError, Place
 from modelgen.statement.checker import identifier, number
@@ -65,6 +66,8 @@ def _planar(coordinates: Sequence[Coordinate], axis: Matrix) -> tuple[JointAxis,
     )
 
 
+ROUNDING = 1e-9  # share of the largest principal moment below which a negative one is none
+
 #: The kinds of a link's coordinates -> a function that makes the axes of its joint. Add a kind of joint here.
 JOINTS: dict[tuple[Kind, ...], Callable[[Sequence[Coordinate], Matrix], tuple[JointAxis, ...]]] = {
     (): lambda _coordinates, _axis: (),
@@ -93,7 +96,7 @@ def make_link(links: Sequence[Link], check: Terms, stated: Mapping[str, Any]) ->
         _vector(stated["at"], f"position of `{name}`", "m", check),
         _rotation(_vector(stated["turned"], f"turn of `{name}`", "rad", check)),
         _joint_axes(name, stated["joint"], _axis(stated["axis"], name, place), links, check),
-        check.term(stated["mass"], f"mass of `{name}`", "", "kg"),
+        check.coefficient(stated["mass"], f"mass of `{name}`", "", "kg"),
         _vector(stated["centre"], f"centre of `{name}`", "m", check),
         _inertia(stated["inertia"], name, check),
         place,
@@ -157,9 +160,18 @@ def _inertia(value: object, name: str, check: Terms) -> Matrix:
             "the same inertia about every axis.",
             check.place,
         )
-    xx, yy, zz, *mixed = (check.term(each, what, "", "kg m^2") for each in entries)
-    xy, xz, yz = mixed or (S.Zero, S.Zero, S.Zero)
-    return Matrix([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    xx, yy, zz = (check.coefficient(each, what, "", "kg m^2") for each in entries[:3])
+    xy, xz, yz = (check.term(each, what, "", "kg m^2") for each in entries[3:]) if entries[3:] else [S.Zero] * 3
+    inertia = Matrix([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    nominal = {parameter.symbol: Float(parameter.value) for parameter in check.declared.parameters}
+    moments = np.linalg.eigvalsh(np.array(inertia.xreplace(nominal), float))
+    if moments[0] < -ROUNDING * moments[-1]:
+        raise ModelError(
+            f"the {what} has the principal moment {moments[0]:.4g} kg m^2; no body has a negative one. Check the signs "
+            "of xy, xz and yz, and that they are in this order.",
+            check.place,
+        )
+    return inertia
 
 
 def _rotation(turned: Matrix) -> Matrix:

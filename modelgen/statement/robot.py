@@ -50,8 +50,12 @@ class Robot(Forces):
 
     def __setattr__(self, name: str, value: object) -> None:
         if "_declared" in vars(self) and name not in vars(self):
+            known = [each for each in dir(type(self)) if not each.startswith("_")]
+            instead = f"Call robot.{name}(...) instead."
+            if name not in known:
+                instead = f"There is no robot.{name}(...).{suggestion(name, known)} It has: {', '.join(known)}."
             raise ModelError(
-                f"robot.{name} = ... is not how a model file states things; call robot.{name}(...) instead.",
+                f"robot.{name} = ... is not how a model file states things. {instead}",
                 calling_place(),
             )
         super().__setattr__(name, value)

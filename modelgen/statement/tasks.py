@@ -76,7 +76,7 @@ def numeric_task(
     place: Place,
 ) -> Task:
     """The task's numbers, checked against the robot's state names and limits."""
-    targets = _by_state(target or {}, names, "target", place)
+    targets = _by_state({} if target is None else target, names, "target", place)
     goal = tuple(number(targets.get(name, 0), f"target of `{name}`", place) for name in names)
     means, deviations = _start(_by_state(start, names, "start", place), names, goal, place)
     for what, values in (("target", goal), ("start mean", means)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib import import_module
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from modelgen.errors import ModelError, Place
 from modelgen.statement.checker import identifier
+from modelgen.statement.declared import LARGEST
 from modelgen.urdf.joints import GROUND, IN_PLANE, PLANAR, motionless, tree
 from modelgen.urdf.mimic import carried_inertia, coupling
 from modelgen.urdf.text import CONTROL_RATE, EPSILON, Written, axis, model_file_text, number, roll_pitch_yaw, vector
@@ -29,6 +31,7 @@ UNITS = {"prismatic": ("N", "N s/m"), "revolute": ("N m", "N m s"), "continuous"
 ADDED = ("x", "y", "turn", "height", "pitch", "rate", "effort", "damping", "friction", "mass")
 RATES = {"revolute": 10.0, "continuous": 10.0, "prismatic": 1.0}  # rad/s, m/s, where a URDF states no velocity
 PLACEHOLDER = 1000.0  # rad/s, m/s: what files state whose author did not know; no joint reaches it
+GUESS = 10.0  # m, the limit of a prismatic joint whose own is too large to be one
 TOO_STRONG = 100.0  # times the rate limit, which an effort reaches within a control period
 SMOOTHING = 0.01  # rad/s, m/s: the rate where dry friction fades
 STIFFEST = 2000.0  # 1/s, of the dry friction of a link alone; at CONTROL_RATE a build resolves twice as much
@@ -90,6 +93,17 @@ def _guesses(written: Written) -> Iterator[str]:
         yield (
             f"no velocity limit, or one of {PLACEHOLDER:g} and more, for {', '.join(written.guessed)}; the rate_limit "
             "in the file is a guess. Mend it."
+        )
+    if written.endless:
+        yield (
+            f"the limits of {', '.join(written.endless)} are too large to be one: revolute joints turn without end in "
+            f"the file, and others have a limit of {GUESS:g} m, a guess. Mend it."
+        )
+    if written.ranges:
+        yield (
+            f"limits are symmetric in the file, and the task rests at zero; the URDF has {', '.join(written.ranges)}. "
+            "State the real range by robot.end_stops(coordinate, (lower, upper), stiffness, width=...), and a target "
+            "and a start within it."
         )
     if written.strong:
         yield (
@@ -166,13 +180,18 @@ def _add_planar(written: Written, joint: Any, name: str) -> None:
 def _add_coordinate(written: Written, joint: Any, name: str, inertia: float) -> None:
     """Write a coordinate with its input. inertia: of what it carries, kg m^2 or kg."""
     limit, (force, _) = joint.limit, UNITS[joint.type]
-    if joint.type == "continuous":
+    reach = math.inf if joint.type == "continuous" else max(abs(limit.lower), abs(limit.upper))
+    endless = reach > LARGEST.get(joint.type, 0.0)
+    if endless and joint.type != "continuous":
+        written.endless.append(name)
+    if endless and joint.type != "prismatic":
         declared, span = "revolute", "continuous=True"
         written.costs.append(f"(pi * sin({name} / 2)) ** 2")
     else:
-        declared, span = joint.type, f"limit={number(max(abs(limit.lower), abs(limit.upper)))}"
+        declared, span = joint.type, f"limit={number(GUESS if endless else reach)}"
         written.costs.append(f"{name}**2")
-        if abs(limit.lower + limit.upper) > EPSILON:
+        if abs(limit.lower + limit.upper) > EPSILON and not endless:
+            written.ranges.append(f"{name} from {limit.lower:g} to {limit.upper:g}")
             written.remarks.append(
                 f"{name} was limited to {limit.lower:g} ... {limit.upper:g}; limits are symmetric here."
             )

@@ -28,6 +28,8 @@ class Written:
     forces: list[str] = field(default_factory=list)
     costs: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    ranges: list[str] = field(default_factory=list)  # of coordinates that cannot move as far to either side
+    endless: list[str] = field(default_factory=list)  # coordinates whose limits are too large to be one
     guessed: list[str] = field(default_factory=list)  # coordinates without a limit of their rate
     coupled: list[str] = field(default_factory=list)  # coordinates that follow another
     smoothed: list[str] = field(default_factory=list)  # coordinates whose dry friction is widely smoothed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -61,4 +62,9 @@ def mechanics_quantities(robot: Robot, equations: EquationsOfMotion, points: Poi
                 found["gravity"] = [mpmath.fsum(G[i * rates.cols + j] * along[i] for i in q) for j in columns]
             for name, entries in found.items():
                 rows.setdefault(name, []).append(entries)
-    return {name: np.array([[float(entry) for entry in row] for row in each]) for name, each in rows.items()}
+    return {name: np.array([[_real(entry) for entry in row] for row in each]) for name, each in rows.items()}
+
+
+def _real(value: Any) -> float:
+    """NaN where a root or a logarithm is not real."""
+    return float(mpmath.re(value)) if mpmath.im(value) == 0 else float("nan")

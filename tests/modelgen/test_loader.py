@@ -54,12 +54,19 @@ def test_names_and_constants(artifacts: Path, backend: Any, dtype: str) -> None:
         ({"name": "pendulu"}, "Did you mean `pendulum`"),
         ({"name": "pendulum", "backend": "lvm"}, "Did you mean `llvm`.*Backends: llvm, numba, casadi, torch"),
         ({"name": "pendulum", "dtype": "float46"}, "Did you mean `float64`"),
+        ({"name": None}, "the name is None; give text or a pathlib.Path"),
         ({"name": "pendulum", "dtype": np.float64}, "no dtype.*Use float64 or float32"),
     ],
 )
 def test_unknown_names_get_a_suggestion(artifacts: Path, arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ModelError, match=words):
         modelgen.load(**arguments, directory=artifacts)
+
+
+def test_a_path_is_a_name_and_a_number_no_folder(artifacts: Path) -> None:
+    assert modelgen.load(Path("models") / "pendulum.py", directory=artifacts).name == "pendulum"
+    with pytest.raises(ModelError, match="the directory is 3"):
+        modelgen.load("pendulum", directory=3)  # type: ignore[arg-type]
 
 
 def test_own_folder_comes_before_the_shipped_one(

@@ -67,6 +67,10 @@ class TestVerify:
         path.write_text(path.read_text().replace("0.6", "0.61"))
         assert "modelgen build crane" in mistake(capsys, "verify", "crane")
 
+    def test_a_proof_takes_time(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert "write seconds above 0" in mistake(capsys, "verify", "crane", "--proof-seconds", "-1")
+        assert built.is_dir()
+
     def test_failure_returns_one(
         self, built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -160,7 +160,7 @@ def test_mass_matrix_singular_somewhere(draft: Draft) -> None:
 
 def test_negative_mass_within_the_bounds(draft: Draft) -> None:
     light = draft.robot.parameter("light", 0.1, "kg", bounds=(-3, 1))
-    draft.robot.point_mass(light, (draft.s, 0))
+    draft.robot.kinetic_energy(light * draft.s.rate**2 / 2)
     draft.bodies()
     draft.rejected("not positive definite", "`slide`", "bounds", "light = ")
 
@@ -231,7 +231,20 @@ def test_evaluator_takes_constants_empty_matrices_and_names_of_functions() -> No
 def test_a_drawing_is_finite(draft: Draft) -> None:
     draft.bodies()
     draft.robot.draw(line=[(0, 0), (sqrt(0.25 - sin(draft.q) ** 2), 0)])
-    draft.rejected("that is drawn is nan")
+    draft.rejected("that is drawn, (sqrt(", "is nan at")
+
+
+def test_a_drawing_is_finite_at_the_target(draft: Draft) -> None:
+    """No sample lies there."""
+    draft.bodies()
+    draft.robot.draw(line=[(0, 0), (1 / sin(draft.q), 1)])
+    draft.rejected("that is drawn, (1/sin(turn), 1) is inf at", "turn = 0,")
+
+
+def test_a_named_point_is_real(draft: Draft) -> None:
+    draft.bodies()
+    draft.robot.point("tip", (sqrt(0.25 - sin(draft.q) ** 2), 0))
+    draft.rejected("the point `tip` (sqrt(", "is nan at")
 
 
 def test_a_rod_that_the_file_did_not_draw_is_explained(draft: Draft) -> None:

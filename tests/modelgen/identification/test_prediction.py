@@ -149,6 +149,7 @@ def test_an_edited_file_is_told_or_predicts(pendulum: CompiledRobot, stored: Sto
         (["LOG", "--identified", "bare.json"], "has no bands about the motion ahead"),
         (["LOG", "--identified", "older.json"], "were edited, or an older version wrote them"),
         (["LOG", "--identified", "other.json"], "is of another model"),
+        (["LOG", "--plot", "a.txt"], "write --plot a.png"),
         (["short.csv"], "a recording needs a stretch of 0.67 s"),
     ],
 )

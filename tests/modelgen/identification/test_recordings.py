@@ -100,7 +100,9 @@ def test_too_few_rows_and_no_file(pendulum: CompiledRobot, tmp_path: Path) -> No
         read(tmp_path / "picture.csv", pendulum.metadata, where)
 
 
-@pytest.mark.parametrize("pair", ["speed=x", "angle", "angle=", "angle=x*", "angle=x*two", "angle=x*0", "angle=torque"])
+@pytest.mark.parametrize(
+    "pair", ["speed=x", "angle", "angle=", "angle=x*", "angle=x*two", "angle=x*0", "angle=torque", "time=x*nan"]
+)
 def test_a_column_map_that_cannot_be(pendulum: CompiledRobot, pair: str) -> None:
     with pytest.raises(ModelError, match="--columns"):
         columns([pair], pendulum.metadata)

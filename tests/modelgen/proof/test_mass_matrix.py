@@ -70,7 +70,7 @@ def test_a_parameter_with_a_negative_share_of_the_energy_is_not_monotone() -> No
 def test_negative_bounds_of_a_mass_are_found() -> None:
     robot = Robot("draft")
     s = robot.prismatic("slide", limit=1, rate_limit=3)
-    robot.point_mass(robot.parameter("mass", 1.0, "kg", bounds=(-0.1, 2)), (s, 0))
+    robot.kinetic_energy(robot.parameter("mass", 1.0, "kg", bounds=(-0.1, 2)) * s.rate**2 / 2)
     robot.apply(s, robot.input("drive", 1, "N"))
     finished(robot, state_cost=s**2)
     ((whole, fixed),) = blocks(robot, equations_of_motion(robot))

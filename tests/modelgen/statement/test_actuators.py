@@ -203,6 +203,7 @@ def test_mistakes_name_what_is_wrong() -> None:
     robot, s, force = slider()
     loss = robot.parameter("loss", 0.1, "N s/m", tolerance=30)
     none = robot.parameter("none", 0, "Ohm", fixed=True)
+    doubted = robot.parameter("doubted", 0.1, "kg", tolerance=30)
     for words, act in (
         ("resistance is 0", lambda: robot.dc_motor(s, force, resistance=0, torque_constant=1)),
         ("smoothing rate is 0", lambda: robot.dry_friction(s, 1, smoothing=0)),
@@ -218,6 +219,15 @@ def test_mistakes_name_what_is_wrong() -> None:
         ("gear efficiency is 85; it is 1 at most", lambda: robot.motor(s, 0.1 * force, gear_efficiency=85)),
         ("rotor inertia is -1", lambda: robot.rotor(s, -1)),
         ("resistance is 0", lambda: robot.dc_motor(s, force, resistance=none, torque_constant=1)),
+        ("the mass is -0.5; it is never negative", lambda: robot.point_mass(-0.5, (s, 0))),
+        ("the mass may be -2.9 by the bounds of `doubted`", lambda: robot.point_mass(doubted, (s, 0))),
+        ("inertia of the body is -0.08", lambda: robot.body(1, -0.08, (s, 0), s)),
+        ("mass of `arm` is -1", lambda: robot.link("arm", s, axis="x", mass=-1)),
+        ("inertia of `arm` is -0.1", lambda: robot.link("arm", s, axis="x", mass=1, inertia=(1, -0.1, 1))),
+        (
+            r"inertia of `arm` has the principal moment -1 kg m\^2",
+            lambda: robot.link("arm", s, axis="x", mass=1, inertia=(1, 1, 3, 2, 0, 0)),
+        ),
         ("the larger first", lambda: robot.end_stops(s, (0.5, -0.5), 10, width=0.1)),
         ("the larger first", lambda: robot.end_stops(s, -1, 10, width=0.1)),
     ):

@@ -117,6 +117,7 @@ class TestNumbers:
 
     def test_bounds_and_tolerance(self) -> None:
         rejects("both", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=(0, 2), tolerance=0.5))
+        rejects("is fixed and has", action=lambda: Robot("r").parameter("m", 1, "kg", tolerance=0.5, fixed=True))
 
     def test_tolerance_is_a_fraction_of_the_value(self) -> None:
         robot = Robot("r")
@@ -264,6 +265,11 @@ class TestExpressions:
             robot.kinetic_energy = mass * s.rate**2 / 2  # type: ignore[method-assign]
 
         rejects("robot.kinetic_energy(...)", action=assign)
+
+        def assign_what_is_none() -> None:
+            robot.kinetic_energi = 3
+
+        rejects("no robot.kinetic_energi(...). Did you mean `kinetic_energy`", action=assign_what_is_none)
 
 
 def test_fixed_parameters_are_no_part_of_theta() -> None:

@@ -48,6 +48,7 @@ class TestTask:
             ({"start": {"s": (2, 0)}}, ("start mean of `s` is 2", "limit of 1")),
             ({"start": 3}, ("start=dict(s=",)),
             ({"target": {"speed": 1}}, ("target names `speed`",)),
+            ({"target": 0}, ("target is 0", "target=dict(s=...)")),
             ({"target": {"s": 1.5}}, ("target of `s` is 1.5", "limit of 1")),
             ({"horizon": 0}, ("horizon is 0", "above zero")),
             ({"horizon": 0.001}, ("horizon", "control step")),
