@@ -30,6 +30,7 @@ MODELGEN = {
     "verification": {"mpmath", "numpy", "sympy"},
 }
 SOLVER = {
+    "PIL",
     "casadi",
     "cma",
     "distributed",

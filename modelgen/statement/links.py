@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+import mpmath
 from sympy import Basic, Expr, Float, Matrix, S, cos, eye, sin, sqrt, srepr, zeros
 
 from modelgen.errors import ModelError, Place
@@ -164,10 +164,10 @@ def _inertia(value: object, name: str, check: Terms) -> Matrix:
     xy, xz, yz = (check.term(each, what, "", "kg m^2") for each in entries[3:]) if entries[3:] else [S.Zero] * 3
     inertia = Matrix([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     nominal = {parameter.symbol: Float(parameter.value) for parameter in check.declared.parameters}
-    moments = np.linalg.eigvalsh(np.array(inertia.xreplace(nominal), float))
-    if moments[0] < -ROUNDING * moments[-1]:
+    moments = mpmath.eigsy(mpmath.matrix(inertia.xreplace(nominal).evalf().tolist()), eigvals_only=True)
+    if moments[0] < -ROUNDING * moments[2]:
         raise ModelError(
-            f"the {what} has the principal moment {moments[0]:.4g} kg m^2; no body has a negative one. Check the signs "
+            f"the {what} has the principal moment {float(moments[0]):.4g} kg m^2; no body has a negative one. Check the signs "
             "of xy, xz and yz, and that they are in this order.",
             check.place,
         )

@@ -188,4 +188,4 @@ class TestExport:
         assert "--c DIR or --casadi DIR" in capsys.readouterr().err
         (tmp_path / "file").write_text("")
         assert main(["export", "pendulum", "--c", str(tmp_path / "file")]) == 2
-        assert "choose another folder" in capsys.readouterr().err
+        assert "a part of its path is a file. Name another folder" in capsys.readouterr().err
