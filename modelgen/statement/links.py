@@ -167,8 +167,8 @@ def _inertia(value: object, name: str, check: Terms) -> Matrix:
     moments = mpmath.eigsy(mpmath.matrix(inertia.xreplace(nominal).evalf().tolist()), eigvals_only=True)
     if moments[0] < -ROUNDING * moments[2]:
         raise ModelError(
-            f"the {what} has the principal moment {float(moments[0]):.4g} kg m^2; no body has a negative one. Check the signs "
-            "of xy, xz and yz, and that they are in this order.",
+            f"the {what} has the principal moment {float(moments[0]):.4g} kg m^2; no body has a negative one. "
+            "Check the signs of xy, xz and yz, and that they are in this order.",
             check.place,
         )
     return inertia
