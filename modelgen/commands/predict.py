@@ -43,7 +43,7 @@ def run(options: Options) -> int:
 
     robot = load(options.name, directory=options.directory, parallel=False)
     identified = options.identified or Path(f"{robot.name}.identified.json")
-    if options.plot and options.plot.suffix != ".png":
+    if options.plot and options.plot.suffix.lower() != ".png":
         raise ModelError(f"{options.plot} is no .png file; write --plot {options.plot.with_suffix('.png')}.")
     require_apart({"--plot": options.plot}, [identified, *options.logs])
     predictor = read(identified, robot)

@@ -54,7 +54,7 @@ class RungeKutta(Scheme):
         slope = first.add_(rates(fourth_at)).add_(second.add_(third), alpha=2.0)
         # One call for all four: of a hundred states, most of a call's time does not depend on how many there are.
         costs = cost(torch.cat((x, second_at, third_at, fourth_at))).chunk(4)
-        mean = costs[0].add_(costs[3]).add_(costs[1].add_(costs[2]), alpha=2.0)
+        mean = (costs[0] + costs[3]).add_(costs[1] + costs[2], alpha=2.0)
         return torch.add(x, slope, alpha=seconds / 6.0), mean.div_(6.0)
 
     def of_period(self, costs: list[Tensor]) -> Tensor:
