@@ -24,7 +24,7 @@ def record(found: Counterexample, stem: Path, generated: str | None = None) -> t
     Returns the return of this rollout, and the paths.
     """
     problem, result = replay(found, generated)
-    files = [stem.with_name(f"{stem.name}.{ending}") for ending in ("png", "csv", "gif")]
+    files = paths(stem)
     with replacing(files[0], SolverError) as unfinished:
         motion(found, problem, result).savefig(unfinished, dpi=140)
     write_text(files[1], table(problem, result))
@@ -35,6 +35,11 @@ def record(found: Counterexample, stem: Path, generated: str | None = None) -> t
         return total, files[:2]
     animate([scene], files[2])
     return total, files
+
+
+def paths(stem: Path) -> list[Path]:
+    """STEM.png, STEM.csv and STEM.gif."""
+    return [stem.with_name(f"{stem.name}.{ending}") for ending in ("png", "csv", "gif")]
 
 
 def motion(found: Counterexample, problem: Problem, result: Rollouts) -> Figure:

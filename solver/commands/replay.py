@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 from modelgen.commandline.options import Argument
+from modelgen.files import require_apart
+from solver.errors import SolverError
 
 
 @dataclass(frozen=True)
@@ -26,10 +28,13 @@ class Options:
 def run(options: Options) -> None:
     """Play, write and print."""
     from solver.certification.counterexample import load
-    from solver.certification.recording import record
+    from solver.certification.recording import paths, record
 
+    stem = options.out or options.file.with_suffix("")
+    for path in paths(stem):
+        require_apart({"--out": path}, [options.file], SolverError)
     found = load(options.file)
-    total, files = record(found, options.out or options.file.with_suffix(""), options.generated)
+    total, files = record(found, stem, options.generated)
     if total != found.total:
         print(f"warning: the file has return {found.total!r}: another type of processor, or library", file=sys.stderr)
     if len(files) < 3:

@@ -103,7 +103,9 @@ def test_report_worst_case_and_replay(finished_run: Path, tmp_path: Path, capsys
     assert rows[0] == ["time", "angle", "angle_rate", "torque"]
     assert list(map(float, rows[1][1:3])) == list(found["start"].values())
     assert {path.suffix for path in tmp_path.glob("again.*")} == {".png", ".csv", ".gif"}
-    worst = load(tmp_path / "worst.json")
+    assert main(["replay", str((tmp_path / "worst.json").rename(tmp_path / "worst.csv"))]) == 2
+    assert "would replace a file that is read" in capsys.readouterr().err
+    worst = load(tmp_path / "worst.csv")
     title = str(motion(worst, *replay(worst)).get_suptitle())
     assert f"mass {found['parameters']['mass']:.4g}, length" in title
     assert title.endswith(", a failure")
