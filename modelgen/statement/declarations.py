@@ -24,6 +24,8 @@ from modelgen.statement.declared import (
 )
 from modelgen.statement.units import parse
 
+WEAKEST, STRONGEST = 1e-15, 1e15  # limits of inputs
+
 
 class Declarations:
     """The declarations of one robot. Every method raises ModelError for a value or name that is not allowed."""
@@ -118,7 +120,14 @@ class Declarations:
     def input(self, name: str, limit: float, unit: str, meaning: str, place: Place) -> Symbol:
         """Declare an input."""
         symbol = self._bounded(name, "input", unit, meaning, place)
-        self.inputs.append(StatedInput(symbol, unit, positive(limit, f"limit of `{name}`", place), meaning, place))
+        reach = positive(limit, f"limit of `{name}`", place)
+        if not WEAKEST <= reach <= STRONGEST:
+            raise ModelError(
+                f"the limit of `{name}` is {reach:g} {unit}; write {WEAKEST:g} to {STRONGEST:g}: kernels compute with "
+                "its square, in single precision too.",
+                place,
+            )
+        self.inputs.append(StatedInput(symbol, unit, reach, meaning, place))
         return symbol
 
     def speed(self, name: str, limit: float, unit: str, meaning: str, place: Place) -> Symbol:

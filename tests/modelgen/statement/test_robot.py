@@ -96,6 +96,10 @@ class TestNumbers:
     def test_limit_of_an_input(self, limit: Any) -> None:
         rejects("limit of `u`", "write a", action=lambda: Robot("r").input("u", limit, "N"))
 
+    @pytest.mark.parametrize("limit", [1e-200, 1e200])
+    def test_limit_of_an_input_that_kernels_cannot_square(self, limit: float) -> None:
+        rejects("limit of `u`", "write 1e-15 to 1e+15", action=lambda: Robot("r").input("u", limit, "N"))
+
     def test_value_outside_bounds(self) -> None:
         rejects(
             "`m` is 3",
