@@ -150,7 +150,8 @@ def _check_points(robot: Robot, sampled: _Samples) -> None:
     ends = np.repeat([task.target, task.start_mean], len(sampled.theta), axis=0)
     every = _Samples(sampled.symbols, np.vstack([sampled.x, ends]), np.tile(sampled.theta, (3, 1)))
     for point in robot.points:
-        _check_place(f"the point `{point.name}`", point.position.T, (), every, "State", point.place)
+        position = point.position.T.xreplace(numbered(robot))
+        _check_place(f"the point `{point.name}`", position, (), every, "State", point.place)
     advice = "Draw"
     if not robot.lines:
         advice = "It is of a body's rod, which shows a robot without a drawing: write robot.draw(line=[...]) with"

@@ -92,7 +92,8 @@ class Terms:
 
     def never_negative(self, value: object, what: str, may_contain: str, unit: Unit) -> Expr:
         """A smooth expression that is never negative, such as a mass; judged as `coefficient` judges."""
-        return self.coefficient(self.smooth(value, what, may_contain, unit), what, may_contain, unit)
+        check_smooth(expression(value, what, self.place), what, self.place)
+        return self.coefficient(value, what, may_contain, unit)
 
     def along(self, displacement: object) -> tuple[Expr, Dimension | None]:
         """An expression that contains a coordinate, for a force to act along; and its dimension where it is known."""

@@ -247,6 +247,15 @@ def test_a_named_point_is_real(draft: Draft) -> None:
     draft.rejected("the point `tip` (sqrt(", "is nan at")
 
 
+def test_a_named_point_may_use_a_fixed_parameter(draft: Draft) -> None:
+    draft.bodies()
+    length = draft.robot.parameter("length", 0.5, "m", fixed=True)
+    draft.robot.draw(line=[(0, 0), (length, 0)])
+    draft.robot.point("tip", (length * sin(draft.q), 0))
+    draft.robot.point_mass(0.1, (draft.s + length * sin(draft.q), length * cos(draft.q)))
+    draft.check()
+
+
 def test_a_rod_that_the_file_did_not_draw_is_explained(draft: Draft) -> None:
     draft.bodies()
     payload = draft.robot.parameter("payload", 0.5, "kg", bounds=(0, 1))
