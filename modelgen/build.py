@@ -37,7 +37,7 @@ from modelgen.proof.kinks import warnings
 from modelgen.proof.refusal import refuse_derived, refuse_stated
 from modelgen.statement.robot import Robot
 
-NO_DRAWING = Sketch((), (), ())
+NO_DRAWING = Sketch((), (), (), ())
 Tell = Callable[[str], None]
 
 

@@ -23,7 +23,7 @@ class Options:
     input: Annotated[tuple[str, ...], Argument(metavar="INPUT=VALUE[@HERTZ]")] = ()
     """Inputs: a constant, or the amplitude and the frequency of a sine. Those left out are zero."""
     seconds: float = 5.0
-    """Length of the motion, at most 600."""
+    """Length of the motion, at most 60."""
     directory: Annotated[str | None, Argument(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
@@ -36,8 +36,8 @@ def run(options: Options) -> None:
     from modelgen.loader import load
     from modelgen.report.animation import animate, leaning, rollout, signal
 
-    if not 0 < options.seconds <= 600:
-        raise ModelError(f"--seconds {options.seconds:g} cannot be drawn; write a number above 0, at most 600.")
+    if not 0 < options.seconds <= 60:
+        raise ModelError(f"--seconds {options.seconds:g} cannot be drawn; write a number above 0, at most 60.")
     robot = load(options.name, directory=options.directory, parallel=False)
     start = np.array(robot.metadata.task.target) if options.start else leaning(robot)
     for name, text in assigned("--start", options.start, robot.state_names, f"state of `{robot.name}`").items():

@@ -51,11 +51,16 @@ def run(options: Options) -> None:
     from modelgen.identification.visible import text, write
     from modelgen.loader import load
 
-    ranges = (("seconds", 60.0), ("highest", 1000.0), ("share", 1.0), ("window", options.seconds), ("generations", 1e5))
+    ranges = (("seconds", 60.0), ("highest", 1000.0), ("share", 1.0), ("window", 60.0), ("generations", 1e5))
     for name, most in ranges:
         value = getattr(options, name)
         if not (math.isfinite(value) and 0 < value <= most):
             raise ModelError(f"--{name} {value:g} cannot be used; write a number above 0, at most {most:g}.")
+    if options.window > options.seconds:
+        raise ModelError(
+            f"--seconds {options.seconds:g} is shorter than a window of the identification, {options.window:g} s. "
+            f"Write longer --seconds, or a shorter --window here and in `modelgen identify`."
+        )
     robot = load(options.name, directory=options.directory, parallel=False)
     if not (robot.parameter_names and robot.input_names):
         raise ModelError(f"`{robot.name}` has no parameters to identify, or no inputs to excite it with.")

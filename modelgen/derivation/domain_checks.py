@@ -151,17 +151,22 @@ def _check_points(robot: Robot, sampled: _Samples) -> None:
     every = _Samples(sampled.symbols, np.vstack([sampled.x, ends]), np.tile(sampled.theta, (3, 1)))
     for point in robot.points:
         position = point.position.T.xreplace(numbered(robot))
-        _check_place(f"the point `{point.name}`", position, (), every, "State", point.place)
+        _check_place(f"the point `{point.name}`", position, (), every, "State", [point.place])
     advice = "Draw"
     if not robot.lines:
         advice = "It is of a body's rod, which shows a robot without a drawing: write robot.draw(line=[...]) with"
-    _check_place("a point that is drawn,", Matrix(drawn.points), drawn.definitions, every, advice, robot.place)
+    _check_place("a point that is drawn,", Matrix(drawn.points), drawn.definitions, every, advice, drawn.places)
 
 
 def _check_place(
-    what: str, points: Matrix, definitions: Sequence[Definition], sampled: _Samples, advice: str, place: Place
+    what: str,
+    points: Matrix,
+    definitions: Sequence[Definition],
+    sampled: _Samples,
+    advice: str,
+    places: Sequence[Place],
 ) -> None:
-    """Every row of `points` is finite at every sample."""
+    """Every row of `points` is finite at every sample; `places` has the line of each."""
     found = evaluator(sampled.symbols, points, definitions)(sampled.at)
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
@@ -169,7 +174,7 @@ def _check_place(
         raise ModelError(
             f"{what} ({', '.join(map(str, points.row(row)))}) is {found[sample, row, column]} at "
             f"{sampled.words(sample)}. {advice} what is finite on the whole domain.",
-            place,
+            places[row],
         )
 
 

@@ -10,6 +10,7 @@ from sympy import Float, Integer, Matrix, zeros
 
 from modelgen.derivation.equations import Definition, used
 from modelgen.derivation.frames import Intermediates, frames_of, world_frames
+from modelgen.errors import Place
 from modelgen.statement.figure import Point, projected
 from modelgen.statement.links import Link
 from modelgen.statement.robot import Robot
@@ -21,6 +22,7 @@ class Sketch:
 
     definitions: tuple[Definition, ...]
     points: tuple[Point, ...]
+    places: tuple[Place, ...]  # the line of the file that draws a point, or that of the robot
     segments: tuple[tuple[int, int], ...]
 
 
@@ -30,18 +32,23 @@ def sketch(robot: Robot) -> Sketch:
     definitions: tuple[Definition, ...] = ()
     if not lines:
         definitions, joined = _outline(robot.links, robot.symbols)
-        lines = [(projected(start), projected(end)) for start, end in joined] + robot.rods
+        outline = [(projected(start), projected(end)) for start, end in joined] + robot.rods
         masses = [projected(position) for position in robot.masses]
         if masses:
-            lines.append(tuple(masses if len(masses) > 1 else [(Integer(0), Integer(0)), *masses]))
+            outline.append(tuple(masses if len(masses) > 1 else [(Integer(0), Integer(0)), *masses]))
+        lines = [(line, robot.place) for line in outline]
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
-    folded = [tuple((across.xreplace(fixed), up.xreplace(fixed)) for across, up in line) for line in lines]
-    points = list(dict.fromkeys(point for line in folded for point in line))
+    folded = [tuple((across.xreplace(fixed), up.xreplace(fixed)) for across, up in line) for line, _ in lines]
+    places: dict[Point, Place] = {}
+    for line, (_, place) in zip(folded, lines, strict=True):
+        places |= {point: place for point in line if point not in places}
+    points = tuple(places)
     number = {point: index for index, point in enumerate(points)}
     pairs = dict.fromkeys((number[a], number[b]) for line in folded for a, b in pairwise(line))
     named = tuple((symbol, value.xreplace(fixed)) for symbol, value in definitions)
     entries = [entry for point in points for entry in point]
-    return Sketch(used(named, entries), tuple(points), tuple((a, b) for a, b in pairs if a != b))
+    joined_points = tuple((a, b) for a, b in pairs if a != b)
+    return Sketch(used(named, entries), points, tuple(places.values()), joined_points)
 
 
 def _outline(links: Sequence[Link], taken: Iterable[str]) -> tuple[tuple[Definition, ...], list[tuple[Matrix, Matrix]]]:

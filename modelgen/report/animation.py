@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from PIL import Image
 
 from modelgen.commandline.assignments import number
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
+from modelgen.moving import FRAMES, moving_axes, pictures, save_gif
 
 Array = NDArray[np.float64]
 
-FRAMES = 25  # per second
 LEAN = 0.1  # share of its limit by which every coordinate is off the target, where no start is given
 SIZE, DPI = 4.0, 80  # larger side in inches, dots per inch
 
@@ -86,11 +89,12 @@ def animate(robot: CompiledRobot, states: Array, path: Path) -> None:
 
     Raises ModelError for another suffix, and where the file cannot be written.
     """
-    from matplotlib.animation import FFMpegWriter, PillowWriter
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.collections import LineCollection
-    from matplotlib.figure import Figure
-
+    if path.is_dir():
+        raise ModelError(f"{path} is a folder. Write {path / 'robot.gif'}, for example.")
+    if path.suffix not in (".gif", ".mp4"):
+        raise ModelError(f"{path} is neither .gif nor .mp4. Write {path.with_suffix('.gif')}, for example.")
+    if path.suffix == ".mp4" and not shutil.which("ffmpeg"):
+        raise ModelError(f".mp4 files need ffmpeg, which is not installed. Write {path.with_suffix('.gif')}.")
     segments = robot.drawing.segments(states)
     if not segments.shape[1]:
         raise ModelError(
@@ -100,26 +104,18 @@ def animate(robot: CompiledRobot, states: Array, path: Path) -> None:
     left, right, bottom, top = robot.drawing.view
     scale = SIZE / max(right - left, top - bottom)
     figure = Figure((max(1.0, scale * (right - left)), max(1.0, scale * (top - bottom))), DPI)
-    FigureCanvasAgg(figure)
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(left, right), ylim=(bottom, top), aspect="equal")
-    axes.set_axis_off()
-    lines = LineCollection([], colors="black", linewidths=2.5, capstyle="round")
-    axes.add_collection(lines)
+    axes = moving_axes(figure, (0, 0, 1, 1), robot.drawing.view)
     clock = axes.text(0.02, 0.98, "", transform=axes.transAxes, va="top", family="monospace")
-    writer = _writer(path, {".gif": PillowWriter, ".mp4": FFMpegWriter})
-    with replacing(path) as beside, writer.saving(figure, str(beside), DPI):
-        for index, frame in enumerate(segments):
-            lines.set_segments(list(frame))
-            clock.set_text(f"{index / FRAMES:.1f} s")
-            writer.grab_frame()
+    frames = pictures(figure, clock, [(axes, segments)])
+    save_gif(frames, path) if path.suffix == ".gif" else _save_mp4(frames, path)
 
 
-def _writer(path: Path, kinds: Mapping[str, Any]) -> Any:
-    if path.is_dir():
-        raise ModelError(f"{path} is a folder. Write {path / 'robot.gif'}, for example.")
-    kind = kinds.get(path.suffix)
-    if kind is None:
-        raise ModelError(f"{path} is neither .gif nor .mp4. Write {path.with_suffix('.gif')}, for example.")
-    if not kind.isAvailable():
-        raise ModelError(f"{path.suffix} files need ffmpeg, which is not installed. Write {path.with_suffix('.gif')}.")
-    return kind(fps=FRAMES)
+def _save_mp4(frames: Sequence[Image.Image], path: Path) -> None:
+    """Pipe the pixels to ffmpeg; H.264 takes an even number of them along each side."""
+    width, height = frames[0].size
+    told = f"-f rawvideo -pix_fmt gray -s {width}x{height} -r {FRAMES} -i - -vf pad=ceil(iw/2)*2:ceil(ih/2)*2"
+    with replacing(path) as beside:
+        command = ["ffmpeg", "-y", "-loglevel", "error", *told.split(), "-pix_fmt", "yuv420p", str(beside)]
+        result = subprocess.run(command, input=b"".join(frame.tobytes() for frame in frames), capture_output=True)
+        if result.returncode:
+            raise ModelError(f"ffmpeg cannot write {path}: {result.stderr.decode(errors='replace').strip()}")

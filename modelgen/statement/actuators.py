@@ -17,6 +17,8 @@ from modelgen.statement.dimensions import per
 from modelgen.statement.terms import Terms
 from modelgen.statement.units import Dimension, divided
 
+NARROWEST = 1e-4  # width of a stop, as a share of the way between the two
+
 
 def applied(check: Terms, displacement: object, force: object) -> Contribution:
     """A force along a displacement."""
@@ -54,6 +56,8 @@ def coupling(
     (one, span), (other, reach) = check.along(first), check.along(second)
     fits = divided(span, reach) if span and reach else None
     gap = one - check.term(ratio, "ratio", "", fits) * other
+    if one == other:
+        raise ModelError(f"{one} is coupled with itself; name two coordinates.", check.place)
     hardness = check.term(stiffness, "stiffness", "q", per("J", span, 2))
     loss = check.coefficient(damping, "damping coefficient", "q", per("J s", span, 2))
     loads = (Load(gap, -loss * check.velocity(gap), check.place),) if loss != 0 else ()
@@ -69,6 +73,15 @@ def end_stops(
     hardness = check.term(stiffness, "stiffness", "", per("J", span, 2))
     loss = check.coefficient(damping, "damping coefficient", "", per("J s", span, 2))
     bend = check.coefficient(width, "width", "", span, zero=False)
+    nominal = {parameter.symbol: Float(parameter.value) for parameter in check.declared.parameters}
+    least = NARROWEST * float((upper - lower).xreplace(nominal))
+    narrow = float(bend.xreplace(nominal))
+    if narrow < least:
+        raise ModelError(
+            f"the width is {narrow:g}, over which no derivative follows the force; write width={least:.2g} at least, "
+            f"{NARROWEST:g} of the way between the stops.",
+            check.place,
+        )
     loads = []
     for depth in (along - upper, lower - along):
         # log(1 + exp(y / width)) and 1 / (1 + exp(-y / width)) in forms that do not overflow.
@@ -99,7 +112,7 @@ def _ends(check: Terms, limit: object, span: Dimension | None) -> tuple[Expr, Ex
 def rotor(check: Terms, displacement: object, inertia: object, gear: object) -> Contribution:
     """The spin of a rotor behind a gear."""
     along, span = check.along(displacement)
-    speed = check.term(gear, "gear", "q", per("1", span)) * check.velocity(along)
+    speed = _gear(check, gear, span) * check.velocity(along)
     moment = check.coefficient(inertia, "rotor inertia", "q", "kg m^2")
     return Contribution(kinetic=(Energy(moment * speed**2 / 2, check.place),))
 
@@ -115,7 +128,7 @@ def motor(
 ) -> Contribution:
     """A motor commanded by its torque."""
     along, span = check.along(displacement)
-    ratio = check.term(gear, "gear", "q", per("1", span))
+    ratio = _gear(check, gear, span)
     given = check.term(torque, "torque", "qvu", "N m")
     if corner_speed is not None:
         corner = check.coefficient(corner_speed, "corner speed", "", "rad/s", zero=False)
@@ -126,7 +139,7 @@ def motor(
 def dc_motor(check: Terms, displacement: object, voltage: object, stated: Mapping[str, Any]) -> Contribution:
     """A DC motor driven by a voltage; `stated` holds the keyword arguments of `Robot.dc_motor`."""
     along, span = check.along(displacement)
-    ratio = check.term(stated["gear"], "gear", "q", per("1", span))
+    ratio = _gear(check, stated["gear"], span)
     constant = check.term(stated["torque_constant"], "torque constant", "q", "N m/A")
     back_emf = stated["back_emf"]
     emf = constant if back_emf is None else check.term(back_emf, "back-EMF constant", "q", "V s/rad")
@@ -135,6 +148,14 @@ def dc_motor(check: Terms, displacement: object, voltage: object, stated: Mappin
     efficiency = check.coefficient(stated["efficiency"], "efficiency", "q", "1", most=1.0)
     torque = efficiency * constant * current
     return _geared(check, along, torque, ratio, stated["gear_efficiency"], stated["rotor_inertia"])
+
+
+def _gear(check: Terms, gear: object, span: Dimension | None) -> Expr:
+    """The radians that a shaft turns per unit of a displacement with the dimension `span`."""
+    ratio = check.term(gear, "gear", "q", per("1", span))
+    if ratio == 0:
+        raise ModelError("the gear is 0, so that the shaft never turns; write its radians per unit.", check.place)
+    return ratio
 
 
 def _geared(

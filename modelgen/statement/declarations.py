@@ -133,7 +133,8 @@ class Declarations:
     def speed(self, name: str, limit: float, unit: str, meaning: str, place: Place) -> Symbol:
         """Declare a speed that is not the rate of a coordinate."""
         symbol = self._bounded(name, "speed", unit, meaning, place)
-        self.speeds.append(Speed(symbol, unit, positive(limit, f"limit of `{name}`", place), meaning, place))
+        reach = _limit(limit, f"limit of `{name}`", LARGEST_RATE, place)
+        self.speeds.append(Speed(symbol, unit, reach, meaning, place))
         return symbol
 
     def velocities(self, own: Mapping[Coordinate, Speed]) -> tuple[Speed, ...]:

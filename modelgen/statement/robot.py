@@ -43,7 +43,7 @@ class Robot(Forces):
         self.system: MechanicalSystem | None = None
         self.downward_acceleration: Expr = Float("9.81")
         self.gravity_place: Place | None = None  # None: not set in the file
-        self.lines: list[Line] = []  # that the file draws; without them, the rods and masses are drawn
+        self.lines: list[tuple[Line, Place]] = []  # that the file draws; without them, the rods and masses are drawn
         self.rods: list[Line] = []  # one for each planar body
         self.masses: list[list[Expr]] = []  # positions of point masses
         self._declared = declared
@@ -212,7 +212,8 @@ class Robot(Forces):
         An angle, which may be left out, leans the shape to the right and gives a circle a spoke.
         """
         check = self._check()
-        self.lines += stated_lines(shape, lambda value, what: check.term(value, what, "q"), check.place)
+        stated = stated_lines(shape, lambda value, what: check.term(value, what, "q"), check.place)
+        self.lines += [(line, check.place) for line in stated]
 
     def task(
         self,

@@ -13,7 +13,10 @@ from modelgen.statement.action_costs import ACTION_COSTS, ActionCost, InputCost
 from modelgen.statement.action_costs.consistency import check_input_cost
 from modelgen.statement.checker import expression, number, positive
 
-FASTEST = 20_000  # Hz; no controller of a robot is faster, and a rollout has horizon * rate steps
+FASTEST = 20_000  # Hz; no controller of a robot is faster
+FASTEST_SIMULATION = 1_000_000  # Hz
+LONGEST = 1_000_000  # control periods in a rollout
+SMALLEST = 1e-15  # weight of an action cost, and its inverse the largest
 SIMULATION_RATE = 500  # Hz; the default simulation rate is the multiple of the control rate nearest to it
 
 
@@ -54,6 +57,13 @@ def stated_action_cost(
             place,
         )
     weights = tuple(positive(weight, f"weight of {kind}", place) for weight in each)
+    for weight in weights:
+        if not SMALLEST <= weight <= 1 / SMALLEST:
+            raise ModelError(
+                f"the weight of {kind} is {weight:g}; write {SMALLEST:g} to {1 / SMALLEST:g}, which single precision "
+                "can compute with.",
+                place,
+            )
     costs = []
     for (u, limit), weight in zip(limits.items(), weights, strict=True):
         costs.append(cost.of_input(u, limit, weight))
@@ -79,12 +89,12 @@ def numeric_task(
     targets = _by_state({} if target is None else target, names, "target", place)
     goal = tuple(number(targets.get(name, 0), f"target of `{name}`", place) for name in names)
     means, deviations = _start(_by_state(start, names, "start", place), names, goal, place)
-    for what, values in (("target", goal), ("start mean", means)):
+    for what, values in (("target", goal), ("start mean", means), ("start standard deviation", deviations)):
         for name, value, limit in zip(names, values, limits, strict=True):
             if abs(value) > limit * (1 + 1e-12):
                 raise ModelError(
                     f"the {what} of `{name}` is {value:g}, outside its limit of {limit:g}. "
-                    f"Give a {what} between {-limit:g} and {limit:g}, or widen the limit.",
+                    f"Give a {what} of at most {limit:g}, or widen the limit.",
                     place,
                 )
     weight = number(weight_at_horizon, "weight_at_horizon", place)
@@ -100,6 +110,12 @@ def numeric_task(
         raise ModelError(
             f"a horizon of {seconds:g} s is shorter than one control step at {control} Hz. "
             f"Give a horizon of at least {1 / control:g} s.",
+            place,
+        )
+    if seconds * control > LONGEST:
+        raise ModelError(
+            f"a horizon of {seconds:g} s at {control} Hz has {seconds * control:g} control periods. Give a horizon of "
+            f"at most {LONGEST / control:g} s: as long as the robot takes to its target, and a little longer.",
             place,
         )
     return Task(
@@ -174,6 +190,10 @@ def _rates(control_rate: object, simulation_rate: object | None, place: Place) -
             f"control_rate is {control:g} Hz; write at most {FASTEST} Hz. It is how often the controller acts, such as "
             "125 or 1000.",
             place,
+        )
+    if simulation > FASTEST_SIMULATION:
+        raise ModelError(
+            f"simulation_rate is {simulation:g} Hz; write at most {FASTEST_SIMULATION} Hz, or leave it out.", place
         )
     if simulation % control:
         nearest = control * max(1, round(simulation / control))

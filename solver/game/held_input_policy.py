@@ -14,8 +14,6 @@ The length of the hold, h, is the reaction time of the controller: the setting `
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -30,6 +28,7 @@ NEWTON_STEPS = 10
 CONTRACTIONS = 50  # iterations for several inputs
 CONVERGED = 1e-5  # largest relative change of the last iteration; what is left is less
 SMALL = 1e-9  # keeps divisions by an argument or a pivot finite
+LONGEST = 100.0  # control periods; no controller reacts later
 SHORTEST = 0.02  # of the input limit, length of a chord: differences over a shorter one are rounding noise
 
 
@@ -139,9 +138,9 @@ def _converged(now: Tensor, last: Tensor) -> bool:
 
 
 def require_reaction_periods(periods: float) -> None:
-    """SolverError unless the number is finite and at least 0."""
-    if not (math.isfinite(periods) and periods >= 0.0):
+    """SolverError unless the number is within 0 and LONGEST."""
+    if not 0.0 <= periods <= LONGEST:
         raise SolverError(
             f"--reaction-periods is {periods}; give the control periods that an input acts before the next one can: 1, "
-            "or 2 with a period of delay; 0 is the closed form"
+            f"or 2 with a period of delay; 0 is the closed form, and {LONGEST:g} the most"
         )

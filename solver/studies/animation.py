@@ -5,20 +5,15 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from PIL import Image
 
-from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
+from modelgen.moving import FRAMES, moving_axes, pictures, save_gif
 from solver.errors import SolverError
 
-FRAMES = 25  # a second
 SIDE, DPI = 2.6, 80  # the longer side of one robot's picture in inches, and dots in one
 TITLE, LETTERS = 0.6, 26  # inches above the pictures, and letters in a line of a title
 
@@ -55,27 +50,11 @@ def animate(scenes: list[Scene], path: Path) -> None:
     scale = SIDE / max(right - left, top - bottom)
     width, height = max(1.5, scale * (right - left)), scale * (top - bottom)
     figure = Figure((width * len(scenes), height + TITLE), DPI)
-    canvas: Any = FigureCanvasAgg(figure)
-    lines = []
+    moving = []
     for index, scene in enumerate(scenes):
         place = (index / len(scenes), 0.0, 1.0 / len(scenes), height / (height + TITLE))
-        axes = figure.add_axes(place, xlim=(left, right), ylim=(bottom, top), aspect="equal")
-        axes.set_axis_off()
+        axes = moving_axes(figure, place, robot.drawing.view)
         axes.set_title("\n".join(textwrap.wrap(scene.title, LETTERS)), fontsize=8)
-        lines.append(LineCollection([], colors="black", linewidths=2.5, capstyle="round"))
-        axes.add_collection(lines[-1])
+        moving.append((axes, drawn[index]))
     clock = figure.text(0.01, 0.01, "", family="monospace", fontsize=8)
-    canvas.draw()
-    still, pictures = canvas.copy_from_bbox(figure.bbox), []
-    for frame in range(len(drawn[0])):
-        canvas.restore_region(still)
-        for collection, segments in zip(lines, drawn, strict=True):
-            collection.set_segments(list(segments[frame]))
-            figure.draw_artist(collection)
-        clock.set_text(f"{frame / FRAMES:.1f} s")
-        figure.draw_artist(clock)
-        pictures.append(Image.fromarray(np.array(canvas.buffer_rgba())).convert("L"))
-    milliseconds = [1000 // FRAMES] * len(pictures)
-    milliseconds[-1] += 1000
-    with replacing(path) as beside:
-        pictures[0].save(beside, "GIF", save_all=True, append_images=pictures[1:], duration=milliseconds, loop=0)
+    save_gif(pictures(figure, clock, moving), path, rest=1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import currentframe
 from typing import Any
 
 import numpy as np
@@ -230,8 +231,10 @@ def test_evaluator_takes_constants_empty_matrices_and_names_of_functions() -> No
 
 def test_a_drawing_is_finite(draft: Draft) -> None:
     draft.bodies()
+    draft.robot.draw(line=[(0, 0), (draft.q, 0)])
+    line = currentframe().f_lineno + 1  # type: ignore[union-attr]
     draft.robot.draw(line=[(0, 0), (sqrt(0.25 - sin(draft.q) ** 2), 0)])
-    draft.rejected("that is drawn, (sqrt(", "is nan at")
+    draft.rejected(f":{line}:", "that is drawn, (sqrt(", "is nan at")
 
 
 def test_a_drawing_is_finite_at_the_target(draft: Draft) -> None:

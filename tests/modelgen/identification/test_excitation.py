@@ -177,6 +177,7 @@ class TestCommand:
         [
             (["--share", "2"], "--share 2 cannot be used"),
             (["--highest", "900"], "is too fast"),
+            (["--seconds", "0.1"], "--seconds 0.1 is shorter than a window of the identification, 0.5 s"),
             (["--noise", "angle=0"], "is no standard deviation"),
             (["--noise", "angel=1"], "angle"),
             (["--identified", "none.json"], "cannot read none.json"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.animation import FFMpegWriter
 from PIL import Image
 
 import modelgen
@@ -14,7 +14,8 @@ from modelgen import ModelError
 from modelgen.artifact import folder as artifact
 from modelgen.cli import main
 from modelgen.loader import CompiledRobot
-from modelgen.report.animation import FRAMES, Signal, animate, leaning, rollout, signal
+from modelgen.moving import FRAMES
+from modelgen.report.animation import Signal, animate, leaning, rollout, signal
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +83,8 @@ def test_the_command_writes_a_gif_that_moves(
         (["--input", "force=1"], "names no input of `pendulum`"),
         (["--input", "torque=1@0"], "no frequency above zero"),
         (["--seconds", "0"], "above 0"),
+        (["--seconds", "61"], "at most 60"),
+        (["--output", "."], "is a folder"),
         (["--output", "picture.png"], "neither .gif nor .mp4"),
         (["--output", "file/picture.gif"], "cannot write file/picture.gif"),
         (["--output", "picture.mp4"], "need ffmpeg"),
@@ -95,17 +98,34 @@ def test_mistakes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(FFMpegWriter, "isAvailable", lambda: False)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     (tmp_path / "file").write_text("")
     assert main(["animate", "pendulum", "--seconds", "0.04", *arguments]) == 2
     assert words in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.skipif(not FFMpegWriter.isAvailable(), reason="ffmpeg is not installed")
+@pytest.mark.skipif(not shutil.which("ffmpeg"), reason="ffmpeg is not installed")
 def test_mp4(pendulum: CompiledRobot, tmp_path: Path) -> None:
     animate(pendulum, np.zeros((3, 2)), tmp_path / "a.mp4")
     assert (tmp_path / "a.mp4").stat().st_size > 500
+
+
+def test_ffmpeg_gets_every_pixel_and_its_error_is_told(
+    pendulum: CompiledRobot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that stands for ffmpeg keeps what it reads, and then fails."""
+    program = tmp_path / "bin" / "ffmpeg"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/told\ncat > {tmp_path}/pixels\necho no codec >&2\nexit 1\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    with pytest.raises(ModelError, match="no codec"):
+        animate(pendulum, np.zeros((3, 2)), tmp_path / "a.mp4")
+    words = (tmp_path / "told").read_text().split()
+    width, height = map(int, words[words.index("-s") + 1].split("x"))
+    assert (tmp_path / "pixels").stat().st_size == 3 * width * height
+    assert not (tmp_path / "a.mp4").exists()
 
 
 def test_signals() -> None:

@@ -230,6 +230,12 @@ def test_mistakes_name_what_is_wrong() -> None:
         ),
         ("the larger first", lambda: robot.end_stops(s, (0.5, -0.5), 10, width=0.1)),
         ("the larger first", lambda: robot.end_stops(s, -1, 10, width=0.1)),
+        ("width is 1e-12, over which .* write width=0.0002", lambda: robot.end_stops(s, 1, 10, width=1e-12)),
+        ("s is coupled with itself", lambda: robot.coupling(s, s, stiffness=10)),
+        ("the gear is 0", lambda: robot.motor(s, 0.1 * force, gear=0)),
+        ("the gear is 0", lambda: robot.dc_motor(s, force, resistance=1, torque_constant=1, gear=0)),
+        ("the gear is 0", lambda: robot.rotor(s, 1, gear=0)),
+        ("limit of `spin` is 1e.07; write 1e.06 at most", lambda: robot.speed("spin", limit=1e7, unit="rad/s")),
     ):
         with pytest.raises(ModelError, match=words):
             act()

@@ -52,12 +52,15 @@ class TestTask:
             ({"target": {"s": 1.5}}, ("target of `s` is 1.5", "limit of 1")),
             ({"horizon": 0}, ("horizon is 0", "above zero")),
             ({"horizon": 0.001}, ("horizon", "control step")),
+            ({"horizon": 1e9}, ("1.25e+11 control periods", "at most 8000 s")),
+            ({"start": {"s": (0, 1.01)}}, ("start standard deviation of `s` is 1.01", "limit of 1")),
             ({"weight_at_horizon": 1}, ("weight_at_horizon is 1", "between 0 and 1")),
             ({"weight_at_horizon": -0.5}, ("weight_at_horizon",)),
             ({"control_rate": -1}, ("control_rate is -1",)),
             ({"control_rate": 20_001}, ("control_rate is 20001 Hz", "at most 20000 Hz")),
             ({"control_rate": 12.5}, ("control_rate is 12.5", "whole number")),
             ({"simulation_rate": 300}, ("simulation_rate=250", "multiple")),
+            ({"simulation_rate": 2_000_000}, ("simulation_rate is 2e+06 Hz", "at most 1000000 Hz")),
             ({"free": "s"}, ("free is 's'", "free=['s']")),
             ({"free": 3}, ("free is 3", "a list of names")),
             ({"free": {"s": 1}}, ("a list of names",)),
@@ -68,6 +71,7 @@ class TestTask:
             ({"action_cost": 0.5}, ("action_cost is 0.5", "LogCos(weight)")),
             ({"action_cost": LogCos([1, 2])}, ("2 weights", "1 inputs", "LogCos([...])")),
             ({"action_cost": Quadratic(0)}, ("weight of Quadratic is 0",)),
+            ({"action_cost": LogCos(1e-300)}, ("weight of LogCos is 1e-300", "write 1e-15 to 1e+15")),
             ({"action_cost": Tanh("a")}, ("weight of Tanh is 'a'",)),  # type: ignore[arg-type]
         ],
     )

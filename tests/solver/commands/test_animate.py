@@ -10,8 +10,9 @@ import pytest
 from PIL import Image
 
 from modelgen.loader import CompiledRobot
+from modelgen.moving import FRAMES
 from solver.cli import main
-from solver.studies.animation import FRAMES, Scene, animate
+from solver.studies.animation import Scene, animate
 
 
 def frames(path: Path) -> list[np.ndarray]:

@@ -181,7 +181,7 @@ def test_a_run_trained_with_it_plays_it_everywhere(
     assert not np.array_equal(solver.load_policy(tmp_path, reaction_periods=0)(x.numpy()), expected)
 
 
-@pytest.mark.parametrize("periods", ["-1", "nan", "inf"])
+@pytest.mark.parametrize("periods", ["-1", "101", "nan", "inf"])
 def test_reaction_periods_that_cannot_be_are_refused(
     finished_run: Path, periods: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
