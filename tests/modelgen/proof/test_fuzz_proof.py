@@ -46,7 +46,7 @@ LARGE = (
 )
 KINDS = ("pole", "touched pole", "root", "logarithm", "mass", "cost", "unit")
 WRONG = math.ceil(200 / len(KINDS)) if FUZZ else 3  # of each kind
-RIGHT = 100 if FUZZ else 3  # of trees, and of machines
+RIGHT = 100 if FUZZ else 2  # of trees, and of machines
 POINTS = 4  # of a right robot
 
 share = st.floats(0.2, 0.95) | st.floats(-0.95, -0.2)

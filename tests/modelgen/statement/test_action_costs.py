@@ -8,7 +8,7 @@ from collections.abc import Callable
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mpf
 from sympy import Abs, Expr, Max, Min, Symbol, lambdify
@@ -87,6 +87,7 @@ def of_any_size(low: float, high: float) -> st.SearchStrategy[float]:
 
 
 @every_cost
+@settings(max_examples=40)
 @given(
     limit=of_any_size(-6, 6),
     at_limit=of_any_size(-6, 6),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import numpy as np
 import pytest
 
 import solver
+from modelgen.cli import main as modelgen
 from modelgen.loader import load
+from solver.cli import main
 
 FOLDER = Path(__file__).parents[3] / "examples" / "realaigym"
 
@@ -95,7 +98,7 @@ def test_what_reaches_the_observer(rates: str, adapter: Any, monkeypatch: pytest
         adapter.load("acrobot", "runs/any", "guessed")
 
 
-def test_the_compiled_policy_is_the_runs(adapter: Any, finished_run: Path) -> None:
+def test_the_compiled_policy_is_the_runs(adapter: Any, finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Machine code against Torch; the observer's against the one in Python."""
     compiled = adapter.CompiledPolicy("pendulum", 2, str(finished_run))
     states = np.random.default_rng(0).uniform(-2.0, 2.0, (20, 2))
@@ -104,10 +107,22 @@ def test_the_compiled_policy_is_the_runs(adapter: Any, finished_run: Path) -> No
     controller = solver.load_controller(finished_run)
     for angle in np.linspace(3.0, 2.9, 5):
         np.testing.assert_allclose(compiled.from_sensors([angle]), controller([angle]), atol=2e-3)
+    module = sys.modules[adapter.CompiledPolicy.__module__]
+    call, programs = module._call, {"modelgen.cli": modelgen, "solver.cli": main}
+
+    def here(*words: object) -> None:
+        """The commands without a process of their own, which took seconds to begin."""
+        if words[1] != "-m":
+            call(*words)
+        else:
+            assert programs[str(words[2])]([str(word) for word in words[3:]]) == 0
+
+    monkeypatch.setattr(module, "_call", here)
     compiled = adapter.CompiledPolicy("pendulum", 2, str(finished_run), rates=0.2)
     controller = solver.load_controller(finished_run, rates={"angle_rate": 0.2})
     for angle in np.linspace(3.0, 2.9, 5):
         np.testing.assert_allclose(compiled.from_sensors([angle, -3.0]), controller([angle, -3.0]), atol=2e-3)
+    monkeypatch.undo()
     with pytest.raises(RuntimeError, match="is not a run folder"):
         adapter.CompiledPolicy("pendulum", 2, "runs/nothing")
 

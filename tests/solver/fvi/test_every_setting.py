@@ -87,7 +87,7 @@ IDLE: dict[str, Any] = {"convergence": 0.1, "polish": 3, "evaluate_every": 2, "e
 def learned(load: Callable[[str], CompiledRobot]) -> Callable[..., torch.Tensor]:
     """learned(setting=value): V at a few states of the Furuta pendulum after two iterations, its rollouts short."""
     robot = copy.copy(load("furuta"))
-    robot.metadata = dataclasses.replace(robot.metadata, task=dataclasses.replace(robot.metadata.task, horizon=2.0))
+    robot.metadata = dataclasses.replace(robot.metadata, task=dataclasses.replace(robot.metadata.task, horizon=1.0))
     x = torch.rand(20, 4, generator=torch.Generator().manual_seed(0)) - 0.5
 
     def of(**changes: Any) -> torch.Tensor:

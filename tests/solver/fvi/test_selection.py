@@ -171,11 +171,11 @@ def test_the_best_is_kept_and_loaded(
 
 
 def test_a_worse_one_does_not_replace_it(
-    load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
+    short: str, tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = tiny(iterations=3)
     trainer, scores = (
-        Trainer(load("pendulum"), settings),
+        Trainer(load_robot("pendulum", "cpu", short), settings),
         iter([Score(0.5, 1, 1, -3.0, -3.0), Score(0.5, 1, 1, -4.0, -4.0), Score(0.4, 1, 1, -1.0, -1.0)]),
     )
     judge = trainer.selection.judge

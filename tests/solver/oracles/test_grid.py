@@ -49,10 +49,10 @@ def test_grid_matches_the_riccati_solution(slider: str) -> None:
 def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path) -> None:
     settings = Settings(
         **NO_ADVERSARIES,
-        iterations=6,
+        iterations=5,
         states=2048,
         optimiser="soap",
-        epochs=50,
+        epochs=40,
         minibatch=128,
         members=1,
         layers=2,

@@ -27,7 +27,7 @@ from solver.policies.js_export import numbers
 from solver.problem.problem import Problem
 from solver.value.frozen import FrozenValue
 from tests.modelgen.support.forgery import saying
-from tests.solver.training import start
+from tests.solver.training import start_unjudged
 
 LOOP = """
 const simulation = makeSimulation(robot, facts, nominal, rules, run);
@@ -56,21 +56,21 @@ def in_float64(solution: Solution) -> tuple[Problem, FrozenValue]:
 
 @pytest.mark.parametrize(("name", "reaction"), [("pendulum", 1.0), ("pendulum", 0.0), ("planar_arm2", 1.0)])
 def test_a_rollout_is_pythons(name: str, reaction: float, tiny: Callable[..., Settings], tmp_path: Path) -> None:
-    """Five seconds in float64, another parameter than the nominal one, and the same again after a push."""
+    """Three seconds in float64, another parameter than the nominal one, and the same again after a push."""
     racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
-    start(name, "fast", tiny(iterations=2, algorithm="cfvi"), tmp_path / "run", None, lambda _: None)
+    start_unjudged(name, tiny(iterations=2, algorithm="cfvi"), tmp_path / "run")
     solution = load_solution(tmp_path / "run", None, reaction)
     problem, value = in_float64(solution)
     script = racer.MiniRacer()
     script.eval(f"{engine(solution.problem)}\nconst run = {json.dumps(numbers(solution))};\n{LOOP}")
     theta = problem.robot.nominal_parameters * 1.1
-    periods = round(5.0 / problem.control_step)
+    periods = round(3.0 / problem.control_step)
     x = problem.sample_starts(1, torch.Generator().manual_seed(3)).double() + 0.05
     with torch.no_grad():
         for push in (0.0, 0.5):
             x[:, x.shape[1] // 2 :] += push
             plant = Nominal(problem, torch.as_tensor(theta, dtype=torch.float64))
-            expected = rollouts(problem, controller(problem, value, reaction), x, plant, seconds=5.0)
+            expected = rollouts(problem, controller(problem, value, reaction), x, plant, seconds=3.0)
             found = json.loads(script.eval(f"roll({x[0].tolist()}, {theta.tolist()}, {periods}, 0)"))
             np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), atol=1e-6)
             assert found["result"] == pytest.approx(float(expected.returns[0]), rel=1e-6)

@@ -22,7 +22,7 @@ from solver.fvi.solution import load_solution
 from solver.policies.c_templates import comment
 from solver.runs.folder import save_checkpoint
 from solver.value.basin import Basin
-from tests.solver.training import start
+from tests.solver.training import start_unjudged
 
 Capture = pytest.CaptureFixture[str]
 
@@ -62,7 +62,7 @@ def with_watchdog(driver: Path, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]
 def test_it_is_torchs(name: str, sampled: float, tiny: Callable[..., Settings], tmp_path: Path) -> None:
     """One input and several, robots with joints that wrap and without, trained a little so that V has a shape."""
     run = tmp_path / "run"
-    start(name, "fast", tiny(iterations=2, algorithm="cfvi"), run, None, lambda _: None)
+    start_unjudged(name, tiny(iterations=2, algorithm="cfvi"), run)
     driver = compiled(run, name, tmp_path, "--sampled", str(sampled))
     solution = load_solution(run)
     x = 0.8 * solution.problem.sample_domain(200, torch.Generator().manual_seed(1)).numpy()
@@ -100,7 +100,7 @@ def with_basin(run: Path) -> Basin:
 def test_its_basin_is_torchs(name: str, tiny: Callable[..., Settings], tmp_path: Path) -> None:
     """States deep inside, on both sides of the edge, and whole turns away; closed form and held inputs."""
     run = tmp_path / "run"
-    start(name, "fast", tiny(iterations=1, algorithm="cfvi"), run)
+    start_unjudged(name, tiny(iterations=1, algorithm="cfvi"), run)
     basin = with_basin(run)
     limits, generator = load_solution(run).problem.input_limits.numpy(), torch.Generator().manual_seed(1)
     away = torch.randn(240, len(basin.target), generator=generator) @ torch.linalg.inv(

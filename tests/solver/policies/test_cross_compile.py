@@ -17,7 +17,7 @@ from solver.fvi.settings import Settings
 from solver.fvi.solution import load_solution
 from solver.policies.c_export import emit, emit_observer
 from tests.solver.policies.test_distilled import sources
-from tests.solver.training import start
+from tests.solver.training import start_unjudged
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
 X86 = platform.machine() in ("x86_64", "AMD64")
@@ -69,7 +69,7 @@ def exported(
 ) -> tuple[str, Path, Path]:
     """A robot's name, the folder of its policy and observer, and that of its distilled policy; the robot in both."""
     name, folder = request.param, tmp_path_factory.mktemp(request.param)
-    start(name, "fast", tiny(iterations=1, algorithm="cfvi"), folder / "run")
+    start_unjudged(name, tiny(iterations=1, algorithm="cfvi"), folder / "run")
     whole, small = folder / "whole", folder / "small"
     whole.mkdir()
     small.mkdir()

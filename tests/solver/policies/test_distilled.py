@@ -27,7 +27,7 @@ from solver.policies.distilled.cost import WIDTHS, cost, read_budget, widest
 from solver.policies.distilled.network import SmallNetwork, argument_scale, controller
 from solver.policies.distilled.observer_cost import observer_cost
 from solver.policies.distilled.training import Effort, distil
-from tests.solver.training import start
+from tests.solver.training import start_unjudged
 
 ROOT = Path(__file__).parents[3]
 COMPILER = shutil.which("gcc") or shutil.which("cc")
@@ -60,7 +60,7 @@ def test_c_is_torchs_and_never_nan(
     if name == "pendulum":
         run = request.getfixturevalue("gallery_run")
     else:
-        start(name, "fast", tiny(iterations=1, algorithm="cfvi"), run)
+        start_unjudged(name, tiny(iterations=1, algorithm="cfvi"), run)
     solution = load_solution(run)
     problem = solution.problem
     network, folder = sources(solution, 16, tmp_path)

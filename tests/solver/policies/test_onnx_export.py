@@ -19,7 +19,7 @@ from solver.errors import SolverError
 from solver.fvi.settings import Settings
 from solver.fvi.solution import load_solution
 from tests.solver.policies.test_c_export import with_basin
-from tests.solver.training import start
+from tests.solver.training import start_unjudged
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -36,7 +36,7 @@ def trained(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFact
 
     def run(name: str) -> Path:
         if not (parent / name).exists():
-            start(name, "fast", tiny(iterations=2, algorithm="cfvi"), parent / name)
+            start_unjudged(name, tiny(iterations=2, algorithm="cfvi"), parent / name)
         return parent / name
 
     return run

@@ -25,7 +25,7 @@ from solver.runs.folder import METRICS
 from solver.runs.metrics import read_metrics
 from solver.studies import plots
 from solver.studies.plots import _broken, coordinate, learning_curve, plot_run, value_and_policy
-from tests.solver.training import start
+from tests.solver.training import start_unjudged
 
 
 def assert_shows_something(path: Path, colours: int) -> None:
@@ -47,7 +47,7 @@ def test_three_figures_of_the_pendulum(run_copy: Path) -> None:
 
 
 def test_two_inputs_and_two_joints(tiny: Callable[..., Settings], tmp_path: Path) -> None:
-    start("double_pendulum", "fast", tiny(iterations=1), tmp_path, None, lambda _: None)
+    start_unjudged("double_pendulum", tiny(iterations=1), tmp_path)
     for path in plot_run(tmp_path, "elbow", [], None):
         assert_shows_something(path, 15)
 
@@ -78,7 +78,7 @@ def test_the_joint_and_the_changed_parameters_are_what_is_drawn(
 
 
 def test_the_maps_show_value_and_every_input_where_they_are(tiny: Callable[..., Settings], tmp_path: Path) -> None:
-    start("double_pendulum", "fast", tiny(iterations=1), tmp_path, None, lambda _: None)
+    start_unjudged("double_pendulum", tiny(iterations=1), tmp_path)
     solution = load_solution(tmp_path)
     x = torch.zeros(1, 4)
     x[0, 1], x[0, 3] = 0.5, 8.0
