@@ -49,13 +49,13 @@ build_artifact(load(str(SHIPPED / "double_pendulum.py")), Path(sys.argv[2]))
 
 def test_bytes_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     contents = []
-    for seed in ("1", "2", "77"):
+    for seed in ("1", "77"):
         directory = tmp_path / seed
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         arguments = [sys.executable, "-c", BUILD, str(Path(__file__).parents[2]), str(directory)]
         subprocess.run(arguments, env=environment, check=True)
         contents.append({name: _content(directory / name) for name in ("dense", "double_pendulum")})
-    assert contents[0] == contents[1] == contents[2]
+    assert contents[0] == contents[1]
 
 
 def test_report(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_a_rollout_is_pythons(name: str, reaction: float, tiny: Callable[..., Se
 
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "planar_arm2"])
 def test_stiction_is_the_harsh_plants(name: str) -> None:
-    """Two seconds in float64, with twice the usual friction; without it the rollout is another."""
+    """One second in float64, with twice the usual friction; without it the rollout is another."""
     racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
     solution = load_solution(f"{name}-rfvi")
     problem, value = in_float64(solution)
@@ -90,7 +90,7 @@ def test_stiction_is_the_harsh_plants(name: str) -> None:
     theta = torch.as_tensor(problem.robot.nominal_parameters, dtype=torch.float64)
     policy = controller(problem, value, solution.run.settings.reaction_periods)
     with torch.no_grad():
-        expected = rollouts(problem, policy, x, Harsh(problem, Harshness(stiction=2.0), theta), seconds=2.0)
+        expected = rollouts(problem, policy, x, Harsh(problem, Harshness(stiction=2.0), theta), seconds=1.0)
     rolled = [f"roll({x[0].tolist()}, {theta.tolist()}, {len(expected.u)}, {level})" for level in (2, 0)]
     found, without = (json.loads(script.eval(text)) for text in rolled)
     np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), atol=1e-6)
