@@ -16,7 +16,7 @@ BaselineAlgorithm = Literal["sac", "ddpg", "ppo"]
 CHOICES = {"algorithm": get_args(BaselineAlgorithm), "start": get_args(StartDistribution)}
 NAMED = {"algorithm", "start", "randomize", "seed", "episodes"}  # in a label already, or without effect on a policy
 LEAST = {"steps": 0, "hold": 0, "environments": 1, "minibatch": 2, "layers": 1, "width": 1}
-LEAST |= {"evaluate_every": 1, "episodes": 1}
+LEAST |= {"evaluate_every": 1, "episodes": 1, "episode_length": 0}
 SHARES = ("target_share", "input_share")
 ENTROPIES = ("entropy", "last_entropy")
 #: In the paper's tables; it has no starts all over the domain.
@@ -47,19 +47,23 @@ class BaselineSettings:
     hold: int = 0
     """Control periods that an action is held in training; evaluations act in every one. 0 takes a quarter of the time
     scale that the robot has at its target: 8 periods for the pendulum, 4 for the cart-pole, 2 for Furuta."""
+    episode_length: int = 0
+    """Actions in an episode in training; 0 takes the task's horizon. The value at its end is learned, not zero."""
     lookahead: float = 3.2
     """Seconds after which a reward counts 1/e: gamma of an action is exp(-its seconds / lookahead)."""
     input_share: float = 0.85
     """The largest input of the policy, as a share of the limit."""
     entropy: float = -2.0
-    """Entropy that SAC aims at for each input, in nats; 0 is about that of an input drawn uniformly from its range."""
+    """Entropy that SAC aims at for each input, and that of PPO's Gaussian, in nats; 0 is about that of an input drawn
+    uniformly from its range."""
     last_entropy: float = -3.5
     """The same at the end: it falls linearly in the second half of the actions."""
     last_lookahead: float = 6.0
     """The lookahead of SAC and DDPG in the second half of the actions."""
     loss_scale: float = 1.0
     """The critics of SAC and DDPG weigh an error by c/(c + |target|), with c this return: the smaller, the more precise
-    values are where little is left to pay. A very large one weighs all alike, as Stable-Baselines3 does."""
+    values are where little is left to pay. A very large one weighs all alike, as Stable-Baselines3 does. PPO learns
+    returns divided by it, whose errors it weighs alike."""
     seed: int = 0
     """Seeds the weights, the starts, the parameters and the exploration; not the starts of evaluations."""
     environments: int = 64
@@ -125,7 +129,7 @@ STEPS_A_STATE = 100_000
 DEFAULTS: dict[BaselineAlgorithm, dict[str, Any]] = {
     "sac": {},
     "ddpg": {},
-    "ppo": {"minibatch": 512, "steps": 1_000_000, "environments": 16},
+    "ppo": {"steps": 1_000_000, "episode_length": 16, "loss_scale": 10.0, "entropy": -0.6, "last_entropy": -1.6},
 }
 
 

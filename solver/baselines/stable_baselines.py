@@ -33,15 +33,17 @@ except ImportError as error:
 
 Array = NDArray[Any]
 TEMPERATURE = 0.05  # of SAC, before it is learned
-ROLLOUT = 256  # actions in every environment between two updates of PPO
+ROLLOUT = 32  # actions in every environment between two updates of PPO
+NORMAL = 0.5 * math.log(2.0 * math.pi * math.e)  # entropy of a Gaussian with deviation 1, in nats
 ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")  # of a replay buffer
 
 
 class Environments(VecEnv):
-    """A RobotVectorEnv in Stable-Baselines3's words; an action of 1 is `input_share` of the input's limit."""
+    """A RobotVectorEnv in Stable-Baselines3's words; an action of 1 is `input_share` of the input's limit, and a reward
+    of 1 is `unit` of the robot's."""
 
-    def __init__(self, environments: RobotVectorEnv, input_share: float = 1.0) -> None:
-        self.environments, self.input_share = environments, input_share
+    def __init__(self, environments: RobotVectorEnv, input_share: float = 1.0, unit: float = 1.0) -> None:
+        self.environments, self.input_share, self.unit = environments, input_share, unit
         spaces = environments.single_observation_space, environments.single_action_space
         super().__init__(environments.num_envs, *spaces)
         self._actions: Array = np.zeros(environments.action_space.shape or ())
@@ -63,7 +65,7 @@ class Environments(VecEnv):
         infos: list[dict[str, Any]] = [{} for _ in ended]
         for row in np.flatnonzero(ended):
             infos[row] = {"terminal_observation": found["final_obs"][row], "TimeLimit.truncated": True}
-        return observations, rewards.astype(np.float32), ended, infos
+        return observations, (rewards / self.unit).astype(np.float32), ended, infos
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -104,7 +106,7 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
     s, problem = settings, environments.problem
     shared: dict[str, Any] = {
         "policy": "MlpPolicy",
-        "env": Environments(environments, s.input_share),
+        "env": Environments(environments, s.input_share, s.loss_scale if s.algorithm == "ppo" else 1.0),
         "learning_rate": s.learning_rate,
         "batch_size": s.minibatch,
         "gamma": discount(s, environments.episodes.seconds),
@@ -118,8 +120,9 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
         "features_extractor_kwargs": {"scale": scale},
     }
     if s.algorithm == "ppo":
-        shared |= {"use_sde": True, "sde_sample_freq": 4, "policy_kwargs": {**networks, "log_std_init": -2.0}}
-        return PPO(**shared, n_steps=ROLLOUT, gae_lambda=0.98)
+        learner = PPO(**shared, n_steps=ROLLOUT, policy_kwargs=networks)
+        learner.policy.log_std.requires_grad_(False)  # learned, it vanishes before there is a swing
+        return learner
     off_policy: dict[str, Any] = {
         "buffer_size": min(steps, 1_000_000),
         "learning_starts": s.environments * environments.episodes.length,
@@ -149,19 +152,22 @@ def discount(settings: BaselineSettings, seconds: float, steps: int = 0) -> floa
 
 def follow_schedules(model: BaseAlgorithm, settings: BaselineSettings, seconds: float) -> None:
     """Set what changes with the actions so far, of so many seconds each: the learning rate, the discount of SAC and
-    DDPG, SAC's entropy."""
+    DDPG, the entropy of SAC and PPO."""
     rate = settings.learning_rate * (1.0 - 0.9 * model.num_timesteps / settings.steps)
     model.lr_schedule = lambda _: rate
     if isinstance(model, Compiled):
         model.gamma = discount(settings, seconds, model.num_timesteps)
+    entropy = entropy_at(settings, model.num_timesteps)
     if isinstance(model, CompiledSAC):
-        model.target_entropy = entropy_at(settings, model.num_timesteps, (model.action_space.shape or (1,))[0])
+        model.target_entropy = (model.action_space.shape or (1,))[0] * entropy
+    if isinstance(model, PPO):
+        model.policy.log_std.data.fill_(entropy - NORMAL)
 
 
-def entropy_at(settings: BaselineSettings, steps: int, inputs: int) -> float:
-    """SAC's target after so many actions, of all inputs together."""
+def entropy_at(settings: BaselineSettings, steps: int) -> float:
+    """That of each input after so many actions."""
     late = max(0.0, 2.0 * steps / settings.steps - 1.0)
-    return inputs * (settings.entropy + late * (settings.last_entropy - settings.entropy))
+    return settings.entropy + late * (settings.last_entropy - settings.entropy)
 
 
 def contents(model: BaseAlgorithm) -> dict[str, Any]:

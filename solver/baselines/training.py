@@ -134,13 +134,16 @@ def controller(problem: Problem, model: BaseAlgorithm, input_share: float) -> Co
 def _environments(run: BaselineRun, folder: Path, generated: str | None = None) -> RobotVectorEnv:
     """The training environments. Raises SolverError for another artifact and for a segment shorter than an episode."""
     s = run.settings
+    hold = s.hold or usual_hold(run.robot, generated or run.generated)
+    rate = load_robot(run.robot, "cpu", generated or run.generated).metadata.task.control_rate
     environments = RobotVectorEnv(
         run.robot,
         s.environments,
         start=s.start,
         target_share=s.target_share,
         randomize=s.randomize_share if s.randomize else 0.0,
-        hold=s.hold or usual_hold(run.robot, generated or run.generated),
+        hold=hold,
+        seconds=s.episode_length * hold / rate if s.episode_length else None,
         generated=generated or run.generated,
     )
     require_same_artifact(folder, run.artifact_hash, environments.problem.robot)

@@ -17,12 +17,6 @@ if not (find_spec("stable_baselines3") and find_spec("jax")):
     collect_ignore_glob = ["test_*.py"]
 
 
-@pytest.fixture(autouse=True)
-def short_rollouts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PPO learns after a hundred actions, like the others."""
-    monkeypatch.setattr("solver.baselines.stable_baselines.ROLLOUT", 32)
-
-
 @pytest.fixture(scope="session")
 def train(short: str) -> Train:
     """Train a small run of the short pendulum in a folder."""

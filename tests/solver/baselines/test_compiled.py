@@ -111,5 +111,27 @@ def test_the_first_actions_are_small(algorithm: str) -> None:
 
 def test_the_entropy_falls_in_the_second_half() -> None:
     settings = baseline_settings(steps=1000, entropy=-1.0, last_entropy=-3.0)
-    found = [stable_baselines.entropy_at(settings, steps, 2) for steps in (0, 500, 750, 1000)]
-    assert found == pytest.approx([-2.0, -2.0, -4.0, -6.0])
+    found = [stable_baselines.entropy_at(settings, steps) for steps in (0, 500, 750, 1000)]
+    assert found == pytest.approx([-1.0, -1.0, -2.0, -3.0])
+
+
+def test_ppo_has_the_entropy_that_is_stated_and_does_not_learn_it() -> None:
+    """Its rewards are those of the robot divided by the scale, and its episodes have the stated length."""
+    settings = baseline_settings("ppo", steps=4000, environments=8, hold=25, layers=1, width=8, entropy=-1.0)
+    environments = RobotVectorEnv("pendulum", 8, hold=25, seconds=16 * 25 / 125)
+    assert environments.episodes.length == 16
+    model: Any = stable_baselines.make_model(settings, environments, 4000)
+    for actions, entropy in ((0, -1.0), (2000, -1.0), (3000, -1.3), (4000, -1.6)):
+        model.num_timesteps = actions
+        stable_baselines.follow_schedules(model, settings, 0.2)
+        assert float(model.policy.get_distribution(torch.zeros(1, 3)).entropy()) == pytest.approx(entropy)
+    model.num_timesteps = 0
+    model.learn(256)
+    assert float(model.policy.get_distribution(torch.zeros(1, 3)).entropy()) == pytest.approx(-1.6)
+    same = RobotVectorEnv("pendulum", 8, hold=25, seconds=16 * 25 / 125)
+    for each in (environments, same):
+        each.reset(seed=3)
+    action = np.full((8, 1), 0.3, np.float32)
+    model.env.step_async(action)
+    _, reward, _, _ = model.env.step_wait()
+    np.testing.assert_allclose(reward, same.step(settings.input_share * action)[1] / 10.0, rtol=1e-6)
