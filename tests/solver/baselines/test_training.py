@@ -117,3 +117,10 @@ def test_divergence_that_the_environment_notices(train: Train, tmp_path: Path, m
     monkeypatch.setattr("stable_baselines3.SAC.learn", learn)
     with pytest.raises(DivergenceError, match="weights are not finite"):
         train(tmp_path, learning_rate=1e-3)
+
+
+def test_an_episode_of_training_has_the_stated_actions(train: Train, tmp_path: Path) -> None:
+    for algorithm, length in (("ppo", 16), ("sac", 5)):  # a second of the short pendulum: 25 periods, held for 5
+        train(tmp_path / algorithm, algorithm=algorithm, steps=4)
+        environments = training._environments(training.read(tmp_path / algorithm), tmp_path / algorithm)
+        assert environments.episodes.length == length
