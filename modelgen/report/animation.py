@@ -107,7 +107,8 @@ def animate(robot: CompiledRobot, states: Array, path: Path) -> None:
     axes = moving_axes(figure, (0, 0, 1, 1), robot.drawing.view)
     clock = axes.text(0.02, 0.98, "", transform=axes.transAxes, va="top", family="monospace")
     frames = pictures(figure, clock, [(axes, segments)])
-    save_gif(frames, path) if path.suffix == ".gif" else _save_mp4(frames, path)
+    save = save_gif if path.suffix == ".gif" else _save_mp4
+    save(frames, path)
 
 
 def _save_mp4(frames: Sequence[Image.Image], path: Path) -> None:
