@@ -23,14 +23,14 @@ MODELGEN = {
     "engines": {"numpy", "sympy"},
     "identification": {"cma", "matplotlib", "numba", "numpy", "scipy"},
     "linear": {"numpy", "scipy"},
+    "moving.py": {"PIL", "matplotlib", "numpy"},
     "proof": {"numpy", "scipy", "sympy"},
-    "report": {"matplotlib", "numpy", "sympy"},
+    "report": {"PIL", "matplotlib", "numpy", "sympy"},
     "statement": {"mpmath", "sympy"},
     "urdf": {"lxml", "numpy", "scipy", "yourdfpy"},
     "verification": {"mpmath", "numpy", "sympy"},
 }
 SOLVER = {
-    "PIL",
     "casadi",
     "cma",
     "distributed",

@@ -16,7 +16,7 @@ from modelgen.statement.checker import expression, number, positive
 FASTEST = 20_000  # Hz; no controller of a robot is faster
 FASTEST_SIMULATION = 1_000_000  # Hz
 LONGEST = 1_000_000  # control periods in a rollout
-SMALLEST = 1e-15  # weight of an action cost, and its inverse the largest
+SMALLEST = 1e-15  # weight * limit^2 of an action cost, and its inverse the largest
 SIMULATION_RATE = 500  # Hz; the default simulation rate is the multiple of the control rate nearest to it
 
 
@@ -57,15 +57,14 @@ def stated_action_cost(
             place,
         )
     weights = tuple(positive(weight, f"weight of {kind}", place) for weight in each)
-    for weight in weights:
-        if not SMALLEST <= weight <= 1 / SMALLEST:
-            raise ModelError(
-                f"the weight of {kind} is {weight:g}; write {SMALLEST:g} to {1 / SMALLEST:g}, which single precision "
-                "can compute with.",
-                place,
-            )
     costs = []
     for (u, limit), weight in zip(limits.items(), weights, strict=True):
+        if not SMALLEST <= weight * limit**2 <= 1 / SMALLEST:
+            raise ModelError(
+                f"the weight of {kind} is {weight:g} for the input `{u}`; write {SMALLEST / limit**2:.2g} to "
+                f"{1 / SMALLEST / limit**2:.2g}, with which single precision can compute costs.",
+                place,
+            )
         costs.append(cost.of_input(u, limit, weight))
         check_input_cost(kind, costs[-1], limit, place)
     return NamedCost(cost.name, weights), tuple(costs)
