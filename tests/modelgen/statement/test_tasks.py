@@ -71,7 +71,10 @@ class TestTask:
             ({"action_cost": 0.5}, ("action_cost is 0.5", "LogCos(weight)")),
             ({"action_cost": LogCos([1, 2])}, ("2 weights", "1 inputs", "LogCos([...])")),
             ({"action_cost": Quadratic(0)}, ("weight of Quadratic is 0",)),
-            ({"action_cost": LogCos(1e-300)}, ("weight of LogCos is 1e-300 for the input `force`", "write 1.1e-16 to 1.1e+14")),
+            (
+                {"action_cost": LogCos(1e-300)},
+                ("weight of LogCos is 1e-300 for the input `force`", "write 1.1e-16 to 1.1e+14"),
+            ),
             ({"action_cost": Tanh("a")}, ("weight of Tanh is 'a'",)),  # type: ignore[arg-type]
         ],
     )
