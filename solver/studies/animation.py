@@ -15,7 +15,7 @@ from modelgen.moving import FRAMES, moving_axes, pictures, save_gif
 from solver.errors import SolverError
 
 SIDE, DPI = 2.6, 80  # the longer side of one robot's picture in inches, and dots in one
-TITLE, LETTERS = 0.6, 26  # inches above the pictures, and letters in a line of a title
+LINE, LETTERS = 0.14, 26  # inches of a line of a title, and letters in it
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,14 @@ def animate(scenes: list[Scene], path: Path) -> None:
     left, right, bottom, top = robot.drawing.view
     scale = SIDE / max(right - left, top - bottom)
     width, height = max(1.5, scale * (right - left)), scale * (top - bottom)
-    figure = Figure((width * len(scenes), height + TITLE), DPI)
+    titles = [textwrap.wrap(scene.title, LETTERS) for scene in scenes]
+    whole = height + LINE * (1 + max(map(len, titles)))
+    figure = Figure((width * len(scenes), whole), DPI)
     moving = []
-    for index, scene in enumerate(scenes):
-        place = (index / len(scenes), 0.0, 1.0 / len(scenes), height / (height + TITLE))
+    for index, title in enumerate(titles):
+        place = (index / len(scenes), 0.0, 1.0 / len(scenes), height / whole)
         axes = moving_axes(figure, place, robot.drawing.view)
-        axes.set_title("\n".join(textwrap.wrap(scene.title, LETTERS)), fontsize=8)
+        axes.set_title("\n".join(title), fontsize=8)
         moving.append((axes, drawn[index]))
     clock = figure.text(0.01, 0.01, "", family="monospace", fontsize=8)
     save_gif(pictures(figure, clock, moving), path, rest=1.0)
