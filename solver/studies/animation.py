@@ -15,7 +15,7 @@ from modelgen.moving import FRAMES, moving_axes, pictures, save_gif
 from solver.errors import SolverError
 
 SIDE, DPI = 2.6, 80  # the longer side of one robot's picture in inches, and dots in one
-LINE, LETTERS = 0.14, 26  # inches of a line of a title, and letters in it
+LINE, LETTERS = 0.16, 26  # inches of a line of a title, and letters in it
 
 
 @dataclass(frozen=True)
