@@ -16,7 +16,7 @@ from modelgen.statement.checker import expression, number, positive
 FASTEST = 20_000  # Hz; no controller of a robot is faster
 FASTEST_SIMULATION = 1_000_000  # Hz
 LONGEST = 1_000_000  # control periods in a rollout
-SMALLEST = 1e-15  # weight * limit^2 of an action cost, and its inverse the largest
+SMALLEST = 1e-30  # weight * limit^2 of an action cost, and its inverse the largest
 SIMULATION_RATE = 500  # Hz; the default simulation rate is the multiple of the control rate nearest to it
 
 

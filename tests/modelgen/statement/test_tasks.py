@@ -73,7 +73,7 @@ class TestTask:
             ({"action_cost": Quadratic(0)}, ("weight of Quadratic is 0",)),
             (
                 {"action_cost": LogCos(1e-300)},
-                ("weight of LogCos is 1e-300 for the input `force`", "write 1.1e-16 to 1.1e+14"),
+                ("weight of LogCos is 1e-300 for the input `force`", "write 1.1e-31 to 1.1e+29"),
             ),
             ({"action_cost": Tanh("a")}, ("weight of Tanh is 'a'",)),  # type: ignore[arg-type]
         ],
