@@ -47,8 +47,8 @@ def sketch(robot: Robot) -> Sketch:
     pairs = dict.fromkeys((number[a], number[b]) for line in folded for a, b in pairwise(line))
     named = tuple((symbol, value.xreplace(fixed)) for symbol, value in definitions)
     entries = [entry for point in points for entry in point]
-    joined_points = tuple((a, b) for a, b in pairs if a != b)
-    return Sketch(used(named, entries), points, tuple(places.values()), joined_points)
+    segments = tuple((a, b) for a, b in pairs if a != b)
+    return Sketch(used(named, entries), points, tuple(places.values()), segments)
 
 
 def _outline(links: Sequence[Link], taken: Iterable[str]) -> tuple[tuple[Definition, ...], list[tuple[Matrix, Matrix]]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sympy import Abs, Expr, Float, Max, exp, log, sqrt, tanh
+from sympy import Abs, Expr, Max, exp, log, sqrt, tanh
 
 from modelgen.errors import ModelError
 from modelgen.statement.declared import Contribution, Energy, Load
@@ -73,12 +73,10 @@ def end_stops(
     hardness = check.term(stiffness, "stiffness", "", per("J", span, 2))
     loss = check.coefficient(damping, "damping coefficient", "", per("J s", span, 2))
     bend = check.coefficient(width, "width", "", span, zero=False)
-    nominal = {parameter.symbol: Float(parameter.value) for parameter in check.declared.parameters}
-    least = NARROWEST * float((upper - lower).xreplace(nominal))
-    narrow = float(bend.xreplace(nominal))
-    if narrow < least:
+    least, stated = NARROWEST * float(check.nominal(upper - lower)), float(check.nominal(bend))
+    if stated < least:
         raise ModelError(
-            f"the width is {narrow:g}, over which no derivative follows the force; write width={least:.2g} at least, "
+            f"the width is {stated:g}, over which no derivative follows the force; write width={least:.2g} at least, "
             f"{NARROWEST:g} of the way between the stops.",
             check.place,
         )
@@ -101,8 +99,7 @@ def _ends(check: Terms, limit: object, span: Dimension | None) -> tuple[Expr, Ex
         lower, upper = (check.term(end, "limit", "", span) for end in limit)
     else:
         raise ModelError(f"the limit of the end stops is {limit!r}; write limit or (lower, upper).", check.place)
-    nominal = {parameter.symbol: Float(parameter.value) for parameter in check.declared.parameters}
-    if not (upper - lower).xreplace(nominal) > 0:
+    if not check.nominal(upper - lower) > 0:
         raise ModelError(
             f"the end stops are at ({lower}, {upper}), the larger first; write (lower, upper).", check.place
         )

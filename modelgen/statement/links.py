@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import mpmath
-from sympy import Basic, Expr, Float, Matrix, S, cos, eye, sin, sqrt, srepr, zeros
+from sympy import Basic, Expr, Matrix, S, cos, eye, sin, sqrt, srepr, zeros
 
 from modelgen.errors import ModelError, Place
 from modelgen.statement.checker import identifier, number
@@ -163,8 +163,8 @@ def _inertia(value: object, name: str, check: Terms) -> Matrix:
     xx, yy, zz = (check.coefficient(each, what, "", "kg m^2") for each in entries[:3])
     xy, xz, yz = (check.term(each, what, "", "kg m^2") for each in entries[3:]) if entries[3:] else [S.Zero] * 3
     inertia = Matrix([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    nominal = {parameter.symbol: Float(parameter.value) for parameter in check.declared.parameters}
-    moments = mpmath.eigsy(mpmath.matrix(inertia.xreplace(nominal).evalf().tolist()), eigvals_only=True)
+    nominal = inertia.applyfunc(check.nominal).evalf()
+    moments = mpmath.eigsy(mpmath.matrix(nominal.tolist()), eigvals_only=True)
     if moments[0] < -ROUNDING * moments[2]:
         raise ModelError(
             f"the {what} has the principal moment {float(moments[0]):.4g} kg m^2; no body has a negative one. "

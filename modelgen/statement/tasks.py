@@ -93,7 +93,7 @@ def numeric_task(
             if abs(value) > limit * (1 + 1e-12):
                 raise ModelError(
                     f"the {what} of `{name}` is {value:g}, outside its limit of {limit:g}. "
-                    f"Give a {what} of at most {limit:g}, or widen the limit.",
+                    f"Give a {what} within {limit:g} of zero, or widen the limit.",
                     place,
                 )
     weight = number(weight_at_horizon, "weight_at_horizon", place)

@@ -77,7 +77,7 @@ class Terms:
         """
         term = self.term(value, what, may_contain, unit)
         parameters = {parameter.symbol: parameter for parameter in self.declared.parameters}
-        nominal = term.xreplace({symbol: Float(parameter.value) for symbol, parameter in parameters.items()})
+        nominal = self.nominal(term)
         if not nominal.is_number:
             return term
         uncertain = term in parameters and not parameters[term].fixed
@@ -89,6 +89,10 @@ class Terms:
         if float(nominal) > most:
             raise ModelError(f"the {what} is {float(nominal):g}; it is {most:g} at most.", self.place)
         return term
+
+    def nominal(self, term: Expr) -> Expr:
+        """The term with the nominal value of every parameter."""
+        return term.xreplace({parameter.symbol: Float(parameter.value) for parameter in self.declared.parameters})
 
     def never_negative(self, value: object, what: str, may_contain: str, unit: Unit) -> Expr:
         """A smooth expression that is never negative, such as a mass; judged as `coefficient` judges."""

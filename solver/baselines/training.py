@@ -133,9 +133,8 @@ def controller(problem: Problem, model: BaseAlgorithm, input_share: float) -> Co
 
 def _environments(run: BaselineRun, folder: Path, generated: str | None = None) -> RobotVectorEnv:
     """The training environments. Raises SolverError for another artifact and for a segment shorter than an episode."""
-    s = run.settings
-    hold = s.hold or usual_hold(run.robot, generated or run.generated)
-    rate = load_robot(run.robot, "cpu", generated or run.generated).metadata.task.control_rate
+    s, robot = run.settings, load_robot(run.robot, "cpu", generated or run.generated)
+    hold = s.hold or usual_hold(robot)
     environments = RobotVectorEnv(
         run.robot,
         s.environments,
@@ -143,7 +142,7 @@ def _environments(run: BaselineRun, folder: Path, generated: str | None = None) 
         target_share=s.target_share,
         randomize=s.randomize_share if s.randomize else 0.0,
         hold=hold,
-        seconds=s.episode_length * hold / rate if s.episode_length else None,
+        seconds=s.episode_length * hold / robot.metadata.task.control_rate if s.episode_length else None,
         generated=generated or run.generated,
     )
     require_same_artifact(folder, run.artifact_hash, environments.problem.robot)
@@ -157,10 +156,9 @@ def _environments(run: BaselineRun, folder: Path, generated: str | None = None) 
     return environments
 
 
-def usual_hold(robot: str, generated: str | None = None) -> int:
+def usual_hold(robot: CompiledRobot) -> int:
     """Control periods in a quarter of a robot's time scale, at least one."""
-    loaded = load_robot(robot, "cpu", generated)
-    return max(1, round(time_scale(loaded) * loaded.metadata.task.control_rate / HOLDS))
+    return max(1, round(time_scale(robot) * robot.metadata.task.control_rate / HOLDS))
 
 
 def _train(

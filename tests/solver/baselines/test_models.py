@@ -80,8 +80,9 @@ def test_the_discount_follows_physical_time(algorithm: str) -> None:
 
 @pytest.mark.parametrize(("robot", "periods", "seconds"), [("pendulum", 8, 0.261), ("furuta", 2, 0.0641)])
 def test_an_action_is_held_for_a_quarter_of_the_time_scale(robot: str, periods: int, seconds: float) -> None:
-    assert training.usual_hold(robot) == periods == round(seconds / 4.0 * 125)
-    run = training.describe(load_robot(robot, "cpu", None), None)
+    loaded = load_robot(robot, "cpu", None)
+    assert training.usual_hold(loaded) == periods == round(seconds / 4.0 * 125)
+    run = training.describe(loaded, None)
     assert training._environments(run, Path()).episodes.hold == periods
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 from modelgen.loader import CompiledRobot
 from modelgen.moving import FRAMES
 from solver.cli import main
-from solver.studies.animation import Scene, animate
+from solver.studies.animation import DPI, SIDE, Scene, animate
 
 
 def frames(path: Path) -> list[np.ndarray]:
@@ -36,7 +36,7 @@ def test_two_equal_runs_are_drawn_side_by_side(finished_run: Path, tmp_path: Pat
     assert durations == pytest.approx(1000 * (1 + 1 + 1 / FRAMES), abs=60)  # the horizon, and a second of rest
     picture = frames(path)[0]
     assert picture[:2].min() > 250  # no title is cut off
-    middle = picture[70:-20]  # without titles and clock
+    middle = picture[-round(SIDE * DPI) : -20]  # without titles and clock
     half = middle.shape[1] // 2
     assert np.abs(middle[:, :half].astype(int) - middle[:, -half:]).mean() < 3.0
     assert middle.min() < 100

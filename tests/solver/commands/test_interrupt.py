@@ -48,9 +48,10 @@ def pressed(program: str, words: list[str], ready: Callable[[], bool], pauses: l
     return process.returncode, err
 
 
-def test_a_training_ends_with_the_hint_however_often_it_is_pressed(short: str, tmp_path: Path) -> None:
-    draw = random.Random(5)
-    pauses = [draw.uniform(0.0, 1.5), *(draw.uniform(0.0, 0.15) for _ in range(4))]
+@pytest.mark.parametrize("times", [2, 5])
+def test_a_training_ends_with_the_hint_however_often_it_is_pressed(times: int, short: str, tmp_path: Path) -> None:
+    draw = random.Random(times)
+    pauses = [draw.uniform(0.0, 1.5), *(draw.uniform(0.0, 0.15) for _ in range(times - 1))]
     metrics = tmp_path / "metrics.jsonl"
     words = [*TRAIN, "--generated", short, "--out", str(tmp_path)]
     code, err = pressed(SOLVER, words, lambda: metrics.exists() and metrics.stat().st_size > 0, pauses)
