@@ -16,8 +16,9 @@ BaselineAlgorithm = Literal["sac", "ddpg", "ppo"]
 CHOICES = {"algorithm": get_args(BaselineAlgorithm), "start": get_args(StartDistribution)}
 NAMED = {"algorithm", "start", "randomize", "seed", "episodes"}  # in a label already, or without effect on a policy
 LEAST = {"steps": 0, "hold": 0, "environments": 1, "minibatch": 2, "layers": 1, "width": 1}
-LEAST |= {"evaluate_every": 1, "episodes": 1, "episode_length": 0}
-SHARES = ("target_share", "input_share")
+LEAST |= {"evaluate_every": 1, "episodes": 1}
+SHARES = ("target_share", "input_share", "episode_share")
+NOT_ZERO = SHARES[1:]
 ENTROPIES = ("entropy", "last_entropy")
 #: In the paper's tables; it has no starts all over the domain.
 LETTERS: dict[StartDistribution, str] = {"gaussian": "N", "angle": "U", "uniform": "domain"}
@@ -47,8 +48,9 @@ class BaselineSettings:
     hold: int = 0
     """Control periods that an action is held in training; evaluations act in every one. 0 takes a quarter of the time
     scale that the robot has at its target: 8 periods for the pendulum, 4 for the cart-pole, 2 for Furuta."""
-    episode_length: int = 0
-    """Actions in an episode in training; 0 takes the task's horizon. The value at its end is learned, not zero."""
+    episode_share: float = 1.0
+    """An episode in training lasts this share of the task's horizon, and at least one action. The value at its
+    end is learned, not zero."""
     lookahead: float = 3.2
     """Seconds after which a reward counts 1/e: gamma of an action is exp(-its seconds / lookahead)."""
     input_share: float = 0.85
@@ -97,9 +99,9 @@ class BaselineSettings:
             if type(getattr(self, name)) is not int or getattr(self, name) < least:
                 raise SolverError(f"setting {name} is {getattr(self, name)!r}; give a whole number of at least {least}")
         for name in SHARES:
-            value = getattr(self, name)
-            if type(value) not in (int, float) or not 0.0 <= value <= 1.0 or (name == "input_share" and value == 0.0):
-                raise SolverError(f"setting {name} is {value!r}; give a number from 0 to 1")
+            value, more = getattr(self, name), ", and not 0" if name in NOT_ZERO else ""
+            if type(value) not in (int, float) or not 0.0 <= value <= 1.0 or (more and value == 0.0):
+                raise SolverError(f"setting {name} is {value!r}; give a number from 0 to 1{more}")
         for name in ENTROPIES:
             value = getattr(self, name)
             if type(value) not in (int, float) or not math.isfinite(value):
@@ -129,7 +131,7 @@ STEPS_A_STATE = 100_000
 DEFAULTS: dict[BaselineAlgorithm, dict[str, Any]] = {
     "sac": {},
     "ddpg": {},
-    "ppo": {"steps": 1_000_000, "episode_length": 16, "loss_scale": 10.0, "entropy": -0.6, "last_entropy": -1.6},
+    "ppo": {"steps": 1_000_000, "episode_share": 0.125, "loss_scale": 10.0, "entropy": -0.6, "last_entropy": -1.6},
 }
 
 

@@ -134,7 +134,8 @@ def controller(problem: Problem, model: BaseAlgorithm, input_share: float) -> Co
 def _environments(run: BaselineRun, folder: Path, generated: str | None = None) -> RobotVectorEnv:
     """The training environments. Raises SolverError for another artifact and for a segment shorter than an episode."""
     s, robot = run.settings, load_robot(run.robot, "cpu", generated or run.generated)
-    hold = s.hold or usual_hold(robot)
+    hold, task = s.hold or usual_hold(robot), robot.metadata.task
+    action = min(hold / task.control_rate, task.horizon)
     environments = RobotVectorEnv(
         run.robot,
         s.environments,
@@ -142,7 +143,7 @@ def _environments(run: BaselineRun, folder: Path, generated: str | None = None) 
         target_share=s.target_share,
         randomize=s.randomize_share if s.randomize else 0.0,
         hold=hold,
-        seconds=s.episode_length * hold / robot.metadata.task.control_rate if s.episode_length else None,
+        seconds=max(action, s.episode_share * task.horizon),
         generated=generated or run.generated,
     )
     require_same_artifact(folder, run.artifact_hash, environments.problem.robot)

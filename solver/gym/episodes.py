@@ -55,7 +55,7 @@ class Episodes:
         if not is_whole(hold) or not 1 <= hold <= periods:
             raise SolverError(
                 f"an action cannot be held for {hold!r} control periods in an episode of {periods}; give hold a whole "
-                f"number of at least 1, and seconds at least hold * {problem.control_step:g}"
+                f"number of at least 1, and an episode at least hold * {problem.control_step:g} s"
             )
         self.length = math.ceil(periods / hold)
         self.rate = task.control_rate / hold  # actions per second

@@ -119,8 +119,10 @@ def test_divergence_that_the_environment_notices(train: Train, tmp_path: Path, m
         train(tmp_path, learning_rate=1e-3)
 
 
-def test_an_episode_of_training_has_the_stated_actions(train: Train, tmp_path: Path) -> None:
-    for algorithm, length in (("ppo", 16), ("sac", 5)):  # a second of the short pendulum: 25 periods, held for 5
-        train(tmp_path / algorithm, algorithm=algorithm, steps=4)
-        environments = training._environments(training.read(tmp_path / algorithm), tmp_path / algorithm)
-        assert environments.episodes.length == length
+@pytest.mark.parametrize(("share", "length"), [(0.01, 1), (0.5, 3), (1.0, 5)])
+def test_an_episode_of_training_lasts_the_stated_share_of_the_horizon(
+    share: float, length: int, train: Train, tmp_path: Path
+) -> None:
+    """The short pendulum's horizon is 25 periods, and an action is held for 5."""
+    train(tmp_path, algorithm="ppo", steps=4, episode_share=share)
+    assert training._environments(training.read(tmp_path), tmp_path).episodes.length == length
