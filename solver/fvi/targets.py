@@ -55,14 +55,14 @@ def game_step(
 ) -> Callable[[Tensor, Tensor], tuple[Tensor, ...]]:
     """A value step: x (N, n) and dV/dx (N, n) -> the next x, the discounted cost (N,), V (N,) and dV/dx at the next x.
 
-    On a GPU it is one CUDA graph, but where the radii are random.
+    On a GPU it is one CUDA graph.
     """
 
     def step(x: Tensor, costate: Tensor) -> tuple[Tensor, ...]:
         x, cost = game.advance(x, game.move(x, costate, policy, modulation), periods)
         return x, cost, *value(x)
 
-    return Replayed(step) if modulation.kind == "stationary" else step
+    return Replayed(step, modulation.generator)
 
 
 @torch.no_grad()

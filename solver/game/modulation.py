@@ -27,8 +27,9 @@ class Modulation:
         self.walks: dict[str, Tensor] = {}
 
     def restart(self) -> None:
-        """Begin another rollout."""
-        self.walks.clear()
+        """Begin another rollout of as many states."""
+        for walk in self.walks.values():
+            walk.zero_()
 
     def radius(self, adversary: Adversary, shape: torch.Size) -> Tensor | float:
         """The radius at this step: (N, 1), or one number for all; shape: (N, d) of the adversary's variable."""
@@ -40,6 +41,6 @@ class Modulation:
         draw = torch.randn(shape, generator=self.generator, device=self.generator.device)
         draw.mul_(math.sqrt(self.seconds) * alpha / 1.96)
         if in_time == "walk":
-            draw = self.walks[name] = draw + self.walks.get(name, 0.0)
+            draw = self.walks.setdefault(name, torch.zeros_like(draw)).add_(draw)
         norm: Tensor = torch.linalg.vector_norm(draw, dim=1, keepdim=True)
         return norm

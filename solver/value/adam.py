@@ -24,8 +24,8 @@ class Adam(Optimiser):
         self.state["largest_square"] = torch.zeros_like(self.weights)  # unused without amsgrad
 
     @torch.no_grad()
-    def step(self) -> None:
-        """Change the weights by the gradients that the member's parameters have."""
+    def compute(self, kind: int) -> None:  # noqa: ARG002
+        """The operations of a step, all of one kind."""
         adam_step(
             self.weights, self.gradient, self.state, self.learning_rate, (0.9, 0.999), self.weight_decay, self.amsgrad
         )
@@ -35,7 +35,7 @@ def adam_step(
     weights: Tensor,
     gradient: Tensor,
     state: Mapping[str, Tensor],
-    learning_rate: float,
+    learning_rate: float | Tensor,
     decays: tuple[float, float],
     weight_decay: float = 0.0,
     amsgrad: bool = False,

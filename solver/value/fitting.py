@@ -4,7 +4,7 @@ The weight w = c/(c + |V_tar|) makes the loss that of the relative error where |
 states from which the robot cannot avoid a large cost take most of the network's precision, and a robot that balances
 needs it beside the target.
 
-The members are independent, so threads fit them side by side. `LossGradient` computes the gradient of one minibatch by
+The members are independent, so threads fit them side by side, and the streams of a GPU. `LossGradient` computes the gradient of one minibatch by
 matrix products into reused buffers, in half the time of autograd, whose many small operations would also keep the
 threads waiting for the interpreter. The formula is that of `solver.value.network.Factor.forward`, and the gradient is
 tested against autograd on it.
@@ -16,12 +16,14 @@ import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from solver.replay import Replayed, SideBySide
 from solver.value.network import DIAGONAL_FLOOR, Ensemble, Factor
 from solver.value.optimiser import Optimiser
 
@@ -143,15 +145,24 @@ class MemberFit:
 
     def epoch(self) -> None:
         """Take a gradient step on every minibatch of the shuffled samples."""
-        size = len(self.samples.target)
-        self.optimiser.learning_rate = self.fit.learning_rates[-self.left]
-        order = torch.randperm(size, generator=self.generator, device=self.generator.device)
         losses = []
-        for batch in self.samples.shuffled(order).minibatches(self.fit.minibatch):
-            losses.append(self.loss_gradient(batch, self.fit.power) * len(batch.target))
-            self.optimiser.step()
+        for batch in self.samples.shuffled(self.begin_epoch()).minibatches(self.fit.minibatch):
+            losses.append(self.step(batch, self.optimiser.kind))
+            self.optimiser.count()
+        self.loss = torch.stack(losses).sum() / len(self.samples.target)
+
+    def begin_epoch(self) -> Tensor:
+        """Set its learning rate; returns the order of its samples (N,)."""
+        self.optimiser.learning_rate = self.fit.learning_rates[-self.left]
         self.left -= 1
-        self.loss = torch.stack(losses).sum() / size  # a number would make a GPU wait
+        return torch.randperm(len(self.samples.target), generator=self.generator, device=self.generator.device)
+
+    def step(self, batch: Samples, kind: int) -> Tensor:
+        """The operations of a gradient step on a minibatch, of this kind of the optimiser's; returns the summed loss,
+        a scalar Tensor."""
+        loss = self.loss_gradient(batch, self.fit.power) * len(batch.target)
+        self.optimiser.compute(kind)
+        return loss
 
 
 def run_side_by_side(fits: Sequence[MemberFit], workers: Executor) -> None:
@@ -175,6 +186,28 @@ def run_side_by_side(fits: Sequence[MemberFit], workers: Executor) -> None:
     list(workers.map(work, fits))
 
 
+def run_as_graphs(fits: Sequence[MemberFit]) -> None:
+    """Run all fits to their end on a GPU: a gradient step of all members is one CUDA graph."""
+    size, minibatch = len(fits[0].samples.target), fits[0].fit.minibatch
+    side_by_side, replayed = SideBySide(len(fits)), {}
+
+    def step(kind: int, index: Tensor) -> tuple[Tensor]:
+        def of_member(each: MemberFit, row: Tensor) -> Tensor:
+            return each.step(each.samples.shuffled(row), kind)
+
+        return (torch.stack(side_by_side([partial(of_member, *pair) for pair in zip(fits, index, strict=True)])),)
+
+    while fits[0].left:
+        order, losses = torch.stack([each.begin_epoch() for each in fits]), []
+        for index in torch.split(order, minibatch, dim=1):
+            kind = fits[0].optimiser.kind
+            losses += replayed.setdefault(kind, Replayed(partial(step, kind)))(index)
+            for each in fits:
+                each.optimiser.count()
+        for each, loss in zip(fits, torch.stack(losses).sum(0) / size, strict=True):
+            each.loss = loss
+
+
 def fit_ensemble(
     ensemble: Ensemble,
     optimisers: Sequence[Optimiser],
@@ -193,5 +226,8 @@ def fit_ensemble(
         MemberFit(member, optimiser, samples, fit, torch.Generator(device=x.device).manual_seed(seed + i))
         for i, (member, optimiser) in enumerate(zip(ensemble.factors, optimisers, strict=True))
     ]
-    run_side_by_side(fits, workers)
+    if x.device.type == "cpu":
+        run_side_by_side(fits, workers)
+    else:
+        run_as_graphs(fits)
     return sum(float(each.loss) for each in fits) / len(fits)

@@ -16,6 +16,7 @@ from solver.value.optimiser import Optimiser
 
 PERIOD = 20  # steps between two changes of the basis
 DECAY = 0.95  # of all running means
+FIRST, TURNING, USUAL = range(3)  # kinds of steps
 
 
 class Soap(Optimiser):
@@ -25,7 +26,7 @@ class Soap(Optimiser):
     def __init__(self, member: nn.Module, learning_rate: float, weight_decay: float) -> None:
         super().__init__(member, learning_rate, weight_decay)
         self.rotated, self.change = torch.zeros_like(self.weights), torch.zeros_like(self.weights)
-        self.taken: int | None = None  # steps so far, read from the state once: a GPU would be waited for
+        self.taken = 0  # steps so far; read from the state a GPU would be waited for
         self.matrices: list[_Matrix] = []
         self.biases: list[slice] = []
         begin = 0
@@ -37,31 +38,37 @@ class Soap(Optimiser):
             else:
                 self.biases.append(part)
 
+    @property
+    def kind(self) -> int:
+        """The first step, one that changes the basis, or another."""
+        return USUAL if self.taken % PERIOD else TURNING if self.taken else FIRST
+
     @torch.no_grad()
-    def step(self) -> None:
-        """Change the weights by the gradients that the member's parameters have."""
-        state = self.state
-        done = int(state["steps"]) if self.taken is None else self.taken
+    def compute(self, kind: int) -> None:
+        """The operations of a step of this kind."""
         if self.weight_decay:
             self.gradient.add_(self.weights, alpha=self.weight_decay)
         for matrix in self.matrices:
-            matrix.observe(DECAY if done else 0.0)
-            if done % PERIOD == 0:
+            matrix.observe(0.0 if kind == FIRST else DECAY)
+            if kind != USUAL:
                 matrix.turn_basis()
             matrix.rotate()
         for part in self.biases:
             self.rotated[part] = self.gradient[part]
-        adam_step(self.change.zero_(), self.rotated, state, self.learning_rate, (DECAY, DECAY))
+        adam_step(self.change.zero_(), self.rotated, self.state, self.learning_rate, (DECAY, DECAY))
         for matrix in self.matrices:
             matrix.apply()
         for part in self.biases:
             self.weights[part] += self.change[part]
-        self.taken = done + 1
+
+    def count(self) -> None:
+        """Note that a step was computed or replayed."""
+        self.taken += 1
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Continue from the `state` of another instance. Raises KeyError or RuntimeError where it does not fit."""
         super().restore(state)
-        self.taken = None
+        self.taken = int(state["steps"])
 
 
 class _Matrix:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 CUDA = torch.device("cuda:0")
-TO, LOAD = torch.Tensor.to, torch.load
+TO, LOAD, DATA = torch.Tensor.to, torch.load, torch.Tensor.data
 WAITING = ("aten::nonzero", "aten::_linalg_check_errors", "aten::_local_scalar_dense", "aten::masked_select")
 RECORDING: list[bool] = []  # not empty while a CUDA graph is recorded
 
@@ -39,6 +39,15 @@ class OnGpu(torch.Tensor):
     @property
     def device(self) -> torch.device:  # type: ignore[override]
         return CUDA
+
+    @property
+    def data(self) -> torch.Tensor:  # type: ignore[override]
+        return DATA.__get__(self)
+
+    @data.setter
+    def data(self, other: OnGpu) -> None:
+        DATA.__set__(self, other)
+        self.held = other.held
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]
@@ -142,19 +151,17 @@ def _moved_over(asked: Any, elsewhere: list[torch.Tensor]) -> bool:
     return bool(elsewhere) or torch.device(asked or CUDA).type == "cpu"
 
 
-def _record(function: Callable[..., Any], arguments: tuple[torch.Tensor, ...]) -> Callable[..., Any]:
+def _record(function: Callable[..., Any], arguments: tuple[torch.Tensor, ...], _: object) -> Callable[..., Any]:
     """`solver.replay.record`: the outputs are computed anew every time, but only for tensors of the same shapes."""
-    function(*arguments)
-    RECORDING.append(True)
-    try:
-        function(*(each.clone() for each in arguments))
-    finally:
-        RECORDING.pop()
     shapes = [each.shape for each in arguments]
 
     def replay(*others: torch.Tensor) -> Any:
         assert [each.shape for each in others] == shapes, "a CUDA graph is of tensors of one shape"
-        return function(*others)
+        RECORDING.append(True)
+        try:
+            return function(*(each.clone() for each in others))
+        finally:
+            RECORDING.pop()
 
     return replay
 
@@ -203,6 +210,9 @@ def pretended_gpu() -> Iterator[None]:
         mock.patch.object(torch.Tensor, "to", _to),
         mock.patch("torch.load", _load),
         mock.patch("solver.replay.record", _record),
+        mock.patch("torch.cuda.Stream"),
+        mock.patch("torch.cuda.current_stream"),
+        mock.patch("torch.cuda.stream", nullcontext),
         mock.patch("torch.tensor", _moved(torch.tensor)),
         mock.patch("torch.as_tensor", _moved(torch.as_tensor)),
         mock.patch("solver.fvi.trainer.ThreadPoolExecutor", partial(ThreadPoolExecutor, initializer=_enter)),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -17,16 +19,24 @@ from solver.fvi.settings import Settings
 from solver.fvi.targets import chunk_targets
 from solver.fvi.training import load_controller, resume
 from solver.game import held_input_policy
+from solver.game.adversaries.action import ActionAdversary
 from solver.game.game import Game
+from solver.game.modulation import Modulation
 from solver.plants.rollouts import controller, rollouts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.replay import Replayed
+from solver.value.adam import Adam
+from solver.value.fitting import Fit, fit_ensemble
 from solver.value.frozen import FrozenValue
+from solver.value.network import Ensemble, Factor
+from solver.value.optimiser import Optimiser
+from solver.value.soap import Soap
 from tests.solver.pretended_gpu import pretended_gpu
 from tests.solver.training import shortened, start
 
 ROBOTS = ("pendulum", "double_pendulum")  # one input, and two
+ORDER = torch.randperm(50, generator=torch.Generator().manual_seed(2))
 
 gpu = nullcontext if torch.cuda.is_available() else pretended_gpu
 
@@ -93,6 +103,39 @@ def test_a_run_trains_and_goes_on_and_is_loaded_on_the_cpu(
     problem, act, _ = load_controller(tmp_path / "run")
     assert act(problem.target[None])[0].device.type == "cpu"
     assert load_run_checkpoint(tmp_path / "run")["iteration"] == 2
+
+
+@pytest.mark.parametrize("make", [lambda m: Adam(m, 1e-3, 1e-4, True), lambda m: Soap(m, 1e-3, 1e-4)])
+def test_a_fit_takes_the_steps_of_the_cpu(make: Callable[[Factor], Optimiser]) -> None:
+    """Of all three kinds that SOAP has, on full and on shorter minibatches, with another learning rate in each epoch."""
+    losses, weights = [], []
+    x = torch.randn(50, 3, generator=torch.Generator().manual_seed(1))
+    for device in ("cpu", "cuda"):
+        ensemble = Ensemble([True, False, False], [0.0] * 3, [1.0, 0.5, 0.7], 2, 2, 8, torch.Generator().manual_seed(0))
+        ensemble = ensemble.to(device)
+        optimisers = [make(member) for member in ensemble.factors]
+        states = x.to(device)
+        target, fit = -(states**2).sum(1), Fit(3, 1.0, (1e-2, 1e-3, 1e-4))
+        with ThreadPoolExecutor(1) as workers, mock.patch("torch.randperm", lambda size, **_: ORDER.to(device)):
+            losses.append(fit_ensemble(ensemble, optimisers, states, target, fit, 0, workers))
+        weights.append([each.cpu() for each in ensemble.state_dict().values()])
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+    for here, there in zip(*weights, strict=True):
+        torch.testing.assert_close(there, here, rtol=1e-3, atol=1e-4)
+
+
+def test_random_radii_are_drawn_anew_in_every_replay() -> None:
+    """The walk goes on from the first step, which is no graph, and its variance grows in proportion to time."""
+    generator = torch.Generator(device="cuda").manual_seed(0)
+    modulation = Modulation("wiener", 0.1, generator)
+    adversary, shape = ActionAdversary(1.96), torch.Size((2000, 2))
+    draw = Replayed(lambda x: (torch.as_tensor(modulation.radius(adversary, shape)) + x,), generator)
+    zero = torch.zeros(1).to("cuda")
+    radii = [draw(zero)[0].cpu() for _ in range(5)]
+    for k, radius in enumerate(radii):
+        assert float((radius**2).mean()) == pytest.approx(2 * 0.1 * (k + 1), rel=0.1)
+    modulation.restart()
+    assert float((draw(zero)[0].cpu() ** 2).mean()) == pytest.approx(2 * 0.1, rel=0.1)
 
 
 def test_a_replayed_function_reads_its_arguments_anew() -> None:
