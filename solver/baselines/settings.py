@@ -131,7 +131,7 @@ STEPS_A_STATE = 100_000
 DEFAULTS: dict[BaselineAlgorithm, dict[str, Any]] = {
     "sac": {},
     "ddpg": {},
-    "ppo": {"steps": 1_000_000, "episode_share": 0.125, "loss_scale": 10.0, "entropy": -0.6, "last_entropy": -1.6},
+    "ppo": {"steps": 1_000_000, "episode_share": 0.2, "loss_scale": 10.0, "entropy": -0.6, "last_entropy": -1.6},
 }
 
 

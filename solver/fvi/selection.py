@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -90,19 +91,20 @@ class Selection:
         begin = [x, self.starts]
         robots = None
         if self.theta is not None:
+            begin.append(self.anywhere)
+            robots = torch.cat([self.problem.theta.expand(sum(map(len, begin)), -1), self.theta])
             begin.append(self.starts)
-            robots = torch.cat([self.problem.theta.expand(len(x) + len(self.starts), -1), self.theta])
         result = rollouts(self.problem, act, torch.cat(begin), Nominal(self.problem, robots))
-        ends = len(x), len(x) + len(self.starts)
-        seen, nominal, others = (result.part(slice(*rows)) for rows in ((0, ends[0]), ends, (ends[1], None)))
+        ends = [sum(map(len, begin[:k])) for k in range(len(begin) + 1)]
+        seen, nominal, *rest = (result.part(slice(*rows)) for rows in pairwise(ends))
         quarters, mean = 1.0, float(_sorted(nominal).mean())
         value = mean
-        if self.theta is not None:
+        if rest:
+            anywhere, others = rest
             quarters = math.floor(4.0 * float(others.success.float().mean())) / 4.0
             if quarters >= 1.0 - WORST:
                 value = (value + float(_sorted(others)[: round(WORST * len(self.starts))].mean())) / 2.0
             else:
-                anywhere = rollouts(self.problem, act, self.anywhere, Nominal(self.problem))
                 quarters, value = 0.0, (value + float(_sorted(anywhere).mean())) / 2.0
         successes = nominal.success * torch.where(nominal.at_limit.any(1), HELD, 1.0)
         return Score(float(successes.mean()), quarters, adversary, value, mean), seen

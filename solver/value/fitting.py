@@ -4,10 +4,10 @@ The weight w = c/(c + |V_tar|) makes the loss that of the relative error where |
 states from which the robot cannot avoid a large cost take most of the network's precision, and a robot that balances
 needs it beside the target.
 
-The members are independent, so threads fit them side by side, and the streams of a GPU. `LossGradient` computes the gradient of one minibatch by
-matrix products into reused buffers, in half the time of autograd, whose many small operations would also keep the
-threads waiting for the interpreter. The formula is that of `solver.value.network.Factor.forward`, and the gradient is
-tested against autograd on it.
+The members are independent, so threads fit them side by side, or the streams of a GPU. `LossGradient` computes the
+gradient of one minibatch by matrix products into reused buffers, in half the time of autograd, whose many small
+operations would also keep the threads waiting for the interpreter. The formula is that of
+`solver.value.network.Factor.forward`, and the gradient is tested against autograd on it.
 """
 
 from __future__ import annotations
@@ -189,7 +189,8 @@ def run_side_by_side(fits: Sequence[MemberFit], workers: Executor) -> None:
 def run_as_graphs(fits: Sequence[MemberFit]) -> None:
     """Run all fits to their end on a GPU: a gradient step of all members is one CUDA graph."""
     size, minibatch = len(fits[0].samples.target), fits[0].fit.minibatch
-    side_by_side, replayed = SideBySide(len(fits)), {}
+    side_by_side = SideBySide(len(fits))
+    replayed: dict[int, Replayed[tuple[Tensor]]] = {}
 
     def step(kind: int, index: Tensor) -> tuple[Tensor]:
         def of_member(each: MemberFit, row: Tensor) -> Tensor:
@@ -198,7 +199,8 @@ def run_as_graphs(fits: Sequence[MemberFit]) -> None:
         return (torch.stack(side_by_side([partial(of_member, *pair) for pair in zip(fits, index, strict=True)])),)
 
     while fits[0].left:
-        order, losses = torch.stack([each.begin_epoch() for each in fits]), []
+        order = torch.stack([each.begin_epoch() for each in fits])
+        losses: list[Tensor] = []
         for index in torch.split(order, minibatch, dim=1):
             kind = fits[0].optimiser.kind
             losses += replayed.setdefault(kind, Replayed(partial(step, kind)))(index)

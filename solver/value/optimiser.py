@@ -22,6 +22,7 @@ class Optimiser(ABC):
             each.data, each.grad = (part[begin:end].view(each.shape) for part in (self.weights, self.gradient))
             begin = end
         self.weight_decay = weight_decay
+        self.taken = 0  # steps so far; read from the state a GPU would be waited for
         self._rate: float | Tensor = learning_rate
         if self.weights.device.type != "cpu":
             self._rate = torch.tensor(learning_rate, device=self.weights.device)
@@ -59,8 +60,10 @@ class Optimiser(ABC):
 
     def count(self) -> None:
         """Note that a step was computed or replayed."""
+        self.taken += 1
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Continue from the `state` of another instance. Raises KeyError or RuntimeError where it does not fit."""
+        self.taken = int(state["steps"])
         for name, values in self.state.items():
             values.copy_(state[name])

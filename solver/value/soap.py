@@ -6,10 +6,8 @@ weight matrix vary together, so that steep and flat directions of the loss get s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from solver.value.adam import adam_step
 from solver.value.optimiser import Optimiser
@@ -26,7 +24,6 @@ class Soap(Optimiser):
     def __init__(self, member: nn.Module, learning_rate: float, weight_decay: float) -> None:
         super().__init__(member, learning_rate, weight_decay)
         self.rotated, self.change = torch.zeros_like(self.weights), torch.zeros_like(self.weights)
-        self.taken = 0  # steps so far; read from the state a GPU would be waited for
         self.matrices: list[_Matrix] = []
         self.biases: list[slice] = []
         begin = 0
@@ -60,15 +57,6 @@ class Soap(Optimiser):
             matrix.apply()
         for part in self.biases:
             self.weights[part] += self.change[part]
-
-    def count(self) -> None:
-        """Note that a step was computed or replayed."""
-        self.taken += 1
-
-    def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from the `state` of another instance. Raises KeyError or RuntimeError where it does not fit."""
-        super().restore(state)
-        self.taken = int(state["steps"])
 
 
 class _Matrix:

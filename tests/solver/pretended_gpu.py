@@ -19,7 +19,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 CUDA = torch.device("cuda:0")
-TO, LOAD, DATA = torch.Tensor.to, torch.load, torch.Tensor.data
+TO, LOAD = torch.Tensor.to, torch.load
+DATA: Any = torch.Tensor.data
 WAITING = ("aten::nonzero", "aten::_linalg_check_errors", "aten::_local_scalar_dense", "aten::masked_select")
 RECORDING: list[bool] = []  # not empty while a CUDA graph is recorded
 
@@ -41,11 +42,11 @@ class OnGpu(torch.Tensor):
         return CUDA
 
     @property
-    def data(self) -> torch.Tensor:  # type: ignore[override]
+    def data(self) -> Any:
         return DATA.__get__(self)
 
     @data.setter
-    def data(self, other: OnGpu) -> None:
+    def data(self, other: Any) -> None:
         DATA.__set__(self, other)
         self.held = other.held
 

@@ -107,7 +107,7 @@ def test_a_run_trains_and_goes_on_and_is_loaded_on_the_cpu(
 
 @pytest.mark.parametrize("make", [lambda m: Adam(m, 1e-3, 1e-4, True), lambda m: Soap(m, 1e-3, 1e-4)])
 def test_a_fit_takes_the_steps_of_the_cpu(make: Callable[[Factor], Optimiser]) -> None:
-    """Of all three kinds that SOAP has, on full and on shorter minibatches, with another learning rate in each epoch."""
+    """Of all three kinds that SOAP has, on full and shorter minibatches, with another learning rate in each epoch."""
     losses, weights = [], []
     x = torch.randn(50, 3, generator=torch.Generator().manual_seed(1))
     for device in ("cpu", "cuda"):
@@ -116,7 +116,7 @@ def test_a_fit_takes_the_steps_of_the_cpu(make: Callable[[Factor], Optimiser]) -
         optimisers = [make(member) for member in ensemble.factors]
         states = x.to(device)
         target, fit = -(states**2).sum(1), Fit(3, 1.0, (1e-2, 1e-3, 1e-4))
-        with ThreadPoolExecutor(1) as workers, mock.patch("torch.randperm", lambda size, **_: ORDER.to(device)):
+        with ThreadPoolExecutor(1) as workers, mock.patch("torch.randperm", return_value=ORDER.to(device)):
             losses.append(fit_ensemble(ensemble, optimisers, states, target, fit, 0, workers))
         weights.append([each.cpu() for each in ensemble.state_dict().values()])
     assert losses[1] == pytest.approx(losses[0], rel=1e-4)
