@@ -49,8 +49,8 @@ class BaselineSettings:
     """Control periods that an action is held in training; evaluations act in every one. 0 takes a quarter of the time
     scale that the robot has at its target: 8 periods for the pendulum, 4 for the cart-pole, 2 for Furuta."""
     episode_share: float = 1.0
-    """An episode in training lasts this share of the task's horizon, and at least one action. The value at its
-    end is learned, not zero."""
+    """An episode in training lasts this share of the task's horizon, and at least 16 actions. The value at its end is
+    learned, not zero."""
     lookahead: float = 3.2
     """Seconds after which a reward counts 1/e: gamma of an action is exp(-its seconds / lookahead)."""
     input_share: float = 0.85
@@ -131,7 +131,7 @@ STEPS_A_STATE = 100_000
 DEFAULTS: dict[BaselineAlgorithm, dict[str, Any]] = {
     "sac": {},
     "ddpg": {},
-    "ppo": {"steps": 1_000_000, "episode_share": 0.2, "loss_scale": 10.0, "entropy": -0.6, "last_entropy": -1.6},
+    "ppo": {"steps": 1_000_000, "episode_share": 0.125, "loss_scale": 10.0, "entropy": -0.6, "last_entropy": -1.6},
 }
 
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
 
 HOLDS = 4  # actions in a robot's time scale, where a run does not state for how long one is held
+LEAST_ACTIONS = 16  # in an episode, four time scales: PPO learned the pendulum in episodes of as many, and not of 10
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def _environments(run: BaselineRun, folder: Path, generated: str | None = None) 
     """The training environments. Raises SolverError for another artifact and for a segment shorter than an episode."""
     s, robot = run.settings, load_robot(run.robot, "cpu", generated or run.generated)
     hold, task = s.hold or usual_hold(robot), robot.metadata.task
-    action = min(hold / task.control_rate, task.horizon)
+    shortest = min(LEAST_ACTIONS * hold / task.control_rate, task.horizon)
     environments = RobotVectorEnv(
         run.robot,
         s.environments,
@@ -143,7 +144,7 @@ def _environments(run: BaselineRun, folder: Path, generated: str | None = None) 
         target_share=s.target_share,
         randomize=s.randomize_share if s.randomize else 0.0,
         hold=hold,
-        seconds=max(action, s.episode_share * task.horizon),
+        seconds=max(shortest, s.episode_share * task.horizon),
         generated=generated or run.generated,
     )
     require_same_artifact(folder, run.artifact_hash, environments.problem.robot)

@@ -11,7 +11,7 @@ from solver.game.modulation import Modulation
 from solver.value.protocol import ValueFunction
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def play(
     game: Game, value: ValueFunction, x: Tensor, trace: Trace, modulation: str, generator: torch.Generator
 ) -> Tensor:

@@ -47,7 +47,7 @@ def sample_starts(problem: Problem, episodes: int, seed: int) -> Tensor:
     return problem.sample_starts(episodes, torch.Generator(device=problem.state_limits.device).manual_seed(seed))
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def rollouts(
     problem: Problem,
     act: Controller,

@@ -33,7 +33,8 @@ class OnGpu(torch.Tensor):
     @staticmethod
     def __new__(cls, held: torch.Tensor) -> OnGpu:
         layout: Any = {"strides": held.stride(), "storage_offset": held.storage_offset(), "dtype": held.dtype}
-        made: OnGpu = torch.Tensor._make_wrapper_subclass(cls, held.shape, **layout, device=torch.device("meta"))
+        with torch.inference_mode(mode=False):
+            made: OnGpu = torch.Tensor._make_wrapper_subclass(cls, held.shape, **layout, device=torch.device("meta"))
         made.held = held
         return made
 

@@ -44,7 +44,7 @@ def test_ppo_has_its_own_defaults_wherever_the_algorithm_stands() -> None:
     ppo = baseline_settings("ppo", seed=4, randomize=True)
     assert ppo.label(4) == "PPO-U UDR"
     assert baseline_settings("sac", randomize_share=0.3, start="gaussian").label(2) == "SAC-N randomize_share=0.3"
-    assert (ppo.episode_share, baseline_settings("sac").episode_share) == (0.2, 1.0)
+    assert (ppo.episode_share, baseline_settings("sac").episode_share) == (0.125, 1.0)
 
 
 @pytest.mark.parametrize(("robot", "actions"), [("pendulum", 200_000), ("cartpole", 400_000)])

@@ -119,10 +119,10 @@ def test_divergence_that_the_environment_notices(train: Train, tmp_path: Path, m
         train(tmp_path, learning_rate=1e-3)
 
 
-@pytest.mark.parametrize(("share", "length"), [(0.01, 1), (0.5, 3), (1.0, 5)])
+@pytest.mark.parametrize(("hold", "share", "length"), [(1, 0.1, 16), (1, 0.8, 20), (1, 1.0, 25), (5, 0.1, 5)], ids=str)
 def test_an_episode_of_training_lasts_the_stated_share_of_the_horizon(
-    share: float, length: int, train: Train, tmp_path: Path
+    hold: int, share: float, length: int, train: Train, tmp_path: Path
 ) -> None:
-    """The short pendulum's horizon is 25 periods, and an action is held for 5."""
-    train(tmp_path, algorithm="ppo", steps=4, episode_share=share)
+    """The short pendulum's horizon is 25 periods. 16 actions are the least, where they fit into it."""
+    train(tmp_path, algorithm="ppo", steps=4, hold=hold, episode_share=share)
     assert training._environments(training.read(tmp_path), tmp_path).episodes.length == length
