@@ -17,7 +17,7 @@ _ESCAPED = {code: chr(code).encode("unicode_escape").decode() for code in _CONTR
 
 
 class _Printable:
-    """A text stream that writes each control character as its escape in Python: ESC as \\x1b."""
+    """A text stream that writes each control character as its escape in Python: ESC as \\x1b. It stays open."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -25,6 +25,9 @@ class _Printable:
     def write(self, text: str) -> int:
         self._stream.write(text.translate(_ESCAPED))
         return len(text)
+
+    def close(self) -> None:
+        """Stay open: a model file that closes it would take the words of the command away."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

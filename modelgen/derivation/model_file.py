@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Iterator
@@ -125,13 +126,15 @@ def _only_robot(namespace: dict[str, object], name: str) -> Robot:
 
 @contextmanager
 def _importable(folder: Path) -> Iterator[None]:
-    """Let a model file import its neighbours, and forget them afterwards, so that edited ones are read anew."""
-    before, write = set(sys.modules), sys.dont_write_bytecode
+    """Let a model file import its neighbours, and forget them afterwards, so that edited ones are read anew; the
+    working folder is put back."""
+    before, write, here = set(sys.modules), sys.dont_write_bytecode, Path.cwd()
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = True
     try:
         yield
     finally:
+        os.chdir(here)
         sys.dont_write_bytecode = write
         sys.path.remove(str(folder))
         for name in set(sys.modules) - before:

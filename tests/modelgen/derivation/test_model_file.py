@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import modelgen
 from modelgen import ModelError
+from modelgen.cli import main
 from modelgen.derivation import model_file as modelfile
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
@@ -144,6 +145,17 @@ class TestExecuting:
         assert "_shared" not in set(sys.modules) - before
         assert sys.path == path
         assert not (folder / "models" / "__pycache__").exists()
+
+    def test_the_working_folder_is_put_back(self, folder: Path) -> None:
+        written(folder, "import os\nos.chdir(os.sep)\n" + MODEL)
+        before = Path.cwd()
+        modelfile.load("slider")
+        assert Path.cwd() == before
+
+    def test_a_file_that_closes_the_output(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        written(folder, "import sys\nsys.stdout.close()\nsys.stderr.close()\n" + MODEL)
+        assert main(["show", "slider"]) == 0
+        assert "slider" in capsys.readouterr().out
 
 
 class TestDamagedFiles:
