@@ -65,7 +65,7 @@ def game_step(
     return Replayed(step, modulation.generator)
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def chunk_targets(x: Tensor, value: ValueFunction, game: Game, trace: Trace, modulation: str, seed: int) -> Tensor:
     """The targets (N,) of one chunk of states x (N, n)."""
     generator = torch.Generator(device=x.device).manual_seed(seed)
