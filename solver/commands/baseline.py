@@ -46,7 +46,7 @@ def defaults(given: Mapping[str, Any]) -> Options:
 
 
 def run(options: Options) -> None:
-    """Train, with progress on a terminal."""
+    """Train, and say how far it is."""
     from solver.baselines.run import new_run
     from solver.commands.training import resume, start
     from solver.problem.robots import load_robot

@@ -1,8 +1,9 @@
-"""Progress of a training run: a live line on a terminal, nothing elsewhere."""
+"""Progress of a training run: a live line on a terminal; elsewhere, as in a log, a line for each evaluation."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,12 +15,10 @@ from solver.runs.metrics import Report
 
 @contextmanager
 def progress(done: int, total: int, unit: str = "iteration") -> Iterator[Report]:
-    """A report function: iterations or actions done, time left, value error and the last evaluated return."""
+    """A report function: iterations or actions done, time, value error and the last evaluated return."""
     if not sys.stderr.isatty():
-        yield _silent
+        yield _lines(total, unit)
         return
-    from solver.plants.outcome import decimals
-
     columns = (
         TextColumn(unit),
         MofNCompleteColumn(),
@@ -33,16 +32,40 @@ def progress(done: int, total: int, unit: str = "iteration") -> Iterator[Report]
 
         def report(row: dict[str, float]) -> None:
             nonlocal latest
-            if "return_mean" in row:
-                digits = decimals(row["return_mean"], least=1)
-                latest = f"return {row['return_mean']:.{digits}f}, success {100 * row['success_rate']:.0f} %"
-            error = f"value error {row['value_error']:.3f}  " if "value_error" in row else ""
-            completed = row["iteration"] + 1 if unit == "iteration" else row["steps"]
-            waited = row.get("waited", 0.0)  # iterations beyond the planned ones
-            bar.update(task, completed=completed, total=total + waited, description=error + latest)
+            latest = _evaluated(row) or latest
+            completed, planned = _counted(row, total, unit)
+            bar.update(task, completed=completed, total=planned, description=_error(row) + latest)
 
         yield report
 
 
-def _silent(row: dict[str, float]) -> None:
-    """Report nothing."""
+def _lines(total: int, unit: str) -> Report:
+    """Print a line for every row with an evaluation."""
+    started = time.monotonic()
+
+    def report(row: dict[str, float]) -> None:
+        if evaluated := _evaluated(row):
+            completed, planned = _counted(row, total, unit)
+            seconds = time.monotonic() - started
+            print(f"{unit} {completed:.0f}/{planned:.0f}  {_error(row)}{evaluated}  ({seconds:.0f} s)", file=sys.stderr)
+
+    return report
+
+
+def _evaluated(row: dict[str, float]) -> str:
+    """What an evaluation found; nothing of a row without one."""
+    if "return_mean" not in row:
+        return ""
+    from solver.plants.outcome import decimals
+
+    digits = decimals(row["return_mean"], least=1)
+    return f"return {row['return_mean']:.{digits}f}, success {100 * row['success_rate']:.0f} %"
+
+
+def _counted(row: dict[str, float], total: int, unit: str) -> tuple[float, float]:
+    """How many are done, and of how many, with those that were added to the planned ones."""
+    return row["iteration"] + 1 if unit == "iteration" else row["steps"], total + row.get("waited", 0.0)
+
+
+def _error(row: dict[str, float]) -> str:
+    return f"value error {row['value_error']:.3f}  " if "value_error" in row else ""

@@ -94,7 +94,7 @@ def _identified(path: str | Path, robot: CompiledRobot) -> Identified:
 
 
 def run(options: Options) -> None:
-    """Train, with progress on a terminal."""
+    """Train, and say how far it is."""
     from solver.commands.training import resume, start
     from solver.fvi.controllable import require_controllable
     from solver.fvi.presets import require_algorithm

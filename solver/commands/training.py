@@ -1,4 +1,4 @@
-"""What `solver train` and `solver baseline` have in common: start or resume a run, with progress on a terminal."""
+"""What `solver train` and `solver baseline` have in common: start or resume a run, and say how far it is."""
 
 from __future__ import annotations
 

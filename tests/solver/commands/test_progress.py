@@ -1,4 +1,4 @@
-"""The live line of a training: on a terminal it says how far it is, elsewhere nothing."""
+"""How far a training is: a live line on a terminal, and lines in a log."""
 
 from __future__ import annotations
 
@@ -13,18 +13,29 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_iterations(terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def reported(terminal: bool, rows: list[dict[str, float]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
     monkeypatch.setenv("COLUMNS", "200")
     with progress(0, 4) as report:
-        for row in ROWS:
+        for row in rows:
             report(row)
+
+
+def test_iterations_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    reported(True, ROWS, monkeypatch)
     out, err = capsys.readouterr()
     assert out == ""
-    shown = ("iteration", "3/4", "value error 0.125", "return -31.2, success 50 %")
-    assert [text in err for text in shown] == [terminal] * 4
-    assert bool(err) is terminal
+    for text in ("iteration", "3/4", "value error 0.125", "return -31.2, success 50 %"):
+        assert text in err
+
+
+def test_evaluations_in_a_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Iterations beyond the planned ones, which a training that waits makes, count."""
+    reported(False, [*ROWS, ROWS[1] | {"iteration": 4.0, "waited": 2.0}], monkeypatch)
+    out, err = capsys.readouterr()
+    assert out == ""
+    evaluated = "value error 0.250  return -31.2, success 50 %  (0 s)"
+    assert err.splitlines() == [f"iteration 2/4  {evaluated}", f"iteration 5/6  {evaluated}"]
 
 
 def test_actions_of_a_baseline(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
