@@ -18,7 +18,7 @@ NAMED = {"algorithm", "start", "randomize", "seed", "episodes"}  # in a label al
 LEAST = {"steps": 0, "hold": 0, "environments": 1, "minibatch": 2, "layers": 1, "width": 1}
 LEAST |= {"evaluate_every": 1, "episodes": 1}
 SHARES = ("target_share", "input_share", "episode_share")
-NOT_ZERO = SHARES[1:]
+NOT_ZERO = ("input_share", "episode_share")
 ENTROPIES = ("entropy", "last_entropy")
 #: In the paper's tables; it has no starts all over the domain.
 LETTERS: dict[StartDistribution, str] = {"gaussian": "N", "angle": "U", "uniform": "domain"}

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import torch
 from torch import Tensor
@@ -95,7 +95,7 @@ class Selection:
             robots = torch.cat([self.problem.theta.expand(sum(map(len, begin)), -1), self.theta])
             begin.append(self.starts)
         result = rollouts(self.problem, act, torch.cat(begin), Nominal(self.problem, robots))
-        ends = [sum(map(len, begin[:k])) for k in range(len(begin) + 1)]
+        ends = accumulate(map(len, begin), initial=0)
         seen, nominal, *rest = (result.part(slice(*rows)) for rows in pairwise(ends))
         quarters, mean = 1.0, float(_sorted(nominal).mean())
         value = mean
