@@ -14,6 +14,8 @@ from solver.runs.kinds import Description, kind_of
 
 BASELINE, MODEL = "baseline.json", "model.zip"
 PARTS = ("steps", "artifact_hash", "parameters", "buffer", "best")  # of a checkpoint
+#: Settings that came after runs whose figures are kept, with the value that is as before.
+LATER = {"episode_share": 1.0}
 KEYS = ("steps", "return_mean")  # of every row of metrics.jsonl; the first counts
 
 
@@ -35,8 +37,8 @@ class BaselineRun(Description):
         return self.settings.steps
 
     def identity(self) -> dict[str, Any]:
-        """All settings."""
-        return dict(vars(self.settings))
+        """All settings, but for those of LATER that change nothing."""
+        return {name: value for name, value in vars(self.settings).items() if LATER.get(name) != value}
 
 
 def new_run(robot: CompiledRobot, generated: str | None, settings: BaselineSettings) -> BaselineRun:

@@ -47,6 +47,15 @@ def test_ppo_has_its_own_defaults_wherever_the_algorithm_stands() -> None:
     assert (ppo.episode_share, baseline_settings("sac").episode_share) == (0.125, 1.0)
 
 
+def test_a_setting_that_came_later_tells_runs_apart_where_it_changes_something() -> None:
+    robot = load_robot("pendulum", "cpu", None)
+    identities = [
+        new_run(robot, None, baseline_settings("sac", episode_share=share)).identity() for share in (1.0, 0.5)
+    ]
+    assert "episode_share" not in identities[0]
+    assert identities[1] == {**identities[0], "episode_share": 0.5}
+
+
 @pytest.mark.parametrize(("robot", "actions"), [("pendulum", 200_000), ("cartpole", 400_000)])
 def test_actions_of_sac_and_ddpg_follow_the_robots_state(robot: str, actions: int) -> None:
     loaded = load_robot(robot, "cpu", None)
