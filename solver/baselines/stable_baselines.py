@@ -19,6 +19,7 @@ try:
     from gymnasium.spaces import Box
     from stable_baselines3 import PPO
     from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.logger import Logger
     from stable_baselines3.common.noise import OrnsteinUhlenbeckActionNoise
     from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
     from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
@@ -141,6 +142,11 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
         model = CompiledDDPG(**shared, **off_policy, action_noise=noise)
     model.loss_scale = s.loss_scale
     return model
+
+
+def renew_logger(model: BaseAlgorithm) -> None:
+    """Give the model an empty logger; its own would leave a folder of temporary files at every call of `learn`."""
+    model.set_logger(Logger(None, []))
 
 
 def discount(settings: BaselineSettings, seconds: float, steps: int = 0) -> float:

@@ -24,7 +24,7 @@ from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
 from solver.baselines.run import BASELINE, KEYS, MODEL, PARTS, BaselineRun, load_baseline, new_run
 from solver.baselines.settings import BaselineSettings, baseline_settings
-from solver.baselines.stable_baselines import contents, fill, follow_schedules, make_model
+from solver.baselines.stable_baselines import contents, fill, follow_schedules, make_model, renew_logger
 from solver.errors import DivergenceError, SolverError
 from solver.fvi.time_scale import time_scale
 from solver.gym.environment import RobotVectorEnv
@@ -200,6 +200,7 @@ def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings, action_
     assert model.env is not None
     model.set_env(model.env, force_reset=True)
     model.set_random_seed(seed)
+    renew_logger(model)
     follow_schedules(model, settings, action_seconds)
     failure: Exception | None = None
     try:

@@ -119,6 +119,14 @@ def test_divergence_that_the_environment_notices(train: Train, tmp_path: Path, m
         train(tmp_path, learning_rate=1e-3)
 
 
+def test_nothing_is_left_beside_the_run(train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stable-Baselines3's own logger leaves a folder for every segment."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    train(tmp_path / "run", algorithm="ppo")
+    assert not list((tmp_path / "temporary").iterdir())
+
+
 @pytest.mark.parametrize(("hold", "share", "length"), [(1, 0.1, 16), (1, 0.8, 20), (1, 1.0, 25), (5, 0.1, 5)], ids=str)
 def test_an_episode_of_training_lasts_the_stated_share_of_the_horizon(
     hold: int, share: float, length: int, train: Train, tmp_path: Path
