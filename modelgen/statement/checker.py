@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Collection, Mapping
 from keyword import iskeyword
 
@@ -132,8 +133,9 @@ def identifier(name: object, what: str, place: Place | None) -> str:
 
 
 def repaired(name: str) -> str:
-    """The valid name nearest to a wrong one, without the suffix of a model file."""
-    name = name.removesuffix(".py")
+    """The valid name nearest to a wrong one, without the suffix of a model file and the marks above letters."""
+    letters = unicodedata.normalize("NFKD", name.removesuffix(".py"))
+    name = "".join(letter for letter in letters if not unicodedata.combining(letter))
     letters = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name).strip("_")
     return letters if letters[:1].isalpha() else f"value_{letters}".rstrip("_")
 

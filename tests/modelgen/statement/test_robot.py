@@ -30,8 +30,11 @@ class TestNames:
     def test_no_identifier(self, name: str) -> None:
         rejects(f"`{name}` cannot name", "letters, digits", action=lambda: Robot("r").input(name, 1, "N"))
 
-    def test_the_name_suggested_is_a_valid_one(self) -> None:
-        rejects("Write `pole_mass`", action=lambda: Robot("r").parameter("pole-mass", 1, "kg", fixed=True))
+    @pytest.mark.parametrize(
+        ("name", "valid"), [("pole-mass", "pole_mass"), ("pendülum", "pendulum"), ("質量", "value")]
+    )
+    def test_the_name_suggested_is_a_valid_one(self, name: str, valid: str) -> None:
+        rejects(f"Write `{valid}`", action=lambda: Robot("r").parameter(name, 1, "kg", fixed=True))
 
     def test_keyword(self) -> None:
         rejects("`lambda`", "keyword", "lambda_value", action=lambda: Robot("r").input("lambda", 1, "N"))
