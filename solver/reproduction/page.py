@@ -79,7 +79,8 @@ def head(page: Page, runs: Runs, origin: Origin, known: set[tuple[str, str, int]
     own, theirs = "seed" if count == 1 else "seeds", paper_results.SEEDS
     less = f", **fewer than the paper's {theirs}**" if count < theirs else f"; the paper's figures are over {theirs}"
     page.say(f"- {count} {own} ({', '.join(map(str, plan.seeds))}){less}.")
-    page.say(f"- Machine: {machine()}. At most {origin.jobs} trainings at once, {origin.threads} threads each.")
+    shared = f"At most {origin.jobs} trainings at once, {origin.threads} threads each."
+    page.say(f"- Machine of this page: {machine()}. {shared}")
     page.say(
         f"- Our methods are trained with the preset `{PRESET}`, whose admissible sets, networks and look-ahead are not "
         "the authors'. cFVI and rFVI stand for the paper's DP: uniform states and, with more than one joint, a share "

@@ -110,6 +110,9 @@ def write_table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> Non
             page.table(["", *header, "gap", "mean return of each seed", "seconds"], table)
     if any(row.settings != now.get((row.method, row.robot), row.settings) for row in rows.values()):
         page.say("- **older**: trained with an earlier version of the settings that the method takes now.")
+    for where in sorted({row.machine for row in rows.values()}):
+        methods = sorted({row.method for row in rows.values() if row.machine == where})
+        page.say(f"- Rows made on {where}: {', '.join(methods)}.")
     content = {"rows": [dataclasses.asdict(rows[key]) for key in sorted(rows)]}
     page.keep(json.dumps(content, indent=1, allow_nan=False) + "\n", ".json")
 

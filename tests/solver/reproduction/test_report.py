@@ -36,7 +36,8 @@ def test_table_1_is_what_the_rollouts_give(trained: Path, tmp_path: Path, capsys
     text = (tmp_path / "table1-small.md").read_text()
     assert "`solver reproduce table1 --budget small --seeds 0 1 --jobs 2`" in text
     assert "2 seeds (0, 1), **fewer than the paper's 5**" in text
-    assert re.search(r"Machine: \d+ cores?, \d+ GiB of memory, \S", text)
+    assert re.search(r"Machine of this page: \d+ cores?, \d+ GiB of memory, \S", text)
+    assert re.search(r"Rows made on \d+ cores?, .*: .*rFVI", text)
     assert str(trained) not in text
     rk4, euler = (
         [cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| rFVI")
