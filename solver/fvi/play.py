@@ -11,7 +11,7 @@ from solver.game.modulation import Modulation
 from solver.value.protocol import ValueFunction
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def play(
     game: Game, value: ValueFunction, x: Tensor, trace: Trace, modulation: str, generator: torch.Generator
 ) -> Tensor:
@@ -24,9 +24,10 @@ def play(
     modulated = Modulation(modulation, seconds, generator)
     step = game_step(game, value, trace.policy(problem, value), modulated, trace.step_periods)
     states, costate = [], value(x)[1]
-    for k in range(round(problem.robot.metadata.task.horizon / seconds)):
-        if k % trace.steps == 0:
-            modulated.restart()
-        x, _, _, costate = step(x, costate)
-        states.append(x)
+    with torch.inference_mode():
+        for k in range(round(problem.robot.metadata.task.horizon / seconds)):
+            if k % trace.steps == 0:
+                modulated.restart()
+            x, _, _, costate = step(x, costate)
+            states.append(x)
     return torch.stack(states)

@@ -321,3 +321,12 @@ def test_only_the_owner_of_the_process_sets_the_threads_of_torch(
     finally:
         torch.set_num_threads(1)
     capsys.readouterr()
+
+
+def test_rollouts_can_be_changed_and_differentiated(load: Load) -> None:
+    """They are made in Torch's inference mode, whose own tensors refuse both."""
+    problem = Problem(load("pendulum"))
+    found = rollouts(problem, linear(problem), sample_starts(problem, 3, 0), seconds=0.1)
+    for each in (found.x, found.u, found.state_reward, found.action_reward):
+        each += 1.0
+        assert not each.is_inference()
