@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 RATE = "_rate"  # ends the name of a coordinate's rate, and of no other speed
+TIME = "time"  # the first column of a recording, and the name of nothing else
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -100,9 +102,15 @@ def _executed(code: object, path: Path) -> dict[str, object]:
         words = " ".join(traceback.format_exception_only(error)[-1].split())
         line = f", in `{frames[-1].line}`" if frames and frames[-1].line else ""
         hint = ". Take sin, cos, sqrt and the like from sympy, not from math or numpy" if _is_numeric(error) else ""
-        hint = f": {TOO_DEEP}" if isinstance(error, RecursionError) else hint
+        hint = f": {TOO_DEEP}" if isinstance(error, RecursionError) else hint or _keyword(error)
         raise ModelError(f"{words}{line}{hint}", place) from error
     return vars(module)
+
+
+def _keyword(error: BaseException) -> str:
+    """The keyword argument of a method of Robot that was probably meant, where a file gives one that it has not."""
+    found = re.search(r"Robot\.(\w+)\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    return "." + suggestion(found[2], inspect.signature(getattr(Robot, found[1])).parameters) if found else ""
 
 
 def _is_numeric(error: BaseException) -> bool:

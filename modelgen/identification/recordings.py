@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from modelgen.commandline.assignments import number
 from modelgen.errors import ModelError, Place, suggestion
-from modelgen.metadata import Metadata
+from modelgen.metadata import TIME, Metadata
 
 Array = NDArray[np.float64]
 
-TIME = "time"
 ROWS = 10  # fewest rows of a recording
 BEYOND = 10.0  # a value this many times its limit is in another unit
 ALIKE, FACTOR = 0.8, 2.0  # correlation of a velocity with its position's slope above which their ratio must be below

@@ -11,6 +11,7 @@ from modelgen.files import replacing
 from modelgen.identification.excitation import Excitation, Task
 from modelgen.identification.identifiability import in_words
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import TIME
 
 Array = NDArray[np.float64]
 
@@ -51,6 +52,6 @@ def combinations(before: Array, after: Array) -> list[tuple[float, Array]]:
 def write(path: Path, robot: CompiledRobot, found: Excitation) -> None:
     """Time and inputs as CSV; the input of a row is held until the next row. ModelError where it cannot be written."""
     with replacing(path) as beside:
-        header = ",".join(("time", *robot.input_names))
+        header = ",".join((TIME, *robot.input_names))
         table = np.column_stack([found.time, found.inputs])
         np.savetxt(beside, table, "%.9g", ",", header=header, comments="", encoding="utf-8")

@@ -8,7 +8,7 @@ from math import pi
 from sympy import Symbol
 
 from modelgen.errors import ModelError, Place
-from modelgen.metadata import RATE
+from modelgen.metadata import RATE, TIME
 from modelgen.statement.checker import flag, identifier, number, parameter_range, positive, text
 from modelgen.statement.declared import (
     LARGEST,
@@ -175,6 +175,11 @@ class Declarations:
         if self.task:
             raise ModelError(
                 f"the {what} `{name}` is declared after robot.task(...); move the task to the end of the file.",
+                place,
+            )
+        if name == TIME:
+            raise ModelError(
+                f"the {what} cannot be named `{TIME}`, which is the first column of a recording; give it another name.",
                 place,
             )
         if name in self.symbols:

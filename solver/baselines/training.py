@@ -33,7 +33,7 @@ from solver.plants.outcome import summary
 from solver.plants.rollouts import Controller, rollouts, sample_starts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
-from solver.runs.folder import load_checkpoint, require_free, save_checkpoint, save_description
+from solver.runs.folder import load_checkpoint, require_free, require_own_checkpoint, save_checkpoint, save_description
 from solver.runs.kinds import remove_run
 from solver.runs.metrics import MetricsLog, Report
 from solver.serial import serial_torch
@@ -82,7 +82,7 @@ def resume(folder: Path, report: Report) -> None:
     run = read(folder)
     environments = _environments(run, folder)
     model = make_model(run.settings, environments, run.settings.steps)
-    best = _restore(model, load_checkpoint(folder, PARTS))
+    best = _restore(model, _own_checkpoint(folder, run))
     _train(folder, model, environments, run, best, report)
 
 
@@ -109,7 +109,7 @@ def load_controller(
         raise SolverError(f"{folder} holds a baseline, which has no value function; leave out --reaction-periods")
     environments = _environments(run, folder, generated)
     model = make_model(run.settings, environments, steps=1)
-    best = _restore(model, {**load_checkpoint(folder, PARTS), "buffer": None})
+    best = _restore(model, {**_own_checkpoint(folder, run), "buffer": None})
     model.policy.load_state_dict(best.policy)
     text = f"{run.robot} {run.settings.label(len(environments.problem.robot.state_names))}"
     if model.num_timesteps < run.length:
@@ -233,6 +233,13 @@ def _save(folder: Path, model: BaseAlgorithm, run: BaselineRun, best: Kept) -> N
     finished = model.num_timesteps >= run.settings.steps
     content = {"steps": model.num_timesteps, "artifact_hash": run.artifact_hash, "best": vars(best), **contents(model)}
     save_checkpoint(folder, content if not finished else {**content, "buffer": None})
+
+
+def _own_checkpoint(folder: Path, run: BaselineRun) -> dict[str, Any]:
+    """The checkpoint of a run. Raises SolverError for one of another robot."""
+    checkpoint = load_checkpoint(folder, PARTS)
+    require_own_checkpoint(checkpoint, run.artifact_hash, folder)
+    return checkpoint
 
 
 def _restore(model: BaseAlgorithm, content: dict[str, Any]) -> Kept:

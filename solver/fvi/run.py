@@ -68,8 +68,10 @@ def _build(content: dict[str, Any]) -> Run:
 
 
 def load_run_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:
-    """Read the checkpoint. Raises SolverError when it is missing, damaged or of another kind of run."""
-    return files.load_checkpoint(folder, PARTS, device, _check_content)
+    """Read the checkpoint. Raises SolverError when it is missing, damaged, or of another run's robot or kind."""
+    content = files.load_checkpoint(folder, PARTS, device, _check_content)
+    files.require_own_checkpoint(content, load_run(folder).artifact_hash, folder)
+    return content
 
 
 def _check_content(content: dict[str, Any]) -> None:

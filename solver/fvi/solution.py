@@ -68,7 +68,7 @@ def load_solution(folder: str | Path, generated: str | None = None, reaction_per
         ensemble.load_state_dict(kept["ensemble"])
     except (RuntimeError, KeyError, TypeError) as error:
         raise SolverError(
-            f"the checkpoint in {folder} does not fit the settings in its run.json: {str(error).splitlines()[0]}"
+            f"the checkpoint in {folder} does not fit the settings in its run.json: {' '.join(str(error).split())}"
         ) from error
     return Solution(
         run, Problem(robot, identified=run.identified), ensemble, FrozenValue(ensemble), checkpoint["iteration"]

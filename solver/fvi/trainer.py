@@ -209,10 +209,6 @@ class Trainer:
 
     def _restore(self, checkpoint: dict[str, Any]) -> None:
         """The inverse of `checkpoint`."""
-        if checkpoint["artifact_hash"] != self.robot.hash:
-            raise SolverError(
-                "the checkpoint is of another artifact than run.json: one of them was copied from elsewhere"
-            )
         self._require_settings(checkpoint["settings"])
         try:
             self.ensemble.load_state_dict(checkpoint["ensemble"])

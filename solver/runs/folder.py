@@ -88,6 +88,15 @@ def load_checkpoint(
     return dict(content)
 
 
+def require_own_checkpoint(checkpoint: dict[str, Any], artifact_hash: str, folder: Path) -> None:
+    """SolverError unless a run's checkpoint was made with the artifact that its description names by its hash."""
+    if checkpoint["artifact_hash"] != artifact_hash:
+        raise SolverError(
+            f"the checkpoint in {folder} is of another artifact than the description beside it: one of them was copied "
+            "from elsewhere. Copy the whole folder again, or train again."
+        )
+
+
 def _check_numbers(content: dict[str, Any]) -> None:
     """Raise ValueError for damage that nothing later would notice: counts of another type, NaN among the weights."""
     for name in COUNTS:

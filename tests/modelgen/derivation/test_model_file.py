@@ -146,6 +146,12 @@ class TestExecuting:
         assert sys.path == path
         assert not (folder / "models" / "__pycache__").exists()
 
+    @pytest.mark.parametrize(("right", "wrong"), [("rate_limit", "rate_limt"), ("horizon", "horizont")])
+    def test_a_misspelt_argument(self, folder: Path, right: str, wrong: str) -> None:
+        assert f" {right}=" in MODEL
+        written(folder, MODEL.replace(f" {right}=", f" {wrong}="))
+        rejects(f"unexpected keyword argument '{wrong}'", f"Did you mean `{right}`?")
+
     def test_the_working_folder_is_put_back(self, folder: Path) -> None:
         written(folder, "import os\nos.chdir(os.sep)\n" + MODEL)
         before = Path.cwd()

@@ -44,6 +44,9 @@ class TestNames:
         rejects("write a string", action=lambda: Robot("r").revolute(3, limit=1, rate_limit=1))  # type: ignore[arg-type]
         rejects("unit of `m`", "quotes", action=lambda: Robot("r").parameter("m", 1, (0, 2)))  # type: ignore[arg-type]
 
+    def test_the_column_of_the_time(self) -> None:
+        rejects("cannot be named `time`", "recording", action=lambda: Robot("r").input("time", 1, "N"))
+
     def test_duplicate(self) -> None:
         robot, *_ = cart()
         rejects("`mass` is used twice", "another name", action=lambda: robot.input("mass", 1, "N"))

@@ -36,6 +36,13 @@ def test_the_zip_is_stable_baselines_own(finished: Path) -> None:
     np.testing.assert_allclose(act(x)[0].numpy(), 0.85 * 2.5 * action, rtol=1e-6)
 
 
+def test_the_checkpoint_of_another_robot(finished: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(finished, tmp_path / "run"))
+    torch.save(torch.load(folder / CHECKPOINT, weights_only=True) | {"artifact_hash": "another"}, folder / CHECKPOINT)
+    with pytest.raises(SolverError, match="copied from elsewhere"):
+        load_controller(folder)
+
+
 def test_a_tampered_zip_is_never_unpickled(finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     (folder / MODEL).write_bytes(b"anything")

@@ -15,6 +15,7 @@ ROW = {
     "value_error": 0.2,
     "target_mean": -10.0,
     "return_mean": -20.0,
+    "success_rate": 0.7,
     "limit_rate": 0.0,
     "selection_success": 0.5,
     "selection_quarters": 0.25,
@@ -60,14 +61,14 @@ def test_every_symptom_has_its_remedy_and_no_other(changes: dict[str, float], re
     remedies = {"--limit-cost", "--width", "--learning-rate", "solver limit robot", "--step-periods"}
     text = said(ROW | changes)
     assert {each for each in remedies if each in text} == {remedy}
-    assert "succeeds in 50 %" in text
+    assert "succeeds in 70 % of the rollouts, and in 50 % of those that chose it" in text
     assert "solver train robot --from run" in text
 
 
 def test_what_later_iterations_lost() -> None:
     text = said(ROW, ROW | {"iteration": 9.0, "selection_success": 0.1})
     assert "Later iterations lost" in text
-    assert "succeeds in 50 %" in text
+    assert "succeeds in 70 % of the rollouts, and in 50 % of those that chose it" in text
 
 
 def test_the_command_says_it(tiny_options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

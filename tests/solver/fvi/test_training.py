@@ -22,7 +22,7 @@ from solver.fvi import trainer as trainer_module
 from solver.fvi import training
 from solver.fvi.run import RUN, load_run, load_run_checkpoint
 from solver.fvi.training import resume
-from solver.runs.folder import METRICS, save_checkpoint
+from solver.runs.folder import CHECKPOINT, METRICS, save_checkpoint
 from solver.runs.metrics import MetricsLog, read_metrics
 from tests.solver.training import start, tensors
 
@@ -185,6 +185,8 @@ def test_resuming_against_another_artifact_is_refused(run_copy: Path) -> None:
     content = json.loads((run_copy / RUN).read_text())
     content["artifact_hash"] = "0" * 64
     (run_copy / RUN).write_text(json.dumps(content))
+    path = run_copy / CHECKPOINT
+    torch.save(torch.load(path, weights_only=True) | {"artifact_hash": "0" * 64}, path)
     with pytest.raises(SolverError, match="was trained on artifact 000000000000"):
         resume(run_copy, lambda _: None)
 

@@ -134,6 +134,14 @@ def test_checkpoint_of_other_sizes(run_copy: Path) -> None:
         load_solution(run_copy)
 
 
+def test_the_checkpoint_of_another_robot(run_copy: Path) -> None:
+    """Of as many states and inputs, so that its networks fit."""
+    path = run_copy / CHECKPOINT
+    torch.save(torch.load(path, weights_only=True) | {"artifact_hash": "another"}, path)
+    with pytest.raises(SolverError, match="copied from elsewhere"):
+        load_solution(run_copy)
+
+
 def test_damaged_checkpoint(run_copy: Path) -> None:
     (run_copy / CHECKPOINT).write_bytes(b"")
     with pytest.raises(SolverError, match="damaged"):
