@@ -20,8 +20,8 @@ class Replayed(Generic[Outputs]):
     """A function of tensors that a GPU records at the second call with tensors of some shapes, and then replays.
 
     Whatever else the function reads or changes must stay in the same memory from the second call on; it must draw
-    random numbers only from the given generator, read no value back and copy nothing from the CPU. The first call, on
-    the way to which libraries load their kernels, is no graph. On a CPU the function is only called.
+    random numbers only from the given generator, read no value back and copy nothing from the CPU. In the
+    first call libraries load their kernels, so that it is no graph. On a CPU the function is only called.
     """
 
     def __init__(self, function: Callable[..., Outputs], generator: torch.Generator | None = None) -> None:

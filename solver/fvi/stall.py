@@ -12,14 +12,8 @@ SOLVED = 0.95  # share of the selection's rollouts that succeed
 LEANING = 0.2  # share of the rollouts that meet a limit
 UNFITTED = 0.1  # value error, as a share of the mean |target|
 LOST = 0.8  # of the best share of successes: less at the end means that later iterations lost it
-EVALUATED = {
-    "iteration",
-    "kept",
-    "selection_success",
-    "success_rate",
-    "return_mean",
-    "limit_rate",
-}  # in the rows of evaluations
+#: In the rows of evaluations.
+EVALUATED = {"iteration", "kept", "selection_success", "success_rate", "return_mean", "limit_rate"}
 FITTED = {"value_error", "target_mean"}  # in every row
 NOMINAL = {"value_mismatch", "adversary"}  # in the rows of evaluations of this version
 
@@ -40,9 +34,9 @@ def diagnosis(rows: Sequence[dict[str, float]], idle_return: float, robot: str, 
     error = last["value_error"] / max(abs(last["target_mean"]), 1e-9)
     seen = (
         f"the kept policy succeeds in {100 * best['success_rate']:.0f} % of the rollouts, and in {100 * reached:.0f} % "
-        f"of those that chose it, where one that meets a limit counts for two thirds: mean return "
-        f"{best['return_mean']:.3g}, "
-        f"{idle_return:.3g} without input; value error {last['value_error']:.2g}, {100 * error:.0f} % of the mean "
+        "of those that chose it, where one that meets a limit counts for two thirds: mean return "
+        f"{best['return_mean']:.3g}, {idle_return:.3g} without input; "
+        f"value error {last['value_error']:.2g}, {100 * error:.0f} % of the mean "
         f"target; {100 * best['limit_rate']:.0f} % of the rollouts meet a limit."
     )
     then = f"`solver train {robot} --from {folder}` goes on from this run."

@@ -14,6 +14,8 @@ The length of the hold, h, is the reaction time of the controller: the setting `
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -124,25 +126,26 @@ def _contracted(cost: ActionCost, w: Tensor, p: Tensor) -> Tensor:
     Every iteration solves (I + P S) y = w with S = diag(u_i/y_i) of the y before. It contracts because every grad g~ is
     concave for positive and convex for negative arguments.
     """
-    inputs, right = range(w.shape[1]), w.T.contiguous()
+    inputs, right = range(w.shape[1]), list(w.T.contiguous())
     p = p.permute(1, 2, 0).contiguous()
     at = w
     for k in range(1, CONTRACTIONS + 1):
         away = torch.where(at.abs() < SMALL, SMALL, at)
         share = (cost.policy(away) / away).T.contiguous()
         rows = [[p[i, j] * share[j] + 1.0 if i == j else p[i, j] * share[j] for j in inputs] for i in inputs]
-        last, at = at, torch.stack(_solved(rows, list(right)), 1)
+        last, at = at, torch.stack(solved(rows, right), 1)
         if k % LOOK == 0 and _converged(at, last):
             break
     return at
 
 
-def _solved(a: list[list[Tensor]], b: list[Tensor]) -> list[Tensor]:
-    """x of A x = b, entries (N,), by elimination. With a call of LAPACK for each matrix iterations take twice as long.
+def solved(a: list[list[Any]], b: list[Any]) -> list[Any]:
+    """x of A x = b by elimination. The entries are tensors (N,), or whatever else has the four operations.
 
-    A is the product of a definite and a diagonal matrix, so that no pivots have to be searched.
+    With a call of LAPACK for each matrix, iterations take twice as long. A is the product of a definite and a
+    diagonal matrix, so that no pivots have to be searched.
     """
-    size = range(len(b))
+    a, b, size = [list(row) for row in a], list(b), range(len(b))
     for j in size:
         for i in size[j + 1 :]:
             factor = a[i][j] / a[j][j]

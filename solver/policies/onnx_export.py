@@ -16,7 +16,7 @@ import numpy as np
 import modelgen
 from modelgen.loader import CompiledRobot
 from solver.fvi.solution import Solution
-from solver.game.held_input_policy import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds
+from solver.game.held_input_policy import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
 from solver.policies.onnx_graph import Graph, Value, entries, where
 from solver.value.basin import TURN, Basin
 from solver.value.features import Features
@@ -182,7 +182,7 @@ class _Policy:
             away = [where(abs(y) < SMALL, SMALL, y) for y in at]
             share = [u / y for u, y in zip(self._closed(away), away, strict=True)]
             rows = [[entry * s for entry, s in zip(row, share, strict=True)] for row in p]
-            at = _solved([[e + 1.0 if i == k else e for k, e in enumerate(row)] for i, row in enumerate(rows)], w)
+            at = solved([[e + 1.0 if i == k else e for k, e in enumerate(row)] for i, row in enumerate(rows)], w)
         return at
 
 
@@ -211,17 +211,3 @@ def _semidefinite(rest: list[list[Value]]) -> list[list[Value]]:
                 product = column[i] * column[k]
                 found[i][k], rest[i][k] = found[i][k] + product, rest[i][k] - product
     return found
-
-
-def _solved(matrix: list[list[Value]], right: list[Value]) -> list[Value]:
-    """Gauss's elimination; the pivots of I + P S are positive."""
-    rows, m = [[*row, b] for row, b in zip(matrix, right, strict=True)], range(len(right))
-    for j in m:
-        for r in m[j + 1 :]:
-            share = rows[r][j] / rows[j][j]
-            rows[r] = [a - share * b for a, b in zip(rows[r], rows[j], strict=True)]
-    found: dict[int, Value] = {}
-    for j in reversed(m):
-        known = [rows[j][k] * found[k] for k in m[j + 1 :]]
-        found[j] = (rows[j][-1] - _sum(known) if known else rows[j][-1]) / rows[j][j]
-    return [found[j] for j in m]
