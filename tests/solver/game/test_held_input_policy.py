@@ -1,4 +1,4 @@
-"""The policy for a held input against brute force over the inputs, and beside the closed form where that chatters."""
+"""The policy for a held input against brute force over the inputs, and the closed form where that chatters."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.runs.metrics import read_metrics
 from solver.value.frozen import FrozenValue
+from tests.closeness import assert_close
 
 Load = Callable[[str], CompiledRobot]
 
@@ -131,10 +132,8 @@ def test_a_value_step_reckons_with_its_whole_hold_and_the_adversaries_with_its_i
     assert not torch.allclose(move.u, controller(game.problem, value, 2.0)(x)[0], atol=0.1)
     z = game.problem.robot.hamiltonian_gradient(x, move.u, value(x)[1])[2]
     expected = game.problem.theta - 0.1 * game.problem.theta.abs() * torch.sign(z)
-    assert torch.equal(
-        move.choices["parameters"],
-        torch.clamp(expected, game.problem.theta_bounds[:, 0], game.problem.theta_bounds[:, 1]),
-    )
+    lower, upper = game.problem.theta_bounds.T
+    assert_close(move.choices["parameters"], torch.clamp(expected, lower, upper))
     assert type(Trace(0.9, 0.1, 3).policy(game.problem, value)) is ClosedFormPolicy
 
 
@@ -173,12 +172,12 @@ def test_a_run_trained_with_it_plays_it_everywhere(
     assert own == evaluated(tmp_path, capsys, "--sampled", "2")
     assert own["return_mean"] != closed["return_mean"]
     logged = read_metrics(tmp_path)[-1]
-    assert logged["return_mean"] == evaluated(tmp_path, capsys, episodes=3)["return_mean"]
+    assert_close(logged["return_mean"], evaluated(tmp_path, capsys, episodes=3)["return_mean"], periods=25)
     solution = load_solution(tmp_path)
     x = solution.problem.sample_domain(7, torch.Generator().manual_seed(0))
     expected = controller(solution.problem, solution.value, 2.0)(x.clone())[0]
-    np.testing.assert_array_equal(solver.load_policy(tmp_path)(x.numpy()), expected)
-    assert not np.array_equal(solver.load_policy(tmp_path, reaction_periods=0)(x.numpy()), expected)
+    assert_close(solver.load_policy(tmp_path)(x.numpy()), expected)
+    assert not np.allclose(solver.load_policy(tmp_path, reaction_periods=0)(x.numpy()), expected, rtol=1e-3)
 
 
 @pytest.mark.parametrize("periods", ["-1", "101", "nan", "inf"])
