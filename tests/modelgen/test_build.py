@@ -58,7 +58,7 @@ def test_bytes_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     assert contents[0] == contents[1]
 
 
-def test_report(tmp_path: Path) -> None:
+def test_the_build_report_holds_seconds_bytes_and_operations(tmp_path: Path) -> None:
     report = build_artifact(load(str(SHIPPED / "pendulum.py")), tmp_path)
     written = json.loads((tmp_path / "pendulum" / artifact.REPORT).read_text())
     assert written["seconds"] == report.seconds

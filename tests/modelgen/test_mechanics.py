@@ -187,7 +187,7 @@ def test_what_is_not_built_is_named_with_the_command(built: Path, tmp_path: Path
         artifact.find_mechanics("reel", artifact.read(manifest.parent).model_hash, tmp_path)
 
 
-def test_selected() -> None:
+def test_mechanics_are_chosen_by_name() -> None:
     assert selected(None) == FUNCTIONS
     assert set(selected("bias, mechanics")) >= set(MECHANICS)
     with pytest.raises(ModelError, match="Did you mean `mass_matrix`"):

@@ -183,7 +183,9 @@ class TestExport:
         assert "math.h of its own" in capsys.readouterr().err
         assert not (tmp_path / "c").exists()
 
-    def test_mistakes(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_export_without_a_usable_folder_is_refused(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["export", "pendulum"]) == 2
         assert "--c DIR or --casadi DIR" in capsys.readouterr().err
         (tmp_path / "file").write_text("")

@@ -103,7 +103,7 @@ def test_traces_as_one_graph_without_breaks(
         torch.testing.assert_close(found, expected)
 
 
-def test_runs_where_x_is(robot: CompiledRobot) -> None:
+def test_torch_kernels_run_on_the_device_of_x(robot: CompiledRobot) -> None:
     x = torch.zeros(4, 6, dtype=torch.float64, device="meta")
     u = torch.zeros(4, 2, dtype=torch.float64, device="meta")
     xdot = robot.dynamics(x, u)
@@ -111,13 +111,13 @@ def test_runs_where_x_is(robot: CompiledRobot) -> None:
     assert xdot.shape == (4, 6)
 
 
-def test_no_samples(robot: CompiledRobot) -> None:
+def test_torch_kernels_take_an_empty_batch(robot: CompiledRobot) -> None:
     x, u = torch.zeros(0, 6, dtype=torch.float64), torch.zeros(0, 2, dtype=torch.float64)
     assert [tuple(result.shape) for result in robot.jacobians(x)][:4] == [(0, 6), (0, 6, 2), (0, 6, 6), (0, 6, 2, 6)]
     assert robot.dynamics(x, u).shape == (0, 6)
 
 
-def test_out(robot: CompiledRobot) -> None:
+def test_torch_kernels_write_into_out(robot: CompiledRobot) -> None:
     x = torch.rand(3, 6, dtype=torch.float64)
     out = (torch.empty(3, dtype=torch.float64), torch.empty(3, 6, dtype=torch.float64))
     assert robot.state_cost(x, out=out)[0] is out[0]

@@ -108,7 +108,9 @@ def test_a_known_delay_is_taken_off(pendulum: CompiledRobot, tmp_path: Path) -> 
     assert away[0] > 5 * away[1]
 
 
-def test_what_is_refused(pendulum: CompiledRobot, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_choice_of_effects_is_refused(
+    pendulum: CompiledRobot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     logs = recorded(pendulum, tmp_path, None)
     assert main(["identify", "pendulum", str(logs[0].path), "--estimate", "delay", "gian"]) == 2
     assert "--estimate gian is not a choice. Did you mean `gain`?" in capsys.readouterr().err

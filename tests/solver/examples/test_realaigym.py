@@ -64,7 +64,9 @@ def test_the_motor_is_the_robots_and_its_input_is_held(adapter: Any, robot: str,
 
 
 @pytest.mark.parametrize("rates", ["measured", "positions", "raw"])
-def test_what_reaches_the_observer(rates: str, adapter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_observer_gets_measured_rates_only_where_there_are(
+    rates: str, adapter: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In every second step, the rates where they are measured; raw, nothing: the policy gets every step's state."""
     calls: list[Any] = []
 

@@ -106,7 +106,7 @@ def usual(learned: Callable[..., torch.Tensor]) -> torch.Tensor:
     return learned()
 
 
-def test_none_is_left_out() -> None:
+def test_every_setting_has_a_case() -> None:
     assert {entry.name for entry in dataclasses.fields(Settings)} == {
         *CHANGED,
         *CHANGED_ON_POLICY,
@@ -121,17 +121,19 @@ def test_none_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("name", CHANGED)
-def test_it_changes_what_is_learned(name: str, learned: Callable[..., torch.Tensor], usual: torch.Tensor) -> None:
+def test_a_setting_changes_what_is_learned(
+    name: str, learned: Callable[..., torch.Tensor], usual: torch.Tensor
+) -> None:
     assert not torch.equal(learned(**{name: CHANGED[name]}), usual)
 
 
-def test_so_do_those_of_the_own_rollouts(learned: Callable[..., torch.Tensor]) -> None:
+def test_settings_of_on_policy_states_change_what_is_learned(learned: Callable[..., torch.Tensor]) -> None:
     before = learned(**ON_POLICY)
     for name, value in CHANGED_ON_POLICY.items():
         assert not torch.equal(learned(**{**ON_POLICY, name: value}), before), name
 
 
-def test_so_do_the_basin_and_its_metric(learned: Callable[..., torch.Tensor]) -> None:
+def test_the_basin_and_its_metric_change_what_is_learned(learned: Callable[..., torch.Tensor]) -> None:
     """Of inputs that are held: under the closed form the Furuta pendulum chatters, and has none."""
     none, basin = learned(reaction_periods=1.0), learned(basin=True, reaction_periods=1.0)
     assert not torch.equal(basin, none)
@@ -140,5 +142,5 @@ def test_so_do_the_basin_and_its_metric(learned: Callable[..., torch.Tensor]) ->
 
 
 @pytest.mark.parametrize("name", IDLE)
-def test_it_does_not(name: str, learned: Callable[..., torch.Tensor], usual: torch.Tensor) -> None:
+def test_an_idle_setting_changes_no_bit(name: str, learned: Callable[..., torch.Tensor], usual: torch.Tensor) -> None:
     assert torch.equal(learned(**{name: IDLE[name]}), usual)

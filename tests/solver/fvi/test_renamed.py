@@ -39,7 +39,7 @@ def test_from_python_with_a_warning() -> None:
         assert make_settings("fast", robot, holds=(3, 1)).step_periods == (3, 1)
 
 
-def test_load_policy(finished_run: Path) -> None:
+def test_load_policy_warns_of_the_old_name_sampled(finished_run: Path) -> None:
     x = np.array([[2.0, 1.0], [0.3, -0.5]])
     with pytest.warns(DeprecationWarning, match="reaction_periods") as seen:
         old = solver.load_policy(finished_run, sampled=2.0)(x)

@@ -130,7 +130,7 @@ def test_another_state_that_costs_as_little_as_the_target(load: Load) -> None:
     assert "angle at 6.28 rad as at the target" in text or "angle at -6.28 rad as at the target" in text
 
 
-def test_strong_adversary(load: Load) -> None:
+def test_adversaries_that_outweigh_the_input_are_warned_of(load: Load) -> None:
     (text,) = warned(load("pendulum"), alpha_action=2.0, alpha_state=0.04)
     assert "the adversaries are strong compared with the input" in text
     assert text.split("take ")[1].startswith("82 %")

@@ -84,7 +84,7 @@ def test_where_v_is_steep_the_closed_form_chatters_and_the_policy_for_a_held_inp
     assert (x < 0.01).all()
 
 
-def test_it_is_the_closed_form_when_the_period_goes_to_zero(load: Load) -> None:
+def test_a_held_input_is_the_closed_form_when_the_period_goes_to_zero(load: Load) -> None:
     game, value = Game(Problem(load("furuta"))), Valley(0.1)
     x = game.problem.sample_domain(50, torch.Generator().manual_seed(2))
     closed, closed_cost = controller(game.problem, value)(x)
@@ -102,7 +102,7 @@ class Ridge(Valley):
         return -value, -gradient
 
 
-def test_where_v_is_convex_it_is_the_closed_form(load: Load) -> None:
+def test_a_held_input_is_the_closed_form_where_v_is_convex(load: Load) -> None:
     game = Game(Problem(load("furuta")))
     x = game.problem.sample_domain(50, torch.Generator().manual_seed(2))
     closed, sampled = (controller(game.problem, Ridge(0.1), periods)(x)[0] for periods in (0.0, 1.0))
@@ -137,7 +137,7 @@ def test_a_value_step_reckons_with_its_whole_hold_and_the_adversaries_with_its_i
     assert type(Trace(0.9, 0.1, 3).policy(game.problem, value)) is ClosedFormPolicy
 
 
-def test_one_step_targets_are_of_its_move(load: Load) -> None:
+def test_one_step_targets_are_those_of_the_held_input(load: Load) -> None:
     game = Game(Problem(load("furuta")))
     ensemble = make_ensemble(load("furuta"), make_settings("fast", load("furuta")))
     value, x = FrozenValue(ensemble), game.problem.sample_domain(40, torch.Generator().manual_seed(6))
@@ -157,14 +157,14 @@ def evaluated(run: Path, capsys: pytest.CaptureFixture[str], *words: str, episod
     return found
 
 
-def test_runs_are_evaluated_with_it(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_evaluated_with_the_held_input(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     closed, sampled = evaluated(finished_run, capsys), evaluated(finished_run, capsys, "--sampled", "1")
     assert set(closed["label"].split()) - set(sampled["label"].split()) == {"reaction_periods=0.0"}  # fast has 1
     assert sampled["return_mean"] != closed["return_mean"]
     assert evaluated(finished_run, capsys, "--sampled", "0") == closed
 
 
-def test_a_run_trained_with_it_plays_it_everywhere(
+def test_a_run_trained_with_held_inputs_plays_them_everywhere(
     train_tiny: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     train_tiny(tmp_path, iterations=1, reaction_periods=2.0)
@@ -188,7 +188,9 @@ def test_reaction_periods_that_cannot_be_are_refused(
     assert "give the control periods that an input acts" in capsys.readouterr().err
 
 
-def test_ranges_are_measured_with_it(finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_robustness_is_measured_with_the_held_input(
+    finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = [str(finished_run), "--parameter", "mass", "--from", "1", "--to", "1.2", "--points", "2", "--episodes", "4"]
     found = {}
     for flag in ((), ("--sampled", "2")):

@@ -69,7 +69,7 @@ def test_limit_of_a_robot_that_does_not_arrive(slider: str, capsys: Capture) -> 
         (["pendulum", "--set", "mas=2"], "Did you mean `mass`"),
     ],
 )
-def test_mistakes(words: list[str], message: str, capsys: Capture) -> None:
+def test_a_wrong_limit_command_names_its_mistake(words: list[str], message: str, capsys: Capture) -> None:
     assert main(["limit", *words]) == 2
     out, err = capsys.readouterr()
     assert out == ""

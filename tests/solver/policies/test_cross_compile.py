@@ -84,7 +84,9 @@ def exported(
 
 @pytest.mark.parametrize("real", ["float", "double"])
 @pytest.mark.parametrize("chip", CHIPS)
-def test_it_compiles_for(chip: str, real: str, exported: tuple[str, Path, Path], tmp_path: Path) -> None:
+def test_the_c_policy_compiles_for_chips_without_promotion(
+    chip: str, real: str, exported: tuple[str, Path, Path], tmp_path: Path
+) -> None:
     """In float nothing is promoted to double, and libm is called in float."""
     target, (name, whole, small) = CHIPS[chip], exported
     if target.missing:

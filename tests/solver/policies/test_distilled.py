@@ -157,7 +157,7 @@ def test_no_measurement_makes_a_controller_send_nan(name: str, real: str, delay:
     assert (found[-10:, -1] == 2).all()
 
 
-def test_it_learns_the_argument_of_the_runs_policy(gallery_run: Path) -> None:
+def test_distillation_learns_the_argument_of_the_runs_policy(gallery_run: Path) -> None:
     """In the domain and along rollouts, better than the network that it began with; one seed gives one network."""
     solution = load_solution(gallery_run)
     problem = solution.problem

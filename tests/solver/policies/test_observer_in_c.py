@@ -63,7 +63,7 @@ def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
         ("planar_quadrotor", 1, 2, False),
     ],
 )
-def test_it_is_torchs(
+def test_the_c_observer_is_torchs(
     name: str, delay: int, longest: int | None, rates: bool, real: str, load: Load, tmp_path: Path
 ) -> None:
     """Whose covariance is a matrix of double precision, where the C source has its factors. Rates are measured where

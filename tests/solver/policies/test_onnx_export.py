@@ -67,7 +67,7 @@ def compare(run: Path, policy: Any, x: Array, periods: float, most: float = 1e-5
 
 @pytest.mark.parametrize("periods", [0.0, 2.0])
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "planar_arm2"])
-def test_it_is_torchs(name: str, periods: float, trained: Callable[[str], Path], tmp_path: Path) -> None:
+def test_the_onnx_policy_is_torchs(name: str, periods: float, trained: Callable[[str], Path], tmp_path: Path) -> None:
     """One input and two, joints that wrap and joints that do not, closed form and held input, any batch."""
     run = trained(name)
     policy = exported(run, tmp_path, "--reaction-periods", str(periods))
@@ -81,7 +81,9 @@ def test_it_is_torchs(name: str, periods: float, trained: Callable[[str], Path],
 
 
 @pytest.mark.parametrize("name", ["double_pendulum", "ball_on_beam"])
-def test_its_basin_and_held_inputs_are_torchs(name: str, trained: Callable[[str], Path], tmp_path: Path) -> None:
+def test_the_onnx_policys_basin_and_held_inputs_are_torchs(
+    name: str, trained: Callable[[str], Path], tmp_path: Path
+) -> None:
     """Inside and outside of a basin, some states whole turns away; held inputs that differ from the closed form.
 
     No training made this V. Its random metric amplifies rounding, to 3e-5 of the input limit.
@@ -101,7 +103,7 @@ def test_its_basin_and_held_inputs_are_torchs(name: str, trained: Callable[[str]
     assert np.abs(u[0.0] - u[1.0]).max() > 1e-3
 
 
-def test_it_says_what_goes_in_and_out(finished_run: Path, tmp_path: Path) -> None:
+def test_the_onnx_model_describes_its_inputs_and_outputs(finished_run: Path, tmp_path: Path) -> None:
     policy = exported(finished_run, tmp_path)
     assert [(each.name, each.shape) for each in policy.get_inputs()] == [("x", ["N", 2])]
     assert [(each.name, each.shape) for each in policy.get_outputs()] == [
@@ -155,7 +157,7 @@ def test_an_export_of_nothing_is_refused(finished_run: Path, capsys: pytest.Capt
     assert "--onnx FILE" in capsys.readouterr().err
 
 
-def test_it_steps_the_environment(finished_run: Path, tmp_path: Path) -> None:
+def test_the_onnx_policy_steps_the_environment(finished_run: Path, tmp_path: Path) -> None:
     """The loop of docs/how-to/export-to-onnx.md, beside the run's own policy in the same environment."""
     pytest.importorskip("gymnasium")
     import solver.gym

@@ -68,7 +68,7 @@ def test_a_period_is_the_exact_flow_and_the_exact_integral_of_the_cost(load: Loa
     np.testing.assert_allclose(authors.state_cost, load64(name).state_cost(x.double().numpy())[0] * 0.008, rtol=1e-4)
 
 
-def test_both_are_of_fourth_order(load64: Load) -> None:
+def test_runge_kutta_is_of_fourth_order_and_euler_of_first(load64: Load) -> None:
     """Halving the step divides the error by 16, of the state and of the cost, in float64; explicit Euler's by 2."""
     robot = load64("double_pendulum")
     x, u = torch.tensor([[2.0, -1.5, 6.0, -9.0]], dtype=torch.float64), torch.tensor([[3.0, -1.0]])
@@ -194,7 +194,7 @@ def test_an_input_that_follows_the_state_is_held_for_a_step(load: Load) -> None:
     assert float(found.state_cost[0]) == pytest.approx(cost, rel=1e-6)
 
 
-def test_what_is_not_finite_stays_so(load: Load) -> None:
+def test_a_state_that_is_not_finite_stays_so(load: Load) -> None:
     for scheme in ("rk4", "euler"):
         x = torch.tensor([[math.nan, 0.0], [0.1, 0.0]])
         found = integrate_period(Problem(load("pendulum"), scheme=scheme), x, torch.zeros(2, 1))

@@ -68,7 +68,7 @@ def test_rows_are_certificates(tmp_path: Path, capsys: Capture, monkeypatch: pyt
     assert [row["machine"] == "another" for row in rows(out)] == [True, False, False, False]
 
 
-def test_mistakes(tmp_path: Path, capsys: Capture) -> None:
+def test_a_damaged_certificates_json_is_refused(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "certificates.json").write_text('{"rows": [{"robot": "pendulum"}]}')
     words = ["reproduce", "certificates", "--report-only", "--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]
     assert main(words) == 2

@@ -258,7 +258,9 @@ def test_boxes_that_cannot_be(runs: list[Path], ranges: list[ParameterRange], me
         measure([runs[0]], ranges, Trial())
 
 
-def test_mistakes(runs: list[Path], tmp_path: Path, capsys: Capture, tiny_options: list[str]) -> None:
+def test_a_wrong_robustness_command_names_its_mistake(
+    runs: list[Path], tmp_path: Path, capsys: Capture, tiny_options: list[str]
+) -> None:
     run, mass = str(runs[0]), ["--parameter", "mass", "--from", "0.5", "--to", "1.5"]
 
     def message(*words: str) -> str:
