@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from modelgen.artifact import folder as artifact
 from modelgen.build import build_from_equations
 from modelgen.errors import ArtifactError, ModelError
 from tests.modelgen.support import mechanisms
+from tests.modelgen.support.quantities import Calls, Close, Exact
 
 FILE = '''
 """Python itself runs the emitted functions, sample after sample."""
@@ -60,7 +60,12 @@ def interpreted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_new_backend_computes_the_50_digit_values(interpreted: Path, exact: Any, calls: Any, close: Any) -> None:
+def test_a_new_backend_computes_the_50_digit_values(
+    interpreted: Path,
+    exact: Exact,
+    calls: Calls,
+    close: Close,
+) -> None:
     robot = modelgen.load("dense", backend="interpreted", directory=interpreted)
     close(calls(robot, exact("dense")), exact("dense").values, 1e-11)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ import torch
 import modelgen
 from modelgen.backends import MODULES, TRANSLATED
 from tests.closeness import assert_close
+from tests.modelgen.support.quantities import Calls, Close, Exact
 
 LIMITS = {"float64": 1e-11, "float32": 2e-5}
 
@@ -32,9 +31,9 @@ def test_every_quantity(
     backend: Any,
     dtype: Any,
     artifacts: Path,
-    exact: Callable[[str], SimpleNamespace],
-    calls: Callable[..., dict[str, np.ndarray]],
-    close: Callable[..., None],
+    exact: Exact,
+    calls: Calls,
+    close: Close,
 ) -> None:
     needs(backend)
     parallel = backend != "numba"  # whose parallel loops take twice as long to compile; test_numba.py has them
@@ -48,9 +47,7 @@ def test_every_quantity(
 
 
 @pytest.mark.parametrize("backend", [*MODULES, *TRANSLATED])
-def test_theta_once_is_theta_for_every_sample(
-    backend: Any, artifacts: Path, exact: Callable[[str], SimpleNamespace]
-) -> None:
+def test_theta_once_is_theta_for_every_sample(backend: Any, artifacts: Path, exact: Exact) -> None:
     needs(backend)
     robot = modelgen.load("pendulum", backend=backend, directory=artifacts)
     convert = torch.from_numpy if backend == "torch" else np.asarray

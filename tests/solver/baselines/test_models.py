@@ -35,8 +35,8 @@ def test_batches_are_what_stable_baselines_makes_of_single_environments() -> Non
         assert np.array_equal(ended, expected[2])
         for info, other in zip(infos, expected[3], strict=True):
             assert info.get("TimeLimit.truncated", False) == other["TimeLimit.truncated"]
-            last = (each.get("terminal_observation", np.zeros(0)) for each in (info, other))
-            assert_close(*last, periods=12)
+            last, expected_last = (each.get("terminal_observation", np.zeros(0)) for each in (info, other))
+            assert_close(last, expected_last, periods=12)
 
 
 def test_the_training_environments_are_what_the_settings_say(

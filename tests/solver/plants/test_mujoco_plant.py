@@ -125,4 +125,4 @@ def test_results_do_not_depend_on_the_threads(
     for threads in (1, 2):
         monkeypatch.setattr("os.cpu_count", lambda threads=threads: threads)
         found.append(rollouts(g, feedback(g), starts, make_plant("mujoco", g), seconds=0.2).x)
-    assert_close(*found, periods=25)
+    assert_close(found[0], found[1], periods=25)
