@@ -72,9 +72,10 @@ def test_the_onnx_policy_is_torchs(name: str, periods: float, trained: Callable[
     run = trained(name)
     policy = exported(run, tmp_path, "--reaction-periods", str(periods))
     x = 0.8 * load_solution(run).problem.sample_domain(200, torch.Generator().manual_seed(1)).numpy()
-    u = compare(run, policy, x, periods)
+    most = 1e-4 if periods else 1e-5  # a held input divides the rounding of the gradient by the length of a chord
+    u = compare(run, policy, x, periods, most)
     assert np.abs(u).max() > 0.3
-    compare(run, policy, x[:1], periods)
+    compare(run, policy, x[:1], periods, most)
     if periods and name != "planar_arm2":  # there a held input is the closed form to 1e-6
         limits = load_solution(run).problem.input_limits.numpy()
         assert np.abs(solver.load_policy(run, reaction_periods=0)(x) / limits - u).max() > 1e-3
