@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from solver.certification.experiment import Experiment
-from solver.fvi.solution import Solution
 from solver.game.game import Game
 from solver.game.held_input_policy import make_policy
 from solver.game.modulation import Modulation
 from solver.plants.outcome import Rollouts, succeeded
 from solver.streams import Purpose, stream
+from solver.training.solution import Solution
 
 EPISODES = 200
 

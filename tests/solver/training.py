@@ -10,14 +10,14 @@ from unittest import mock
 from torch import Tensor
 
 from modelgen.cli import main as modelgen
-from solver.baselines.run import BaselineRun
-from solver.baselines.settings import BaselineSettings
-from solver.fvi import training
-from solver.fvi.run import Run
-from solver.fvi.settings import Settings
+from solver.lab.baselines.run import BaselineRun
+from solver.lab.baselines.settings import BaselineSettings
 from solver.plants.rollouts import rollouts
 from solver.problem.robots import load_robot
 from solver.runs.metrics import Report
+from solver.training import kind as training
+from solver.training.run import Run
+from solver.training.settings import Settings
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -55,7 +55,7 @@ def start(
 def start_unjudged(robot: str, settings: Settings, folder: Path) -> None:
     """Train a new run of a shipped robot whose weights matter and whose quality does not: its rollouts take 0.2 s of
     the robot's time, and not seconds."""
-    with mock.patch("solver.fvi.selection.rollouts", partial(rollouts, seconds=0.2)):
+    with mock.patch("solver.training.selection.rollouts", partial(rollouts, seconds=0.2)):
         start(robot, "fast", settings, folder)
 
 
@@ -63,7 +63,7 @@ def baseline(
     robot: str, settings: BaselineSettings, folder: Path, generated: str | None = None, report: Report = quiet
 ) -> None:
     """Train a new baseline."""
-    from solver.baselines import training as baselines  # needs Stable-Baselines3
+    from solver.lab.baselines import training as baselines  # needs Stable-Baselines3
 
     run = BaselineRun(robot, load_robot(robot, "cpu", generated).hash, generated, settings)
     baselines.start(run, folder, report)
