@@ -17,7 +17,7 @@ from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.training.settings import Settings
 from solver.training.stated import read_settings
-from tests.solver.training import shortened, start
+from tests.solver.small_trainings import shortened, start
 
 TINY: dict[str, Any] = {
     "iterations": 5,

@@ -26,7 +26,7 @@ from solver.training.settings import Settings
 from solver.training.solution import load_solution
 from tests.solver.conftest import SLIDER
 from tests.solver.export.test_c_export import COMPILER, STRICT
-from tests.solver.training import start
+from tests.solver.small_trainings import start
 
 LIMIT, BETA = 10.0, 3.0
 REACH = 2 * LIMIT

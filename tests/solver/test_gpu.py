@@ -34,7 +34,7 @@ from solver.value.network import Ensemble, Factor
 from solver.value.optimiser import Optimiser
 from solver.value.soap import Soap
 from tests.solver.pretended_gpu import pretended_gpu
-from tests.solver.training import shortened, start
+from tests.solver.small_trainings import shortened, start
 
 ROBOTS = ("pendulum", "double_pendulum")  # one input, and two
 ORDER = torch.randperm(50, generator=torch.Generator().manual_seed(2))

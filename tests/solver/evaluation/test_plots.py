@@ -25,7 +25,7 @@ from solver.runs.folder import METRICS
 from solver.runs.metrics import read_metrics
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
-from tests.solver.training import start_unjudged
+from tests.solver.small_trainings import start_unjudged
 
 
 def assert_shows_something(path: Path, colours: int) -> None:

@@ -31,7 +31,7 @@ from solver.runs.kinds import load_controller
 from solver.streams import EVALUATION_SEED
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
-from tests.solver.training import start
+from tests.solver.small_trainings import start
 
 Capture = pytest.CaptureFixture[str]
 TrainTiny = Callable[..., None]

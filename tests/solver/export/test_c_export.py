@@ -22,7 +22,7 @@ from solver.training.run import load_run_checkpoint
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
 from solver.value.basin import Basin
-from tests.solver.training import start_unjudged
+from tests.solver.small_trainings import start_unjudged
 
 Capture = pytest.CaptureFixture[str]
 

@@ -17,7 +17,7 @@ from solver.export.c_export import emit, emit_observer
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
 from tests.solver.export.test_distilled import sources
-from tests.solver.training import start_unjudged
+from tests.solver.small_trainings import start_unjudged
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
 X86 = platform.machine() in ("x86_64", "AMD64")

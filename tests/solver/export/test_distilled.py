@@ -27,7 +27,7 @@ from solver.export.distilled.training import Effort, distil
 from solver.game.held_input_policy import make_policy
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
-from tests.solver.training import start_unjudged
+from tests.solver.small_trainings import start_unjudged
 
 ROOT = Path(__file__).parents[3]
 COMPILER = shutil.which("gcc") or shutil.which("cc")

@@ -19,7 +19,7 @@ from solver.errors import SolverError
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
 from tests.solver.export.test_c_export import with_basin
-from tests.solver.training import start_unjudged
+from tests.solver.small_trainings import start_unjudged
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")

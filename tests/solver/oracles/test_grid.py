@@ -20,7 +20,7 @@ from solver.oracles.grid import one_sided, solve
 from solver.policy import load_value
 from solver.problem.problem import Problem
 from solver.training.settings import NO_ADVERSARIES, Settings
-from tests.solver.training import start
+from tests.solver.small_trainings import start
 
 Load = Callable[[str], CompiledRobot]
 

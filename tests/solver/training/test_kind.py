@@ -24,7 +24,7 @@ from solver.training import kind as training
 from solver.training import trainer as trainer_module
 from solver.training.kind import resume
 from solver.training.run import RUN, load_run, load_run_checkpoint
-from tests.solver.training import start, tensors
+from tests.solver.small_trainings import start, tensors
 
 TrainTiny = Callable[..., None]
 TIMES = {"seconds_targets", "seconds_fit"}

@@ -24,7 +24,7 @@ from solver.training.presets import make_settings
 from solver.training.run import load_run_checkpoint
 from solver.training.settings import Settings
 from solver.training.trainer import Trainer
-from tests.solver.training import tensors
+from tests.solver.small_trainings import tensors
 
 TrainTiny = Callable[..., None]
 NOMINAL = {"iterations": 4, "step_periods": (2, 2, 2, 1), "polish": 2}

@@ -25,7 +25,7 @@ from solver.training.divergence import worst_value
 from solver.training.run import load_run_checkpoint
 from solver.training.settings import Settings
 from solver.training.trainer import Trainer, workers_of
-from tests.solver.training import start, tensors
+from tests.solver.small_trainings import start, tensors
 
 TrainTiny = Callable[..., None]
 TIMES = {"seconds_targets", "seconds_fit"}

@@ -27,7 +27,7 @@ from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from solver.value.frozen import FrozenValue
 from tests.modelgen.support.forgery import saying
-from tests.solver.training import start_unjudged
+from tests.solver.small_trainings import start_unjudged
 
 LOOP = """
 const simulation = makeSimulation(robot, facts, nominal, rules, run);

@@ -11,7 +11,7 @@ import pytest
 from solver.lab.baselines.settings import baseline_settings
 from solver.runs.metrics import Report
 from tests.solver.lab.baselines.small_runs import TINY, Train
-from tests.solver.training import baseline, quiet
+from tests.solver.small_trainings import baseline, quiet
 
 if not (find_spec("stable_baselines3") and find_spec("jax")):
     collect_ignore_glob = ["test_*.py"]

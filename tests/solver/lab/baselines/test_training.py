@@ -18,7 +18,7 @@ from solver.plants.rollouts import rollouts, sample_starts
 from solver.runs.folder import load_checkpoint
 from solver.runs.metrics import read_metrics
 from tests.solver.lab.baselines.small_runs import ALGORITHMS, Train
-from tests.solver.training import quiet
+from tests.solver.small_trainings import quiet
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -27,7 +27,7 @@ from solver.training.presets import fast
 from solver.training.run import RUN, load_run, load_run_checkpoint
 from solver.training.settings import NO_ADVERSARIES, Settings
 from tests.solver.lab.reproduction.small_plans import NEVER, SMALL, TINY, choice, quiet
-from tests.solver.training import start
+from tests.solver.small_trainings import start
 
 Capture = pytest.CaptureFixture[str]
 
