@@ -17,7 +17,6 @@ from solver.observer.unknown_delay import UnknownDelay, make_observer
 from solver.plants.rollouts import Controller
 from solver.problem.problem import Problem
 from solver.runs import kinds
-from solver.training.renamed import warn_of_renamed
 from solver.training.solution import load_solution
 from solver.value.frozen import FrozenValue
 
@@ -68,18 +67,13 @@ def load_policy(
     folder: str | Path,
     generated: str | None = None,
     reaction_periods: float | None = None,
-    *,
-    sampled: float | None = None,
 ) -> Policy:
     """Load the policy of a run folder, of any kind of run: `policy(x)` maps (N, n) to (N, m).
 
     reaction_periods: control periods that an input acts before the next one can, by default as in training; 0 is the
-    closed form. sampled: its name in version 0.1, deprecated. Errors are those of
+    closed form. Errors are those of
     `solver.runs.kinds.load_controller`.
     """
-    if sampled is not None:
-        warn_of_renamed({"sampled": sampled})
-        reaction_periods = sampled
     problem, act, _ = kinds.load_controller(folder, generated, reaction_periods)
     return Policy(act, problem.robot.state_names)
 

@@ -23,10 +23,9 @@ SUBJECTS = {
     "general": "seed",
     "states": "states",
     "fit": "epochs",
-    "target": "limit_cost",
-    "policy": "reaction_periods",
+    "target": "trace_decay",
     "network": "members",
-    "adversary": "alpha_state",
+    "adversary": "adversaries",
     "evaluation": "evaluate_every",
     "machine": "device",
 }
@@ -80,7 +79,7 @@ def defaults(given: Mapping[str, Any]) -> Options:
         robot = robot.with_nominal(_identified(given["identified"], robot).nominal)
     settings = make_settings(preset, robot, algorithm)
     if given.get("identified") and algorithm == "rfvi":
-        settings = replace(settings, **_identified(given["identified"], robot).settings())
+        settings = replace(settings, adversaries=_identified(given["identified"], robot).adversaries())
     if given.get("warm_from"):
         settings = replace(settings, **warm_settings(Path(given["warm_from"]), robot.name, settings))
     return Options(settings=settings, preset=preset, algorithm=algorithm)
@@ -102,7 +101,6 @@ def run(options: Options) -> None:
     from solver.problem.robots import load_robot
     from solver.runs.folder import require_free
     from solver.runs.kinds import kind_that_trains
-    from solver.training.presets import require_algorithm
     from solver.training.run import Run
 
     if options.resume is not None:
@@ -111,18 +109,17 @@ def run(options: Options) -> None:
         if not 0.0 <= options.preview < float("inf"):
             raise SolverError(f"--preview is {options.preview}; give seconds, or 0 for no preview")
         robot, settings = load_robot(options.robot, "cpu", options.generated), options.settings
-        require_algorithm(settings, options.algorithm)
         identified = None
         if options.identified is not None:
             identified = _identified(options.identified, robot)
             robot = robot.with_nominal(identified.nominal)
-            if settings.alpha_parameters > 0.0:
-                require_controllable(robot, identified.scaled(settings.alpha_parameters))
+            if settings.adversaries.get("parameters"):
+                require_controllable(robot, identified.scaled(settings.adversaries["parameters"]))
             print(identified.text(robot, settings.algorithm == "rfvi"), file=sys.stderr)
         before = str(options.warm_from) if options.warm_from else ""
         run = Run(robot.name, robot.hash, options.generated, settings, options.preset, before, identified)
         require_free(options.out or Path("runs") / run.name, "train", options.overwrite)
-        load_robot(options.robot, settings.device, options.generated, settings.backend)  # what cannot start says so now
+        load_robot(options.robot, settings.device, options.generated)  # what cannot start says so now
         line, found = previewed(robot, options.preview)
         if line:
             print(line, file=sys.stderr)

@@ -11,8 +11,7 @@ import torch
 from solver.problem.identified import Identified
 from solver.runs import folder as files
 from solver.runs.kinds import Description, kind_of
-from solver.training.settings import ADVERSARY, Settings
-from solver.training.stated import read_settings
+from solver.training.settings import ADVERSARY, Settings, read_settings
 
 RUN = "run.json"
 PARTS = ("iteration", "ensemble", "optimisers", "artifact_hash", "settings", "best")  # of a checkpoint
@@ -45,7 +44,7 @@ class Run(Description):
 
     def identity(self) -> dict[str, Any]:
         """Where it began, and all settings but backend, threads and, for cFVI, those of the adversary."""
-        idle = {"threads", "backend", *(ADVERSARY if self.settings.algorithm == "cfvi" else ())}
+        idle = {"threads", *(ADVERSARY if self.settings.algorithm == "cfvi" else ())}
         settings = {name: value for name, value in vars(self.settings).items() if name not in idle}
         return settings | {"warm_from": self.warm_from, "identified": self.identified and asdict(self.identified)}
 

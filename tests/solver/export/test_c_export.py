@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import solver
-from modelgen.build import export
+from modelgen.builder import export
 from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
 from solver.export.c_templates import comment
