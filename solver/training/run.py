@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from solver.runs.kinds import Description, kind_of
 from solver.training.settings import ADVERSARY, Settings, read_settings
 
 RUN = "run.json"
+ARTIFACT = "artifact"  # folder in a run folder for the artifact of a robot that was compiled in memory
 PARTS = ("iteration", "ensemble", "optimisers", "artifact_hash", "settings", "best")  # of a checkpoint
 KEYS = ("iteration", "value_error")  # of every row of metrics.jsonl; the first counts
 
@@ -50,14 +51,16 @@ class Run(Description):
 
 
 def save_run(folder: Path, run: Run) -> None:
-    """Write run.json."""
-    files.save_description(folder / RUN, run)
+    """Write run.json. The place of an artifact in the run folder is written relative to it."""
+    own = run.generated is not None and Path(run.generated) == folder / ARTIFACT
+    files.save_description(folder / RUN, replace(run, generated=ARTIFACT) if own else run)
 
 
 def load_run(folder: Path) -> Run:
     """Read run.json. Raises SolverError when it is missing or damaged, or the folder holds another kind of run."""
     kind_of(folder, command="train")
-    return files.load_description(folder / RUN, _build)
+    run = files.load_description(folder / RUN, _build)
+    return replace(run, generated=str(folder / ARTIFACT)) if run.generated == ARTIFACT else run
 
 
 def _build(content: dict[str, Any]) -> Run:
