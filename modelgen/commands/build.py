@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from modelgen.commandline.program import USAGE
 from modelgen.commands.model_files import ARTIFACTS
 from modelgen.errors import ModelError
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 class Options:
     """A build that fails or is interrupted leaves the old artifact whole."""
 
-    models: Annotated[tuple[str, ...], Argument(positional=True, metavar="MODEL")] = ()
+    models: Annotated[tuple[str, ...], Positional, arg(metavar="MODEL ...")] = ()
     """Names of robots, or paths of model files. By default all files in ./models."""
-    directory: Annotated[str, Argument(metavar="DIR")] = ARTIFACTS
+    generated: Annotated[str, arg(metavar="DIR")] = ARTIFACTS
     """Folder of artifacts."""
-    functions: Annotated[str | None, Argument(metavar="NAME[,NAME]")] = None
+    functions: Annotated[str | None, arg(metavar="NAME[,NAME]")] = None
     """Build these functions only: of the artifact, affine_dynamics, dynamics, jacobians, hamiltonian_gradient,
     state_cost, action_cost, optimal_input and optimal_input_cost; beside it, without a change to it, mass_matrix, bias,
     gravity, input_map, kinetic_energy, potential_energy and forward_kinematics, together `mechanics`."""
@@ -45,13 +46,13 @@ def run(options: Options) -> int:
     if not models:
         raise ModelError("there is no model file in ./models. Write one with `modelgen new NAME`.")
     functions = selected(options.functions)
-    where = "" if options.directory == ARTIFACTS else f" --directory {options.directory}"
+    where = "" if options.generated == ARTIFACTS else f" --generated {options.generated}"
     mistakes = 0
     for model in models:
         try:
             robot = modelfile.load(model)
             print(f"{robot.name:<20} {_sizes(robot)}")
-            for report in build(robot, options.directory, functions, options.most_operations, _tell):
+            for report in build(robot, options.generated, functions, options.most_operations, _tell):
                 for words in report.warnings:
                     print(f"warning: {words}", file=sys.stderr)
                 print(_text(report, read(Path(report.folder)), f"modelgen verify {model}{where}"), flush=True)

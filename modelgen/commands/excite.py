@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from modelgen.errors import ModelError
 
 
@@ -17,11 +18,11 @@ class Options:
     """Of all sums of sines within the limits, look for the one after which the confidence set is smallest. The robot
     starts at rest, the input begins and ends at zero."""
 
-    name: Annotated[str, Argument(positional=True)]
+    name: Annotated[str, Positional]
     """Name of a built robot."""
-    identified: Annotated[Path | None, Argument(metavar="FILE")] = None
+    identified: Annotated[Path | None, arg(metavar="FILE")] = None
     """What is known already, a file of `modelgen identify`. By default the bounds of the model file."""
-    out: Annotated[Path | None, Argument(metavar="FILE.csv")] = None
+    out: Annotated[Path | None, arg(metavar="FILE.csv")] = None
     """The file to write: time and inputs. By default NAME.excite.csv."""
     seconds: float = 10.0
     """Length of the motion, at most 60."""
@@ -29,15 +30,15 @@ class Options:
     """The highest frequency of the input, in Hz."""
     share: float = 0.8
     """The share of the inputs' limits that is used."""
-    start: Annotated[tuple[str, ...], Argument(metavar="STATE=VALUE")] = ()
+    start: Annotated[tuple[str, ...], arg(metavar="STATE=VALUE ...")] = ()
     """Where the robot rests at the start. By default the mean start of its task; states left out are the same."""
-    noise: Annotated[tuple[str, ...], Argument(metavar="STATE=VALUE")] = ()
+    noise: Annotated[tuple[str, ...], arg(metavar="STATE=VALUE ...")] = ()
     """Standard deviations of sensors. By default those of FILE, or a thousandth of every coordinate's limit."""
     window: float = 0.5
     """The --window of the identification."""
     generations: int = 60
     """Length of the search."""
-    directory: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
 
@@ -45,7 +46,7 @@ def run(options: Options) -> None:
     """Search, write the input, and print what it makes visible."""
     import numpy as np
 
-    from modelgen.commandline.assignments import assigned, number
+    from modelgen.commandline.numbers import assigned, number
     from modelgen.identification import known
     from modelgen.identification.excitation import Task, excite
     from modelgen.identification.visible import text, write
@@ -61,7 +62,7 @@ def run(options: Options) -> None:
             f"--seconds {options.seconds:g} is shorter than a window of the identification, {options.window:g} s. "
             f"Write longer --seconds, or a shorter --window here and in `modelgen identify`."
         )
-    robot = load(options.name, directory=options.directory, parallel=False)
+    robot = load(options.name, directory=options.generated, parallel=False)
     if not (robot.parameter_names and robot.input_names):
         raise ModelError(f"`{robot.name}` has no parameters to identify, or no inputs to excite it with.")
     if options.highest > robot.metadata.task.control_rate / 4:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 
@@ -15,13 +16,13 @@ from modelgen.files import replacing
 class Options:
     """The files need nothing of this project."""
 
-    model: Annotated[str, Argument(positional=True)]
+    model: Annotated[str, Positional]
     """Name of a robot, or path of its model file."""
-    c: Annotated[Path | None, Argument(metavar="DIR")] = None
+    c: Annotated[Path | None, arg(metavar="DIR")] = None
     """Folder for C99 source."""
-    casadi: Annotated[Path | None, Argument(metavar="DIR")] = None
+    casadi: Annotated[Path | None, arg(metavar="DIR")] = None
     """Folder for serialised CasADi functions."""
-    js: Annotated[Path | None, Argument(metavar="DIR")] = None
+    js: Annotated[Path | None, arg(metavar="DIR")] = None
     """Folder for a JavaScript module."""
 
 

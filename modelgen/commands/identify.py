@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from modelgen.errors import ModelError
 from modelgen.files import replacing, require_apart
 from modelgen.identification.effects import Kind
@@ -19,16 +20,16 @@ class Options:
     """A recording is a CSV file with the columns `time` (s), all coordinates and all inputs, in SI units. Columns of
     velocities are used where they are there. The input of a row is held until the next row."""
 
-    name: Annotated[str, Argument(positional=True)]
+    name: Annotated[str, Positional]
     """Name of a built robot."""
-    logs: Annotated[tuple[Path, ...], Argument(positional=True, metavar="LOG.csv")]
+    logs: Annotated[tuple[Path, ...], Positional, arg(metavar="LOG.csv ...")]
     """The recordings."""
-    columns: Annotated[tuple[str, ...], Argument(metavar="NAME=COLUMN[*FACTOR][+OFFSET]")] = ()
+    columns: Annotated[tuple[str, ...], arg(metavar="NAME=COLUMN[*FACTOR][+OFFSET] ...")] = ()
     """Columns with other names, units, signs or zeros, for example angle=theta*pi/180+pi torque=current*-0.05. NAME is
     time, a state or an input."""
-    out: Annotated[Path | None, Argument(metavar="FILE")] = None
+    out: Annotated[Path | None, arg(metavar="FILE")] = None
     """The file to write. By default NAME.identified.json."""
-    html: Annotated[Path | None, Argument(metavar="FILE")] = None
+    html: Annotated[Path | None, arg(metavar="FILE")] = None
     """Write a page with figures to FILE: held-out motion, the residual's spectrum, the set, what to measure next."""
     window: float = 0.5
     """Seconds that the model is simulated before it starts again from the measurements."""
@@ -39,7 +40,7 @@ class Options:
     """Seconds that the delay is at most."""
     delay: float = 0.0
     """Seconds by which positions are known to be late behind inputs: of sensors and drives together."""
-    directory: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
 
@@ -63,13 +64,13 @@ def run(options: Options) -> None:
         raise ModelError("--delay states the delay and --estimate delay asks for it; write one of them.")
     if options.longest_delay != Options.longest_delay and "delay" not in options.estimate:
         raise ModelError("--longest-delay bounds a delay that is estimated; write --estimate delay too.")
-    robot = load(options.name, directory=options.directory, parallel=False)
+    robot = load(options.name, directory=options.generated, parallel=False)
     path = options.out or Path(f"{robot.name}.identified.json")
     require_apart({"--out": path, "--html": options.html}, options.logs)
     recordings = read_all(options.logs, options.columns, robot.metadata)
     model = Model(robot, options.estimate, options.longest_delay, options.delay)
     found = identify(model, recordings, options.window, lambda line: print(line, file=sys.stderr, flush=True))
-    data = result.content(robot, manifest(find(options.name, options.directory)).model_hash, recordings, found)
+    data = result.content(robot, manifest(find(options.name, options.generated)).model_hash, recordings, found)
     result.write(path, data)
     print(f"{result.text(robot, data)}\n{path} is written")
     if options.html:

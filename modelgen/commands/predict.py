@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from modelgen.commandline.program import FAILED
 from modelgen.errors import ModelError
 from modelgen.files import replacing, require_apart
@@ -19,19 +20,19 @@ class Options:
     are within the bands that were stated. Exits with 1 where these are fewer than stated: something has changed, or
     moves in a way that was not recorded. Columns are as for `modelgen identify`."""
 
-    name: Annotated[str, Argument(positional=True)]
+    name: Annotated[str, Positional]
     """Name of a built robot."""
-    logs: Annotated[tuple[Path, ...], Argument(positional=True, metavar="LOG.csv")]
+    logs: Annotated[tuple[Path, ...], Positional, arg(metavar="LOG.csv ...")]
     """The recordings; other ones than it was identified from."""
-    identified: Annotated[Path | None, Argument(metavar="FILE")] = None
+    identified: Annotated[Path | None, arg(metavar="FILE")] = None
     """The file of `modelgen identify`. By default NAME.identified.json."""
-    columns: Annotated[tuple[str, ...], Argument(metavar="NAME=COLUMN[*FACTOR][+OFFSET]")] = ()
+    columns: Annotated[tuple[str, ...], arg(metavar="NAME=COLUMN[*FACTOR][+OFFSET] ...")] = ()
     """Columns with other names, units, signs or zeros, as for `modelgen identify`."""
-    plot: Annotated[Path | None, Argument(metavar="FILE.png")] = None
+    plot: Annotated[Path | None, arg(metavar="FILE.png")] = None
     """Draw the worst prediction of every state, with its band and what was measured."""
     json: bool = False
     """Print JSON instead of lines."""
-    directory: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
 
@@ -41,7 +42,7 @@ def run(options: Options) -> int:
     from modelgen.identification.recordings import read_all
     from modelgen.loader import load
 
-    robot = load(options.name, directory=options.directory, parallel=False)
+    robot = load(options.name, directory=options.generated, parallel=False)
     identified = options.identified or Path(f"{robot.name}.identified.json")
     if options.plot and options.plot.suffix.lower() != ".png":
         raise ModelError(f"{options.plot} is no .png file; write --plot {options.plot.with_suffix('.png')}.")

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 
@@ -23,17 +24,17 @@ if TYPE_CHECKING:
 class Options:
     """Without an option: states, inputs, parameters, task and operations of the artifact."""
 
-    name: Annotated[str, Argument(positional=True)]
+    name: Annotated[str, Positional]
     """Name of a robot; with --latex and --html also the path of a model file."""
     linearize: bool = False
     """Print A, B, controllability and an LQR gain at an equilibrium."""
-    at: Annotated[tuple[str, ...], Argument(metavar="COORDINATE=VALUE")] = ()
+    at: Annotated[tuple[str, ...], arg(metavar="COORDINATE=VALUE ...")] = ()
     """Where the equilibrium is; coordinates left out are solved for. By default the task's target."""
     latex: bool = False
     """Print the model file as a LaTeX document."""
-    html: Annotated[tuple[Path, ...] | None, Argument(metavar="[FILE]")] = None
+    html: Annotated[tuple[Path, ...] | None, arg(metavar="[FILE]")] = None
     """Write the model file as an HTML page to FILE, or print it where no file is named."""
-    directory: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
 
@@ -43,8 +44,8 @@ def run(options: Options) -> None:
         raise ModelError("--at says where to linearize; write modelgen show NAME --linearize --at COORDINATE=VALUE.")
     if sum((options.linearize, options.latex, options.html is not None)) > 1:
         raise ModelError("--linearize prints an artifact, --latex and --html a model file; write one of them.")
-    if options.directory and (options.latex or options.html is not None):
-        raise ModelError("--directory is of artifacts; --latex and --html are made from the model file. Leave it out.")
+    if options.generated and (options.latex or options.html is not None):
+        raise ModelError("--generated is of artifacts; --latex and --html are made from the model file. Leave it out.")
     if options.html and len(options.html) > 1:
         raise ModelError(
             f"--html writes one file; {len(options.html)} are named. Write modelgen show NAME --html FILE."
@@ -74,7 +75,7 @@ def _print_page(text: str) -> None:
 def _artifact(options: Options) -> str:
     from modelgen.artifact.folder import REPORT, find, proof, read
 
-    folder = find(options.name, options.directory)
+    folder = find(options.name, options.generated)
     manifest = read(folder)
     text = f"{_show_text(manifest)}\n{_proven(proof(folder, manifest), options.name)}"
     if not (folder / REPORT).exists():
@@ -103,7 +104,7 @@ def _linearize(options: Options) -> str:
     from modelgen.loader import load
     from modelgen.report.linearization import linearize, stated, text
 
-    robot = load(options.name, directory=options.directory, parallel=False)
+    robot = load(options.name, directory=options.generated, parallel=False)
     return text(robot, linearize(robot, stated(options.at, robot)))
 
 

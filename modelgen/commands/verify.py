@@ -6,11 +6,11 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from modelgen.commandline.program import FAILED
-from modelgen.engines import ENGINES
 from modelgen.errors import ArtifactError, ModelError
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ class Options:
     """Every kernel of every backend is compared with the equations of motion in 50 digits. The exit code is 1 where one
     of them is wrong."""
 
-    models: Annotated[tuple[str, ...], Argument(positional=True, metavar="MODEL")]
+    models: Annotated[tuple[str, ...], Positional, arg(metavar="MODEL ...")]
     """Names of robots, or paths of model files."""
-    against: Annotated[str | None, Argument(choices=tuple(ENGINES))] = None
+    against: Literal["mujoco", "pinocchio"] | None = None
     """Compare with this engine instead."""
     quick: bool = False
     """Only the llvm kernel in double precision and the balance of power, at four points: for daily use, no proof."""
@@ -37,9 +37,9 @@ class Options:
     """The robot's description in the engine's format. By default NAME.xml beside the model file."""
     proof_seconds: float = 30.0
     """Most seconds of processor time for the proof of each quantity over the whole domain."""
-    directory: Annotated[Path | None, Argument(metavar="DIR")] = None
+    generated: Annotated[Path | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
+    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
     """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
 
 
@@ -68,7 +68,7 @@ def _failed(model: str, options: Options) -> bool:
 
     start = time.perf_counter()
     robot = modelfile.load(model)
-    folder = artifact.find(robot.name, options.directory)
+    folder = artifact.find(robot.name, options.generated)
     manifest = artifact.read(folder)
     if manifest.model_hash != content_hash(robot):
         raise ModelError(
@@ -105,10 +105,10 @@ def _checks(
     from modelgen.loader import load
 
     if options.quick:
-        return verification.quick(robot, equations, load, options.directory)
+        return verification.quick(robot, equations, load, options.generated)
     if options.against is None:
-        return verification.verify(robot, equations, load, options.directory, options.proof_seconds)
-    kernels = load(robot.name, backend="casadi", directory=options.directory)
+        return verification.verify(robot, equations, load, options.generated, options.proof_seconds)
+    kernels = load(robot.name, backend="casadi", directory=options.generated)
     file = options.mjcf or description(robot, modelfile.find(model))
     if file:
         return compare(robot, equations, kernels, engines.load(options.against, file, manifest.metadata))

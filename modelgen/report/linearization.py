@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.commandline.assignments import assigned, number
+from modelgen.commandline.numbers import assigned, number
 from modelgen.errors import ModelError
 from modelgen.linear import regulator
 from modelgen.linear.weights import weights

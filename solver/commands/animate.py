@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from solver.errors import SolverError
 
 EPISODES = 100  # of an evaluation
@@ -16,15 +17,15 @@ EPISODES = 100  # of an evaluation
 class Options:
     """All runs are drawn from the same start, on the nominal plant."""
 
-    runs: Annotated[list[Path], Argument(positional=True)]
+    runs: Annotated[list[Path], Positional]
     """Run folders or policies of `solver policies`, all of one robot."""
-    changes: Annotated[list[str], Argument("set", "NAME=VALUE")] = field(default_factory=list)
+    changes: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
     """Changed parameters of the plant, as in `solver evaluate`."""
     start: int = 0
     """Which of the 100 starts of an evaluation, from 0."""
-    out: Annotated[Path | None, Argument(metavar="FILE")] = None
+    out: Annotated[Path | None, arg(metavar="FILE")] = None
     """File to write, with the ending .gif. By default ROBOT.gif."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts, where it has moved since the training."""
 
 

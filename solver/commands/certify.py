@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from modelgen.files import require_apart
 from solver.errors import SolverError
 
@@ -21,24 +22,24 @@ class Options:
     """Rolls out as many independent samples as the bound needs, a number that is fixed before. Exit code 1 when more of
     them fail than the specification allows."""
 
-    run: Annotated[Path, Argument(positional=True)]
+    run: Annotated[Path, Positional]
     """Run folder of a training or a baseline, or a policy of `solver policies`."""
-    specification: Annotated[Path | None, Argument(positional=True, metavar="SPEC.toml")] = None
+    specification: Annotated[Path | None, Positional, arg(metavar="SPEC.toml")] = None
     """The distribution, what counts as a failure, and the bound to show. By default the task's starts, the nominal
     robot, not at the target, and at most 1 % of failures at confidence 1 - 1e-6."""
     json: bool = False
     """Print JSON instead of lines."""
-    html: Annotated[Path | None, Argument(metavar="FILE")] = None
+    html: Annotated[Path | None, arg(metavar="FILE")] = None
     """Write the report with figures, as one HTML file."""
-    out: Annotated[Path | None, Argument(metavar="FILE")] = None
+    out: Annotated[Path | None, arg(metavar="FILE")] = None
     """File of the worst case, for `solver replay`. By default ROBOT.counterexample.json."""
     seed: int = 0
     """Seed of all samples. A certificate that is repeated with other seeds until it holds is none."""
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Processes that make the rollouts on this machine. The results do not depend on it."""
-    cluster: Annotated[str | None, Argument(metavar="ADDRESS")] = None
+    cluster: Annotated[str | None, arg(metavar="ADDRESS")] = None
     """Address of a Dask scheduler whose workers make the rollouts, as in `solver sweep`."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts, where it has moved since the training."""
 
 

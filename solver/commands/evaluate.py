@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from solver.plants import PlantName
 
 
@@ -16,22 +17,22 @@ from solver.plants import PlantName
 class Options:
     """The policy is never told what is changed in the plant."""
 
-    run: Annotated[Path, Argument(positional=True)]
+    run: Annotated[Path, Positional]
     """Run folder of a training or a baseline, or a policy of `solver policies`."""
     episodes: int = 100
     """Rollouts from the task's start distribution."""
-    changes: Annotated[list[str], Argument("set", "NAME=VALUE")] = field(default_factory=list)
+    changes: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
     """Parameters to change in the plant: mass=1.3x multiplies, mass=+0.05 adds, mass=1.1 replaces. Units are SI."""
     plant: PlantName = "nominal"
     """`nominal` is the model. `harsh` is the model with the drive and the sensors of a small laboratory robot. `mujoco`
     is another engine."""
-    harsh: Annotated[list[str], Argument(metavar="EFFECT[=MULTIPLEx]")] = field(default_factory=list)
+    harsh: Annotated[list[str], arg(metavar="EFFECT[=MULTIPLEx] ...")] = field(default_factory=list)
     """Effects of the harsh plant: delay, saturation, backlash, stiction, encoder, noise. noise=2x doubles one. By
     default all of them."""
     observer: bool = False
     """Give the policy the states that an observer makes of what is measured and of the inputs, predicted over the
     delay. Without it the policy gets what the plant shows: on the harsh plant, filtered differences of counts."""
-    longest_delay: Annotated[int | None, Argument(metavar="PERIODS")] = None
+    longest_delay: Annotated[int | None, arg(metavar="PERIODS")] = None
     """Do not tell the observer the delay: it finds it, of at most so many control periods."""
     reaction_periods: float | None = None
     """Control periods that an input acts before the next one can: 1 for a zero-order hold, 2 with one period of sensor
@@ -41,7 +42,7 @@ class Options:
     """Seed of the starts and of the harsh plant's noise. By default the one of the evaluations in training."""
     json: bool = False
     """Print JSON instead of a line."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts, where it has moved since the training."""
 
 

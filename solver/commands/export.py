@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from modelgen.files import require_apart
 
 
@@ -14,17 +15,17 @@ from modelgen.files import require_apart
 class Options:
     """At least one of --c, --onnx and --js."""
 
-    run: Annotated[Path, Argument(positional=True)]
+    run: Annotated[Path, Positional]
     """Run folder of a training, or a policy of `solver policies`."""
-    c: Annotated[Path | None, Argument(metavar="DIR")] = None
+    c: Annotated[Path | None, arg(metavar="DIR")] = None
     """Folder for the C files, beside those of `modelgen export NAME --c DIR`, which they call."""
-    onnx: Annotated[Path | None, Argument(metavar="FILE")] = None
+    onnx: Annotated[Path | None, arg(metavar="FILE")] = None
     """ONNX file of policy, V and dV/dx."""
-    js: Annotated[Path | None, Argument(metavar="FILE")] = None
+    js: Annotated[Path | None, arg(metavar="FILE")] = None
     """JavaScript module of robot, policy, V and dV/dx, in one file."""
     observer: bool = False
     """With --c: write the observer too, the state from measurements and past inputs, its memory in a struct."""
-    budget: Annotated[str | None, Argument(metavar="TIME@CLOCK")] = None
+    budget: Annotated[str | None, arg(metavar="TIME@CLOCK")] = None
     """With --c: distil the policy into a small network for a microcontroller, so that a control period takes no longer
     than this on a Cortex-M4F, at two cycles an instruction: 500us@168MHz. With --observer, the observer is part of it,
     for one period of delay. Takes minutes. The instructions are counted where `modelgen export NAME --c DIR` was called
@@ -37,9 +38,9 @@ class Options:
     reaction_periods: float | None = None
     """Control periods that an input acts before the next one can, as in `solver evaluate`. By default as in
     training."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts, where it has moved since the training."""
-    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
+    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
     """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
 
 

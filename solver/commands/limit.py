@@ -7,7 +7,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from solver.errors import SolverError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ class Options:
     """Motions begin at a few starts that stand for the task's start distribution, and the limit is their mean. Each
     search finds a local optimum, so there are several."""
 
-    subject: Annotated[str, Argument(positional=True, metavar="ROBOT_OR_RUN")]
+    subject: Annotated[str, Positional, arg(metavar="ROBOT_OR_RUN")]
     """Name of a built robot, a run folder, or a policy of `solver policies`. The motion of a run's policy is compared
     with the optimum and is one of the first guesses."""
     starts: int = 5
@@ -30,13 +31,13 @@ class Options:
     from a neighbouring start and from the best start."""
     seed: int = 0
     """Seed of the random motions."""
-    changes: Annotated[list[str], Argument("set", "NAME=VALUE")] = field(default_factory=list)
+    changes: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
     """Changed parameters, as in `solver evaluate`. The run's policy is not told of them."""
     json: bool = False
     """Print JSON instead of a line."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
+    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
     """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
 
 

@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 
 
 @dataclass(frozen=True)
 class Options:
     """The file needs no server and no network: open it, or send it."""
 
-    runs: Annotated[list[Path], Argument(positional=True)]
+    runs: Annotated[list[Path], Positional]
     """One to four run folders or policies of `solver policies`, all of one robot; or the name of a robot, for those of
     its policies that ship with the package, cFVI beside rFVI."""
-    out: Annotated[Path | None, Argument(metavar="FILE")] = None
+    out: Annotated[Path | None, arg(metavar="FILE")] = None
     """HTML file to write. By default ROBOT.html."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts, where it has moved since the training."""
 
 

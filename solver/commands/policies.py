@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import arg
+
 
 if TYPE_CHECKING:
     from solver.runs.shipped import Figures
@@ -20,7 +21,7 @@ HEADER = ("policy", "return", "success", "limit", "gap", "seed", "commit", "date
 class Options:
     """evaluate, plot, export, robustness, animate and limit take such a policy by its name in place of a run folder."""
 
-    ship: Annotated[Path | None, Argument(metavar="RUN")] = None
+    ship: Annotated[Path | None, arg(metavar="RUN")] = None
     """For maintainers: evaluate this run, find its limit, and make it the shipped policy of its robot and algorithm.
     Only its weights and settings are written."""
     guesses: int = 24

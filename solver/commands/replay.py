@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from modelgen.files import require_apart
 from solver.errors import SolverError
 
@@ -17,11 +18,11 @@ class Options:
     """Writes a figure, a CSV file and an animation. The return is the one in the file, digit by digit, on the same type
     of processor."""
 
-    file: Annotated[Path, Argument(positional=True, metavar="FILE")]
+    file: Annotated[Path, Positional, arg(metavar="FILE")]
     """File of a counterexample."""
-    out: Annotated[Path | None, Argument(metavar="NAME")] = None
+    out: Annotated[Path | None, arg(metavar="NAME")] = None
     """The files without their endings. By default beside FILE, with its name."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts, where it has moved since the training."""
 
 

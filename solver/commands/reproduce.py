@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from solver.commands import FAILED
 from solver.errors import SolverError
 from solver.reproduction.experiments import BudgetName, Choice, Experiment, Plan, make_plan
@@ -22,36 +23,36 @@ class Options:
     """Trains what is not there yet, each run in a process of its own, and writes the result beside the paper's numbers.
     Called again after Ctrl-C, it continues the unfinished runs."""
 
-    experiment: Annotated[Experiment, Argument(positional=True)]
+    experiment: Annotated[Experiment, Positional]
     """The table or figure: table1, fig-learning, fig-value, fig-robustness or fig-ablation. Two are not the
     paper's: `gallery` trains every robot with the settings that `solver train` takes by itself, and `certificates`
     bounds the failures of every run as `solver certify` does."""
     budget: BudgetName = "small"
     """`small`: pendulum, one seed, our algorithms. `full`: three robots, five seeds, baselines, all admissible sets."""
-    robots: Annotated[list[str], Argument(metavar="NAME")] = field(default_factory=list)
+    robots: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
     """Robots in place of the budget's."""
     seeds: list[int] = field(default_factory=list)
     """Seeds in place of the budget's."""
-    methods: Annotated[list[str], Argument(metavar="NAME")] = field(default_factory=list)
+    methods: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
     """Some of the rows or curves, by name, such as rFVI "SAC-U UDR"; of the gallery rfvi or cfvi. By default all."""
     baseline_steps: int | None = None
     """Actions to train each baseline for. By default the algorithm's own."""
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Trainings at once on this machine. They share the cores."""
-    cluster: Annotated[str | None, Argument(metavar="ADDRESS")] = None
+    cluster: Annotated[str | None, arg(metavar="ADDRESS")] = None
     """Address of a Dask scheduler whose workers train, as in `solver sweep`."""
     report_only: bool = False
     """Train nothing, and report what is finished."""
     shipped: bool = False
     """Take the policies of `solver policies`, where there is one of the robot, algorithm and seed. It may have been
     trained with the settings that were usual before today's."""
-    runs: Annotated[Path, Argument(metavar="DIR")] = Path("runs/reproduce")
+    runs: Annotated[Path, arg(metavar="DIR")] = Path("runs/reproduce")
     """Parent of the run folders. Finished runs with the settings asked for are reused, whoever trained them."""
-    out: Annotated[Path, Argument(metavar="DIR")] = Path("docs/results")
+    out: Annotated[Path, arg(metavar="DIR")] = Path("docs/results")
     """Folder of the text and the figures."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
+    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
     """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
 
     def command(self) -> str:

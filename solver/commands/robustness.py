@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from solver.errors import SolverError
 from solver.plants import PlantName
 
@@ -31,14 +32,14 @@ class Options:
     """The policies are not told what is changed. Prints the lowest result of each group of runs, and writes a figure
     and a JSON file with all of them."""
 
-    runs: Annotated[list[Path], Argument(positional=True, metavar="RUN")]
+    runs: Annotated[list[Path], Positional, arg(metavar="RUN ...")]
     """Run folders, or policies of `solver policies`, of one robot. Runs that differ only by their seeds form one
     group."""
-    parameter: Annotated[list[str], Argument(metavar="NAME")]
+    parameter: Annotated[list[str], arg(metavar="NAME ...")]
     """The parameter to change, or two of them for a grid."""
-    start: Annotated[list[float], Argument("from")]
+    start: Annotated[list[float], arg(name="from")]
     """First multiple of the nominal value: one number, or one for each parameter."""
-    end: Annotated[list[float], Argument("to")]
+    end: Annotated[list[float], arg(name="to")]
     """Last multiple of the nominal value: one number, or one for each parameter."""
     points: list[int] = field(default_factory=list)
     """Points of the range: one number, or one for each parameter. By default 21, or 11 for each of two."""
@@ -46,7 +47,7 @@ class Options:
     """Add --from and --to to the nominal value, in its SI unit, instead of multiplying by them."""
     plant: PlantName = "nominal"
     """The plant, as in `solver evaluate`."""
-    harsh: Annotated[list[str], Argument(metavar="EFFECT[=MULTIPLEx]")] = field(default_factory=list)
+    harsh: Annotated[list[str], arg(metavar="EFFECT[=MULTIPLEx] ...")] = field(default_factory=list)
     """Effects of the harsh plant, as in `solver evaluate`."""
     observer: bool = False
     """Give the policies the states of an observer, as in `solver evaluate`."""
@@ -61,9 +62,9 @@ class Options:
     runs/robustness-ROBOT-PLANT[-EFFECTS][-observer][-reactionK]-PARAMETERS."""
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Processes that make the rollouts on this machine. The results do not depend on it."""
-    cluster: Annotated[str | None, Argument(metavar="ADDRESS")] = None
+    cluster: Annotated[str | None, arg(metavar="ADDRESS")] = None
     """Address of a Dask scheduler whose workers make the rollouts, as in `solver sweep`."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts, where it has moved since the training."""
 
     def ranges(self) -> list[ParameterRange]:

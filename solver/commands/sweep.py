@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from solver.commands import FAILED
 from solver.errors import SolverError
 
@@ -18,20 +19,20 @@ class Options:
     """Trains every run of the file in a process of its own, on this machine or on a cluster, and prints a table of what
     each policy does. One that fails does not stop the others. Exit code 1 when any failed."""
 
-    specification: Annotated[Path, Argument(positional=True, metavar="SPEC.toml")]
+    specification: Annotated[Path, Positional, arg(metavar="SPEC.toml")]
     """Robots, settings and seeds: docs/reference/sweep-files.md."""
-    out: Annotated[Path | None, Argument(metavar="DIR")] = None
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Parent of the run folders, and place of sweep.json. By default runs/sweep-NAME, by the name of the file."""
     resume: bool = False
     """Do only what is missing in that folder: keep finished runs, and continue the others from their checkpoints."""
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Trainings at once on this machine. They share the cores."""
-    cluster: Annotated[str | None, Argument(metavar="ADDRESS")] = None
+    cluster: Annotated[str | None, arg(metavar="ADDRESS")] = None
     """Address of a Dask scheduler, such as tcp://10.0.0.1:8786: its workers train, one thread each. They must see the
     folder of the runs."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
+    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
     """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
 
 

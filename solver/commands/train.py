@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from modelgen.commandline.options import Argument, Subjects
+from tyro.conf import Positional, arg
+
 from solver.commands.resuming import require_alone
 from solver.errors import SolverError
 from solver.fvi.presets import Algorithm
@@ -18,18 +19,7 @@ if TYPE_CHECKING:
     from modelgen.loader import CompiledRobot
     from solver.problem.identified import Identified
 
-#: Subject of the settings in help -> the first of them; those that follow in `Settings` belong to it too.
-SUBJECTS = {
-    "general": "seed",
-    "states": "states",
-    "fit": "epochs",
-    "target": "limit_cost",
-    "policy": "reaction_periods",
-    "network": "members",
-    "adversary": "alpha_state",
-    "evaluation": "evaluate_every",
-    "machine": "device",
-}
+COMMON = ("robot", "preset", "algorithm", "seed", "iterations", "out", "overwrite", "warm_from", "identified", "resume")
 
 
 @dataclass(frozen=True)
@@ -37,32 +27,32 @@ class Options:
     """The defaults of the settings depend on the robot and the preset: `solver train ROBOT --preset paper --help` shows
     those that the command takes."""
 
-    robot: Annotated[str, Argument(positional=True)] = ""
+    robot: Annotated[str, Positional] = ""
     """Name of a robot built with `modelgen build`."""
-    preset: Annotated[str, Argument(metavar="NAME")] = "fast"
+    preset: Annotated[str, arg(metavar="NAME")] = "fast"
     """`fast` (minutes on two cores) or `paper` (the authors' settings). Every setting below overrides it."""
     algorithm: Algorithm = "rfvi"
     """`rfvi` plays the adversaries of the preset. `cfvi` sets all their radii to zero."""
-    out: Annotated[Path | None, Argument(metavar="DIR")] = None
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Run folder. By default runs/ROBOT-ALGORITHM-PRESET-seedN."""
     overwrite: bool = False
     """Replace a run that is already in the folder."""
-    warm_from: Annotated[Path | None, Argument(name="from", metavar="DIR")] = None
+    warm_from: Annotated[Path | None, arg(name="from", metavar="DIR")] = None
     """Begin from the value function of this run, for example after a parameter or a limit was changed in the model
     file. It takes a quarter of the iterations."""
-    identified: Annotated[Path | None, Argument(metavar="FILE")] = None
+    identified: Annotated[Path | None, arg(metavar="FILE")] = None
     """What `modelgen identify` wrote: nominal parameters, and the sets of all adversaries. A radius that is given
     beside it replaces the file's; its proportions between states stay."""
-    resume: Annotated[Path | None, Argument(metavar="DIR")] = None
+    resume: Annotated[Path | None, arg(metavar="DIR")] = None
     """Continue the run in this folder, with its own settings. No other option may stand beside it."""
-    preview: Annotated[float, Argument(metavar="SECONDS")] = 20.0
+    preview: Annotated[float, arg(metavar="SECONDS")] = 20.0
     """Look so long for a motion to the target before training, and say if none is found or if it leans on a limit. The
     training does not depend on it. 0 leaves it out."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
+    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
     """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
-    settings: Annotated[Settings, Subjects(SUBJECTS)] = field(default_factory=Settings)
+    settings: Settings = field(default_factory=Settings)
 
 
 def defaults(given: Mapping[str, Any]) -> Options:

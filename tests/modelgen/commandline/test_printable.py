@@ -41,7 +41,7 @@ def test_show_of_a_foreign_artifact(
                 each.update(meaning=STEERING, unit=STEERING)
 
     forged(tmp_path / "pendulum", change)
-    main(["show", "pendulum", "--directory", str(tmp_path), *words])
+    main(["show", "pendulum", "--generated", str(tmp_path), *words])
     written = capsys.readouterr()
     text = written.out + written.err
     assert "gone" in text

@@ -195,7 +195,7 @@ def test_copies_and_runs_of_another_model_are_not_pooled(
     text = (SHIPPED / "pendulum.py").read_text()
     (tmp_path / "pendulum.py").write_text(text.replace('"mass", 1.0', '"mass", 1.2'))
     generated = str(tmp_path / "generated")
-    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--directory", generated]) == 0
+    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--generated", generated]) == 0
     start("pendulum", "fast", tiny(iterations=1, step_periods=(1,)), tmp_path / "heavy", generated, lambda _: None)
     with pytest.raises(SolverError, match="different artifacts of pendulum"):
         measure([runs[0], tmp_path / "heavy"], [range_of_mass()], Trial(episodes=2))
