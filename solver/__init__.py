@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from solver.fvi.presets import make_settings
     from solver.fvi.settings import Settings
     from solver.policies.load import Policy, PositionController, Value, load_controller, load_policy, load_value
+    from solver.problem.parameters import Relative
     from solver.runs.train import resume, train
     from solver.studies.evaluation import Evaluation, evaluate
 
@@ -21,6 +22,7 @@ _MODULES = {
     "Evaluation": "solver.studies.evaluation",
     "Policy": "solver.policies.load",
     "PositionController": "solver.policies.load",
+    "Relative": "solver.problem.parameters",
     "Settings": "solver.fvi.settings",
     "Value": "solver.policies.load",
     "evaluate": "solver.studies.evaluation",
@@ -37,6 +39,7 @@ __all__ = [
     "Evaluation",
     "Policy",
     "PositionController",
+    "Relative",
     "Settings",
     "SolverError",
     "Value",

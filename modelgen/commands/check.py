@@ -1,4 +1,4 @@
-"""`modelgen check`: whether artifacts still match their model files."""
+"""`modelgen check`: comparison of artifacts with their model files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Print one line a model, and what is wrong with it."""
+    """Print a line for every model, and what is wrong with it."""
     from modelgen.artifact import folder as artifact
     from modelgen.derivation import model_file as modelfile
     from modelgen.derivation.content_hash import content_hash
@@ -45,8 +45,8 @@ def run(options: Options) -> int:
         try:
             robot = modelfile.load(model) if here else None
             name = robot.name if robot else model
-            stated = (content_hash(robot), point_hashes(robot)) if robot else ()
-            findings = artifact.check(name, options.generated, *stated)
+            hashes = (content_hash(robot), point_hashes(robot)) if robot else ()
+            findings = artifact.check(name, options.generated, *hashes)
         except ModelError as error:
             if len(models) == 1:
                 raise

@@ -14,7 +14,7 @@ from modelgen.files import replacing
 
 @dataclass(frozen=True)
 class Options:
-    """The files need nothing of this project."""
+    """The files work without this project. Name at least one folder."""
 
     model: Annotated[str, Positional]
     """Name of a robot, or path of its model file."""
@@ -27,15 +27,15 @@ class Options:
 
 
 def run(options: Options) -> None:
-    """Write every target that was asked for."""
+    """Write every target that has a folder."""
     from modelgen.build import export
     from modelgen.derivation import model_file as modelfile
 
-    stated = {"c": options.c, "casadi": options.casadi, "js": options.js}
-    folders = {target: folder for target, folder in stated.items() if folder}
+    targets = {"c": options.c, "casadi": options.casadi, "js": options.js}
+    folders = {target: folder for target, folder in targets.items() if folder}
     if not folders:
         raise ModelError(
-            f"nothing was asked for; write modelgen export {options.model} --c DIR or --casadi DIR or --js DIR."
+            f"name at least one folder; write modelgen export {options.model} --c DIR or --casadi DIR or --js DIR."
         )
     robot = modelfile.load(options.model)
     for target, folder in folders.items():

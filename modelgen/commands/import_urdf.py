@@ -14,22 +14,22 @@ from modelgen.commands.model_files import write_model_file
 
 @dataclass(frozen=True)
 class Options:
-    """The model file holds the links, joints and inertias of the URDF. Limits and task are yours to complete."""
+    """The model file holds the links, joints and inertias of the URDF. Complete limits and task yourself."""
 
     urdf: Annotated[Path, Positional]
     """The URDF file."""
     name: str | None = None
     """Name of the robot and of its file. By default the name of the URDF file."""
     fix: Annotated[tuple[str, ...], arg(metavar="JOINT ...")] = ()
-    """Joints to hold at zero: names, patterns such as `*finger*`, or `mimic` for all that follow another joint."""
+    """Joints to hold at zero: names, patterns such as `*finger*`, or `mimic` for all mimic joints."""
     planar: Annotated[tuple[str, ...], arg(metavar="JOINT ...")] = ()
-    """Floating joints, or the link that nothing carries, to keep in the x-z plane."""
+    """Floating joints, or the root link, to keep in the x-z plane."""
     out: Annotated[Path, arg(metavar="DIR")] = Path("models")
     """Folder for the file."""
 
 
 def run(options: Options) -> None:
-    """Write the model file. Never overwrites."""
+    """Write the model file. An existing file is never replaced."""
     from modelgen.urdf.read import model_file
 
     name = options.name or options.urdf.stem

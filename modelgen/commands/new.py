@@ -13,7 +13,7 @@ from modelgen.commands.model_files import write_model_file
 
 @dataclass(frozen=True)
 class Options:
-    """The file is a robot that builds as it is. Change it line by line into yours."""
+    """The file is a robot that can be built. Change it line by line into yours."""
 
     name: Annotated[str, Positional]
     """Name of the robot and of its file."""
@@ -22,7 +22,7 @@ class Options:
 
 
 def run(options: Options) -> None:
-    """Write the template under the robot's name. Never overwrites."""
+    """Write the template under the name of the robot. An existing file is never replaced."""
     from modelgen.statement.checker import identifier
 
     name = identifier(options.name.removesuffix(".py"), "robot", None)

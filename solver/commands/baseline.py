@@ -14,7 +14,6 @@ from solver.commands.resuming import require_alone
 from solver.errors import SolverError
 
 
-
 @dataclass(frozen=True)
 class Options:
     """The defaults of the settings depend on the algorithm: `solver baseline ROBOT --algorithm ppo --help` shows those

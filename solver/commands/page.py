@@ -9,7 +9,6 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 
-
 @dataclass(frozen=True)
 class Options:
     """The file needs no server and no network: open it, or send it."""

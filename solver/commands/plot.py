@@ -9,7 +9,6 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 
-
 @dataclass(frozen=True)
 class Options:
     """The figures go to the folder `figures` of the run; of a shipped policy to runs/NAME/figures."""

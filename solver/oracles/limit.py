@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from solver.oracles.trajectory import Guess, Trajectory
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, succeeded
 from solver.plants.rollouts import Controller, rollouts, without_input
-from solver.problem.parameters import changed_parameters
+from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.kinds import kind_in, load_controller
@@ -128,9 +129,9 @@ def percent_of_gain(gap: float | None, limit: float, idle_return: float) -> floa
 
 
 def find_limit(
-    subject: str, changes: list[str], guesses: int, seed: int, generated: str | None = None, starts: int = 5
+    subject: str, changes: Mapping[str, Change], guesses: int, seed: int, generated: str | None = None, starts: int = 5
 ) -> Limit:
-    """Find the limit for a robot's name or a run folder; changes: as `solver evaluate --set` takes them.
+    """Find the limit for a robot's name or a run folder; changes: parameters that differ from the model.
 
     guesses: random motions to begin from, shared among the starts. starts: at most so many, as in
     `solver.oracles.starts.design`. Raises SolverError for an unknown run, a start beyond the state limits, and when no

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from solver.fvi.solution import Solution, load_solution
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, decimals
 from solver.plants.rollouts import rollouts, sample_starts
-from solver.problem.parameters import changed_parameters
+from solver.problem.parameters import Change, changed_parameters, in_words
 from solver.problem.problem import Problem
 from solver.runs.folder import FIGURES
 from solver.runs.metrics import read_metrics
@@ -31,7 +32,7 @@ GRID = 161
 DRAWN = 10  # rollouts
 
 
-def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str | None) -> list[Path]:
+def plot_run(folder: Path, joint: str | None, changes: Mapping[str, Change], generated: str | None) -> list[Path]:
     """Write the figures to folder/figures and return their paths.
 
     folder: of the run, or the name of a shipped policy, whose figures go to runs/NAME/figures. A run without metrics
@@ -44,7 +45,7 @@ def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str
     result = rollouts(problem, solution.controller(), starts, Nominal(problem, theta))
     trained = f"{solution.run.robot}, {solution.run.settings.algorithm}"
     arrived = f"success {100 * float(result.success.float().mean()):.0f} % of {len(result.success)}"
-    title = f"{trained}, rollouts with {' '.join(changes)}" if changes else trained
+    title = f"{trained}, rollouts with {in_words(changes)}" if changes else trained
     figures = {
         "value_and_policy": value_and_policy(solution, coordinate(problem, joint), result, title),
         "rollouts": over_time(problem, result, title, arrived),

@@ -25,7 +25,7 @@ from solver.jobs.portions import policy
 from solver.plants import make_plant
 from solver.plants.nominal import Nominal
 from solver.plants.rollouts import rollouts, sample_starts
-from solver.problem.parameters import changed_parameters
+from solver.problem.parameters import Relative, changed_parameters
 from solver.runs.kinds import load_controller
 from solver.streams import EVALUATION_SEED
 from solver.studies.parameter_box import Box, ParameterRange, make_box
@@ -118,8 +118,8 @@ def test_a_sweep_is_many_evaluations(runs: list[Path], plant: str, monkeypatch: 
     problem, act, _ = load_controller(runs[0])
     box = make_box(problem, [ParameterRange("mass", 0.5, 1.5, 3, False)])
     samples = sweep(runs[0], box, Trial(plant, effects, 4, 11))
-    for point, change in enumerate(("mass=0.5x", "mass=1x", "mass=1.5x")):
-        there = make_plant(plant, problem, changed_parameters(problem, [change]), effects)
+    for point, factor in enumerate((0.5, 1.0, 1.5)):
+        there = make_plant(plant, problem, changed_parameters(problem, {"mass": Relative(factor)}), effects)
         result = rollouts(problem, act, sample_starts(problem, 4, 11), there)
         each = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
         np.testing.assert_allclose(samples[:, point], each, rtol=2e-3, atol=1e-3)
