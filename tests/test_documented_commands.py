@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from modelgen.commandline.reading import completed, read
 
 from modelgen.cli import PROGRAM as MODELGEN
-from modelgen.commandline.reading import completed, read
 from solver.cli import PROGRAM as SOLVER
 
 ROOT = Path(__file__).parents[1]

@@ -1,7 +1,7 @@
 """The command lines of both programs: options from dataclasses by tyro, exit codes, Ctrl-C, safe output.
 
-A command is a module with a dataclass `Options` and a function `run(options)`, which returns an exit code or None for 0.
-The doc string under a field is its help; tyro's annotations (`Positional`, `arg`) and `Range` say how it is read.
+A command is a module with a dataclass `Options` and a function `run(options)`, which returns an exit code, or None for
+0. The doc string under a field is its help. Annotations of tyro (`Positional`, `arg`) and `Range` say how it is read.
 
 A module may have two more names. `defaults(given)` makes the `Options` to start from, where they depend on the given
 ones. `COMMON` names the fields of a short `--help`; `--help-all` shows all of them.

@@ -13,11 +13,13 @@ from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.commands.resuming import require_alone
 from solver.errors import SolverError
 
+COMMON = ("robot", "algorithm", "start", "randomize", "steps", "seed", "out", "overwrite", "resume")
+
 
 @dataclass(frozen=True)
 class Options:
-    """The defaults of the settings depend on the algorithm: `solver baseline ROBOT --algorithm ppo --help` shows those
-    that the command takes."""
+    """The defaults of the settings depend on the algorithm: `solver baseline ROBOT --algorithm ppo --help` shows the
+    defaults of PPO."""
 
     robot: Annotated[str, Positional] = ""
     """Name of a robot built with `modelgen build`."""
@@ -26,7 +28,7 @@ class Options:
     overwrite: bool = False
     """Replace a run that is already in the folder."""
     resume: Annotated[Path | None, arg(metavar="DIR")] = None
-    """Continue the baseline in this folder, with its own settings. No other option may stand beside it."""
+    """Continue the baseline in this folder with its own settings. Give no other option."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
     settings: BaselineSettings = field(default_factory=BaselineSettings)
@@ -39,7 +41,7 @@ def defaults(given: Mapping[str, Any]) -> Options:
 
 
 def run(options: Options) -> None:
-    """Train, and say how far it is."""
+    """Train, and show the progress."""
     from solver.baselines.run import new_run
     from solver.commands.training import resume, start
     from solver.problem.robots import load_robot

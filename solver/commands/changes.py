@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from modelgen.commandline.numbers import decimal
 from solver.errors import SolverError
 from solver.problem.parameters import Change, Relative
+from solver.studies.parameter_box import ParameterRange
 
 
 def read_changes(words: Sequence[str]) -> dict[str, Change]:
@@ -31,3 +32,19 @@ def read_change(text: str) -> Change:
     if text.endswith("x"):
         return Relative(factor=decimal(text[:-1]))
     return Relative(added=decimal(text)) if text[:1] in ("+", "-") else decimal(text)
+
+
+def read_range(name: str, start: str, end: str, points: int) -> ParameterRange:
+    """The range of a parameter from 0.5x to 1.5x, or from -0.1 to +0.1. Raises SolverError for other text."""
+    try:
+        first, last = read_change(start), read_change(end)
+    except ValueError as error:
+        raise SolverError(f"cannot read the range of {name}: {error}") from error
+    if not (isinstance(first, Relative) and isinstance(last, Relative)) or start.endswith("x") != end.endswith("x"):
+        raise SolverError(
+            f"--from {start} --to {end} is not a range of {name}; write 0.5x and 1.5x to multiply the nominal value, "
+            "or -0.1 and +0.1 to add to it"
+        )
+    added = not start.endswith("x")
+    low, high = (change.added if added else change.factor for change in (first, last))
+    return ParameterRange(name, low, high, points, added)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from modelgen.commandline.numbers import Range
 from solver.commands.resuming import require_alone
 from solver.errors import SolverError
 from solver.fvi.presets import Algorithm
@@ -24,8 +25,8 @@ COMMON = ("robot", "preset", "algorithm", "seed", "iterations", "out", "overwrit
 
 @dataclass(frozen=True)
 class Options:
-    """The defaults of the settings depend on the robot and the preset: `solver train ROBOT --preset paper --help` shows
-    those that the command takes."""
+    """The defaults of the settings depend on the robot and the preset. The help shows the defaults of the robot that it
+    is called with: `solver train ROBOT --preset paper --help`."""
 
     robot: Annotated[str, Positional] = ""
     """Name of a robot built with `modelgen build`."""
@@ -38,20 +39,20 @@ class Options:
     overwrite: bool = False
     """Replace a run that is already in the folder."""
     warm_from: Annotated[Path | None, arg(name="from", metavar="DIR")] = None
-    """Begin from the value function of this run, for example after a parameter or a limit was changed in the model
-    file. It takes a quarter of the iterations."""
+    """Start from the value function of this run, for example after a change of the model file. This takes a quarter of
+    the iterations."""
     identified: Annotated[Path | None, arg(metavar="FILE")] = None
-    """What `modelgen identify` wrote: nominal parameters, and the sets of all adversaries. A radius that is given
-    beside it replaces the file's; its proportions between states stay."""
+    """File of `modelgen identify`: nominal parameters, and the sets of all adversaries. A radius on the command line
+    replaces the radius of the file; the proportions between states stay."""
     resume: Annotated[Path | None, arg(metavar="DIR")] = None
-    """Continue the run in this folder, with its own settings. No other option may stand beside it."""
-    preview: Annotated[float, arg(metavar="SECONDS")] = 20.0
-    """Look so long for a motion to the target before training, and say if none is found or if it leans on a limit. The
-    training does not depend on it. 0 leaves it out."""
+    """Continue the run in this folder with its own settings. Give no other option."""
+    preview: Annotated[float, Range(0.0, 86_400.0)] = 20.0
+    """Seconds of a search for a motion to the target before the training, which warns of an impossible task. The
+    training does not depend on it. 0: no search."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
     trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
-    """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
+    """Artifacts of other people whose code may run. A message names the hash."""
     settings: Settings = field(default_factory=Settings)
 
 
@@ -77,14 +78,14 @@ def defaults(given: Mapping[str, Any]) -> Options:
 
 
 def _identified(path: str | Path, robot: CompiledRobot) -> Identified:
-    """Read the file. Raises SolverError for one that does not fit the robot."""
+    """The identified parameters in a file. Raises SolverError where the file does not fit the robot."""
     from solver.problem.identified import read
 
     return read(Path(path), robot)
 
 
 def run(options: Options) -> None:
-    """Train, and say how far it is."""
+    """Train, and show the progress."""
     from solver.commands.training import resume, start
     from solver.fvi.controllable import require_controllable
     from solver.fvi.presets import require_algorithm
@@ -98,8 +99,6 @@ def run(options: Options) -> None:
     if options.resume is not None:
         resume(options.resume)
     elif options.robot:
-        if not 0.0 <= options.preview < float("inf"):
-            raise SolverError(f"--preview is {options.preview}; give seconds, or 0 for no preview")
         robot, settings = load_robot(options.robot, "cpu", options.generated), options.settings
         require_algorithm(settings, options.algorithm)
         identified = None

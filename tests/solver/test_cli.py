@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from modelgen.commandline.reading import completed, read
 
 from modelgen.commandline.options import field_docs
-from modelgen.commandline.reading import completed, read
 from solver.cli import PROGRAM, main
 from solver.commands import train
 from solver.fvi.run import RUN, load_run, load_run_checkpoint

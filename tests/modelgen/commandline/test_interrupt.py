@@ -7,7 +7,6 @@ import time
 from contextlib import suppress
 
 import pytest
-
 from modelgen.commandline.interrupt import PAUSE, interrupts
 
 pytestmark = pytest.mark.usefixtures("heeds_ctrl_c")

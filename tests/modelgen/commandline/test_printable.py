@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from modelgen.commandline.printable import printable
 
 from modelgen.cli import main
-from modelgen.commandline.printable import printable
 from tests.modelgen.support.forgery import forged
 
 STEERING = "\x1b]52;c;cm0=\x07\x1b[2Jgone\r\x9b31m\u202e\x7f\x00"

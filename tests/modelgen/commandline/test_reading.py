@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
+from modelgen.commandline.reading import UsageError, completed, read
 
 from modelgen.commandline.options import Argument, Subjects, field_docs, options_of
-from modelgen.commandline.reading import UsageError, completed, read
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from modelgen.commandline.reading import completed, read
 
 import modelgen
-from modelgen.commandline.reading import completed, read
 from solver.commands import train
 from solver.errors import SolverError
 from solver.fvi.presets import PRESETS, make_settings

@@ -21,11 +21,11 @@ import modelgen
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Metadata, Task
 from solver.cli import main
+from solver.commands.changes import read_changes
 from solver.errors import SolverError
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, succeeded, summary
 from solver.plants.rollouts import rollouts, sample_starts
-from solver.commands.changes import read_changes
 from solver.problem.parameters import changed_parameters
 from solver.problem.problem import Problem
 
