@@ -23,9 +23,12 @@ from tyro.constructors import (
 )
 
 from modelgen.commandline.numbers import Range
+from modelgen.errors import ModelError
 
 CONFIG = (OmitArgPrefixes, DisallowNone, PositionalMetavarFromFieldName)
 ALL = "--help-all"
+HELP = ("-h", "--help", ALL)
+LONGEST = 4000  # characters of a word
 EVERY_INT, EVERY_FLOAT = Range(-(10**18), 10**18), Range(-math.inf, math.inf)
 
 
@@ -34,26 +37,40 @@ def read(called: str, module: ModuleType, words: Sequence[str], about: str = "")
 
     called: the program and the command. about: stands before the doc string of `Options` in the help.
     """
+    _require(module.Options, words)
     default, known = MISSING_NONPROP, given(module.Options, words)
     if hasattr(module, "defaults"):
         default = module.defaults(known or {})
-    common = None if ALL in words else getattr(module, "COMMON", None)
-    more = f"\n\n`{called} {ALL}` shows all options." if common else ""
+    asked = [word for word in words if word in HELP]
+    common = getattr(module, "COMMON", None) if asked and ALL not in asked else None
+    more = f" `{called} {ALL}` shows all options." if common else ""
     return tyro.cli(
         module.Options,
         prog=called,
-        description=f"{about}{_paragraph(module.Options.__doc__)}{more}",
-        args=["--help" if word == ALL else word for word in words],
+        description=about + _paragraph(module.Options.__doc__) + more,
+        args=["--help"] if asked else words,
         default=default,
         config=CONFIG,
         registry=_registry(common),
     )
 
 
+def _require(options: type, words: Sequence[str]) -> None:
+    """Raise ModelError for what tyro takes without a word: a list that stands twice, of which it keeps the last."""
+    for name, hint in _fields(options):
+        base, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        flag = f"--{next((note.name for note in notes if getattr(note, 'name', None)), name).replace('_', '-')}"
+        count = sum(word.partition("=")[0].replace("_", "-") == flag for word in words)
+        if get_origin(base) in (list, tuple) and count > 1:
+            raise ModelError(f"{flag} stands {count} times. Write all values behind one {flag}.")
+    if any(len(word) > LONGEST for word in words):
+        raise ModelError(f"a word of the command line has more than {LONGEST} characters.")
+
+
 def given(options: type, words: Sequence[str]) -> dict[str, Any] | None:
     """Field name -> value of what the words give, and of nothing else; None where they hold a mistake."""
     dictionary = cast(Any, TypedDict)("given", dict(_fields(options)), total=False)
-    words = [word for word in words if word not in ("-h", "--help", ALL)]
+    words = [word for word in words if word not in HELP]
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             return cast(

@@ -6,7 +6,6 @@ import gc
 import importlib.metadata
 import io
 import os
-import re
 import signal
 import sys
 import threading
@@ -22,15 +21,11 @@ from modelgen.trust import trusting
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130  # exit codes
 PACKAGE = "robust-value-iteration"
-LONGEST = 4000  # characters of a message or of a word on the command line
+LONGEST = 4000  # characters of a message
 PAUSE = 1.0  # s after Ctrl-C in which it has no further effect, so that the command can end in order
 #: Characters that steer a terminal or reverse the direction of writing. Artifacts of other people may hold them.
 _STEERING = [*range(0x20), *range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)]
 _ESCAPED = {code: chr(code).encode("unicode_escape").decode() for code in _STEERING if chr(code) not in "\n\t"}
-
-
-class UsageError(ValueError):
-    """A mistake on the command line that tyro does not see."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ class Program:
             return _say(str(stop) or "interrupted", INTERRUPTED)
         except BrokenPipeError:  # the reader of a pipe has gone
             return FAILED
-        except (*self.mistakes, UsageError, UnicodeError) as error:
+        except (*self.mistakes, UnicodeError) as error:
             return _say(f"error: {error}", USAGE)
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
@@ -97,7 +92,6 @@ class Program:
         if name == "--version":
             print(f"{self.name} {importlib.metadata.version(PACKAGE)}")
             return 0
-        _require_words(rest)
         try:
             if name not in self.commands:
                 self._overview(words or ["--help"])
@@ -138,16 +132,6 @@ def _named(summary: str) -> Callable[[], None]:
 
     command.__doc__ = summary
     return command
-
-
-def _require_words(words: Sequence[str]) -> None:
-    """Raise UsageError for an option that stands twice, of which tyro keeps the last, and for a word without end."""
-    flags = [word.partition("=")[0].replace("_", "-") for word in words if re.match("--[A-Za-z]", word)]
-    for flag in flags:
-        if flags.count(flag) > 1:
-            raise UsageError(f"{flag} stands twice. Write all values behind one.")
-    if any(len(word) > LONGEST for word in words):
-        raise UsageError(f"a word of the command line has more than {LONGEST} characters.")
 
 
 def _say(text: str, code: int) -> int:

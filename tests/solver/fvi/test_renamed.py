@@ -11,7 +11,6 @@ import torch
 
 import modelgen
 import solver
-from solver.cli import main
 from solver.fvi.presets import make_settings
 from solver.fvi.renamed import RENAMED
 from solver.fvi.run import RUN, load_run
@@ -61,16 +60,3 @@ def test_a_run_of_the_first_version_is_read_and_resumed(run_copy: Path) -> None:
     assert load_run(run_copy) == before
     assert load_solution(run_copy).run == before
     resume(run_copy, lambda _: None)  # compares the settings of both files
-
-
-def test_on_the_command_line_with_a_line_on_the_error_stream(
-    tiny_options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = [*tiny_options, "--iterations", "1", "--sampled", "2", "--out", str(tmp_path)]
-    words[words.index("--step-periods")] = "--holds"
-    assert main(["train", "pendulum", *words]) == 0
-    notices = capsys.readouterr().err
-    assert "--sampled is now --reaction-periods" in notices
-    assert "--holds is now --step-periods" in notices
-    settings = load_run(tmp_path).settings
-    assert (settings.reaction_periods, settings.step_periods) == (2.0, (2, 1))
