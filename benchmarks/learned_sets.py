@@ -156,12 +156,11 @@ def try_out(folder: Path, plants: dict[str, Any], options: argparse.Namespace) -
     tried: list[dict[str, Any]] = []
     returns, successes = [], []
     for parameters in plants["parameters"]:
-        changes = [f"{name}={value!r}" for name, value in parameters.items()]
         for plant in ("nominal", "harsh"):
             found = evaluate(
                 folder,
                 episodes=options.episodes,
-                changes=changes,
+                changes=parameters,
                 plant=plant,
                 observer=plant == "harsh",
                 generated=options.generated,

@@ -95,7 +95,7 @@ def slider(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The generated/ folder of `slider`, whose optimum the Riccati equation knows."""
     folder = tmp_path_factory.mktemp("slider")
     (folder / "slider.py").write_text(SLIDER)
-    assert modelgen_main(["build", str(folder / "slider.py"), "--directory", str(folder / "generated")]) == 0
+    assert modelgen_main(["build", str(folder / "slider.py"), "--generated", str(folder / "generated")]) == 0
     return str(folder / "generated")
 
 

@@ -30,7 +30,7 @@ def shortened(folder: Path, robots: Sequence[str], horizon: float, rate: int) ->
             assert text.count(stated) == 1
             text = text.replace(stated, other)
         (folder / f"{robot}.py").write_text(text, encoding="utf-8")
-        assert modelgen(["build", str(folder / f"{robot}.py"), "--directory", str(folder / "generated")]) == 0
+        assert modelgen(["build", str(folder / f"{robot}.py"), "--generated", str(folder / "generated")]) == 0
     return str(folder / "generated")
 
 

@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import modelgen
-from modelgen.commandline.reading import completed, read
+from modelgen.commandline import options
 from solver.commands import train
 from solver.errors import SolverError
 from solver.game.adversaries import ADVERSARIES
 from solver.training.presets import PRESETS, make_settings
-from solver.training.settings import NO_ADVERSARIES, Settings
-from solver.training.stated import read_settings
+from solver.training.settings import NO_ADVERSARIES, Settings, read_settings
 
 NAMES = [f.name for f in dataclasses.fields(Settings)]
 
@@ -184,8 +183,7 @@ def test_settings_survive_the_command_line(changes: dict[str, Any]) -> None:
     words = []
     for name, value in changes.items():
         words += ["--" + name.replace("_", "-"), *map(str, value if isinstance(value, tuple) else [value])]
-    words_given = read("solver train", train.Options, ["pendulum", *words], dict, print)
-    assert completed("solver train", train.Options, words_given).settings == Settings(**changes)
+    assert options.given(train.Options, ["pendulum", *words]) == {"robot": "pendulum", **changes}
 
 
 def test_holds_take_equal_shares_of_the_iterations() -> None:

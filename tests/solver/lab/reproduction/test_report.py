@@ -20,11 +20,12 @@ from solver.lab.reproduction.figures import learning_figure
 from solver.lab.reproduction.runs import run_plan
 from solver.plants import make_plant
 from solver.plants.rollouts import rollouts, sample_starts
+from solver.problem.parameters import Relative
 from solver.runs.kinds import load_controller
 from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training.run import RUN, load_run
-from tests.solver.lab.reproduction.small_plans import SMALL, choice, is_dp_rfvi, quiet, train_here
+from tests.solver.reproduction.small_plans import SMALL, choice, is_dp_rfvi, quiet, train_here
 
 Capture = pytest.CaptureFixture[str]
 
@@ -171,7 +172,7 @@ def test_the_harsh_plant_is_met_with_the_observer(trained: Path, tmp_path: Path)
     carry_out(Options("fig-robustness", runs=trained, out=tmp_path, jobs=1), few)
     (group,) = json.loads((tmp_path / "fig-robustness-small-pendulum-harsh.json").read_text())["groups"]
     means = [
-        evaluate(trained / run, episodes=30, changes=["mass=1.5x"], plant="harsh", observer=True).statistics
+        evaluate(trained / run, episodes=30, changes={"mass": Relative(1.5)}, plant="harsh", observer=True).statistics
         for run in group["runs"]
     ]
     expected = np.mean([mean["return_mean"] for mean in means])
