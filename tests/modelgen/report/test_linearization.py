@@ -126,7 +126,7 @@ class TestEquilibrium:
 
 class TestCommand:
     def show(self, *arguments: str) -> int:
-        return main(["show", *arguments, "--directory", str(artifact.SHIPPED)])
+        return main(["show", *arguments, "--generated", str(artifact.SHIPPED)])
 
     def test_show_linearize_prints_matrices_poles_and_gain(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.show("cartpole", "--linearize", "--at", "pole=pi", "cart=0.1") == 0
