@@ -21,7 +21,6 @@ from unittest import mock
 import torch
 from machine import median_seconds, peak_rss_mb
 from networks import WEIGHTS, evaluations, product_bound_us
-from solver.training.initial_value import make_ensemble
 
 from solver.fvi import targets, training
 from solver.game.game import Game
@@ -31,6 +30,7 @@ from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
+from solver.training.initial_value import make_ensemble
 from solver.training.settings import Settings
 from solver.value.frozen import FrozenValue
 
