@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from solver.training.divergence import worst_value
-from solver.training.trainer import Trainer, workers_of
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
@@ -23,8 +21,10 @@ from solver.runs.metrics import read_metrics
 from solver.streams import Purpose, stream
 from solver.training import kind as training
 from solver.training import trainer as trainer_module
+from solver.fvi.divergence import worst_value
 from solver.training.run import load_run_checkpoint
 from solver.training.settings import Settings
+from solver.training.trainer import Trainer, workers_of
 from tests.solver.small_trainings import start, tensors
 
 TrainTiny = Callable[..., None]
