@@ -22,7 +22,7 @@ import torch
 from machine import median_seconds, peak_rss_mb
 from networks import WEIGHTS, evaluations, product_bound_us
 
-from solver.fvi import targets, training
+from solver.fvi import targets
 from solver.game.adversaries import make_adversaries
 from solver.game.game import Game
 from solver.plants.outcome import summary
@@ -31,6 +31,7 @@ from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
+from solver.training import kind as training
 from solver.training.networks import make_ensemble
 from solver.training.schedule import Schedule
 from solver.training.settings import Settings

@@ -159,7 +159,7 @@ def try_out(folder: Path, plants: dict[str, Any], options: argparse.Namespace) -
             found = evaluate(
                 folder,
                 episodes=options.episodes,
-                changes=parameters,
+                parameters=parameters,
                 plant=plant,
                 observer=plant == "harsh",
                 generated=options.generated,

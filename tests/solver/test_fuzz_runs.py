@@ -214,7 +214,10 @@ def test_sets_of_parameters_of_other_types(
     refused_or(lambda: specification.read(path, problem), "")
 
 
-SWEEP = b'robots = ["pendulum"]\nseeds = [0, 1]\n[settings.usual]\nalgorithm = "rfvi"\nadversaries = {state = 0.02}\nthreads = 1\n'
+SWEEP = (
+    b'robots = ["pendulum"]\nseeds = [0, 1]\n[settings.usual]\nalgorithm = "rfvi"\n'
+    b"adversaries = {state = 0.02}\nthreads = 1\n"
+)
 
 
 @given(st.lists(damages, min_size=1, max_size=3))
