@@ -26,6 +26,7 @@ from solver.runs.folder import load_checkpoint, load_description, require_free, 
 from solver.runs.kinds import KINDS, Description, Kind, Training, holds_run, kind_of, load_controller, remove_run
 from solver.runs.metrics import MetricsLog, Report, read_metrics
 from solver.training.run import load_run
+from tests.solver.conftest import TINY
 
 Capture = pytest.CaptureFixture[str]
 
