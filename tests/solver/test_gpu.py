@@ -11,7 +11,6 @@ from unittest import mock
 
 import pytest
 import torch
-from solver.training.initial_value import make_ensemble
 
 from solver.fvi.step import Lookahead
 from solver.fvi.targets import chunk_targets

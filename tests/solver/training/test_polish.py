@@ -12,7 +12,6 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
-from solver.training.trainer import Trainer
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from solver.training.trainer import Trainer, workers_of
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
