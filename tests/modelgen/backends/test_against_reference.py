@@ -26,6 +26,7 @@ def needs(backend: str) -> None:
 @pytest.mark.parametrize("dtype", LIMITS)
 @pytest.mark.parametrize("backend", [*MODULES, *TRANSLATED])
 @pytest.mark.parametrize("name", ["pendulum", "dense"])
+@pytest.mark.slow
 def test_every_quantity(
     name: str,
     backend: Any,

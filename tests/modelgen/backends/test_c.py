@@ -87,6 +87,7 @@ def test_every_operation_beside_exact_values(
 
 
 @pytest.mark.parametrize("name", ["pendulum", "cartpole_quanser", "double_pendulum"])
+@pytest.mark.slow
 def test_shipped_robots_beside_llvm(name: str, tmp_path: Path) -> None:
     driver = compiled(export(load(str(SHIPPED / f"{name}.py")), "c"), name, tmp_path)
     robot = modelgen.load(name, directory=artifact.SHIPPED)

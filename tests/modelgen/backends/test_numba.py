@@ -26,6 +26,8 @@ from tests.modelgen.support import mechanisms
 
 numba = pytest.importorskip("numba")
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def load(artifacts: Path) -> Callable[..., CompiledRobot]:

@@ -71,6 +71,7 @@ def test_maps_over_samples_as_functorch_does(artifacts: Path, exact: Callable[[s
     torch.testing.assert_close(torch.func.vmap(slope)(x, u), robot.jacobians(x)[2])  # the pendulum's B is constant
 
 
+@pytest.mark.slow
 def test_compiles_with_its_backward_pass_as_one_graph(artifacts: Path, exact: Callable[[str], SimpleNamespace]) -> None:
     """A step of gradient descent on the input through two Euler steps."""
     robot = modelgen.load("pendulum", backend="torch", directory=artifacts)

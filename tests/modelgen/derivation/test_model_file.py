@@ -179,6 +179,7 @@ class TestDamagedFiles:
             return str(error)
         return ""
 
+    @pytest.mark.slow
     def test_without_any_one_line(self, folder: Path) -> None:
         lines = self.TEMPLATE.splitlines(keepends=True)
         assert not self.outcome(folder, self.TEMPLATE)
@@ -191,6 +192,7 @@ class TestDamagedFiles:
 
     @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())
+    @pytest.mark.slow
     def test_with_words_exchanged(self, folder: Path, data: st.DataObject) -> None:
         old, new = data.draw(st.sampled_from(self.WORDS)), data.draw(st.sampled_from(self.WORDS))
         parts = self.TEMPLATE.split(old)

@@ -19,6 +19,8 @@ from modelgen.identification.recordings import Recording, columns, read
 from modelgen.loader import CompiledRobot
 from tests.modelgen.support.logs import log, silent, write
 
+pytestmark = pytest.mark.slow
+
 RATE, EVERY = 1000, 10  # Hz of the simulation, and rows of it in a row of a recording
 DELAY, OFFSET, GAIN = 0.023, 0.04, 0.85
 

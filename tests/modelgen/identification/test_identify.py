@@ -25,6 +25,8 @@ from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
 from tests.modelgen.support.logs import log, recordings, silent, write
 
+pytestmark = pytest.mark.slow
+
 TRUTH = np.array([1.1, 0.9])  # mass, length
 
 

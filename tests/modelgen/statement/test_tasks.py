@@ -78,6 +78,7 @@ class TestTask:
             ({"action_cost": Tanh("a")}, ("weight of Tanh is 'a'",)),  # type: ignore[arg-type]
         ],
     )
+    @pytest.mark.slow
     def test_a_wrong_task_argument_is_named(self, changes: dict[str, Any], words: tuple[Any, ...]) -> None:
         rejects(*words, action=lambda: self.changed(**changes))
 

@@ -33,6 +33,8 @@ from solver.training.settings import Settings
 from solver.training.solution import load_solution
 from tests.solver.small_trainings import start
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 TrainTiny = Callable[..., None]
 

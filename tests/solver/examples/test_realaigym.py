@@ -18,6 +18,8 @@ from modelgen.cli import main as modelgen
 from modelgen.loader import load
 from solver.cli import main
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[3] / "examples" / "realaigym"
 
 

@@ -59,6 +59,7 @@ def with_watchdog(driver: Path, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]
 @needs_compiler
 @pytest.mark.parametrize("sampled", [0.0, 2.0])
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum", "planar_arm3", "ball_on_beam"])
+@pytest.mark.slow
 def test_the_c_policy_is_torchs(name: str, sampled: float, tiny: Callable[..., Settings], tmp_path: Path) -> None:
     """One input and several, robots with joints that wrap and without, trained a little so that V has a shape."""
     run = tmp_path / "run"
@@ -97,6 +98,7 @@ def with_basin(run: Path) -> Basin:
 
 @needs_compiler
 @pytest.mark.parametrize("name", ["pendulum", "double_pendulum", "ball_on_beam"])
+@pytest.mark.slow
 def test_the_c_policys_basin_is_torchs(name: str, tiny: Callable[..., Settings], tmp_path: Path) -> None:
     """States deep inside, on both sides of the edge, and whole turns away; closed form and held inputs."""
     run = tmp_path / "run"
@@ -145,6 +147,7 @@ def test_the_c_policy_computes_in_float_and_gives_a_broken_state_no_input(finish
 @needs_compiler
 @pytest.mark.parametrize("real", ["float", "double"])
 @pytest.mark.parametrize("name", ["furuta-rfvi", "planar_arm2-rfvi"])
+@pytest.mark.slow
 def test_no_state_makes_an_input_nan_or_too_large(name: str, real: str, tmp_path: Path) -> None:
     """Whatever the numbers are; the watchdog tells the states of the domain from the others."""
     problem = load_solution(name).problem

@@ -19,6 +19,8 @@ from solver.training.solution import load_solution
 from tests.solver.export.test_distilled import sources
 from tests.solver.small_trainings import start_unjudged
 
+pytestmark = pytest.mark.slow
+
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
 X86 = platform.machine() in ("x86_64", "AMD64")
 

@@ -29,6 +29,8 @@ from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from tests.solver.small_trainings import start_unjudged
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]

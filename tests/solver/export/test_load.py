@@ -92,6 +92,7 @@ def test_nan_in_nan_out(finished_run: Path) -> None:
     assert np.isfinite(v[1])
 
 
+@pytest.mark.slow
 def test_loads_and_acts_without_sympy(finished_run: Path) -> None:
     """On a robot's computer SymPy need not be installed, and the model file need not be there."""
     script = """

@@ -25,6 +25,8 @@ from solver.plants.harsh.plant import Harsh
 from solver.problem.problem import Problem
 from tests.solver.export.test_c_export import COMPILER, STRICT, needs_compiler
 
+pytestmark = pytest.mark.slow
+
 Load = Callable[[str], CompiledRobot]
 PERIODS = 60
 

@@ -67,6 +67,7 @@ def compare(run: Path, policy: Any, x: Array, periods: float, most: float = 1e-5
 
 @pytest.mark.parametrize("periods", [0.0, 2.0])
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "planar_arm2"])
+@pytest.mark.slow
 def test_the_onnx_policy_is_torchs(name: str, periods: float, trained: Callable[[str], Path], tmp_path: Path) -> None:
     """One input and two, joints that wrap and joints that do not, closed form and held input, any batch."""
     run = trained(name)

@@ -189,6 +189,7 @@ def test_reaction_periods_that_cannot_be_are_refused(
     assert "give the control periods that an input acts" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_robustness_is_measured_with_the_held_input(
     finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,6 +25,8 @@ from solver.training.run import load_run_checkpoint
 from tests.solver.jobs.conftest import Cluster
 from tests.solver.lab.reproduction.small_plans import quiet, train_here
 
+pytestmark = pytest.mark.slow
+
 SPEC = """
 robots = ["pendulum"]
 [settings.tiny]

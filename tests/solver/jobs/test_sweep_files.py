@@ -63,6 +63,7 @@ def test_a_mistake_in_a_sweep_file_is_named(text: str, message: str, tmp_path: P
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.slow
 def test_what_is_finished_is_kept_only_with_resume(tmp_path: Path, capsys: Capture) -> None:
     path, out = tmp_path / "s.toml", tmp_path / "runs"
     path.write_text(SPEC.replace("= 60", "= 2").replace("= 30", "= 1"))

@@ -112,6 +112,7 @@ def test_cost_is_that_of_the_discounted_riccati_equation(rod: Problem) -> None:
     assert found[1] == pytest.approx(-closed.real.max(), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_states_inside_arrive_at_the_cost_of_the_quadratic_form(rod: Problem, basin: Basin) -> None:
     x = within(basin, 300, seed=17)
     stated = basin.distance(x)

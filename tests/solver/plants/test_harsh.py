@@ -65,6 +65,7 @@ def breakaway(g: Problem) -> Tensor:
 
 @pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "double_pendulum"])
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.slow
 def test_stiction_holds_below_breakaway_and_not_above(
     problem: Callable[[str], Problem], name: str, sign: float
 ) -> None:

@@ -63,6 +63,7 @@ def test_a_name_stands_for_the_same_policy(one: Path, gallery_run: Path) -> None
     assert load_run(one) == load_run(gallery_run)
 
 
+@pytest.mark.slow
 def test_commands_take_a_name(one: Path, capsys: Capture) -> None:
     for words in (
         ["evaluate", NAME, "--episodes", "2"],

@@ -58,6 +58,7 @@ def test_steps_are_those_of_the_paper() -> None:
         np.testing.assert_allclose(member.bias.detach().numpy(), bias, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_steep_in_slanted_directions() -> None:
     """|A W B - T|^2 with A and B of condition 10: after as many steps SOAP is nearer by far."""
     rng = np.random.default_rng(1)
@@ -85,6 +86,7 @@ def test_a_loss_that_is_steep_in_slanted_directions() -> None:
 
 
 @pytest.mark.parametrize("done", [PERIOD - 1, PERIOD, PERIOD + 3])
+@pytest.mark.slow
 def test_soap_goes_on_from_its_stored_state(done: int) -> None:
     generator = torch.Generator().manual_seed(0)
     gradients = [torch.randn(3 * 5 + 4, generator=generator) for _ in range(3 * PERIOD)]

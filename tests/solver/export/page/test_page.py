@@ -29,6 +29,8 @@ from solver.value.frozen import FrozenValue
 from tests.modelgen.support.forgery import saying
 from tests.solver.small_trainings import start_unjudged
 
+pytestmark = pytest.mark.slow
+
 LOOP = """
 const simulation = makeSimulation(robot, facts, nominal, rules, run);
 const conditions = { theta: [...nominal], delay: 0, noise: 0, stiction: 0, seed: 1 };

@@ -17,6 +17,8 @@ from solver.problem.robots import load_robot
 from solver.runs.folder import METRICS
 from tests.solver.lab.baselines.small_runs import words
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 
 

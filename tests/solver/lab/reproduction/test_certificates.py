@@ -17,6 +17,8 @@ from solver.lab.reproduction.certificates import specifications
 from solver.lab.reproduction.experiments import Choice, make_plan
 from tests.solver.lab.reproduction.small_plans import choice, train_here
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 COUNT = 299  # the fewest rollouts without a failure that show 1 % at 95 %: 0.99^299 < 0.05
 

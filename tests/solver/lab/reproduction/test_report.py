@@ -27,6 +27,8 @@ from solver.streams import EVALUATION_SEED
 from solver.training.run import RUN, load_run
 from tests.solver.lab.reproduction.small_plans import SMALL, choice, is_dp_rfvi, quiet, train_here
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 
 
