@@ -19,8 +19,6 @@ import io
 import json
 import math
 import multiprocessing
-import os
-import platform
 import re
 import resource
 import signal
@@ -74,7 +72,6 @@ def main() -> None:
     left = [key for key, joints in moving.items() if joints]
     found["files"] = {package: len(paths) for package, paths in files.items()}
     found["moving"] = dict(Counter(package for package, _ in left))
-    found["machine"] = machine()
     rows = found["rows"]
     named = {f"{package}: {path.relative_to(options.folder / package).as_posix()}": path for package, path in left}
 
@@ -188,28 +185,22 @@ def estimated(model: str, row: dict[str, Any]) -> bool:
     return True
 
 
-def machine() -> str:
-    """The processor, and how much other work it had."""
-    named = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text()) if os.name == "posix" else None
-    return f"{named[1] if named else platform.machine()}, {os.cpu_count()} cores, load average {os.getloadavg()[2]:.1f}"
-
-
 def page(found: dict[str, Any]) -> Iterator[str]:
     """The lines of the documentation's page: how the files of each package end."""
     rows, limit = found["rows"], found["limit"]
     stages = STAGES[: STAGES.index(found["until"]) + 1]
     yield from ("# URDFs of PyPI", "")
     yield (
-        f"Made by `make robots` (`benchmarks/robots.py --limit {limit} --until {stages[-1]}`): every URDF with a joint "
-        f"that moves goes through {', '.join(f'`modelgen {stage}`' for stage in stages)}, with at most {limit} s of "
-        "processor time for each; `verify` runs with `--quick`. Where joints follow others and cannot be coupled, it is "
-        f"imported with `{' '.join(HELD)}`. A robot too large for `build` can be built with fewer functions. Every "
+        f"Made by `make robots` (`benchmarks/robots.py --limit {limit} --until {stages[-1]}`): every URDF with a "
+        f"joint that moves goes through {', '.join(f'`modelgen {stage}`' for stage in stages)}, with at most {limit} s "
+        "of processor time each; `verify` runs with `--quick`. Where joints follow others and cannot be coupled, it "
+        f"is imported with `{' '.join(HELD)}`. A robot too large for `build` can be built with fewer functions. Every "
         "file with its size, or with the reason why it was refused: [robots.json](robots.json)."
     )
     left = sum(not row["stage"] and row["passed"] != stages[-1] for row in rows.values())
     missing = sum(found["moving"].values()) - len(rows)
     if missing or left:
-        yield f"\n**Not complete:** {missing} files are not tried, {left} are imported only. `make robots` goes on from here."
+        yield f"\n**Not complete:** {missing} files are not tried, {left} are imported only. `make robots` goes on."
     done, refused = PASSED.format(stages[-1]), " | ".join(map(REFUSED.format, stages))
     yield from (
         "",
