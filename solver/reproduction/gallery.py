@@ -88,7 +88,7 @@ class Gallery:
         rows = [self.rows[key] for key in sorted(self.rows)]
         page.say("# Every robot with the default settings")
         page.say(
-            f"Made by `{self.command}`: every run is `solver train ROBOT --algorithm ALGORITHM --seed SEED`. "
+            f"Made by `{self.command}`: every run is `solver train ROBOT` with the row's `--algorithm` and `--seed`. "
             f"{self.plan.budget.episodes} rollouts of each on the nominal robot; success and held are over all of "
             "them, and cells with several numbers have one for each seed. Held: a state was held at its limit. Limit: "
             "mean of the best returns known from some starts, of `solver limit` and of the runs. Idle: return without "
