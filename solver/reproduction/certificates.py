@@ -92,16 +92,15 @@ class Certificates:
         page.name = "certificates"
         page.say("# Certificates of the paper's robots")
         page.say(
-            f"Made by `{self.command}`: `solver certify RUN FILE` of every seed with the file of each row, "
-            f"{EPISODES} independent rollouts. Without a failure they show that at most {100 * PROBABILITY:g} % fail, "
-            f"at confidence {CONFIDENCE:g}. A cell holds the mean return over the seeds; the worst return that a "
-            "search found, with a star where a seed's worst case is a failure; the failures; where there are any, the "
-            "bound (Clopper and Pearson) of the worst seed. A search is no proof. Every seed by itself: "
-            "`certificates.json`."
+            f"Made by `{self.command}`. Every seed is certified by `solver certify RUN FILE` with the file of each "
+            f"row and {EPISODES} independent rollouts. Without a failure they show that at most "
+            f"{100 * PROBABILITY:g} % fail, at confidence {CONFIDENCE:g}. A cell holds the mean return over the seeds, "
+            "the worst return that a search found, and the failures. A star: the worst case of a seed is a failure. "
+            "In parentheses: the bound (Clopper and Pearson) of the worst seed, where there are failures. A search is "
+            "no proof. Every seed by itself: `certificates.json`."
         )
-        methods = list(
-            dict.fromkeys([method.name for method in self.plan.methods] + [row.method for row in self.rows.values()])
-        )
+        names = [method.name for method in self.plan.methods] + [row.method for row in self.rows.values()]
+        methods = list(dict.fromkeys(names))
         table = []
         for robot, texts in self.texts.items():
             for distribution, text in texts.items():

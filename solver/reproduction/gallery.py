@@ -88,12 +88,12 @@ class Gallery:
         rows = [self.rows[key] for key in sorted(self.rows)]
         page.say("# Every robot with the default settings")
         page.say(
-            f"Made by `{self.command}`: every run is `solver train ROBOT` with the row's `--algorithm` and `--seed`. "
-            f"{self.plan.budget.episodes} rollouts of each on the nominal robot; success and held are over all of "
-            "them, and cells with several numbers have one for each seed. Held: a state was held at its limit. Limit: "
-            "mean of the best returns known from some starts, of `solver limit` and of the runs. Idle: return without "
-            "input. Gap: what a run loses to the limit from the same starts, in % of limit - idle. Every run by "
-            "itself: `gallery.json`."
+            f"Made by `{self.command}`. Every run is `solver train ROBOT` with the row's `--algorithm` and `--seed`, "
+            f"tested by {self.plan.budget.episodes} rollouts on the nominal robot. Success and held are over the "
+            "rollouts of all seeds; other cells have one number for each seed. Held: a state was held at its limit. "
+            "Limit: mean of the best returns known from some starts, of `solver limit` and of the runs. Idle: return "
+            "without input. Gap: what a run loses to the limit from the same starts, in % of limit - idle. Every run "
+            "by itself: `gallery.json`."
         )
         header = ["robot", "algorithm", "seeds", "success", "held", "return", "limit", "idle", "gap, %"]
         groups = [list(some) for _, some in groupby(rows, lambda row: (row.robot, row.algorithm))]

@@ -32,10 +32,10 @@ def write_robustness(page: Page, runs: Runs, announce: Callable[[str], None]) ->
     """The page's text and figures, for the robots that have runs or results of an earlier call."""
     plan = page.plan
     page.say(
-        f"The mass changes in the plant, not in the policy. Mean return of {plan.budget.episodes} rollouts of every "
-        "seed at every mass, success in parentheses where it is not 100 %; `lowest` is the lowest return of a rollout "
-        "at any mass. Plants with equal rows share a line; the policy on the harsh plant acts behind the observer. The "
-        "authors' lines are their published checkpoints, rerun; – is a success that was not measured."
+        f"The mass changes in the plant, not in the policy. A cell is the mean return of {plan.budget.episodes} "
+        "rollouts of every seed, with the success where it is not 100 %. `lowest` is the lowest return of a rollout at "
+        "any mass. Plants with equal rows share a line. On the harsh plant the policy acts behind the observer. The "
+        "authors' lines are their published checkpoints, rerun; (–) is a success that was not measured."
     )
     results: dict[str, list[Robustness]] = {}
     for robot, plant, before in _before(page):
