@@ -154,7 +154,8 @@ def train(
     kind = kind_that_trains(algorithm)
     artifact: Path | None = None
     if isinstance(robot, CompiledRobot):
-        artifact, robot, generated = robot.folder, robot.name, str(robot.folder.parent)
+        artifact, generated = robot.folder, str(robot.folder.parent)
+        robot = robot.name
     if kind.command == "train":
         compiled, run = plan(
             robot,

@@ -149,7 +149,7 @@ def _numbers(words: Sequence[str]) -> dict[str, float]:
     return {name: decimal(number) for name, _, number in pairs}
 
 
-_NUMBERS_BY_NAME = PrimitiveConstructorSpec[Any](
+_NUMBERS_BY_NAME: PrimitiveConstructorSpec[Any] = PrimitiveConstructorSpec(
     nargs="*",
     metavar="NAME=NUMBER ...",
     instance_from_str=_numbers,

@@ -38,8 +38,8 @@ class Options:
     """Start from the value function of this run, for example after a change of the model file. This takes a quarter of
     the iterations."""
     identified: Annotated[Path | None, arg(metavar="FILE")] = None
-    """File of `modelgen identify`: nominal parameters, and the sets of all adversaries. --adversaries replaces the radii
-    of the file; the proportions between states stay."""
+    """File of `modelgen identify`: nominal parameters, and the sets of all adversaries. --adversaries replaces radii of
+    the file; the proportions between states stay."""
     resume: Annotated[Path | None, arg(metavar="DIR")] = None
     """Continue the run in this folder with its own settings. Give no other option."""
     preview: Annotated[float, Range(0.0, 86_400.0)] = 20.0

@@ -16,7 +16,7 @@ from solver.fvi.targets import value_targets
 from solver.game.game import Game
 from solver.plants.rollouts import controller
 from solver.streams import Purpose
-from solver.training.divergence import require_fit, require_targets
+from solver.fvi.divergence import require_fit, require_targets
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
 

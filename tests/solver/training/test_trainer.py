@@ -21,7 +21,7 @@ from solver.runs.metrics import read_metrics
 from solver.streams import Purpose, stream
 from solver.training import kind as training
 from solver.training import trainer as trainer_module
-from solver.training.divergence import worst_value
+from solver.fvi.divergence import worst_value
 from solver.training.run import load_run_checkpoint
 from solver.training.settings import Settings
 from solver.training.trainer import Trainer, workers_of
