@@ -167,7 +167,9 @@ def test_the_harsh_plant_is_met_with_the_observer(trained: Path, tmp_path: Path)
     carry_out(Options("fig-robustness", runs=trained, out=tmp_path, jobs=1), few)
     (group,) = json.loads((tmp_path / "fig-robustness-small/pendulum-harsh.json").read_text())["groups"]
     means = [
-        evaluate(trained / run, episodes=30, changes={"mass": Relative(1.5)}, plant="harsh", observer=True).statistics
+        evaluate(
+            trained / run, episodes=30, parameters={"mass": Relative(1.5)}, plant="harsh", observer=True
+        ).statistics
         for run in group["runs"]
     ]
     expected = np.mean([mean["return_mean"] for mean in means])
