@@ -23,13 +23,13 @@ def test_shares_scale_all_four_radii() -> None:
     whole, part = found["RTDP, full adversary at once, 1"], found["RTDP, full adversary at once, 0.25"]
     assert isinstance(whole, Settings)
     assert isinstance(part, Settings)
-    assert len(whole.adversaries) == 4
     assert part.adversaries == {name: 0.25 * radius for name, radius in whole.adversaries.items()}
+    assert len(whole.adversaries) == 4
     assert whole.adversary_ramp == (0.0, 0.0)
     assert (whole.sampling, whole.seed) == ("rollouts", 3)
     remedied = found["RTDP, spread states, adversary ramped up, 1"]
     assert isinstance(remedied, Settings)
-    assert remedied.sampling == "spread rollouts"
+    assert remedied.sampling == "spread-rollouts"
     assert remedied.adversary_ramp[1] > 0.0
     dp = found["DP, full adversary at once, 1"]
     assert isinstance(dp, Settings)

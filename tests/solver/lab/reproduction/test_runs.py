@@ -10,7 +10,6 @@ import shutil
 import signal
 import sys
 import threading
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +37,21 @@ def state(parent: Path) -> dict[Path, int]:
 
 
 def test_runs_have_the_settings_of_their_methods(trained: Path) -> None:
-    settings = [run.settings for run in all_runs(trained)]
-    runs = {(one.algorithm, one.sampling, one.seed): one for one in settings}
-    assert len(runs) == len(settings) == 8
-    assert set(runs) == {*product(("cfvi", "rfvi"), ("mixture", "spread rollouts"), (0, 1))}
+    runs = {
+        (run.settings.algorithm, run.settings.sampling, run.settings.seed): run.settings for run in all_runs(trained)
+    }
+    assert len(runs) == 8
+    assert set(runs) == {
+        (algorithm, sampling, seed)
+        for algorithm in ("cfvi", "rfvi")
+        for sampling in ("mixture", "spread-rollouts")
+        for seed in (0, 1)
+    }
     usual = fast(load_robot("pendulum", "cpu", None))
-    for (algorithm, _, _), one in runs.items():
-        assert {name: getattr(one, name) for name in TINY} == TINY
-        assert one.adversary_ramp == usual["adversary_ramp"]
-        assert one.adversaries == (usual["adversaries"] if algorithm == "rfvi" else {})
+    for (algorithm, _, _), settings in runs.items():
+        assert {name: getattr(settings, name) for name in TINY} == TINY
+        assert settings.adversary_ramp == usual["adversary_ramp"]
+        assert settings.adversaries == (usual["adversaries"] if algorithm == "rfvi" else {})
 
 
 def all_runs(parent: Path) -> list[Any]:
