@@ -40,7 +40,7 @@ class Page:
         self.say(*("| " + " | ".join(cells) + " |" for cells in [header, marks, *rows]))
 
     def show(self, figure: Figure, suffix: str, caption: str) -> None:
-        """Write a figure and refer to it."""
+        """Write a figure, and show it on the page."""
         path = self.out / f"{self.name}{suffix}.png"
         with replacing(path, SolverError) as unfinished:
             figure.savefig(unfinished, dpi=140)
@@ -48,7 +48,7 @@ class Page:
         self.say(f"![{caption}]({path.relative_to(self.out).as_posix()})")
 
     def keep(self, text: str, suffix: str) -> None:
-        """Write another file beside the page."""
+        """Write another file, named after the page."""
         path = self.out / f"{self.name}{suffix}"
         write_text(path, text)
         self.files.append(path)
@@ -63,7 +63,7 @@ class Page:
 
 
 def head(page: Page, runs: Runs, command: str, known: set[tuple[str, str, int]]) -> None:
-    """Command, seeds, and everything in which this is less than the paper's.
+    """Command, seeds, lengths of the baselines' trainings, and missing runs.
 
     known: method, robot and seed of what an earlier call measured.
     """
@@ -82,7 +82,7 @@ def head(page: Page, runs: Runs, command: str, known: set[tuple[str, str, int]])
 
 
 def _lengths(plan: Plan) -> list[str]:
-    """How long each baseline was trained. The paper does not print it."""
+    """Lengths of the baselines' trainings, which the paper does not print."""
     lengths: dict[tuple[str, int, int, int], list[str]] = {}
     for training in plan.trainings:
         s = training.settings
@@ -98,7 +98,7 @@ def _lengths(plan: Plan) -> list[str]:
 
 
 def _missing(plan: Plan, runs: Runs, known: set[tuple[str, str, int]]) -> list[str]:
-    """The runs without a result. Methods that lack the same seeds for the same reason share a line."""
+    """Runs without a result. Methods that lack the same seeds for the same reason share a line."""
     failed = {(failure.training.robot, failure.training.settings) for failure in runs.failures}
     seeds: dict[tuple[str, str, str], list[str]] = {}
     for training in plan.trainings:

@@ -130,17 +130,15 @@ def _masses(page: Page, plants: Sequence[Robustness]) -> None:
             lowest = f"{group.worst['return_worst'].statistic.value:.1f}"
             lines.setdefault((group.label, *cells, lowest), []).append(result.plant)
     rows = [[", ".join(names), *cells] for cells, names in lines.items()]
-    if plants[0].robot == "pendulum":
-        for label, points in paper_results.CHECKPOINTS.items():
-            near = {
-                round(change, 6): _cell(*points[round(change, 6)])
-                for change in axis.changes
-                if round(change, 6) in points
-            }
-            rows.append(
-                ["nominal", f"authors' {label}", *(near.get(round(change, 6), NONE) for change in axis.changes), NONE]
-            )
+    rows += _authors(axis.changes) if plants[0].robot == "pendulum" else []
     page.table(["plant", "policy", *masses, "lowest"], rows)
+
+
+def _authors(changes: Sequence[float]) -> Iterator[list[str]]:
+    """The lines of the authors' checkpoints, at the masses at which they were rerun."""
+    for label, points in paper_results.CHECKPOINTS.items():
+        at = {mass: _cell(*point) for mass, point in points.items()}
+        yield ["nominal", f"authors' {label}", *(at.get(round(change, 6), NONE) for change in changes), NONE]
 
 
 def _cell(mean: float, success: float | None) -> str:
