@@ -226,7 +226,7 @@ def write(folder: Path, manifest: Manifest, files: Mapping[str, bytes], report: 
     except OSError as error:
         raise ArtifactError(
             f"The artifact {folder} cannot be written: {error.strerror or error}. "
-            "What was there before is unchanged. Free the disk or choose another folder with --directory."
+            "What was there before is unchanged. Free the disk or choose another folder with --generated."
         ) from error
     return folder
 

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from solver.training.initial_value import make_ensemble
 from torch import Tensor
 
 import solver
 from modelgen.loader import CompiledRobot
 from solver.cli import main
-from solver.fvi.initial_value import make_ensemble
-from solver.fvi.presets import make_settings
-from solver.fvi.solution import load_solution
 from solver.fvi.targets import Trace, chunk_targets
 from solver.game.adversaries.parameters import ParameterAdversary
 from solver.game.closed_form_policy import ClosedFormPolicy
@@ -28,6 +26,8 @@ from solver.plants.rollouts import Controller, controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.runs.metrics import read_metrics
+from solver.training.presets import make_settings
+from solver.training.solution import load_solution
 from solver.value.frozen import FrozenValue
 
 Load = Callable[[str], CompiledRobot]
@@ -159,18 +159,18 @@ def evaluated(run: Path, capsys: pytest.CaptureFixture[str], *words: str, episod
 
 
 def test_runs_are_evaluated_with_it(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    closed, sampled = evaluated(finished_run, capsys), evaluated(finished_run, capsys, "--sampled", "1")
+    closed, sampled = evaluated(finished_run, capsys), evaluated(finished_run, capsys, "--reaction-periods", "1")
     assert set(closed["label"].split()) - set(sampled["label"].split()) == {"reaction_periods=0.0"}  # fast has 1
     assert sampled["return_mean"] != closed["return_mean"]
-    assert evaluated(finished_run, capsys, "--sampled", "0") == closed
+    assert evaluated(finished_run, capsys, "--reaction-periods", "0") == closed
 
 
 def test_a_run_trained_with_it_plays_it_everywhere(
     train_tiny: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     train_tiny(tmp_path, iterations=1, reaction_periods=2.0)
-    own, closed = evaluated(tmp_path, capsys), evaluated(tmp_path, capsys, "--sampled", "0")
-    assert own == evaluated(tmp_path, capsys, "--sampled", "2")
+    own, closed = evaluated(tmp_path, capsys), evaluated(tmp_path, capsys, "--reaction-periods", "0")
+    assert own == evaluated(tmp_path, capsys, "--reaction-periods", "2")
     assert own["return_mean"] != closed["return_mean"]
     logged = read_metrics(tmp_path)[-1]
     assert logged["return_mean"] == evaluated(tmp_path, capsys, episodes=3)["return_mean"]
@@ -185,18 +185,18 @@ def test_a_run_trained_with_it_plays_it_everywhere(
 def test_reaction_periods_that_cannot_be_are_refused(
     finished_run: Path, periods: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["evaluate", str(finished_run), "--sampled", periods]) != 0
+    assert main(["evaluate", str(finished_run), "--reaction-periods", periods]) != 0
     assert "give the control periods that an input acts" in capsys.readouterr().err
 
 
 def test_ranges_are_measured_with_it(finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [str(finished_run), "--parameter", "mass", "--from", "1", "--to", "1.2", "--points", "2", "--episodes", "4"]
     found = {}
-    for flag in ((), ("--sampled", "2")):
+    for flag in ((), ("--reaction-periods", "2")):
         assert main(["robustness", *words, *flag, "--out", str(tmp_path / "x")]) == 0
         found[flag] = json.loads((tmp_path / "x.json").read_text())["groups"][0]
     capsys.readouterr()
-    closed, sampled = found[()], found[("--sampled", "2")]
+    closed, sampled = found[()], found[("--reaction-periods", "2")]
     assert set(sampled["label"].split()) - set(closed["label"].split()) == {"reaction_periods=2.0"}
     assert sampled["worst"] != closed["worst"]
 
