@@ -122,7 +122,7 @@ def words_of(name: str, value: Any) -> list[str]:
     if isinstance(value, bool):
         return [flag if value else flag.replace("--", "--no-", 1)]
     if isinstance(value, dict):
-        return [flag, *(str(word) for pair in value.items() for word in pair)]
+        return [flag, *(f"{key}={number}" for key, number in value.items())]
     return [flag, *map(str, value if isinstance(value, tuple) else (value,))]
 
 
