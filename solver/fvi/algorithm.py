@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from solver.fvi.divergence import require_fit, require_targets
 from solver.fvi.fit import Fitter
 from solver.fvi.states import StateSource
 from solver.fvi.step import Step
@@ -16,7 +17,6 @@ from solver.fvi.targets import value_targets
 from solver.game.game import Game
 from solver.plants.rollouts import controller
 from solver.streams import Purpose
-from solver.fvi.divergence import require_fit, require_targets
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
 

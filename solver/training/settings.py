@@ -19,7 +19,7 @@ from solver.streams import require_seed
 Device = Literal["cpu", "cuda"]
 Modulation = Literal["wiener", "stationary"]
 OptimiserName = Literal["soap", "amsgrad"]
-Sampling = Literal["mixture", "domain", "uniform", "rollouts", "spread rollouts"]
+Sampling = Literal["mixture", "domain", "uniform", "rollouts", "spread-rollouts"]
 CHOICES = {
     "device": get_args(Device),
     "modulation": get_args(Modulation),
@@ -50,7 +50,7 @@ class Settings:
     sampling: Sampling = "mixture"
     """Where the states come from. `uniform`: the state domain (DP of the paper). `rollouts`: rollouts of the current
     policy (its RTDP). `domain`: the state domain, with shares around the task's starts and target. `mixture`: half of
-    `domain`, half of `rollouts`. `spread rollouts`: `rollouts` with noise added to the states."""
+    `domain`, half of `rollouts`. `spread-rollouts`: `rollouts` with noise added to the states."""
     epochs: int = 20
     """Passes over the states per iteration."""
     minibatch: int = 512

@@ -191,11 +191,11 @@ def test_a_label_says_all_but_the_seed(runs: list[Path], train_tiny: TrainTiny, 
     labels = [load_controller(run)[2] for run in runs]
     assert labels[0] == labels[1] == labels[2] != labels[3]
     assert "cfvi" in labels[3]
-    assert "alpha" not in labels[3]  # radii of adversaries that do not play
-    train_tiny(tmp_path, iterations=1, step_periods=(1,), alpha_action=0.07, backend="torch")
+    assert "adversaries" not in labels[3]  # radii of adversaries that do not play
+    train_tiny(tmp_path, iterations=1, step_periods=(1,), adversaries={"action": 0.07})
     other = load_controller(tmp_path)[2]
-    assert "alpha_action=0.1" in labels[0]  # the tiny runs are no preset's
-    assert other == labels[0].replace("alpha_action=0.1", "alpha_action=0.07")
+    assert "action:0.1" in labels[0]  # the tiny runs are no preset's
+    assert "adversaries=action:0.07" in other
 
 
 def test_copies_and_runs_of_another_model_are_not_pooled(

@@ -108,9 +108,7 @@ def test_a_setting_of_evaluations_or_threads_changes_nothing(
     assert torch.equal(learned(**{name: IDLE[name]}), usual)
 
 
-@pytest.mark.parametrize(
-    "changes", [{"state": 0.5}, {"action": 0.5}, {"observation": 0.5}, {"parameters": 0.5}], ids=str
-)
+@pytest.mark.parametrize("name", ["state", "action", "observation", "parameters"])
 def test_the_radius_of_an_adversary_changes_what_is_learned(
     name: str, learned: Callable[..., torch.Tensor], usual: torch.Tensor
 ) -> None:

@@ -48,7 +48,8 @@ class Training:
 
 def followed(settings: Settings, looks: list[Look], kept: float = 0.0, stored_at: int = -1) -> list[dict[str, float]]:
     """What was done in every iteration; the last look stays. stored_at: stored and restored after this iteration."""
-    training, rows, number = Training(settings, kept), [], count()
+    training, number = Training(settings, kept), count()
+    rows: list[dict[str, float]] = []
     steps = iter(training.schedule)
     while True:
         polishing = training.schedule.polishing

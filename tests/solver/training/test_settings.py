@@ -164,7 +164,7 @@ CHANGES = st.fixed_dictionaries(
         "trace_decay": st.floats(0.0, 0.99).map(lambda x: float(f"{x:.6f}")),
         "step_periods": st.lists(st.integers(1, 8), min_size=1, max_size=4).map(tuple),
         "modulation": st.sampled_from(["wiener", "stationary"]),
-        "sampling": st.sampled_from(["uniform", "spread rollouts"]),
+        "sampling": st.sampled_from(["uniform", "spread-rollouts"]),
         "basin": st.booleans(),
         "adversaries": st.dictionaries(
             st.sampled_from(["state", "parameters"]), st.sampled_from([0.0, 0.5]), min_size=1
