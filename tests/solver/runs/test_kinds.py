@@ -22,7 +22,7 @@ from solver.plants.rollouts import Controller, rollouts, sample_starts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
-from solver.runs.folder import load_checkpoint, load_description, require_free, save_checkpoint, save_description
+from solver.runs.folder import load_checkpoint, load_description, save_checkpoint, save_description
 from solver.runs.kinds import KINDS, Description, Kind, Training, holds_run, kind_of, load_controller, remove_run
 from solver.runs.metrics import MetricsLog, Report, read_metrics
 from solver.training.run import load_run
@@ -65,8 +65,7 @@ class Damping(ModuleType):
     def describe(self, robot: CompiledRobot, generated: str | None, **choices: Any) -> DampingRun:
         return DampingRun(robot.name, robot.hash, generated, DampingSettings(**choices))
 
-    def start(self, run: Description, folder: Path, report: Report, overwrite: bool = False) -> None:
-        require_free(folder, "damp", overwrite)
+    def start(self, run: Description, folder: Path, report: Report) -> None:
         remove_run(folder)
         save_description(folder / "damping.json", run)
         save_checkpoint(folder, {"iteration": 0})
@@ -82,9 +81,7 @@ class Damping(ModuleType):
         log.close()
 
     def read(self, folder: Path) -> DampingRun:
-        return load_description(
-            folder / "damping.json", lambda c: DampingRun(settings=DampingSettings(**c.pop("settings")), **c)
-        )
+        return load_description(folder / "damping.json", DampingRun)
 
     def diagnosis(self, folder: Path) -> str:
         assert (folder / "damping.json").is_file()
