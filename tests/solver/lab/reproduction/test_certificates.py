@@ -51,15 +51,19 @@ def test_rows_are_certificates(tmp_path: Path, capsys: Capture, monkeypatch: pyt
     text = (out / "certificates.md").read_text()
     (folder,) = runs.glob("pendulum-*")
     for name in ("nominal", "parameters"):
-        row, file = found[name], out / f"certificates-pendulum-{name}.toml"
+        row, file = found[name], out / "certificates" / f"pendulum-{name}.toml"
         assert file.read_text() == row["specification"]
         main(["certify", str(folder), str(file), "--json", "--out", str(tmp_path / "worst.json"), "--jobs", "1"])
         told = json.loads(capsys.readouterr().out)
         assert told["episodes"] == COUNT
         assert (row["failures"], row["failure_bound"]) == (told["failures"], told["failure_bound"])
         assert row["worst_return"] == told["worst"]["return"]
-        assert f"| cFVI | 0 | {row['failures']} of {COUNT} | {100 * row['failure_bound']:.1f} % |" in text
-        assert f"| pendulum | {name} | cFVI | 0 | {row['failures']} of {COUNT} | " in text
+        bound = f" ({100 * row['failure_bound']:.1f} %)" if row["failures"] else ""
+        cells = f"{row['return_mean']:.1f}; {row['worst_return']:.1f}{'' if row['worst_success'] else ' *'}"
+        line = (
+            f"| [pendulum, {name}](certificates/pendulum-{name}.toml) | {cells}; {row['failures']} of {COUNT}{bound} |"
+        )
+        assert line in text
     assert "mass = [0.85, 1.15]" in found["parameters"]["specification"]
 
     kept = json.loads((out / "certificates.json").read_text())
