@@ -21,7 +21,7 @@ from torch import Tensor
 
 from solver.errors import SolverError
 from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.problem.action_cost import ActionCost
+from solver.problem.action_cost import TensorActionCost
 from solver.problem.problem import Problem
 from solver.value.protocol import ValueFunction
 
@@ -100,7 +100,7 @@ def _semidefinite(p: Tensor) -> Tensor:
     return factor @ factor.mT
 
 
-def _one_input(cost: ActionCost, closed: Tensor, w: Tensor, p: Tensor) -> Tensor:
+def _one_input(cost: TensorActionCost, closed: Tensor, w: Tensor, p: Tensor) -> Tensor:
     """For one input: w - p u (N, 1) with u = grad g~(w - p u), from the closed form grad g~(w) (N, 1).
 
     The left side of g'(u) + p u = w rises with u, from below w at 0 to above it at the closed form. Newton's method
@@ -120,7 +120,7 @@ def _one_input(cost: ActionCost, closed: Tensor, w: Tensor, p: Tensor) -> Tensor
     return w - p * torch.copysign(u, w)
 
 
-def _contracted(cost: ActionCost, w: Tensor, p: Tensor) -> Tensor:
+def _contracted(cost: TensorActionCost, w: Tensor, p: Tensor) -> Tensor:
     """For several inputs: y = w - P u (N, m) with u = grad g~(y), P (N, m, m).
 
     Every iteration solves (I + P S) y = w with S = diag(u_i/y_i) of the y before. It contracts because every grad g~ is
