@@ -9,9 +9,8 @@ import torch
 
 from solver.certification.experiment import Experiment
 from solver.fvi.solution import Solution
-from solver.game.game import Game
-from solver.game.held_input_policy import make_policy
-from solver.game.modulation import Modulation
+from solver.game.game import Game, Modulation
+from solver.game.policy import make_policy
 from solver.plants.outcome import Rollouts, succeeded
 from solver.streams import Purpose, stream
 

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from solver.fvi.targets import Trace, game_step
-from solver.game.game import Game
-from solver.game.modulation import Modulation
+from solver.game.game import Game, Modulation
 from solver.value.protocol import ValueFunction
 
 

@@ -29,7 +29,7 @@ import torch
 from torch import Tensor
 
 from solver.fvi.settings import Settings
-from solver.game.adversaries.parameters import ParameterAdversary
+from solver.game.adversaries.paper import ParameterAdversary
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts
 from solver.plants.rollouts import Controller, rollouts, without_input

@@ -11,11 +11,8 @@ from typing import Any, Literal, get_args
 from solver.errors import SolverError
 from solver.fvi.targets import Trace
 from solver.game.adversaries import ADVERSARIES, make_adversaries
-from solver.game.adversaries.action import ActionAdversary
 from solver.game.adversaries.adversary import Adversary
-from solver.game.adversaries.observation import ObservationAdversary
-from solver.game.adversaries.parameters import ParameterAdversary
-from solver.game.adversaries.state import StateAdversary
+from solver.game.adversaries.paper import ActionAdversary, ObservationAdversary, ParameterAdversary, StateAdversary
 from solver.problem.schemes import SCHEMES, SchemeName
 from solver.streams import require_seed
 

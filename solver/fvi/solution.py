@@ -11,7 +11,7 @@ from solver.fvi.initial_value import make_ensemble
 from solver.fvi.presets import make_settings
 from solver.fvi.run import Run, load_run, load_run_checkpoint
 from solver.fvi.settings import ADVERSARY
-from solver.game.held_input_policy import require_reaction_periods
+from solver.game.policy import require_reaction_periods
 from solver.plants.rollouts import Controller, controller
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact

@@ -15,10 +15,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.game import Game
-from solver.game.held_input_policy import make_policy
-from solver.game.modulation import Modulation
+from solver.game.game import Game, Modulation
+from solver.game.policy import ClosedFormPolicy, make_policy
 from solver.problem.problem import Problem
 from solver.replay import Replayed
 from solver.value.frozen import FrozenValue

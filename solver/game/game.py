@@ -1,12 +1,13 @@
 """One step of the Hamilton-Jacobi-Isaacs game: the policy against its adversaries.
 
-With z the gradient of the Hamiltonian dV/dx . (a + B u) in an adversary's variable, each adversary plays the point of
-its admissible set that minimises z . xi (Theorems 1-4). Policy and adversaries move simultaneously and are held for one
-value step.
+z is the gradient of the Hamiltonian dV/dx . (a + B u) in an adversary's variable xi. The adversary plays the point of
+its admissible set that minimises z . xi (Theorems 1-4). The policy and the adversaries move simultaneously, and their
+moves are held for one value step.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,42 +15,79 @@ import torch
 from torch import Tensor
 
 from solver.game.adversaries.adversary import Adversary, Disturbed, Hamiltonian
-from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.modulation import Modulation
+from solver.game.policy import ClosedFormPolicy
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
-ABSORBED = 0.1  # of the horizon: a limit that takes all of itself from a state costs as much as so long a time at it
+ABSORBED = 0.1  # of the horizon: clipping a state by its whole limit costs as much as this time at the limit
+
+
+class Modulation:
+    """Radii of the adversaries along a rollout: fixed, or modulated by a Wiener process.
+
+    kind `stationary`: the radius is alpha, which defines a stationary Hamilton-Jacobi-Isaacs equation. If an adversary
+    displaces the state (`radius_in_time` is "displacement"), alpha is a rate: the radius is alpha h in a step of h
+    seconds.
+
+    kind `wiener`, as in the authors' code: in every step each adversary draws sqrt(h) alpha/1.96 N(0, I). By
+    `radius_in_time`, the radius is the norm of the sum of these draws since the start of the rollout ("walk"), the norm
+    of the draw of this step ("displacement"), or alpha ("constant").
+
+    seconds: length h of a value step. generator: source of the draws, on the device of the states.
+    """
+
+    def __init__(self, kind: str, seconds: float, generator: torch.Generator) -> None:
+        self.kind, self.seconds, self.generator = kind, seconds, generator
+        self.walks: dict[str, Tensor] = {}
+
+    def restart(self) -> None:
+        """Start another rollout with the same number of states."""
+        for walk in self.walks.values():
+            walk.zero_()
+
+    def radius(self, adversary: Adversary, shape: torch.Size) -> Tensor | float:
+        """Radius at this step: (N, 1), or one number for all samples. shape: (N, d) of the adversary's variable."""
+        in_time, name, alpha = adversary.radius_in_time, adversary.name, adversary.alpha
+        if in_time == "constant":
+            return alpha
+        if self.kind == "stationary":
+            return alpha * self.seconds if in_time == "displacement" else alpha
+        draw = torch.randn(shape, generator=self.generator, device=self.generator.device)
+        draw.mul_(math.sqrt(self.seconds) * alpha / 1.96)
+        if in_time == "walk":
+            draw = self.walks.setdefault(name, torch.zeros_like(draw)).add_(draw)
+        norm: Tensor = torch.linalg.vector_norm(draw, dim=1, keepdim=True)
+        return norm
 
 
 @dataclass(frozen=True)
 class Move:
-    """What both players do for one value step of N states."""
+    """Moves of both players for one value step of N states."""
 
-    u: Tensor  # (N, m) the policy's input, without the adversaries'
-    cost: Tensor  # (N,) g_c(u)
-    choices: dict[str, Tensor]  # (N, d) of every adversary, by its name
-    disturbed: Disturbed  # what the robot undergoes by all of it
+    u: Tensor  # (N, m) input of the policy, without the adversaries
+    cost: Tensor  # (N,) action cost g_c(u)
+    choices: dict[str, Tensor]  # (N, d) choice of every adversary, by its name
+    disturbed: Disturbed  # effect of all moves on the robot
 
 
 class Game:
-    """The moves of both players on a problem, and what they lead to.
+    """The game of a policy against adversaries on a problem.
 
     limit_cost: cost per second while a state is held at its limit, as a multiple of the state cost with all states at
-    their limits. What a limit takes from a state costs too: a fast link that runs against the limit of its rate would
-    be braked for nothing within milliseconds.
+    their limits. The distance by which a limit clips a state costs too, see ABSORBED. Otherwise the limit of a rate
+    would act as a free brake: it stops a fast link within milliseconds.
     """
 
     def __init__(self, problem: Problem, adversaries: Sequence[Adversary] = (), limit_cost: float = 0.0) -> None:
         self.problem, self.adversaries = problem, tuple(adversaries)
-        constant = (each for each in adversaries if each.radius_in_time == "constant")
-        self._constant_sets = {each.name: each.admissible_set(problem, each.alpha) for each in constant}
+        constant = (adversary for adversary in adversaries if adversary.radius_in_time == "constant")
+        self._constant_sets = {one.name: one.admissible_set(problem, one.alpha) for one in constant}
         at_limits = problem.state_limits[None]
         self.limit_cost = limit_cost and limit_cost * float(problem.state_cost(at_limits))  # per second
         self.absorbed_cost = ABSORBED * problem.robot.metadata.task.horizon * self.limit_cost
 
     def move(self, x: Tensor, costate: Tensor, policy: ClosedFormPolicy, modulation: Modulation) -> Move:
-        """Both players' moves at x (N, n) for the costate dV/dx (N, n)."""
+        """Moves of both players at x (N, n) for the costate dV/dx (N, n)."""
         u, cost, w = policy.respond(x, costate)
         hamiltonian, disturbed = Hamiltonian(self.problem, x, u, costate, w), Disturbed(u)
         choices = {}
@@ -63,10 +101,10 @@ class Game:
         return Move(u, cost, choices, disturbed)
 
     def advance(self, x: Tensor, move: Move, periods: int) -> tuple[Tensor, Tensor]:
-        """Hold `move` for `periods` control periods.
+        """State (N, n) after `move` was held for `periods` control periods, and the discounted cost (N,) of that time.
 
-        Returns the next state (N, n) and the discounted cost of the interval (N,): state and action cost per control
-        period, and the cost of a limit where the period ends at one or met one, each discounted by exp(-rho t).
+        The cost of each control period is discounted by exp(-rho t). It has the state cost, the action cost, and the
+        cost of limits that clipped a state in the period or hold one at its end.
         """
         problem, disturbed = self.problem, move.disturbed
         cost = torch.zeros_like(move.cost)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from solver.errors import SolverError
-from solver.game.held_input_policy import make_policy
+from solver.game.policy import make_policy
 from solver.observer.unknown_delay import make_observer
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, succeeded
@@ -23,7 +23,7 @@ Controller = Callable[[Tensor], tuple[Tensor, Tensor]]  # x (N, n) -> u (N, m), 
 
 
 def controller(problem: Problem, value: ValueFunction, reaction_periods: float = 0.0) -> Controller:
-    """The policy of a value function; reaction_periods as in `solver.game.held_input_policy.make_policy`."""
+    """The policy of a value function; reaction_periods as in `solver.game.policy.make_policy`."""
     policy = make_policy(problem, value, reaction_periods)
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from modelgen.loader import CompiledRobot
 from solver.fvi.solution import Solution
-from solver.game.held_input_policy import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds
+from solver.game.policy import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds
 from solver.value.network import DIAGONAL_FLOOR
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -18,10 +18,9 @@ from solver.fvi.run import load_run_checkpoint
 from solver.fvi.settings import Settings
 from solver.fvi.targets import chunk_targets
 from solver.fvi.training import load_controller, resume
-from solver.game import held_input_policy
-from solver.game.adversaries.action import ActionAdversary
-from solver.game.game import Game
-from solver.game.modulation import Modulation
+from solver.game import policy
+from solver.game.adversaries.paper import ActionAdversary
+from solver.game.game import Game, Modulation
 from solver.plants.rollouts import controller, rollouts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
@@ -57,15 +56,15 @@ def brief(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(autouse=True)
 def few_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU makes all of them, and a pretended one is slow."""
-    monkeypatch.setattr(held_input_policy, "NEWTON_STEPS", 3)
-    monkeypatch.setattr(held_input_policy, "CONTRACTIONS", 3)
+    monkeypatch.setattr(policy, "NEWTON_STEPS", 3)
+    monkeypatch.setattr(policy, "CONTRACTIONS", 3)
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_targets_and_rollouts_are_those_of_the_cpu(
     robot: str, brief: str, tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(held_input_policy, "_converged", lambda *_: False)
+    monkeypatch.setattr(policy, "_converged", lambda *_: False)
     settings = tiny(algorithm="rfvi", modulation="stationary", reaction_periods=1.0, integrator="euler")
     found = {}
     for device in ("cpu", "cuda"):

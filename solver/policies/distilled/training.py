@@ -19,8 +19,7 @@ from torch.nn.functional import smooth_l1_loss
 
 from solver.fvi.solution import Solution
 from solver.fvi.states import StateSource
-from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.held_input_policy import make_policy
+from solver.game.policy import ClosedFormPolicy, make_policy
 from solver.policies.distilled.network import SmallNetwork, argument_scale, controller
 from solver.streams import Purpose, stream
 from solver.value.adam import Adam

@@ -15,7 +15,7 @@ from torch import Tensor
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.fvi.basin import cost_to_go, find_basin, near_target, shell
-from solver.game.held_input_policy import make_policy
+from solver.game.policy import make_policy
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot

@@ -12,11 +12,9 @@ from modelgen.loader import CompiledRobot
 from solver.fvi.play import play
 from solver.fvi.targets import Trace
 from solver.game.adversaries import make_adversaries
-from solver.game.adversaries.action import ActionAdversary
-from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.game import Game
-from solver.game.held_input_policy import make_policy
-from solver.game.modulation import Modulation
+from solver.game.adversaries.paper import ActionAdversary
+from solver.game.game import Game, Modulation
+from solver.game.policy import ClosedFormPolicy, make_policy
 from solver.plants.rollouts import controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem

@@ -18,7 +18,7 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.fvi.settings import Settings
 from solver.fvi.solution import Solution, load_solution
-from solver.game.held_input_policy import make_policy
+from solver.game.policy import make_policy
 from solver.policies.c_export import emit_observer
 from solver.policies.distilled import board, export
 from solver.policies.distilled.c_source import emit

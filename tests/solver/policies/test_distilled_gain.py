@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from solver.fvi.solution import load_solution
-from solver.game.held_input_policy import make_policy
+from solver.game.policy import make_policy
 from solver.plants.rollouts import Controller
 from solver.policies.distilled import comparison
 from solver.policies.distilled.network import SmallNetwork, argument_scale, controller

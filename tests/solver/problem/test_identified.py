@@ -22,9 +22,7 @@ from solver.errors import SolverError
 from solver.fvi.controllable import require_controllable
 from solver.fvi.run import load_run
 from solver.fvi.solution import load_solution
-from solver.game.adversaries.action import ActionAdversary
-from solver.game.adversaries.observation import ObservationAdversary
-from solver.game.adversaries.parameters import ParameterAdversary
+from solver.game.adversaries.paper import ActionAdversary, ObservationAdversary, ParameterAdversary
 from solver.policies.c_export import emit
 from solver.problem.identified import Identified, read
 from solver.problem.problem import Problem

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from solver.errors import SolverError
 from solver.fvi.settings import Settings
 from solver.fvi.solution import Solution, load_solution
-from solver.game.closed_form_policy import ClosedFormPolicy
+from solver.game.policy import ClosedFormPolicy
 from solver.plants.outcome import Rollouts
 from solver.plants.rollouts import controller, rollouts
 from solver.problem.integrator import integrate_period
