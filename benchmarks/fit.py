@@ -21,7 +21,7 @@ from solver.fvi.presets import PRESETS, make_settings
 from solver.fvi.trainer import workers_of
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.value.fitting import Fit, fit_ensemble
+from solver.value.fitting import FitPlan, fit_ensemble
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def main() -> None:
     optimisers = [make_optimiser(member, settings) for member in ensemble.factors]
     x = Problem(robot).sample_domain(options.states, torch.Generator().manual_seed(0))
     rates = settings.epochs * (1e-5,)
-    target, fit = -(x * x).sum(1), Fit(settings.minibatch, settings.loss_power, rates)
+    target, fit = -(x * x).sum(1), FitPlan(settings.minibatch, settings.loss_power, rates)
     with workers_of(settings) as workers:
         seconds = median_seconds(lambda: fit_ensemble(ensemble, optimisers, x, target, fit, 0, workers), options.rounds)
     per_sample = 1e6 * seconds / options.states / settings.epochs

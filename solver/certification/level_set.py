@@ -13,7 +13,7 @@ from solver.certification.bound import failure_bound
 from solver.certification.distribution import Distribution, Uniform
 from solver.certification.experiment import Announce, Experiment, noises
 from solver.streams import Purpose, stream
-from solver.value.protocol import ValueFunction
+from solver.value.frozen import ValueFunction
 
 Array = NDArray[np.float64]
 POINTS = 31  # of the map along each state

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from solver.fvi.settings import Settings
-from solver.value.adam import Adam
 from solver.value.network import Factor
-from solver.value.optimiser import Optimiser
-from solver.value.soap import Soap
+from solver.value.optimiser import Adam, Optimiser, Soap
 
 
 def make_optimiser(member: Factor, settings: Settings) -> Optimiser:

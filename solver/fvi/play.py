@@ -7,7 +7,7 @@ from torch import Tensor
 
 from solver.fvi.targets import Trace, game_step
 from solver.game.game import Game, Modulation
-from solver.value.protocol import ValueFunction
+from solver.value.frozen import ValueFunction
 
 
 @torch.no_grad()

@@ -18,7 +18,7 @@ import torch
 from solver.fvi.settings import Settings
 from solver.plants.outcome import Rollouts
 from solver.problem.problem import Problem
-from solver.value.protocol import ValueFunction
+from solver.value.frozen import ValueFunction
 
 STATES, PASSES, RATE = 6, 2, 1.5  # times the setting: states, epochs, and learning rate of the first of these
 MISMATCH = 0.03  # above which a V is rough

@@ -19,7 +19,7 @@ from solver.fvi.basin import near_target
 from solver.fvi.settings import Settings
 from solver.plants.rollouts import Controller, rollouts
 from solver.problem.problem import Problem
-from solver.value.basin import Basin
+from solver.value.quadratic_form import Basin
 
 Play = Callable[[Tensor], Tensor]
 PARTS = 8  # of the horizon: a rollout for the buffer lasts one

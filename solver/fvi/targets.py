@@ -15,12 +15,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from solver.cuda_graphs import Replayed
 from solver.game.game import Game, Modulation
 from solver.game.policy import ClosedFormPolicy, make_policy
 from solver.problem.problem import Problem
-from solver.replay import Replayed
-from solver.value.frozen import FrozenValue
-from solver.value.protocol import ValueFunction
+from solver.value.frozen import FrozenValue, ValueFunction
 
 
 @dataclass(frozen=True)

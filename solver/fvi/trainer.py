@@ -39,10 +39,10 @@ from solver.problem.identified import Identified
 from solver.problem.problem import Problem
 from solver.serial import serial_torch
 from solver.streams import EVALUATION_SEED, Purpose, stream
-from solver.value.basin import Basin
-from solver.value.fitting import Fit, fit_ensemble
+from solver.value.fitting import FitPlan, fit_ensemble
 from solver.value.frozen import FrozenValue
 from solver.value.optimiser import Optimiser
+from solver.value.quadratic_form import Basin
 
 
 def _stored(settings: Settings) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class Trainer:
         if self.schedule.polishing or not s.keep_optimiser:
             self.optimisers = self._fresh_optimisers()
         rates = self.schedule.learning_rates
-        fit = Fit(s.minibatch, s.loss_power, rates, self._loss_scale())
+        fit = FitPlan(s.minibatch, s.loss_power, rates, self._loss_scale())
         seed = stream(s.seed, done, Purpose.MINIBATCHES)
         loss = fit_ensemble(self.ensemble, self.optimisers, x, target, fit, seed, workers)
         fitted = float(FrozenValue(self.ensemble)(x)[0].mean())

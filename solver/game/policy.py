@@ -22,7 +22,7 @@ from torch import Tensor
 from solver.errors import SolverError
 from solver.problem.action_cost import TensorActionCost
 from solver.problem.problem import Problem
-from solver.value.protocol import ValueFunction
+from solver.value.frozen import ValueFunction
 
 BISECTIONS = 24  # in the C source: they reduce the range of an input to the digits of float32
 NEWTON_STEPS = 10  # most iterations for one input

@@ -8,11 +8,11 @@ from functools import partial
 
 from torch import Tensor
 
+from solver.cuda_graphs import Replayed
 from solver.observer.sensing import Sensing, make_sensing
 from solver.plants.plant import Seeds, Simulation
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
-from solver.replay import Replayed
 
 EFFECTS: tuple[str, ...] = ()
 

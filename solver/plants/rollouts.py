@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from solver.cuda_graphs import Replayed
 from solver.errors import SolverError
 from solver.game.policy import make_policy
 from solver.observer.unknown_delay import make_observer
@@ -14,8 +15,7 @@ from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, succeeded
 from solver.plants.plant import Plant
 from solver.problem.problem import Problem
-from solver.replay import Replayed
-from solver.value.protocol import ValueFunction
+from solver.value.frozen import ValueFunction
 
 MOST_EPISODES = 100_000  # at once; states and inputs of all periods are kept
 

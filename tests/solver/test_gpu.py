@@ -12,6 +12,7 @@ from unittest import mock
 import pytest
 import torch
 
+from solver.cuda_graphs import Replayed
 from solver.fvi import basin
 from solver.fvi.initial_value import make_ensemble
 from solver.fvi.run import load_run_checkpoint
@@ -24,14 +25,11 @@ from solver.game.game import Game, Modulation
 from solver.plants.rollouts import controller, rollouts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.replay import Replayed
 from solver.value import fitting
-from solver.value.adam import Adam
-from solver.value.fitting import Fit
+from solver.value.fitting import FitPlan
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble, Factor
-from solver.value.optimiser import Optimiser
-from solver.value.soap import Soap
+from solver.value.optimiser import Adam, Optimiser, Soap
 from tests.solver.pretended_gpu import pretended_gpu
 from tests.solver.training import shortened, start
 
@@ -120,7 +118,7 @@ def test_a_fit_takes_the_steps_of_the_cpu(make: Callable[[Factor], Optimiser], t
         ensemble = ensemble.to(device)
         optimisers = [make(member) for member in ensemble.factors]
         states = x.to(device)
-        target, fit = -(states**2).sum(1), Fit(3, 1.0, (1e-2, 1e-3, 1e-4))
+        target, fit = -(states**2).sum(1), FitPlan(3, 1.0, (1e-2, 1e-3, 1e-4))
         with (
             ThreadPoolExecutor(1) as workers,
             mock.patch("torch.randperm", return_value=ORDER.to(device)),

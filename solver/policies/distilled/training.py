@@ -22,7 +22,7 @@ from solver.fvi.states import StateSource
 from solver.game.policy import ClosedFormPolicy, make_policy
 from solver.policies.distilled.network import SmallNetwork, argument_scale, controller
 from solver.streams import Purpose, stream
-from solver.value.adam import Adam
+from solver.value.optimiser import Adam
 
 LARGE_ERROR = 0.1  # of s, beyond which the loss grows linearly: y jumps where V has a kink
 GAIN_STEP = 1e-3  # of a state's limit

@@ -19,7 +19,7 @@ from solver.game.policy import make_policy
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.value.basin import Basin
+from solver.value.quadratic_form import Basin
 
 Load = Callable[[str], CompiledRobot]
 

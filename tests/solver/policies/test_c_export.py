@@ -21,7 +21,7 @@ from solver.fvi.settings import Settings
 from solver.fvi.solution import load_solution
 from solver.policies.c_templates import comment
 from solver.runs.folder import save_checkpoint
-from solver.value.basin import Basin
+from solver.value.quadratic_form import Basin
 from tests.solver.training import start_unjudged
 
 Capture = pytest.CaptureFixture[str]
