@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any
 from solver.errors import DivergenceError, SolverError
 
 if TYPE_CHECKING:
-    from solver.fvi.presets import make_settings
-    from solver.fvi.settings import Settings
-    from solver.policies.load import Policy, PositionController, Value, load_controller, load_policy, load_value
+    from solver.evaluation.evaluation import Evaluation, evaluate
+    from solver.policy import Policy, PositionController, Value, load_controller, load_policy, load_value
     from solver.runs.train import resume, train
-    from solver.studies.evaluation import Evaluation, evaluate
+    from solver.training.presets import make_settings
+    from solver.training.settings import Settings
 
 _MODULES = {
-    "Evaluation": "solver.studies.evaluation",
-    "Policy": "solver.policies.load",
-    "PositionController": "solver.policies.load",
-    "Settings": "solver.fvi.settings",
-    "Value": "solver.policies.load",
-    "evaluate": "solver.studies.evaluation",
-    "load_controller": "solver.policies.load",
-    "load_policy": "solver.policies.load",
-    "load_value": "solver.policies.load",
-    "make_settings": "solver.fvi.presets",
+    "Evaluation": "solver.evaluation.evaluation",
+    "Policy": "solver.policy",
+    "PositionController": "solver.policy",
+    "Settings": "solver.training.settings",
+    "Value": "solver.policy",
+    "evaluate": "solver.evaluation.evaluation",
+    "load_controller": "solver.policy",
+    "load_policy": "solver.policy",
+    "load_value": "solver.policy",
+    "make_settings": "solver.training.presets",
     "resume": "solver.runs.train",
     "train": "solver.runs.train",
 }

@@ -13,7 +13,7 @@ from solver.errors import DivergenceError, SolverError
 
 def _renamed() -> Mapping[str, str]:
     """Options of the version before -> their names today."""
-    from solver.fvi.renamed import RENAMED
+    from solver.training.renamed import RENAMED
 
     return {old: new.replace("_", "-") for old, new in RENAMED.items()}
 

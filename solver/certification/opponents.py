@@ -8,11 +8,11 @@ from typing import Any
 import torch
 
 from solver.certification.experiment import Experiment
-from solver.fvi.solution import Solution
 from solver.game.game import Game, Modulation
 from solver.game.policy import make_policy
 from solver.plants.outcome import Rollouts, succeeded
 from solver.streams import Purpose, stream
+from solver.training.solution import Solution
 
 EPISODES = 200
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from modelgen.commandline.options import Argument, Subjects
 from solver.commands.resuming import require_alone
 from solver.errors import SolverError
-from solver.fvi.presets import Algorithm
-from solver.fvi.settings import Settings
+from solver.training.presets import Algorithm
+from solver.training.settings import Settings
 
 if TYPE_CHECKING:
     from modelgen.loader import CompiledRobot
@@ -70,9 +70,9 @@ def defaults(given: Mapping[str, Any]) -> Options:
     require_alone(given)
     if "robot" not in given:
         return Options()
-    from solver.fvi.presets import make_settings
-    from solver.fvi.warm_start import warm_settings
     from solver.problem.robots import load_robot
+    from solver.training.presets import make_settings
+    from solver.training.warm_start import warm_settings
 
     robot = load_robot(given["robot"], "cpu", given.get("generated"))
     preset, algorithm = given.get("preset", Options.preset), given.get("algorithm", Options.algorithm)
@@ -96,14 +96,14 @@ def _identified(path: str | Path, robot: CompiledRobot) -> Identified:
 def run(options: Options) -> None:
     """Train, and say how far it is."""
     from solver.commands.training import resume, start
-    from solver.fvi.controllable import require_controllable
-    from solver.fvi.presets import require_algorithm
-    from solver.fvi.run import Run
-    from solver.fvi.warnings import forewarnings
-    from solver.oracles.preview import previewed
+    from solver.preflight.controllable import require_controllable
+    from solver.preflight.preview import previewed
+    from solver.preflight.warnings import forewarnings
     from solver.problem.robots import load_robot
     from solver.runs.folder import require_free
     from solver.runs.kinds import kind_that_trains
+    from solver.training.presets import require_algorithm
+    from solver.training.run import Run
 
     if options.resume is not None:
         resume(options.resume)

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from solver.errors import SolverError
-from solver.fvi.basin import near_target
-from solver.fvi.settings import Settings
+from solver.local.basin import near_target
 from solver.plants.rollouts import Controller, rollouts
 from solver.problem.problem import Problem
+from solver.training.settings import Settings
 from solver.value.quadratic_form import Basin
 
 Play = Callable[[Tensor], Tensor]

@@ -1,7 +1,7 @@
 """The basin: states near the target where V is a quadratic form, the solution of the Riccati equation.
 
 V = -e^T P e with e = x - target, where e^T P e < level. A network fits V over the whole domain. Near the target its
-error is large compared with V, and there V decides whether a robot balances. `solver.fvi.basin` computes P and the
+error is large compared with V, and there V decides whether a robot balances. `solver.local.basin` computes P and the
 level. docs/concepts/basin.md explains both.
 """
 

@@ -15,9 +15,9 @@ import torch
 import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
-from solver.fvi.settings import Settings
-from solver.fvi.stated import read_settings
-from tests.solver.training import shortened, start
+from solver.training.settings import Settings
+from solver.training.stated import read_settings
+from tests.solver.small_trainings import shortened, start
 
 TINY: dict[str, Any] = {
     "iterations": 5,

@@ -13,25 +13,25 @@ import pytest
 import torch
 
 from solver.cuda_graphs import Replayed
-from solver.fvi import basin
-from solver.fvi.initial_value import make_ensemble
-from solver.fvi.run import load_run_checkpoint
-from solver.fvi.settings import Settings
 from solver.fvi.targets import chunk_targets
-from solver.fvi.training import load_controller, resume
 from solver.game import policy
 from solver.game.adversaries.paper import ActionAdversary
 from solver.game.game import Game, Modulation
+from solver.local import basin
 from solver.plants.rollouts import controller, rollouts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
+from solver.training.initial_value import make_ensemble
+from solver.training.kind import load_controller, resume
+from solver.training.run import load_run_checkpoint
+from solver.training.settings import Settings
 from solver.value import fitting
 from solver.value.fitting import FitPlan
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble, Factor
 from solver.value.optimiser import Adam, Optimiser, Soap
 from tests.solver.pretended_gpu import pretended_gpu
-from tests.solver.training import shortened, start
+from tests.solver.small_trainings import shortened, start
 
 ROBOTS = ("pendulum", "double_pendulum")  # one input, and two
 ORDER = torch.randperm(50, generator=torch.Generator().manual_seed(2))
