@@ -136,7 +136,7 @@ def test_evaluation_with_an_observer(finished_run: Path, capsys: Capture) -> Non
     motion, observer = plant.begin(sample_starts(problem, 4, EVALUATION_SEED)), Observer(problem, plant.sensing)
     reward = torch.zeros(4)
     for _ in range(round(problem.robot.metadata.task.horizon / problem.control_step)):
-        u, cost = act(observer.estimate(motion.seen[:, :1]))
+        u, cost = act(observer.estimate(motion.measured[:, :1]))
         observer.sent(u)
         reward -= motion.step(u) + cost * problem.control_step
     assert content["return_mean"] == pytest.approx(float(reward.mean()), rel=5e-3)

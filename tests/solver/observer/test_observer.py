@@ -40,7 +40,7 @@ def followed(problem: Problem, plant: Plant, x: Tensor, inputs: list[Tensor]) ->
     true, found = [], []
     for u in inputs:
         true.append(simulation.x)
-        found.append(observer.estimate(simulation.seen[:, : len(plant.sensing.deviation)]))
+        found.append(observer.estimate(simulation.measured[:, : len(plant.sensing.deviation)]))
         observer.sent(u)
         simulation.step(u)
     return torch.stack(true), torch.stack(found), observer
@@ -209,6 +209,6 @@ def test_the_harsh_plant_states_the_deviation_of_its_measurements(load: Load) ->
         assert measured == (2 if level.encoder else 4)
         for _ in range(40):
             simulation.step(u)
-            errors.append(difference(problem, simulation.seen, simulation.x)[:, :measured])
+            errors.append(difference(problem, simulation.measured, simulation.x)[:, :measured])
         found = torch.stack(errors).double().std((0, 1))
         np.testing.assert_allclose(found, plant.sensing.deviation, rtol=0.05)

@@ -44,7 +44,7 @@ def test_it_finds_the_delay_of_every_row_and_the_states_of_one_that_knows_it(
     finder = UnknownDelay(problem, sensing, LONGEST)
     told = [Observer(problem, replace(sensing, delay=delay)) for delay in DELAYS]
     for period in range(90):
-        seen = [motion.seen[:, : len(sensing.deviation)] for motion in motions]
+        seen = [motion.measured[:, : len(sensing.deviation)] for motion in motions]
         x = finder.estimate(torch.cat(seen))
         expected = torch.cat([each.estimate(positions) for each, positions in zip(told, seen, strict=True)])
         if period >= 80:
