@@ -9,7 +9,7 @@ import torch
 
 from solver.certification.experiment import Experiment
 from solver.game.game import Game, Modulation
-from solver.game.policy import make_policy
+from solver.game.policies import make_policy
 from solver.plants.outcome import Rollouts, succeeded
 from solver.streams import Purpose, stream
 from solver.training.solution import Solution

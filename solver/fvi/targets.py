@@ -17,7 +17,7 @@ from torch import Tensor
 
 from solver.cuda_graphs import Replayed
 from solver.game.game import Game, Modulation
-from solver.game.policy import ClosedFormPolicy, make_policy
+from solver.game.policies import ClosedFormPolicy, make_policy
 from solver.problem.problem import Problem
 from solver.value.frozen import FrozenValue, ValueFunction
 

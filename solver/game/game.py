@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from solver.game.adversaries.adversary import Adversary, Disturbed, Hamiltonian
-from solver.game.policy import ClosedFormPolicy
+from solver.game.policies import ClosedFormPolicy
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 

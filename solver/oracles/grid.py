@@ -19,7 +19,7 @@ from torch.nn.functional import grid_sample
 
 from solver.errors import SolverError
 from solver.game.game import Game, Modulation
-from solver.game.policy import ClosedFormPolicy
+from solver.game.policies import ClosedFormPolicy
 
 GHOSTS = 3  # nodes beyond the edge that a WENO difference needs
 BOTH = torch.ones(2, dtype=torch.float64)  # a product with it takes a fifteenth of the time of `sum(1)`

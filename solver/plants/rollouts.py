@@ -9,7 +9,7 @@ from torch import Tensor
 
 from solver.cuda_graphs import Replayed
 from solver.errors import SolverError
-from solver.game.policy import make_policy
+from solver.game.policies import make_policy
 from solver.observer.unknown_delay import make_observer
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, succeeded
@@ -23,7 +23,7 @@ Controller = Callable[[Tensor], tuple[Tensor, Tensor]]  # from x (N, n) to u (N,
 
 
 def controller(problem: Problem, value: ValueFunction, reaction_periods: float = 0.0) -> Controller:
-    """Controller from the policy of a value function. reaction_periods: see `solver.game.policy.make_policy`."""
+    """Controller from the policy of a value function. reaction_periods: see `solver.game.policies.make_policy`."""
     policy = make_policy(problem, value, reaction_periods)
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -201,7 +201,7 @@ def test_mistakes_on_the_command_line_exit_2(words: list[str], message: str, cap
 def test_mistakes_about_a_run(finished_run: Path, capsys: Capture) -> None:
     run = str(finished_run)
     assert "Did you mean `mass`" in fails(["evaluate", run, "--set", "mas=1.3x"], capsys)
-    assert "give at least 1" in fails(["evaluate", run, "--episodes", "0"], capsys)
+    assert "from 1 to" in fails(["evaluate", run, "--episodes", "0"], capsys)
     assert "--set stands twice" in fails(["evaluate", run, "--set", "mass=2", "--set", "length=1"], capsys)
     assert "Did you mean `angle`" in fails(["plot", run, "--joint", "angel"], capsys)
     assert "already holds a run" in fails(["train", "pendulum", "--out", run], capsys)

@@ -14,7 +14,7 @@ import torch
 
 from solver.cuda_graphs import Replayed
 from solver.fvi.targets import chunk_targets
-from solver.game import policy
+from solver.game import policies
 from solver.game.adversaries.paper import ActionAdversary
 from solver.game.game import Game, Modulation
 from solver.local import basin
@@ -54,15 +54,15 @@ def brief(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(autouse=True)
 def few_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU makes all of them, and a pretended one is slow."""
-    monkeypatch.setattr(policy, "NEWTON_STEPS", 3)
-    monkeypatch.setattr(policy, "CONTRACTIONS", 3)
+    monkeypatch.setattr(policies, "NEWTON_STEPS", 3)
+    monkeypatch.setattr(policies, "CONTRACTIONS", 3)
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_targets_and_rollouts_are_those_of_the_cpu(
     robot: str, brief: str, tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(policy, "_converged", lambda *_: False)
+    monkeypatch.setattr(policies, "_converged", lambda *_: False)
     settings = tiny(algorithm="rfvi", modulation="stationary", reaction_periods=1.0, integrator="euler")
     found = {}
     for device in ("cpu", "cuda"):

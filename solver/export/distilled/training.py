@@ -19,7 +19,7 @@ from torch.nn.functional import smooth_l1_loss
 
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller
 from solver.fvi.states import StateSource
-from solver.game.policy import ClosedFormPolicy, make_policy
+from solver.game.policies import ClosedFormPolicy, make_policy
 from solver.streams import Purpose, stream
 from solver.training.solution import Solution
 from solver.value.optimiser import Adam

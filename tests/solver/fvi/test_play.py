@@ -14,7 +14,7 @@ from solver.fvi.targets import Trace
 from solver.game.adversaries import make_adversaries
 from solver.game.adversaries.paper import ActionAdversary
 from solver.game.game import Game, Modulation
-from solver.game.policy import ClosedFormPolicy, make_policy
+from solver.game.policies import ClosedFormPolicy, make_policy
 from solver.plants.rollouts import controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem

@@ -16,7 +16,7 @@ from solver.fvi.targets import Trace, chunk_targets, value_targets
 from solver.game.adversaries import make_adversaries
 from solver.game.adversaries.adversary import Adversary
 from solver.game.game import Game, Modulation
-from solver.game.policy import ClosedFormPolicy
+from solver.game.policies import ClosedFormPolicy
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.value.frozen import FrozenValue

@@ -20,7 +20,7 @@ from solver.game.adversaries import make_adversaries
 from solver.game.adversaries.adversary import Disturbed
 from solver.game.adversaries.paper import ActionAdversary, ObservationAdversary, ParameterAdversary, StateAdversary
 from solver.game.game import Game, Modulation, Move
-from solver.game.policy import ClosedFormPolicy
+from solver.game.policies import ClosedFormPolicy
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 

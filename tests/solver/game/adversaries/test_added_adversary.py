@@ -17,7 +17,7 @@ from solver.game.admissible_sets import Box
 from solver.game.adversaries import make_adversaries
 from solver.game.adversaries.adversary import Adversary, Disturbed, Hamiltonian
 from solver.game.game import Game, Modulation
-from solver.game.policy import ClosedFormPolicy
+from solver.game.policies import ClosedFormPolicy
 from solver.oracles.grid import solve
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem

@@ -18,7 +18,7 @@ from solver.cli import main
 from solver.fvi.targets import Trace, chunk_targets
 from solver.game.adversaries.paper import ParameterAdversary
 from solver.game.game import Game, Modulation
-from solver.game.policy import ClosedFormPolicy, _contracted, _one_input, _semidefinite
+from solver.game.policies import ClosedFormPolicy, _contracted, _one_input, _semidefinite
 from solver.plants.rollouts import Controller, controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
