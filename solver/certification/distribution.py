@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from torch import Tensor
 
+from modelgen.arrays import Array
 from solver.problem.problem import Problem
 
-Array = NDArray[np.float64]
 TAIL = float(norm.cdf(-3.0))  # the search stays within three standard deviations of a Gaussian
 
 

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from modelgen.arrays import Array
 from solver.certification.specification import Conditions, Failure, read
 from solver.jobs.engines import Here, results
 from solver.jobs.portions import Policy
@@ -24,7 +25,6 @@ from solver.problem.problem import Problem
 from solver.serial import serial_torch
 from solver.streams import SEEDS, Purpose, stream
 
-Array = NDArray[np.float64]
 AT_ONCE = 512  # rollouts of one job
 Announce = Callable[[str], None]
 

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from solver.certification.bound import failure_bound
 from solver.certification.distribution import Distribution, Uniform
 from solver.certification.experiment import Announce, Experiment, noises
 from solver.streams import Purpose, stream
 from solver.value.frozen import ValueFunction
 
-Array = NDArray[np.float64]
 POINTS = 31  # of the map along each state
 SAMPLES = 2000  # for the level set, both halves
 

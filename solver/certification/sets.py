@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from solver.certification.distribution import Gaussian, InEllipsoid, Part, Uniform
 from solver.certification.reading import LARGEST, Table
 from solver.errors import SolverError
 from solver.game.admissible_sets import Ellipsoid
 from solver.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 
 def starts(table: Table, problem: Problem) -> Part:

@@ -14,12 +14,12 @@ import cma
 import numpy as np
 from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from solver.certification.counterexample import Counterexample, play
 from solver.certification.experiment import Announce, Experiment, noises
 from solver.plants.outcome import decimals
 from solver.streams import Purpose, stream
 
-Array = NDArray[np.float64]
 Noises = NDArray[np.int64]
 Returns = Callable[[Array, Noises], Array]  # points (N, k) of the unit cube, seeds of the noise (N,) -> returns (N,)
 RESTARTS, POPULATION, GENERATIONS = 3, 24, 10  # many at a time: a rollout takes its time however few there are

@@ -15,12 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-
-Array = NDArray[np.float64]
 
 LEAST = 0.01  # share of a half width that must fit into the bounds; below it the centre counts as lying at a bound
 RADII = ("state", "action", "observation")  # the adversaries whose radii are in the file

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from modelgen.arrays import Array
 from modelgen.engines.mjcf import ASSETS, read
 from solver.errors import SolverError
 from solver.observer.sensing import Sensing, make_sensing
@@ -25,7 +25,6 @@ from solver.plants.mujoco.parameters import PARAMETERS, write_parameters
 from solver.plants.plant import Seeds, Simulation
 from solver.problem.problem import Problem
 
-Array = NDArray[np.float64]
 TIME_ERROR = 1e-9  # s, largest error of the time at the end of a simulated period
 EFFECTS: tuple[str, ...] = ()
 

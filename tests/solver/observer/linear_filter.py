@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import expm
 
+from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
 from solver.observer.observer import DRIVE, LASTS, PUSH
-
-Array = NDArray[np.float64]
 
 
 class LinearFilter:

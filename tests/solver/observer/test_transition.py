@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
 from solver.observer.observer import transition
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
-Array = NDArray[np.float64]
 STEP = 1e-5
 
 

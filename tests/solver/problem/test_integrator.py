@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from torch import Tensor
 
+from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.problem.schemes import Euler, RungeKutta
 
 Load = Callable[[str], CompiledRobot]
-Array = NDArray[np.float64]
 
 
 def wrapped(angle: Any) -> Any:
