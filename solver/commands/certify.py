@@ -46,7 +46,7 @@ def run(options: Options) -> int:
     """Certify, write the files and print."""
     from solver.certification.certificate import certify
     from solver.certification.counterexample import save
-    from solver.certification.page import html, summary
+    from solver.certification.report import html, summary
     from solver.jobs.engines import workers
     from solver.runs.folder import write_text
     from solver.streams import require_seed
@@ -60,7 +60,7 @@ def run(options: Options) -> int:
     with workers(options.jobs, options.cluster) as executor:
         found = certify(options.run, options.specification, options.seed, options.generated, _announce, executor)
     out = options.out or Path(f"{found.robot}.counterexample.json")
-    save(out, found.worst.found)
+    save(out, found.worst.worst)
     if options.html is not None:
         write_text(options.html, html(found, options.generated))
     if options.json:
