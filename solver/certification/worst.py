@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from modelgen.arrays import Array
 from solver.certification.counterexample import Counterexample, play
 from solver.certification.experiment import Announce, Experiment, noises
+from solver.game.adversaries import make_adversaries
 from solver.game.game import Game, Modulation
 from solver.game.policies import make_policy
 from solver.plants.outcome import Rollouts, decimals, succeeded
@@ -135,7 +136,7 @@ def play_adversaries(experiment: Experiment, solution: Solution, seed: int) -> O
     adversaries.
     """
     problem, spec, settings = experiment.problem, experiment.specification, solution.run.settings
-    adversaries = settings.adversaries(settings.iterations)
+    adversaries = make_adversaries(settings.adversaries)
     if not adversaries:
         return None
     value, game = solution.value.sparing, Game(problem, adversaries)

@@ -7,9 +7,11 @@ moves are held for one value step.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -19,6 +21,7 @@ from solver.game.policies import ClosedFormPolicy
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
+SAMPLES = 65536  # random states of the domain, over which the largest cost is searched
 ABSORBED = 0.1  # of the horizon: clipping a state by its whole limit costs as much as this time at the limit
 
 
@@ -79,12 +82,32 @@ class Game:
     """
 
     def __init__(self, problem: Problem, adversaries: Sequence[Adversary] = (), limit_cost: float = 0.0) -> None:
-        self.problem, self.adversaries = problem, tuple(adversaries)
-        constant = (adversary for adversary in adversaries if adversary.radius_in_time == "constant")
-        self._constant_sets = {one.name: one.admissible_set(problem, one.alpha) for one in constant}
+        self.problem, self.limit_share = problem, limit_cost
         at_limits = problem.state_limits[None]
         self.limit_cost = limit_cost and limit_cost * float(problem.state_cost(at_limits))  # per second
         self.absorbed_cost = ABSORBED * problem.robot.metadata.task.horizon * self.limit_cost
+        self._play(adversaries)
+
+    def _play(self, adversaries: Sequence[Adversary]) -> None:
+        self.adversaries = tuple(adversaries)
+        constant = (adversary for adversary in adversaries if adversary.radius_in_time == "constant")
+        self._constant_sets = {one.name: one.admissible_set(self.problem, one.alpha) for one in constant}
+
+    def against(self, adversaries: Sequence[Adversary]) -> Game:
+        """Copy of the game with other adversaries."""
+        other = copy.copy(self)
+        other._play(adversaries)
+        return other
+
+    @cached_property
+    def lowest_value(self) -> float:
+        """Lower bound of every V: the discounted integral, without end, of the largest cost rate in the domain."""
+        problem = self.problem
+        generator = torch.Generator(device=problem.device).manual_seed(0)
+        x = torch.cat([problem.sample_domain(SAMPLES, generator), problem.state_limits[None]])
+        state_cost = (1.0 + self.limit_share) * float(problem.state_cost(x).max())
+        action_cost = float(problem.action_cost.cost(0.99 * problem.input_limits[None]).max())
+        return -(state_cost + 2.0 * action_cost) / max(problem.discount_rate, 1e-3)
 
     def move(self, x: Tensor, costate: Tensor, policy: ClosedFormPolicy, modulation: Modulation) -> Move:
         """Moves of both players at x (N, n) for the costate dV/dx (N, n)."""

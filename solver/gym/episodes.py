@@ -30,7 +30,7 @@ class Episodes:
     clipped to its bounds.
     seconds: length of an episode, by default the task's horizon.
     hold: control periods for which an action is held. An episode has `length` actions.
-    target_share: share of the episodes that start near the target instead, see `Problem.sample_near_target`.
+    target_share: share of the episodes that start near the target instead, see `Problem.scatter`.
 
     Raises SolverError for an argument out of range.
     """
@@ -91,7 +91,7 @@ class Episodes:
         """Start (n,) of an episode."""
         problem = self.problem
         if self.target_share > 0.0 and float(torch.rand(1, generator=generator)) < self.target_share:
-            return problem.sample_near_target(1, TARGET_SPREAD, generator)[0]
+            return problem.scatter(problem.target[None], TARGET_SPREAD, generator)[0]
         sample = {
             "gaussian": problem.sample_starts,
             "angle": problem.sample_angles,

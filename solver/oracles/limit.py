@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,9 @@ from solver.oracles.search import search
 from solver.oracles.starts import design
 from solver.oracles.trajectory import Guess, Trajectory
 from solver.plants.nominal import Nominal
-from solver.plants.outcome import Rollouts, succeeded
+from solver.plants.outcome import Rollouts, decimals, succeeded
 from solver.plants.rollouts import Controller, rollouts, without_input
-from solver.problem.parameters import changed_parameters
+from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.kinds import kind_in, load_controller
@@ -110,6 +111,46 @@ class Limit:
         about["starts"] = [self._result(start) for start in self.starts]
         return about
 
+    def warnings(self) -> list[str]:
+        """Warnings about motions that do not end at the target, and about searches worse than the run's own motion."""
+        count, texts = len(self.starts), []
+        away = sum(not start.at_target for start in self.starts)
+        if away:
+            which = "" if count == 1 else f" from {away} of {count} starts"
+            texts.append(
+                f"the best motion{which} does not end at the target: it is out of reach within the horizon, or not "
+                "worth its cost. Lengthen the horizon, raise the input limit, or search longer with --guesses."
+            )
+        better = sum(start.gap is not None and start.gap < 0.0 for start in self.starts)
+        if better:
+            which = "" if count == 1 else f" from {better} of {count} starts"
+            texts.append(f"no search{which} found a motion as good as the run's own; give more --guesses.")
+        return texts
+
+    def text(self) -> str:
+        """One line with the means over the starts, and one line for every start if there are several."""
+        count, digits = len(self.starts), decimals(self.reward)
+        solved, guesses = sum(start.solved for start in self.starts), sum(start.guesses for start in self.starts)
+        about = f"from {self.starts[self.worst].best.guess}" if count == 1 else f"mean of {count} starts"
+        line = f"limit {self.reward:.{digits}f} ({about}; {solved} of {guesses} searches)"
+        line += f"   idle {self.idle_return:.{digits}f}"
+        if self.run_return is not None and self.gap is not None:
+            line += f"   {self.label}: return {self.run_return:.{digits}f}, gap {self.gap:.{digits}f}"
+            line += _percent(self.gap_percent)
+        return "\n".join([line, *(self._line(k, digits) for k in range(count) if count > 1)])
+
+    def _line(self, k: int, digits: int) -> str:
+        """Line of one start. The worst one is marked."""
+        start = self.starts[k]
+        pairs = zip(self.state_names, start.start.tolist(), strict=True)
+        where = ", ".join(f"{name} {value:.3g}" for name, value in pairs)
+        line = f"  start {k} ({where}): limit {start.best.reward:.{digits}f} (from {start.best.guess})"
+        line += f", idle {start.idle_return:.{digits}f}"
+        if start.run_return is not None and start.gap is not None:
+            line += f", return {start.run_return:.{digits}f}, gap {start.gap:.{digits}f}{_percent(start.gap_percent)}"
+        line += "" if start.at_target else ", not at the target"
+        return line + (", worst" if k == self.worst else "")
+
     def _result(self, limit: StartLimit) -> dict[str, Any]:
         about: dict[str, Any] = {"start": dict(zip(self.state_names, limit.start.tolist(), strict=True))}
         about |= {"limit": limit.best.reward, "idle_return": limit.idle_return, "guess": limit.best.guess}
@@ -120,18 +161,22 @@ class Limit:
         return about
 
 
+def _percent(gap: float | None) -> str:
+    return "" if gap is None else f" ({gap:.1f} %)"
+
+
 def percent_of_gain(gap: float | None, limit: float, idle_return: float) -> float | None:
     """Gap in % of limit - idle return. None without a gap, or if the limit is not above the idle return."""
     return None if gap is None or limit <= idle_return else 100.0 * gap / (limit - idle_return)
 
 
 def find_limit(
-    subject: str, changes: list[str], guesses: int, seed: int, generated: str | None = None, starts: int = 5
+    subject: str, changes: Mapping[str, Change], guesses: int, seed: int, generated: str | None = None, starts: int = 5
 ) -> Limit:
     """Limit of the task of a robot, and the gap of a run to it.
 
     subject: name of a robot, run folder, or name of a shipped policy.
-    changes: of the parameters, see `solver.problem.parameters.changed_parameters`.
+    changes: parameters that differ from their nominal values.
     guesses: number of random motions from which searches start, shared among the starts. seed: of these motions.
     starts: largest number of starts, see `solver.oracles.starts.design`.
 

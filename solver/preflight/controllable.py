@@ -10,6 +10,7 @@ from modelgen.identification.identifiability import in_words
 from modelgen.linear.regulator import obstacle
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.local.authority import unstable_directions
 from solver.local.linearization import in_double_precision, in_units_of_limits, linearized, scaled_weights
 from solver.plants.outcome import tolerances
 from solver.problem.identified import Identified
@@ -18,7 +19,6 @@ from solver.problem.problem import Problem
 Array = NDArray[np.float64]
 
 HELD = 1e-3  # of a state's limit per second: a drift that the input leaves at the target beyond this is not held
-GROWING = 1e-3  # per second: a faster motion is unstable
 
 
 def require_controllable(robot: CompiledRobot, identified: Identified) -> None:
@@ -64,17 +64,13 @@ def _reason(robot: CompiledRobot) -> str:
 
 
 def _too_weak(robot: CompiledRobot, A: Array, B: Array) -> str:
-    """An unstable mode from which the input brings no coordinate back beyond its tolerance, as in `warnings`."""
-    count = len(robot.metadata.coordinates)
-    values, vectors = np.linalg.eig(A.T)
+    """An unstable motion from which the input brings no coordinate back beyond its tolerance; nothing without one."""
     near = tolerances(Problem(robot))[0]
-    for value, w in zip(values, vectors.T, strict=True):
-        if value.real > GROWING:
-            joint = int(np.abs(w[:count]).argmax())
-            back = float(np.abs(w @ B) @ np.asarray(robot.input_limits)) / (value.real * np.abs(w[joint]))
-            if back < float(near[joint]):
-                return (
-                    f"the input is too weak to hold the target: {robot.state_names[joint]} is brought back from at "
-                    f"most {back:.2g} {robot.metadata.states[joint].unit}"
-                )
+    for direction in unstable_directions(robot, A, B):
+        if direction.reach < float(near[direction.joint]):
+            state = robot.metadata.states[direction.joint]
+            return (
+                f"the input is too weak to hold the target: {state.name} is brought back from at most "
+                f"{direction.reach:.2g} {state.unit}"
+            )
     return ""

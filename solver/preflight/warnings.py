@@ -11,7 +11,9 @@ from scipy.optimize import minimize
 
 from modelgen.linear.regulator import gain, obstacle
 from modelgen.loader import CompiledRobot
+from solver.game.adversaries import make_adversaries
 from solver.game.adversaries.adversary import Adversary, Hamiltonian
+from solver.local.authority import unstable_directions
 from solver.local.basin import REST
 from solver.local.linearization import in_double_precision, in_units_of_limits, linearized, scaled_weights
 from solver.local.time_scale import crossing_time, time_scale
@@ -212,41 +214,29 @@ def _other_targets(problem: Problem) -> str:
 
 
 def _unstable_directions(problem: Problem, settings: Settings) -> list[str]:
-    """For every unstable mode of the linearisation at the target: from how far the input can bring the robot back, and
-    how much of that authority the adversaries take.
-
-    With the left eigenvector w of eigenvalue s, z = w.x obeys zdot = s z + w.(B u + xi). The input can bring z back
-    from |z| < |w.B| u_max/s, and from no further.
-    """
-    _, a, b = linearized(problem.robot)
-    names = problem.robot.state_names
-    coordinates = len(problem.robot.metadata.coordinates)
-    values, vectors = np.linalg.eig(a.T)
-    adversaries = settings.adversaries(settings.iterations)
-    found = []
-    for value, w in zip(values, vectors.T, strict=True):
-        if value.real <= 1e-3 or value.imag < 0.0:
-            continue
-        authority = float(np.abs(w @ b) @ problem.input_limits.double().numpy())
-        reach = authority / (value.real * np.abs(w[:coordinates]).max())
-        joint = int(np.abs(w[:coordinates]).argmax())
-        state = problem.robot.metadata.states[joint]
-        if reach < min(float(tolerances(problem)[0][joint]), ANGLE if state.unit == "rad" else math.inf):
-            found.append(
-                f"the input is too weak to hold the target: {names[joint]} cannot be brought back from more than "
-                f"{reach:.2g} {state.unit} (unstable at {value.real:.2g} per second). Raise the input limit, or check "
-                "that the input acts on this joint."
+    """Unstable motions at the target that the inputs are too weak for, alone or against the adversaries."""
+    _, A, B = linearized(problem.robot)
+    adversaries = make_adversaries(settings.adversaries)
+    texts = []
+    for direction in unstable_directions(problem.robot, A, B):
+        state = problem.robot.metadata.states[direction.joint]
+        needed = min(float(tolerances(problem)[0][direction.joint]), ANGLE if state.unit == "rad" else math.inf)
+        if direction.reach < needed:
+            texts.append(
+                f"the input is too weak to hold the target: {state.name} cannot be brought back from more than "
+                f"{direction.reach:.2g} {state.unit} (unstable at {direction.rate:.2g} per second). Raise the input "
+                "limit, or check that the input acts on this joint."
             )
             continue
-        disturbance = sum(_push(problem, each, w) for each in adversaries)
-        if disturbance > OVERPOWERED * authority:
-            taken = 100 * disturbance / authority
-            flags = " or ".join("--" + each.setting().replace("_", "-") for each in adversaries)
-            found.append(
+        disturbance = sum(_push(problem, adversary, direction.w) for adversary in adversaries)
+        if disturbance > OVERPOWERED * direction.authority:
+            taken = 100 * disturbance / direction.authority
+            texts.append(
                 f"the adversaries are strong compared with the input: at the target they take {taken:.0f} % of the "
-                f"authority that holds {names[joint]}, and the robot may never learn to leave the start. Lower {flags}."
+                f"authority that holds {state.name}, and the robot may never learn to leave the start. Lower the radii "
+                f"of {' or '.join(adversary.name for adversary in adversaries)} (adversaries)."
             )
-    return found
+    return texts
 
 
 def _push(problem: Problem, adversary: Adversary, w: NDArray[np.complex128]) -> float:

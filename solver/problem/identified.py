@@ -56,7 +56,7 @@ class Identified:
         )
 
     def largest(self, name: str) -> float:
-        """Largest component of an adversary's radii, the value of its setting alpha_NAME."""
+        """Largest component of an adversary's radii, which a training uses as its radius alpha."""
         return max(self.radii[name], default=0.0)
 
     def proportions(self, name: str) -> tuple[float, ...] | None:
@@ -64,9 +64,9 @@ class Identified:
         largest = self.largest(name) if name in self.radii else 0.0
         return tuple(radius / largest for radius in self.radii[name]) if largest > 0.0 else None
 
-    def settings(self) -> dict[str, Any]:
-        """Settings alpha_NAME of a training with these sets."""
-        return {"alpha_parameters": 1.0} | {f"alpha_{name}": self.largest(name) for name in RADII}
+    def adversaries(self) -> dict[str, float]:
+        """Radii of the adversaries of a training with these sets, by name."""
+        return {"parameters": 1.0} | {name: self.largest(name) for name in RADII}
 
     def semi_axes(self) -> Array:
         """Semi-axes (p, k) of the ellipsoid as changes of the parameters, k <= p.

@@ -1,8 +1,9 @@
-"""Changed parameters of a plant, written as `mass=1.3x`."""
+"""Changed parameters of a plant."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -10,6 +11,28 @@ from torch import Tensor
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.problem.problem import Problem
+
+
+@dataclass(frozen=True)
+class Relative:
+    """A parameter relative to its nominal value: nominal * factor + added."""
+
+    factor: float = 1.0
+    added: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.added:+.9g}" if self.added else f"{self.factor:.9g}x"
+
+
+#: A value in SI units, or one relative to the nominal value.
+Change = float | Relative
+
+
+def in_words(changes: Mapping[str, Change]) -> str:
+    """Changes in the form of the command line: mass=1.3x length=+0.1 damping=0.2."""
+    return " ".join(
+        f"{name}={change if isinstance(change, Relative) else f'{change:.9g}'}" for name, change in changes.items()
+    )
 
 
 def left_all_bounds(problem: Problem, theta: Tensor) -> SolverError:
@@ -21,47 +44,33 @@ def left_all_bounds(problem: Problem, theta: Tensor) -> SolverError:
     )
 
 
-def changed_parameters(problem: Problem, changes: list[str]) -> Tensor:
-    """Parameters theta (p,) after changes: `mass=1.3x` multiplies the nominal value, `mass=+0.05` adds to it, and
-    `mass=1.1` replaces it.
+def changed_parameters(problem: Problem, changes: Mapping[str, Change]) -> Tensor:
+    """Parameters theta (p,) with some of them changed from their nominal values.
 
-    Raises SolverError for a name that the robot lacks or that appears twice, for text that is not a number, and for a
-    value that is not finite, or not positive where the model file's bounds are.
+    Raises SolverError for an unknown name, for a factor of a parameter that is 0, and for a value that is not finite,
+    or not positive although the bounds of the model file are.
     """
     names = problem.robot.parameter_names
     theta = problem.theta.clone()
-    changed = set[str]()
-    for change in changes:
-        name, separator, text = (part.strip() for part in change.partition("="))
+    for name, change in changes.items():
         if name not in names:
             raise SolverError(
                 f"robot {problem.robot.name} has no parameter '{name}'.{suggestion(name, names)} Parameters: "
                 f"{', '.join(names)}"
             )
-        if name in changed:
-            raise SolverError(f"{name} is changed twice in {' '.join(changes)}; write its last value only")
-        changed.add(name)
         i = names.index(name)
-        try:
-            number = float(text.removesuffix("x"))
-        except ValueError:
-            number = math.nan
-        if not separator or not abs(number) < torch.finfo(theta.dtype).max:
-            raise SolverError(f"cannot read '{change}'; write {name}=1.3x, {name}=+0.05 or {name}=1.1")
-        if text.endswith("x") and problem.theta[i] == 0.0 and number != 1.0:
-            raise SolverError(f"{name} is 0 in the model, so a factor cannot change it; add to it, as in {name}=+0.1")
-        if text.endswith("x"):
-            theta[i] = problem.theta[i] * number
-        elif text[0] in "+-":
-            theta[i] = problem.theta[i] + number
+        if isinstance(change, Relative):
+            if problem.theta[i] == 0.0 and change.factor != 1.0:
+                raise SolverError(f"{name} is 0 in the model, so a factor cannot change it; write {name}=+0.1")
+            theta[i] = problem.theta[i] * change.factor + change.added
         else:
-            theta[i] = number
+            theta[i] = change
     if not bool(torch.isfinite(theta).all()):
-        raise SolverError(f"the changes {' '.join(changes)} give parameters that are not finite: {theta.tolist()}")
+        raise SolverError(f"the changes {in_words(changes)} give parameters that are not finite: {theta.tolist()}")
     for name, number, lower in zip(names, theta.tolist(), problem.theta_bounds[:, 0].tolist(), strict=True):
         if lower > 0.0 >= number:
             raise SolverError(
-                f"the changes {' '.join(changes)} set {name} to {number:g}, but its bounds in the model are positive; "
+                f"the changes {in_words(changes)} set {name} to {number:g}, but its bounds in the model are positive; "
                 f"write {name}=0.5x, or {name}=-0.05 to subtract 0.05 from the nominal value"
             )
     return theta

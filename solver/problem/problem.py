@@ -148,14 +148,16 @@ class Problem:
         x[:, self.continuous] = math.pi * (2.0 * turns - 1.0)
         return x
 
-    def sample_near_target(self, size: int, spread: float, generator: torch.Generator) -> Tensor:
-        """States (size, n) near the task's target.
+    def scatter(self, x: Tensor, spread: float, generator: torch.Generator) -> Tensor:
+        """x (N, n) with Gaussian noise, confined to the state domain.
 
-        Each is Gaussian with a standard deviation drawn uniformly between 0 and `spread` times the state limits.
+        The standard deviation of each row is drawn uniformly between 0 and `spread` times the state limits.
         """
-        draw = torch.randn(size, len(self.state_limits), generator=generator, device=generator.device)
-        scale = torch.rand(size, 1, generator=generator, device=generator.device)
-        return self.confine(self.target + spread * scale * self.state_limits * draw)
+        if spread == 0.0:
+            return x
+        draw = torch.randn(x.shape, generator=generator, device=generator.device)
+        scale = torch.rand((len(x), 1), generator=generator, device=generator.device)
+        return self.confine(x + spread * scale * self.state_limits * draw)
 
     def sample_domain(self, size: int, generator: torch.Generator) -> Tensor:
         """States (size, n) uniform in the domain |x_i| <= limit_i."""

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from solver.training.polish import MISMATCH
-
+MISMATCH = 0.03  # of V at the end of nominal training, above which it is rough
 SOLVED = 0.95  # share of the selection's rollouts that succeed
 LEANING = 0.2  # share of the rollouts that meet a limit
 UNFITTED = 0.1  # value error, as a share of the mean |target|

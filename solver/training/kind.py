@@ -11,15 +11,15 @@ from solver.errors import SolverError
 from solver.plants.rollouts import Controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
-from solver.runs.folder import require_free, save_checkpoint
+from solver.runs.folder import RUN, save_checkpoint
 from solver.runs.kinds import remove_run
 from solver.runs.metrics import MetricsLog, Report, read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training import diagnosis as stall
 from solver.training.presets import make_settings
 from solver.training.run import KEYS, Run, load_run, load_run_checkpoint, save_run
+from solver.training.session import Session, workers_of
 from solver.training.solution import load_solution
-from solver.training.trainer import Trainer, workers_of
 from solver.training.warm_start import take_over
 
 
@@ -28,22 +28,21 @@ def describe(robot: CompiledRobot, generated: str | None, preset: str = "fast", 
     return Run(robot.name, robot.hash, generated, make_settings(preset, robot, **choices), preset)
 
 
-def start(run: Run, folder: Path, report: Report, overwrite: bool = False) -> None:
-    """Train a new run in `folder`. Raises SolverError when the folder holds a run that must not be replaced."""
-    require_free(folder, "train", overwrite)
-    trainer = _trainer(run, folder)
+def start(run: Run, folder: Path, report: Report) -> None:
+    """Train a new run in `folder`, in place of a run that is there."""
+    session = _session(run, folder)
     if run.warm_from:
-        take_over(trainer.ensemble, run.robot, Path(run.warm_from))
+        take_over(session.value, run.robot, Path(run.warm_from))
     remove_run(folder)  # only now that the new run can start
     save_run(folder, run)
-    save_checkpoint(folder, trainer.checkpoint())
-    _train(trainer, folder, report)
+    save_checkpoint(folder, {**session.checkpoint(), RUN: run.results()})
+    _train(session, run, folder, report)
 
 
 def resume(folder: Path, report: Report) -> None:
     """Continue from the folder's checkpoint, with the run's own settings."""
     run = read(folder)
-    _train(_trainer(run, folder, load_run_checkpoint(folder, run.settings.device)), folder, report)
+    _train(_session(run, folder, load_run_checkpoint(folder, run.settings.device)), run, folder, report)
 
 
 def read(folder: Path) -> Run:
@@ -60,7 +59,7 @@ def load_controller(
 
 
 def diagnosis(folder: Path) -> str:
-    """What to say of a finished run that does not solve its task, see `solver.training.diagnosis`; nothing of one that does."""
+    """Paragraph on a finished run that does not solve its task, see `solver.training.diagnosis`; empty for others."""
     run = read(folder)
     problem = Problem(load_robot(run.robot, "cpu", run.generated, nominal=run.nominal))
     starts = sample_starts(problem, run.settings.episodes, EVALUATION_SEED)
@@ -68,24 +67,19 @@ def diagnosis(folder: Path) -> str:
     return stall.diagnosis(read_metrics(folder), idle_return, run.robot, folder)
 
 
-def _trainer(run: Run, folder: Path, checkpoint: dict[str, Any] | None = None) -> Trainer:
-    robot = load_robot(run.robot, run.settings.device, run.generated, run.settings.backend, run.nominal)
+def _session(run: Run, folder: Path, checkpoint: dict[str, Any] | None = None) -> Session:
+    robot = load_robot(run.robot, run.settings.device, run.generated, nominal=run.nominal)
     require_same_artifact(folder, run.artifact_hash, robot)
-    return Trainer(robot, run.settings, checkpoint, run.identified)
+    return Session(robot, run.settings, checkpoint, run.identified)
 
 
-def _train(trainer: Trainer, folder: Path, report: Report) -> None:
+def _train(session: Session, run: Run, folder: Path, report: Report) -> None:
     """Iterate to the end; checkpoint after every iteration, log and report its metrics."""
-    settings = trainer.settings
     try:
-        with closing(MetricsLog(folder, trainer.schedule.done, KEYS)) as log, workers_of(settings) as workers:
-            while trainer.schedule.iteration < settings.iterations:
-                row = trainer.step(workers)
-                if trainer.schedule.due:
-                    row |= trainer.evaluate()
+        with closing(MetricsLog(folder, session.schedule.number, KEYS)) as log, workers_of(session.settings) as workers:
+            for row in session.rows(workers):
                 log.write(row)
-                trainer.pace()
-                save_checkpoint(folder, trainer.checkpoint())
+                save_checkpoint(folder, {**session.checkpoint(), RUN: run.results()})
                 report(row)
     except OSError as error:
         raise SolverError(

@@ -1,106 +1,141 @@
-"""Where a training is: which iteration of its schedule comes next, and when V is evaluated or polished.
+"""The plan of a training: the steps that follow from its settings, position by position.
 
-The settings describe the schedule: step lengths, learning rates and adversaries by iteration. A training does not
-always follow it line by line. Where its last evaluations agree on a solved task, it leaves out the iterations up to the
-next phase. Where they do not, it stands still before the last one, and it stands still to polish a V that is rough.
+Observers of the training may change which position comes next (`go_to`). A training then skips iterations where its
+evaluations agree on a solved task, and adds some where they do not.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from solver.training import polish
+from solver.fvi.step import Lookahead, Step
+from solver.game.adversaries import make_adversaries
 from solver.training.settings import Settings
 
-LOOKS, SOLVED = 3, 0.98  # evaluations that tell of convergence, and the share of successes in each
-WAIT = 0.5  # of the iterations: most that the schedule stands still for a training that has not converged
 
-
+@dataclass
 class Schedule:
-    """The iteration of the schedule that comes next, and what the evaluations have said."""
+    """Steps of a training. `position` is that of the next one; `added` counts the steps beyond the settings' number."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.iteration = 0
-        self.waited = 0  # further iterations, in which the schedule stood still
-        self.polished = 0  # how many of these polish V
-        self.mismatch = 0.0  # of the last evaluation
-        self.looks: list[list[float]] = []  # success rate and mean return of the last evaluations
+    settings: Settings
+    position: int = 0
+    added: int = 0
+    polished: int = 0  # how many of the added steps polish V
+    last_phase: float = 0.85  # share of the iterations after which no position is skipped: the learning rate falls
+    polish_states: int = 6  # states of a polishing step, as a multiple of the setting
+    polish_epochs: int = 2  # its epochs, likewise
+    polish_rate: float = 1.5  # its first learning rate, likewise
+
+    def __iter__(self) -> Iterator[Step]:
+        while self.position < self.settings.iterations:
+            step = self.step()
+            self.position += 1
+            yield step
 
     @property
-    def done(self) -> int:
-        """The iterations so far, those that the schedule leaves out among them."""
-        return self.iteration + self.waited
+    def number(self) -> int:
+        """Number of the next step; no other step has it."""
+        return self.position + self.added
+
+    def go_to(self, position: int) -> None:
+        """Let the step at `position` come next. Counts those that come twice."""
+        self.added += max(0, self.position - position)
+        self.position = position
+
+    def step(self) -> Step:
+        """Step at the present position."""
+        s, k = self.settings, self.position
+        states, rates, fresh = s.states, s.epochs * (self._learning_rate(),), s.optimiser == "amsgrad"
+        if self.polishing:
+            states, rates, fresh = self.polish_states * s.states, self._polish_rates(), True
+        periods = s.step_periods[k * len(s.step_periods) // s.iterations]
+        share = self.adversary_share(k)
+        return Step(
+            number=self.number,
+            run_seed=s.seed,
+            states=states,
+            lookahead=Lookahead(s.trace_decay, s.trace_floor, periods, s.reaction_periods, s.modulation),
+            adversaries=make_adversaries({name: share * radius for name, radius in s.adversaries.items()}),
+            minibatch=s.minibatch,
+            learning_rates=rates,
+            fresh_optimiser=fresh,
+            adversary_share=share,
+        )
+
+    def adversary_share(self, position: int) -> float:
+        """Share of their full radii that the adversaries have at a position, in [0, 1]; 0 without adversaries."""
+        s = self.settings
+        begin, full = (share * s.iterations for share in s.adversary_ramp)
+        if s.algorithm == "cfvi" or position < begin:
+            return 0.0
+        return 1.0 if position >= full else (position - begin) / (full - begin)
 
     @property
     def due(self) -> bool:
-        """Whether the present V is to be evaluated: every so many iterations, in the end, and after each polish."""
+        """Whether V is to be evaluated now: every so many iterations, at the end, and after each polishing step."""
         ends = {self.settings.iterations}
         if self.polished:
-            ends.add(polish.polish_at(self.settings))
-        return self.iteration in ends or self.done % self.settings.evaluate_every == 0
+            ends.add(self.nominal_end)
+        return self.position in ends or self.number % self.settings.evaluate_every == 0
+
+    @property
+    def nominal_end(self) -> int:
+        """Position before which no adversary plays: a rough V is polished there."""
+        return self.settings.iterations if self.settings.algorithm == "cfvi" else self.refinement
 
     @property
     def polishing(self) -> bool:
-        """Whether the next iteration polishes V, see `solver.training.polish`."""
-        return self.polished > 0 and self.iteration == polish.polish_at(self.settings) - 1
+        """Whether the next step polishes V."""
+        return self.polished > 0 and self.position == self.nominal_end - 1
 
     @property
-    def learning_rates(self) -> tuple[float, ...]:
-        """Those of the passes of the next fit: one rate, on half a cosine from the first to the last iteration."""
+    def refinement(self) -> int:
+        """Position at which the task should be solved: the adversaries begin to grow, or, without adversaries, the
+        step length changes for the last time."""
+        if self.settings.algorithm == "rfvi":
+            return math.ceil(self.settings.adversary_ramp[0] * self.settings.iterations)
+        return max(self._step_changes(), default=0)
+
+    def next_phase(self) -> int:
+        """First later position at which the step length changes, the adversaries begin to grow, or the last phase
+        begins; the present position where there is none, and while the adversaries grow."""
+        s, robust = self.settings, self.settings.algorithm == "rfvi"
+        if robust and self.position >= self.refinement and self.adversary_share(self.position) < 1.0:
+            return self.position
+        begins = self._step_changes()
+        if robust and s.adversary_ramp[1] > 0.0:
+            begins.append(self.refinement)
+        begins.append(math.ceil(self.last_phase * s.iterations))
+        return min((begin for begin in begins if begin > self.position), default=self.position)
+
+    def _step_changes(self) -> list[int]:
+        """Positions at which the step length changes."""
+        steps = self.settings.step_periods
+        changes = [stage for stage in range(1, len(steps)) if steps[stage] != steps[stage - 1]]
+        return [math.ceil(stage * self.settings.iterations / len(steps)) for stage in changes]
+
+    def _learning_rate(self) -> float:
+        """Learning rate of the next fit, on a half cosine over the iterations; constant in the authors' settings."""
         s = self.settings
-        if self.polishing:
-            return polish.learning_rates(s)
-        share = self.iteration / max(1, s.iterations - 1)
-        rate = s.final_learning_rate + (s.learning_rate - s.final_learning_rate) * 0.5 * (
-            1.0 + math.cos(math.pi * share)
-        )
-        return s.epochs * (rate,)
+        if s.optimiser == "amsgrad":
+            return s.learning_rate
+        share = 0.5 * (1.0 + math.cos(math.pi * self.position / max(1, s.iterations - 1)))
+        return s.final_learning_rate + (s.learning_rate - s.final_learning_rate) * share
 
-    def look(self, success: float, returned: float, mismatch: float) -> None:
-        """Take note of an evaluation: success rate, mean return, and `polish.value_mismatch`."""
-        self.looks = [*self.looks, [success, returned]][-LOOKS:]
-        self.mismatch = mismatch
-
-    def pace(self, kept: float) -> bool:
-        """Leave out iterations, or stand still. kept: the share of successes of the best V, 0 where there is none.
-
-        Returns whether a polish begins, which is one of the best V.
-        """
-        end = polish.polish_at(self.settings)
-        if self.polished == 0 or self.iteration > end:
-            self._follow_looks()
-        rough = self.mismatch > polish.MISMATCH and self.polished < self.settings.polish
-        if self.iteration != end or kept < SOLVED or not rough:
-            return False
-        self._stand_still()
-        self.polished += 1
-        return self.polished == 1
-
-    def _follow_looks(self) -> None:
-        s = self.settings
-        returns = [value for success, value in self.looks if success >= SOLVED]
-        if len(self.looks) < LOOKS or s.convergence == 0.0:
-            return
-        if len(returns) == LOOKS and max(returns) - min(returns) < s.convergence * abs(returns[-1]):
-            self.iteration = s.next_phase(self.iteration)
-        elif self.iteration == s.refinement and self.waited < WAIT * s.iterations:
-            self._stand_still()
-
-    def _stand_still(self) -> None:
-        self.iteration -= 1
-        self.waited += 1
+    def _polish_rates(self) -> tuple[float, ...]:
+        """Learning rates of the epochs of a polishing fit (half cosine)."""
+        s, epochs = self.settings, self.polish_epochs * self.settings.epochs
+        shares = (0.5 * (1.0 + math.cos(math.pi * i / epochs)) for i in range(epochs))
+        first, last = self.polish_rate * s.learning_rate, s.final_learning_rate
+        return tuple(last + (first - last) * share for share in shares)
 
     def state(self) -> dict[str, Any]:
-        """The entries of a checkpoint."""
-        return {name: value for name, value in vars(self).items() if name != "settings"}
+        """Entries of a checkpoint."""
+        return {"iteration": self.position, "added": self.added, "polished": self.polished}
 
-    def restore(self, checkpoint: dict[str, Any]) -> None:
-        """The inverse of `state`; entries that are newer than the checkpoint stay as they are.
-
-        Raises KeyError, TypeError or ValueError for a checkpoint that does not fit.
-        """
-        self.iteration, self.waited = checkpoint["iteration"], int(checkpoint.get("waited", 0))
-        self.polished, self.mismatch = int(checkpoint.get("polished", 0)), float(checkpoint.get("mismatch", 0.0))
-        self.looks = [[float(number) for number in look] for look in checkpoint.get("looks", [])]
+    def restore(self, checkpoint: Mapping[str, Any]) -> None:
+        """The inverse of `state`. Raises KeyError for a checkpoint without its entries."""
+        self.position, self.added, self.polished = (checkpoint[name] for name in ("iteration", "added", "polished"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
@@ -12,7 +13,7 @@ from solver.plants.rollouts import Controller, controller
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs.shipped import run_folder
-from solver.training.initial_value import make_ensemble
+from solver.training.networks import make_ensemble
 from solver.training.presets import make_settings
 from solver.training.run import Run, load_run, load_run_checkpoint
 from solver.training.settings import ADVERSARY
@@ -20,7 +21,7 @@ from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
 
 #: Settings that do not change the policy.
-WITHOUT_EFFECT = ("seed", "chunk", "device", "backend", "episodes", "evaluate_every", "threads")
+WITHOUT_EFFECT = ("seed", "device", "episodes", "evaluate_every", "threads")
 
 
 @dataclass(frozen=True)
@@ -84,5 +85,12 @@ def label(run: Run, robot: CompiledRobot) -> str:
     idle = {*WITHOUT_EFFECT, *(ADVERSARY if run.settings.algorithm == "cfvi" else ())}
     for name, value in vars(run.settings).items():
         if name not in idle and value != getattr(usual, name):
-            words.append(f"{name}={' '.join(map(str, value)) if isinstance(value, tuple) else value}")
+            words.append(f"{name}={_in_words(value)}")
     return " ".join(words)
+
+
+def _in_words(value: Any) -> str:
+    """A setting as a label shows it."""
+    if isinstance(value, dict):
+        return ",".join(f"{name}:{number:g}" for name, number in value.items())
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)

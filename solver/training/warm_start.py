@@ -12,7 +12,7 @@ from solver.training.settings import Settings
 from solver.value.network import Ensemble
 
 #: Settings of the network, which are those of the run that it comes from.
-NETWORK = ("members", "layers", "width", "position_scale", "rate_scale", "metric")
+NETWORK = ("members", "layers", "width", "input_scale", "basin")
 SHARE = 0.25  # of the iterations of a training from nothing
 RAMP = (0.0, 0.5)  # of the adversaries: V knows the task already
 LEARNING_RATE = 0.5  # share of the usual one at the first iteration

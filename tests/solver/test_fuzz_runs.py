@@ -215,7 +215,8 @@ def test_sets_of_parameters_of_other_types(
 
 
 SWEEP = (
-    b'robots = ["pendulum"]\nseeds = [0, 1]\n[settings.usual]\nalgorithm = "rfvi"\nalpha_state = 0.02\nthreads = 1\n'
+    b'robots = ["pendulum"]\nseeds = [0, 1]\n[settings.usual]\nalgorithm = "rfvi"\n'
+    b"adversaries = {state = 0.02}\nthreads = 1\n"
 )
 
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
 
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller
-from solver.fvi.states import StateSource
+from solver.fvi.states import Mixture, StateSource
 from solver.game.policies import ClosedFormPolicy, make_policy
 from solver.streams import Purpose, stream
 from solver.training.solution import Solution
@@ -27,14 +26,7 @@ from solver.value.optimiser import Adam
 LARGE_ERROR = 0.1  # of s, beyond which the loss grows linearly: y jumps where V has a kink
 GAIN_STEP = 1e-3  # of a state's limit
 AT_LIMIT = 0.1  # weight of a state where the input is at its limit and hardly changes with s; 1 where s is zero
-#: The mixture of states, as in `solver.training.settings`; what is left is uniform in the domain.
-MIXTURE: dict[str, Any] = {
-    "start_share": 0.1,
-    "start_spread": 0.05,
-    "target_share": 0.15,
-    "on_policy_share": 0.5,
-    "on_policy_spread": 0.02,
-}
+MIXTURE = Mixture(starts=0.1, target=0.15, rollouts=0.5, spread=0.02)
 
 
 @dataclass(frozen=True)
@@ -62,12 +54,11 @@ def distil(
     scale = argument_scale(problem)
     network = SmallNetwork(solution.ensemble.features, scale, width, weights, target_gain(solution, teacher, scale))
     optimiser = Adam(network, effort.learning_rate, weight_decay=0.0, amsgrad=False)
-    source = StateSource(problem, replace(settings, states=effort.states, **MIXTURE))
-    source.basin = solution.value.basin if solution.value.basin.level > 0.0 else None
+    source = StateSource(problem, MIXTURE, solution.value.basin if solution.value.basin.level > 0.0 else None)
     x, s = problem.target.new_empty(0, len(problem.target)), network.scale.new_empty(0, len(network.scale))
     for number in range(effort.rounds):
         act = controller(problem, network) if number else solution.controller()
-        new = source.draw(act, generator(Purpose.STATES, number))
+        new = source.draw(act, effort.states, generator(Purpose.STATES, number))
         y = teacher.argument(new, solution.value(new)[1])
         x, s = torch.cat([x, new]), torch.cat([s, torch.asinh(y / network.scale)])
         steps = effort.steps * (3 if number == effort.rounds - 1 else 1)

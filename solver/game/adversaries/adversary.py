@@ -65,16 +65,11 @@ class Adversary(ABC):
     """
 
     name: ClassVar[str]
-    usual: ClassVar[float]  # default of the setting alpha_NAME
+    usual: ClassVar[float]  # default of alpha
     most: ClassVar[float] = inf  # largest alpha
     radius_in_time: ClassVar[RadiusInTime] = "walk"
 
     alpha: float
-
-    @classmethod
-    def setting(cls) -> str:
-        """Name of the setting that holds alpha."""
-        return f"alpha_{cls.name}"
 
     @abstractmethod
     def direction(self, hamiltonian: Hamiltonian) -> Tensor:

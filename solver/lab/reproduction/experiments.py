@@ -12,20 +12,19 @@ from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation.parameter_box import ParameterRange
-from solver.game.adversaries import ADVERSARIES
 from solver.lab.baselines.settings import LETTERS
 from solver.plants import PlantName
 from solver.problem.problem import StartDistribution
 from solver.problem.robots import load_robot
 from solver.runs.kinds import Description, Kind, kind_that_trains
-from solver.training.presets import PRESETS
+from solver.training.presets import fast
 
 Experiment = Literal["table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation", "gallery", "certificates"]
 BudgetName = Literal["small", "full"]
 PRESET = "fast"
-PURE_DP = {"on_policy_share": 0.0}
-BARE_RTDP = {"on_policy_share": 1.0, "start_share": 0.0, "target_share": 0.0}
-RTDP = {**BARE_RTDP, "on_policy_spread": 0.25}
+PURE_DP = {"sampling": "domain"}
+BARE_RTDP = {"sampling": "rollouts"}
+RTDP = {"sampling": "spread-rollouts"}
 NO_RAMP = {"adversary_ramp": (0.0, 0.0)}
 
 
@@ -231,9 +230,8 @@ def _training(method: Method, seed: int, robot: CompiledRobot, choice: Choice) -
         usual["preset"] = PRESET
         changes["threads"] = choice.threads
         if method.share:  # at a share of zero it is cFVI
-            radii = PRESETS[PRESET]["rfvi"](robot)
-            names = [kind.setting() for kind in ADVERSARIES]
-            changes |= {name: method.share * radii[name] for name in names if name in radii}
+            radii = fast(robot)["adversaries"]
+            changes["adversaries"] = {name: method.share * radius for name, radius in radii.items()}
     overrides = choice.overrides.get(method.kind.command, {})
     describe = method.kind.training.describe
     run = describe(robot, choice.generated, **{**usual, **changes, **overrides})

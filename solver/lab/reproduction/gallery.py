@@ -165,7 +165,7 @@ class Gallery:
         return float(found["run_return"])
 
     def _search(self, folder: Path, guesses: int, starts: int = STARTS) -> dict[str, Any]:
-        return find_limit(str(folder), [], guesses, SEED, self.plan.generated, starts).results()
+        return find_limit(str(folder), {}, guesses, SEED, self.plan.generated, starts).results()
 
     def _cells(self, row: Row) -> list[str]:
         limit = self.limits.get(row.robot, {})

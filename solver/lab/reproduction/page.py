@@ -84,7 +84,7 @@ def head(page: Page, runs: Runs, origin: Origin, known: set[tuple[str, str, int]
     page.say(
         f"- Our methods are trained with the preset `{PRESET}`, whose admissible sets, networks and look-ahead are not "
         "the authors'. cFVI and rFVI stand for the paper's DP: uniform states and, with more than one joint, a share "
-        "from rollouts that the preset sets (`on_policy_share`). RTDP draws all its states from rollouts, "
+        "from rollouts that the preset sets (`sampling`). RTDP draws all its states from rollouts, "
         "and spreads them."
     )
     baselines = [t for t in plan.trainings if isinstance(t.settings, BaselineSettings)]

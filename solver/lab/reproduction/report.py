@@ -64,7 +64,7 @@ def _ablation(page: Page, runs: Runs, _: Callable[[str], None]) -> None:
         "Curves as in the learning curves, for shares of the admissible set that multiply all four radii of the "
         "preset. Share 0 is cFVI. Ramped up: the radii grow over the iterations that the preset's `adversary_ramp` "
         "names; at once: they are full from the first iteration, as in the paper. Spread states: RTDP's states from "
-        "rollouts have a Gaussian added to them (`on_policy_spread`)."
+        "rollouts have a Gaussian added to them (`spread-rollouts`)."
     )
     page.say(
         "In the paper rFVI learns at every share, while RTDP rFVI fails above a share of 0.3 on the cart-pole and "

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import solver
-from modelgen.build import export
+from modelgen.builder import export
 from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
 from solver.export.c_templates import comment
@@ -63,7 +63,7 @@ def test_it_is_torchs(name: str, sampled: float, tiny: Callable[..., Settings], 
     """One input and several, robots with joints that wrap and without, trained a little so that V has a shape."""
     run = tmp_path / "run"
     start_unjudged(name, tiny(iterations=2, algorithm="cfvi"), run)
-    driver = compiled(run, name, tmp_path, "--sampled", str(sampled))
+    driver = compiled(run, name, tmp_path, "--reaction-periods", str(sampled))
     solution = load_solution(run)
     x = 0.8 * solution.problem.sample_domain(200, torch.Generator().manual_seed(1)).numpy()
     u = solver.load_policy(run, reaction_periods=sampled)(x)
@@ -115,7 +115,7 @@ def test_its_basin_is_torchs(name: str, tiny: Callable[..., Settings], tmp_path:
     inside = distance < basin.level
     assert 100 < inside.sum() < 230
     for periods in (0.0, 1.0):
-        found = called(compiled(run, name, tmp_path, "--sampled", str(periods)), x.numpy())
+        found = called(compiled(run, name, tmp_path, "--reaction-periods", str(periods)), x.numpy())
         u = solver.load_policy(run, reaction_periods=periods)(x.numpy())
         value, gradient = solver.load_value(run)(x.numpy())
         found_u, found_value, found_gradient = np.split(found, [u.shape[1], u.shape[1] + 1], axis=1)
@@ -131,7 +131,7 @@ def test_its_basin_is_torchs(name: str, tiny: Callable[..., Settings], tmp_path:
 @needs_compiler
 def test_it_computes_in_float_and_a_broken_state_gets_no_input(finished_run: Path, tmp_path: Path) -> None:
     """V of it is no number, and its input is 0."""
-    driver = compiled(finished_run, "pendulum", tmp_path, "--sampled", "1", real="float")
+    driver = compiled(finished_run, "pendulum", tmp_path, "--reaction-periods", "1", real="float")
     x = np.array([[0.3, 1.0], [np.nan, 1.0], [-2.0, -3.0]])
     found = with_watchdog(driver, x)
     assert found[1, 0] == 0.0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from modelgen.build import export as export_model
+from modelgen.builder import export as export_model
 from modelgen.derivation.model_file import load as load_model
 from solver.export.c_export import emit, emit_observer
 from solver.training.settings import Settings

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from modelgen.build import export as export_model
+from modelgen.builder import export as export_model
 from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
 from solver.errors import SolverError

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from modelgen.build import export
+from modelgen.builder import export
 from modelgen.derivation.model_file import load as load_model
 from modelgen.loader import CompiledRobot
 from solver.cli import main

@@ -42,8 +42,6 @@ basin = false
 reaction_periods = 0.0
 evaluate_every = 24
 episodes = 3
-chunk = 48
-rollouts = 2
 """
 #: Stands for a training: says when it begins and ends, and takes a moment.
 SLOW = (sys.executable, "-c", "import time; print('begin', flush=True); time.sleep(0.5); print('end', flush=True)")

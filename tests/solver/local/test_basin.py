@@ -56,7 +56,7 @@ robot.apply(s, force)
 {lines}
 '''
     (folder / f"{name}.py").write_text(text)
-    assert modelgen_main(["build", str(folder / f"{name}.py"), "--directory", str(folder / "generated")]) == 0
+    assert modelgen_main(["build", str(folder / f"{name}.py"), "--generated", str(folder / "generated")]) == 0
     return Problem(load_robot(name, "cpu", str(folder / "generated")))
 
 

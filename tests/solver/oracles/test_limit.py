@@ -17,7 +17,7 @@ Capture = pytest.CaptureFixture[str]
 
 def test_mean_limit_over_the_starts_is_the_mean_over_the_gaussian(slider: str) -> None:
     """E[x' P x] = mean' P mean + deviation^2 P_11. Quantiles of variance 1 give it exactly."""
-    limit = find_limit("slider", [], 0, 0, slider, starts=3)
+    limit = find_limit("slider", {}, 0, 0, slider, starts=3)
     exact, _, p = riccati(np.array([0.5, 0.0]), 1.3, 0.4)
     starts = [start_limit.start for start_limit in limit.starts]
     assert len(starts) == 3

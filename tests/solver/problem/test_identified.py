@@ -129,7 +129,8 @@ def test_run_stores_the_identified_parameters_and_sets(
     assert "+- 0.0202 kg" in capsys.readouterr().err
     run = load_run(folder)
     assert run.identified == read(path, robot)
-    assert (run.settings.alpha_parameters, run.settings.alpha_action) == (1.0, 0.2)
+    assert run.settings.adversaries["parameters"] == 1.0
+    assert run.settings.adversaries["action"] == 0.2
     path.unlink()
     solution = load_solution(folder)
     np.testing.assert_allclose(solution.problem.theta, 1.01 * np.array(robot.declared_parameters), rtol=1e-6)

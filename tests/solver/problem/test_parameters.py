@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import modelgen
 from modelgen.loader import CompiledRobot
+from solver.commands.changes import read_changes
 from solver.errors import SolverError
 from solver.problem.parameters import changed_parameters
 from solver.problem.problem import Problem
@@ -33,7 +34,7 @@ def test_changes_multiply_add_to_or_replace_the_nominal_value(
     load: Load, changes: list[str], expected: list[float]
 ) -> None:
     problem = Problem(load("pendulum"))
-    np.testing.assert_allclose(changed_parameters(problem, changes), expected, rtol=1e-6)
+    np.testing.assert_allclose(changed_parameters(problem, read_changes(changes)), expected, rtol=1e-6)
     np.testing.assert_allclose(problem.theta, 1.0)
 
 
@@ -47,12 +48,14 @@ def test_changes_multiply_add_to_or_replace_the_nominal_value(
         ("mass=x", "'mass=x'"),
         ("mass=heavy", "'mass=heavy'"),
         ("mass=nan", "'mass=nan'"),
-        ("mass=1e39", r"'mass=1e39'"),
+        ("mass=1e39", "not finite"),
+        ("mass=1_5", "'mass=1_5'"),
+        ("mass=１.5", "'mass=１.5'"),
     ],
 )
 def test_change_that_cannot_be_read_is_an_error(load: Load, change: str, message: str) -> None:
     with pytest.raises(SolverError, match=message):
-        changed_parameters(Problem(load("pendulum")), [change])
+        changed_parameters(Problem(load("pendulum")), read_changes([change]))
 
 
 NUMBERS = st.floats().map(str) | st.text(max_size=8)
@@ -64,7 +67,7 @@ CHANGES = st.builds("{}{}{}{}".format, st.sampled_from(["mass", "length", "m"]),
 def test_any_text_gives_finite_parameters_or_a_solver_error(changes: list[str]) -> None:
     problem = Problem(modelgen.load("pendulum", dtype="float32", parallel=False))
     try:
-        theta = changed_parameters(problem, changes)
+        theta = changed_parameters(problem, read_changes(changes))
     except SolverError:
         return
     assert theta.shape == (2,)

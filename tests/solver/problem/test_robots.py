@@ -66,7 +66,7 @@ def geared(tmp_path_factory: pytest.TempPathFactory) -> CompiledRobot:
     folder = tmp_path_factory.mktemp("geared")
     path: Path = folder / "geared.py"
     path.write_text(dedent(GEARED))
-    assert modelgen_main(["build", str(path), "--directory", str(folder / "generated")]) == 0
+    assert modelgen_main(["build", str(path), "--generated", str(folder / "generated")]) == 0
     return modelgen.load("geared", dtype="float32", directory=folder / "generated", parallel=False)
 
 

@@ -91,10 +91,10 @@ def test_the_limit_takes_a_name(one: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(limit, "search", stop)
     with pytest.raises(KeyError):
-        limit.find_limit(NAME, [], 0, 0)
+        limit.find_limit(NAME, {}, 0, 0)
     assert len(guesses) == 5
     with pytest.raises(SolverError, match=f"Did you mean `{NAME}`"):
-        limit.find_limit("pendulum-rfv", [], 0, 0)
+        limit.find_limit("pendulum-rfv", {}, 0, 0)
     assert one.is_dir()
 
 

@@ -21,8 +21,8 @@ def test_it_begins_with_the_kept_weights_and_takes_a_quarter(
 ) -> None:
     """The whole value function is taken over: weights without the metric that they were fitted in mean nothing."""
     first = tmp_path / "first"
-    train_tiny(first, basin=True, metric=True)
-    given = [*tiny_options, "--iterations", "1", "--learning-rate", "1e-12", "--final-learning-rate", "1e-12"]
+    train_tiny(first, basin=True)
+    given = [*tiny_options, "--iterations", "1", "--learning-rate", "1e-12", "--basin"]
     given += ["--reaction-periods", "0"]  # the basin is of the policy, and the first run has the settings' own
     words = ["train", "pendulum", "--from", str(first), "--out", str(tmp_path / "warm"), *given]
     assert main(words) == 0

@@ -23,17 +23,17 @@ def test_shares_scale_all_four_radii() -> None:
     whole, part = found["RTDP, full adversary at once, 1"], found["RTDP, full adversary at once, 0.25"]
     assert isinstance(whole, Settings)
     assert isinstance(part, Settings)
-    for name in ("alpha_state", "alpha_action", "alpha_observation", "alpha_parameters"):
-        assert getattr(part, name) == 0.25 * getattr(whole, name) > 0.0
+    assert part.adversaries == {name: 0.25 * radius for name, radius in whole.adversaries.items()}
+    assert len(whole.adversaries) == 4
     assert whole.adversary_ramp == (0.0, 0.0)
-    assert (whole.on_policy_share, whole.on_policy_spread, whole.start_share, whole.seed) == (1.0, 0.0, 0.0, 3)
+    assert (whole.sampling, whole.seed) == ("rollouts", 3)
     remedied = found["RTDP, spread states, adversary ramped up, 1"]
     assert isinstance(remedied, Settings)
-    assert remedied.on_policy_spread > 0.0
+    assert remedied.sampling == "spread-rollouts"
     assert remedied.adversary_ramp[1] > 0.0
     dp = found["DP, full adversary at once, 1"]
     assert isinstance(dp, Settings)
-    assert dp.on_policy_share == 0.0
+    assert dp.sampling == "domain"
     assert found["DP, adversary ramped up, 0"].algorithm == "cfvi"
 
 

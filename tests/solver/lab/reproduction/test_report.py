@@ -20,6 +20,7 @@ from solver.lab.reproduction.figures import learning_figure
 from solver.lab.reproduction.runs import run_plan
 from solver.plants import make_plant
 from solver.plants.rollouts import rollouts, sample_starts
+from solver.problem.parameters import Relative
 from solver.runs.kinds import load_controller
 from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
@@ -79,7 +80,7 @@ def test_table_1_grows_row_by_row(trained: Path, tmp_path: Path) -> None:
         *(("RTDP cFVI", [0, 1]), ("RTDP rFVI", [0, 1]), ("cFVI", [0, 1]), ("rFVI", [0, 1])),
     ]
 
-    other = {"loss_power": 2.0}
+    other = {"loss_scale": 0.5}
     assert sum("older |" in line for line in made(empty, overrides=other)) == 8
     assert any("- **older**" in line for line in made(empty, overrides=other))
     assert _table(made(trained)) == _table(whole)
@@ -170,8 +171,9 @@ def test_the_harsh_plant_is_met_with_the_observer(trained: Path, tmp_path: Path)
     few = dataclasses.replace(choice(), budget=budget, methods=("rFVI",))
     carry_out(Options("fig-robustness", runs=trained, out=tmp_path, jobs=1), few)
     (group,) = json.loads((tmp_path / "fig-robustness-small-pendulum-harsh.json").read_text())["groups"]
+    heavy = {"mass": Relative(1.5)}
     means = [
-        evaluate(trained / run, episodes=30, changes=["mass=1.5x"], plant="harsh", observer=True).statistics
+        evaluate(trained / run, episodes=30, parameters=heavy, plant="harsh", observer=True).statistics
         for run in group["runs"]
     ]
     expected = np.mean([mean["return_mean"] for mean in means])

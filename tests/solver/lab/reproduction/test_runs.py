@@ -25,7 +25,7 @@ from solver.problem.robots import load_robot
 from solver.runs.folder import CHECKPOINT
 from solver.training.presets import fast
 from solver.training.run import RUN, load_run, load_run_checkpoint
-from solver.training.settings import NO_ADVERSARIES, Settings
+from solver.training.settings import Settings
 from tests.solver.lab.reproduction.small_plans import NEVER, SMALL, TINY, choice, quiet
 from tests.solver.small_trainings import start
 
@@ -38,20 +38,20 @@ def state(parent: Path) -> dict[Path, int]:
 
 def test_runs_have_the_settings_of_their_methods(trained: Path) -> None:
     runs = {
-        (run.settings.algorithm, run.settings.on_policy_share, run.settings.seed): run.settings
-        for run in all_runs(trained)
+        (run.settings.algorithm, run.settings.sampling, run.settings.seed): run.settings for run in all_runs(trained)
     }
     assert len(runs) == 8
     assert set(runs) == {
-        (algorithm, share, seed) for algorithm in ("cfvi", "rfvi") for share in (0.5, 1) for seed in (0, 1)
+        (algorithm, sampling, seed)
+        for algorithm in ("cfvi", "rfvi")
+        for sampling in ("mixture", "spread-rollouts")
+        for seed in (0, 1)
     }
     usual = fast(load_robot("pendulum", "cpu", None))
-    for (algorithm, share, _), settings in runs.items():
+    for (algorithm, _, _), settings in runs.items():
         assert {name: getattr(settings, name) for name in TINY} == TINY
-        assert settings.start_share == (0.0 if share == 1 else 0.05)
         assert settings.adversary_ramp == usual["adversary_ramp"]
-        for name in NO_ADVERSARIES:
-            assert getattr(settings, name) == (usual[name] if algorithm == "rfvi" else 0.0)
+        assert settings.adversaries == (usual["adversaries"] if algorithm == "rfvi" else {})
 
 
 def all_runs(parent: Path) -> list[Any]:
