@@ -35,6 +35,8 @@ from solver.value.optimiser import Adam, Optimiser, Soap
 from tests.solver.pretended_gpu import pretended_gpu
 from tests.solver.small_trainings import shortened, start
 
+pytestmark = pytest.mark.slow
+
 ROBOTS = ("pendulum", "double_pendulum")  # one input, and two
 ORDER = torch.randperm(50, generator=torch.Generator().manual_seed(2))
 

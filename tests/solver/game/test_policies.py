@@ -28,6 +28,7 @@ from solver.training.networks import make_ensemble
 from solver.training.presets import make_settings
 from solver.training.solution import load_solution
 from solver.value.frozen import FrozenValue
+from tests.closeness import assert_close
 
 Load = Callable[[str], CompiledRobot]
 
@@ -131,10 +132,8 @@ def test_policy_of_a_value_step_uses_its_whole_hold_and_the_adversaries_use_its_
     assert not torch.allclose(move.u, controller(game.problem, value, 2.0)(x)[0], atol=0.1)
     z = game.problem.robot.hamiltonian_gradient(x, move.u, value(x)[1])[2]
     expected = game.problem.theta - 0.1 * game.problem.theta.abs() * torch.sign(z)
-    assert torch.equal(
-        move.choices["parameters"],
-        torch.clamp(expected, game.problem.theta_bounds[:, 0], game.problem.theta_bounds[:, 1]),
-    )
+    lower, upper = game.problem.theta_bounds.T
+    assert_close(move.choices["parameters"], torch.clamp(expected, lower, upper))
     assert type(Lookahead(0.9, 0.1, 3).policy(game.problem, value)) is ClosedFormPolicy
 
 
@@ -173,12 +172,12 @@ def test_run_is_evaluated_with_the_reaction_periods_of_its_training(
     assert own == evaluated(tmp_path, capsys, "--reaction-periods", "2")
     assert own["return_mean"] != closed["return_mean"]
     logged = read_metrics(tmp_path)[-1]
-    assert logged["return_mean"] == evaluated(tmp_path, capsys, episodes=3)["return_mean"]
+    assert_close(logged["return_mean"], evaluated(tmp_path, capsys, episodes=3)["return_mean"], periods=25)
     solution = load_solution(tmp_path)
     x = solution.problem.sample_domain(7, torch.Generator().manual_seed(0))
     expected = controller(solution.problem, solution.value, 2.0)(x.clone())[0]
-    np.testing.assert_array_equal(solver.load_policy(tmp_path)(x.numpy()), expected)
-    assert not np.array_equal(solver.load_policy(tmp_path, reaction_periods=0)(x.numpy()), expected)
+    assert_close(solver.load_policy(tmp_path)(x.numpy()), expected)
+    assert not np.allclose(solver.load_policy(tmp_path, reaction_periods=0)(x.numpy()), expected, rtol=1e-3)
 
 
 @pytest.mark.parametrize("periods", ["-1", "101", "nan", "inf"])
@@ -189,6 +188,7 @@ def test_reaction_periods_out_of_range_are_an_error(
     assert "0 to 100" in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.slow
 def test_solver_robustness_takes_other_reaction_periods(
     finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,6 +26,7 @@ def test_every_shipped_robot_is_registered() -> None:
     assert PENDULUM in ids
 
 
+@pytest.mark.slow
 def test_import_registers_no_robot_of_the_working_folder(tmp_path: Path) -> None:
     """`register` does. The artifact is looked up when an environment is made."""
     (tmp_path / "generated").mkdir()

@@ -156,6 +156,7 @@ def test_measured_rates_are_used_at_once_and_soon_improved(load: Load) -> None:
     assert float(errors[7]) < 0.5
 
 
+@pytest.mark.slow
 def test_covariance_of_an_unstable_robot_stays_symmetric_and_positive(load: Load) -> None:
     """Ten seconds upright. A rounding difference between P and P^T would grow by exp(16 t), to negative variances."""
     problem = Problem(load("furuta"))

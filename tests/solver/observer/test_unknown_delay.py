@@ -18,6 +18,8 @@ from solver.plants.harsh.harshness import Harshness
 from solver.plants.harsh.plant import Harsh
 from solver.problem.problem import Problem
 
+pytestmark = pytest.mark.slow
+
 Load = Callable[[str], CompiledRobot]
 LONGEST, DELAYS = 3, [2, 0, 3, 1]  # control periods
 

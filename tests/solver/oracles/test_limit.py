@@ -12,6 +12,8 @@ from solver.cli import main
 from solver.oracles.limit import find_limit
 from tests.solver.oracles.linear_quadratic import riccati
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 
 

@@ -186,6 +186,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("searches", [3, 2, 1, 0])
+@pytest.mark.slow
 def test_motion_of_the_last_successful_solve_is_kept(slider: str, searches: int) -> None:
     """With a pull towards the guess, an idle robot, it costs a little more than the optimum."""
     program, start = NonlinearProgram(modelgen.load("slider", backend="casadi", directory=slider)), np.array([0.5, 0.0])

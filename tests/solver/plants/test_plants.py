@@ -19,6 +19,7 @@ from solver.plants.harsh.plant import Harsh
 from solver.plants.nominal import Nominal
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.problem import Problem
+from tests.closeness import assert_close
 from tests.solver.plants.rollouts_by_hand import feedback, moved
 
 Load = Callable[[str], CompiledRobot]
@@ -105,8 +106,8 @@ def test_reward_is_computed_from_the_true_state(problem: Callable[[str], Problem
 
     measured = rollouts(g, constant, x, Harsh(g, Harshness(noise=5.0, encoder=5.0)))
     true = rollouts(g, constant, x)
-    assert torch.equal(measured.state_reward, true.state_reward)
-    assert torch.equal(measured.x, true.x)
+    assert_close(measured.state_reward, true.state_reward, periods=625)
+    assert_close(measured.x, true.x, periods=625)
     assert measured.action_reward.tolist() == pytest.approx([-0.2 * 5.0] * 3, rel=1e-4)
 
 

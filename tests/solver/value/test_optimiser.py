@@ -58,6 +58,7 @@ def test_soap_steps_agree_with_algorithm_3_of_its_paper() -> None:
         np.testing.assert_allclose(member.bias.detach().numpy(), bias, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_soap_is_faster_than_adam_on_a_loss_with_slanted_steep_directions() -> None:
     """|A W B - T|^2 with A and B of condition 10: after equally many steps, SOAP is five times nearer."""
     rng = np.random.default_rng(1)
@@ -85,6 +86,7 @@ def test_soap_is_faster_than_adam_on_a_loss_with_slanted_steep_directions() -> N
 
 
 @pytest.mark.parametrize("done", [PERIOD - 1, PERIOD, PERIOD + 3])
+@pytest.mark.slow
 def test_soap_resumes_from_its_state(done: int) -> None:
     generator = torch.Generator().manual_seed(0)
     gradients = [torch.randn(3 * 5 + 4, generator=generator) for _ in range(3 * PERIOD)]
