@@ -139,7 +139,7 @@ def test_evaluation_with_an_observer(finished_run: Path, capsys: Capture) -> Non
     motion, observer = plant.begin(sample_starts(problem, 4, EVALUATION_SEED)), Observer(problem, plant.sensing)
     reward = torch.zeros(4)
     for _ in range(round(problem.robot.metadata.task.horizon / problem.control_step)):
-        u, cost = act(observer.estimate(motion.seen[:, :1]))
+        u, cost = act(observer.estimate(motion.measured[:, :1]))
         observer.sent(u)
         reward -= motion.step(u) + cost * problem.control_step
     assert content["return_mean"] == pytest.approx(float(reward.mean()), rel=5e-3)
@@ -153,7 +153,7 @@ def test_rollouts_that_leave_all_bounds_are_no_result(
 ) -> None:
     monkeypatch.setattr("solver.plants.nominal.integrate_period", lambda _, x, *__, **___: (x * torch.nan, x[:, 0]))
     for flags in ([], ["--json"]):
-        assert "left all bounds" in fails(["evaluate", str(finished_run), "--episodes", "2", *flags], capsys)
+        assert "not finite" in fails(["evaluate", str(finished_run), "--episodes", "2", *flags], capsys)
 
 
 def test_a_wall_of_the_simulation_is_named(finished_run: Path, capsys: Capture) -> None:
@@ -204,7 +204,7 @@ def test_mistakes_on_the_command_line_exit_2(words: list[str], message: str, cap
 def test_mistakes_about_a_run(finished_run: Path, capsys: Capture) -> None:
     run = str(finished_run)
     assert "Did you mean `mass`" in fails(["evaluate", run, "--set", "mas=1.3x"], capsys)
-    assert "give at least 1" in fails(["evaluate", run, "--episodes", "0"], capsys)
+    assert "from 1 to" in fails(["evaluate", run, "--episodes", "0"], capsys)
     assert "--set stands twice" in fails(["evaluate", run, "--set", "mass=2", "--set", "length=1"], capsys)
     assert "Did you mean `angle`" in fails(["plot", run, "--joint", "angel"], capsys)
     assert "already holds a run" in fails(["train", "pendulum", "--out", run], capsys)

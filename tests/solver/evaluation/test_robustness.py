@@ -259,7 +259,7 @@ def range_of_mass(start: float = 0.5, end: float = 1.5, points: int = 2, name: s
     ("ranges", "message"),
     [
         ([range_of_mass(name="mas")], "Did you mean `mass`"),
-        ([range_of_mass(start=-0.5)], "positive by its bounds"),
+        ([range_of_mass(start=-0.5)], "mass to -"),
         ([range_of_mass(points=1)], "at least two points"),
         ([range_of_mass(start=2.0)], "a --from below the --to"),
         ([range_of_mass(end=float("inf"))], "a --from below the --to"),
