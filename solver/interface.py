@@ -177,12 +177,12 @@ def train(
             if artifact is not None:
                 shutil.copytree(artifact, folder / ARTIFACT / artifact.name, dirs_exist_ok=True)
 
-        start(kind, run, folder, callback, overwrite, before)
+        start(kind, run, folder, callback, overwrite, before, compiled)
     else:
         compiled = load_robot(robot, "cpu", generated)
         described = kind.training.describe(compiled, generated, algorithm=algorithm, **settings)
         folder = Path("runs") / described.name if out is None else Path(out)
-        start(kind, described, folder, callback, overwrite)
+        start(kind, described, folder, callback, overwrite, robot=compiled)
     return Run(folder)
 
 

@@ -90,9 +90,9 @@ def load_policy(
 
     reaction_periods: control periods that an input acts before the next one can, by default as in training; 0 is the
     closed form. Errors are those of
-    `solver.runs.kinds.load_controller`.
+    `solver.runs.kinds.load_rollout_policy`.
     """
-    problem, act, label = kinds.load_controller(folder, generated, reaction_periods)
+    problem, act, label = kinds.load_rollout_policy(folder, generated, reaction_periods)
     return Policy(act, problem.robot, label)
 
 
@@ -154,7 +154,7 @@ def load_controller(
     longest_delay: where the delay is not known, the most that it may be; the observer then finds it. Errors are those
     of `load_policy`, and SolverError for a coordinate or a number that cannot be.
     """
-    problem, act, _ = kinds.load_controller(folder, generated, reaction_periods)
+    problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods)
     names, steps = problem.robot.metadata.coordinates, usual_counts(problem)
     _require("counts", counts or {}, names, "the positive step of the encoder")
     for name, step in (counts or {}).items():

@@ -1,7 +1,7 @@
-"""Statistics of rollouts over a box of parameters, with intervals.
+"""Statistics of rollouts over a grid of parameters, with intervals.
 
-Rollouts are pooled over the runs of a group, which differ by their seeds only. Intervals are bootstrapped over the
-runs, since the rollouts of one policy say nothing about the next training.
+The rollouts of all runs of a group are pooled. Its runs differ by their seeds only. Intervals are bootstrapped over the
+runs, because the rollouts of one policy do not show how the next training would end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from modelgen.arrays import Array
-from solver.evaluation.parameter_box import Box
+from solver.evaluation.parameter_grid import ParameterGrid
 
 Samples = Array  # (4, points, episodes) of one run: QUANTITIES and success
 
@@ -27,21 +27,21 @@ STATISTICS = (
     "return_worst",  # of all rollouts
     "success_rate",
 )
-WORST_CASES = ("return_25", "return_50", "return_mean", "return_worst", "success_rate")  # lowest over the box
+WORST_CASES = ("return_25", "return_50", "return_mean", "return_worst", "success_rate")  # lowest over the grid
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A number with its interval, for every point of the box or for the whole box. One run gives no interval."""
+    """A number with its interval, for every point of the grid or for the whole grid. One run gives no interval."""
 
-    value: Any  # nested lists in the shape of the box, or a number
+    value: Any  # nested lists in the shape of the grid, or a number
     low: Any = None
     high: Any = None
 
 
 @dataclass(frozen=True)
 class WorstCase:
-    """The lowest value of a statistic over the box, and the parameters where it is found."""
+    """Lowest value of a statistic over the grid, and its parameters."""
 
     statistic: Statistic
     parameters: dict[str, float]
@@ -49,7 +49,7 @@ class WorstCase:
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that differ by their seeds, on every point of the box."""
+    """Results of runs that differ by their seeds only, at every point of the grid."""
 
     label: str
     runs: tuple[str, ...]
@@ -57,59 +57,58 @@ class Group:
     worst: dict[str, WorstCase]  # by the names in WORST_CASES
 
 
-def summarise(label: str, runs: tuple[str, ...], samples: Sequence[Samples], box: Box) -> Group:
-    """Compute the statistics of a group, with bootstrap intervals over its runs."""
+def summarise(label: str, runs: tuple[str, ...], samples: Sequence[Samples], grid: ParameterGrid) -> Group:
+    """Statistics of a group, with bootstrap intervals over its runs."""
     pooled = np.stack(samples)
     value = statistics(pooled)
     lowest = {name: value[name].argmin() for name in WORST_CASES}
 
     def all_of(pooled: Array) -> Array:
-        """Every statistic at every point, and below them the lowest of each in another row."""
-        found = np.stack(list(statistics(pooled).values()))
-        return np.hstack([found, found.min(1, keepdims=True)])
+        """Statistics at every point, with their lowest values as the last column."""
+        points = np.stack(list(statistics(pooled).values()))
+        return np.hstack([points, points.min(1, keepdims=True)])
 
     bounds = bootstrap(all_of, pooled)
 
     def nested(row: Array) -> Any:
-        return row.reshape(box.shape).tolist()
+        return row.reshape(grid.shape).tolist()
 
-    stated, worst = {}, {}
+    values, worst = {}, {}
     for i, name in enumerate(STATISTICS):
         limits = () if bounds is None else tuple(bounds[:, i])
-        stated[name] = Statistic(nested(value[name]), *(nested(each[:-1]) for each in limits))
+        values[name] = Statistic(nested(value[name]), *(nested(row[:-1]) for row in limits))
         if name in lowest:
             at = lowest[name]
-            places = np.unravel_index(at, box.shape)
-            parameters = {axis.parameter: axis.values[k] for axis, k in zip(box.axes, places, strict=True)}
-            worst[name] = WorstCase(
-                Statistic(float(value[name][at]), *(float(each[-1]) for each in limits)), parameters
-            )
-    return Group(label, runs, stated, {name: worst[name] for name in WORST_CASES})
+            places = np.unravel_index(at, grid.shape)
+            parameters = {axis.parameter: axis.values[k] for axis, k in zip(grid.axes, places, strict=True)}
+            lowest_value = Statistic(float(value[name][at]), *(float(row[-1]) for row in limits))
+            worst[name] = WorstCase(lowest_value, parameters)
+    return Group(label, runs, values, {name: worst[name] for name in WORST_CASES})
 
 
 def statistics(pooled: Array) -> dict[str, Array]:
-    """Compute every one of STATISTICS (points,) from samples (runs, 4, points, episodes)."""
+    """STATISTICS (points,) of samples (runs, 4, points, episodes), by name."""
     _, kinds, points, _ = pooled.shape
     together = pooled.transpose(1, 2, 0, 3).reshape(kinds, points, -1)
-    found: dict[str, Array] = {}
+    computed: dict[str, Array] = {}
     for quantity, values in zip(QUANTITIES, together[:3], strict=True):
         rows = np.percentile(values, PERCENTILES, axis=1)
-        found |= {f"{quantity}_{share}": row for share, row in zip(PERCENTILES, rows, strict=True)}
+        computed |= {f"{quantity}_{share}": row for share, row in zip(PERCENTILES, rows, strict=True)}
     returns, success = together[0], together[3]
-    found |= {"return_mean": returns.mean(1), "return_worst": returns.min(1), "success_rate": success.mean(1)}
-    return found
+    computed |= {"return_mean": returns.mean(1), "return_worst": returns.min(1), "success_rate": success.mean(1)}
+    return computed
 
 
 def bootstrap(function: Callable[[Array], Array], pooled: Array) -> Array | None:
-    """The percentile interval (2, ...) of function(runs resampled with replacement), or None for a single run.
+    """Percentile interval (2, ...) of `function` over runs that are resampled with replacement; None for one run.
 
-    A few runs give only a few different samples; each is computed once.
+    Equal resamples are computed once.
     """
     runs = len(pooled)
     if runs < 2:
         return None
     drawn = np.sort(np.random.default_rng(0).integers(runs, size=(RESAMPLES, runs)), axis=1)
     different, which = np.unique(drawn, axis=0, return_inverse=True)
-    found = np.stack([function(pooled[picked]) for picked in different])
-    bounds: Array = np.percentile(found[which.ravel()], CONFIDENCE, axis=0)
+    resampled = np.stack([function(pooled[picked]) for picked in different])
+    bounds: Array = np.percentile(resampled[which.ravel()], CONFIDENCE, axis=0)
     return bounds

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
-from solver.training.solution import Solution, label
+from solver.training.solution import Solution
 
 FORMATS = ("c", "onnx", "js")
 
@@ -26,7 +26,7 @@ def policy_files(
         raise SolverError(f"name a format to export: {', '.join(FORMATS)}")
     if observer and "c" not in formats:
         raise SolverError("the observer is written in C; export c too")
-    text, stem = label(solution.run, solution.problem.robot), f"{solution.problem.robot.name}_policy"
+    text, stem = solution.label, f"{solution.problem.robot.name}_policy"
     files: dict[Path, bytes] = {}
     if "c" in formats:
         from solver.export.c_export import emit, emit_observer

@@ -15,7 +15,7 @@ import numpy as np
 
 import modelgen
 from modelgen.loader import CompiledRobot
-from solver.export.onnx_graph import Graph, Value, entries, where
+from solver.export.onnx_graph import OnnxGraph, OnnxTensor, entries, where
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
 from solver.training.solution import Solution
 from solver.value.features import Features
@@ -28,8 +28,8 @@ def emit(solution: Solution, label: str, generated: str | None) -> bytes:
     folder = generated or solution.run.generated
     robot = modelgen.load(solution.problem.robot.name, backend="casadi", dtype="float64", directory=folder)
     robot = robot.with_nominal([each.value for each in solution.problem.robot.metadata.parameters])
-    graph = Graph()
-    x, n, m = Value(graph, "x"), len(robot.metadata.states), len(robot.metadata.inputs)
+    graph = OnnxGraph()
+    x, n, m = OnnxTensor(graph, "x"), len(robot.metadata.states), len(robot.metadata.inputs)
     value, gradient = _value(solution, x)
     policy = _Policy(solution, robot)
     outputs = {"u": (policy(x, gradient), m), "V": (value, 1), "dV_dx": (gradient, n)}
@@ -55,7 +55,7 @@ def _facts(solution: Solution, robot: CompiledRobot, label: str) -> dict[str, st
     }
 
 
-def _value(solution: Solution, x: Value) -> tuple[Value, Value]:
+def _value(solution: Solution, x: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
     """V (N, 1) and dV/dx (N, n) of the ensemble and its basin."""
     features, members = solution.ensemble.features, solution.ensemble.factors
     c = len(features.angles)
@@ -78,14 +78,16 @@ def _value(solution: Solution, x: Value) -> tuple[Value, Value]:
     return _overlaid(solution.value.basin, x, value, (by_angle | by_rest).picked(order.tolist()))
 
 
-def _member(member: Factor, features: Features, z: Value, error: Value) -> tuple[Value, Value, Value]:
+def _member(
+    member: Factor, features: Features, z: OnnxTensor, error: OnnxTensor
+) -> tuple[OnnxTensor, OnnxTensor, OnnxTensor]:
     """V (N, 1) of one member and its derivatives by z and by the error, both (N, n_z), by one reverse sweep."""
     apply = z.graph.apply
     weights = [weight.detach().numpy() for weight in member.weights]
     biases = [bias.detach().numpy() for bias in member.biases]
     rows, columns, diagonal = member.rows.tolist(), member.column_sum.numpy(), member.diagonal.numpy()
     on_diagonal = z.graph.constant(diagonal[None], np.bool_)
-    hidden: list[Value] = []
+    hidden: list[OnnxTensor] = []
     h = z
     for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
         h = apply("Tanh", h @ weight + bias)
@@ -101,7 +103,7 @@ def _member(member: Factor, features: Features, z: Value, error: Value) -> tuple
     return -(y * y).row_sum(), adjoint @ weights[0].T, (outer * entry) @ np.eye(features.size)[rows]
 
 
-def _overlaid(basin: Basin, x: Value, value: Value, gradient: Value) -> tuple[Value, Value]:
+def _overlaid(basin: Basin, x: OnnxTensor, value: OnnxTensor, gradient: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
     """V and dV/dx with the quadratic form in the basin."""
     if basin.level == 0.0:
         return value, gradient
@@ -125,13 +127,13 @@ class _Policy:
         cost, u = robot.casadi_function("action_cost"), casadi.SX.sym("u", len(self._limits))
         self._slopes = casadi.Function("slopes", [u], [casadi.vertcat(*cost(u)[1:])])
 
-    def __call__(self, x: Value, gradient: Value) -> Value:
+    def __call__(self, x: OnnxTensor, gradient: OnnxTensor) -> OnnxTensor:
         b = self._control_matrix(x)
         w = self._gain(b, gradient)
         argument = self._held(x, b, w) if self._seconds else w
         return _beside(self._closed(argument))
 
-    def _control_matrix(self, x: Value) -> list[list[Value | None]]:
+    def _control_matrix(self, x: OnnxTensor) -> list[list[OnnxTensor | None]]:
         """B(x) as m columns of n entries (N, 1)."""
         n, m = len(self._robot.metadata.states), len(self._limits)
         state, theta = casadi.SX.sym("x", n), self._robot.nominal_parameters
@@ -139,16 +141,16 @@ class _Policy:
         flat = entries(casadi.Function("control_matrix", [state], [matrix]), x)
         return [flat[k * n : (k + 1) * n] for k in range(m)]
 
-    def _gain(self, b: list[list[Value | None]], gradient: Value) -> list[Value]:
+    def _gain(self, b: list[list[OnnxTensor | None]], gradient: OnnxTensor) -> list[OnnxTensor]:
         """w = B^T dV/dx, m columns."""
         slopes = gradient.columns(len(b[0]))
         return [_sum([entry * s for entry, s in zip(column, slopes, strict=True) if entry is not None]) for column in b]
 
-    def _closed(self, w: list[Value]) -> list[Value]:
+    def _closed(self, w: list[OnnxTensor]) -> list[OnnxTensor]:
         """grad g~(w)."""
         return [entry for entry in self._optimal(_beside(w)) if entry is not None]
 
-    def _held(self, x: Value, b: list[list[Value | None]], w: list[Value]) -> list[Value]:
+    def _held(self, x: OnnxTensor, b: list[list[OnnxTensor | None]], w: list[OnnxTensor]) -> list[OnnxTensor]:
         """w(u) of u = grad g~(w(u))."""
         closed, chords = self._closed(w), []
         for column, u, limit in zip(b, closed, self._limits, strict=True):
@@ -161,7 +163,7 @@ class _Policy:
         p = _semidefinite([[(chords[k][i] + chords[i][k]) * 0.5 for k in m] for i in m])
         return [self._one_input(closed[0], w[0], p[0][0])] if len(w) == 1 else self._contracted(w, p)
 
-    def _one_input(self, closed: Value, w: Value, p: Value) -> Value:
+    def _one_input(self, closed: OnnxTensor, w: OnnxTensor, p: OnnxTensor) -> OnnxTensor:
         """Newton's method, or bisection where a step leaves the range; `_one_input` of the held-input policy."""
         size, high = abs(w), abs(closed)
         low, u = high * 0.0, high
@@ -175,7 +177,7 @@ class _Policy:
             u = where(outside, (low + high) * 0.5, step)
         return w - p * where(w < 0.0, -u, u)
 
-    def _contracted(self, w: list[Value], p: list[list[Value]]) -> list[Value]:
+    def _contracted(self, w: list[OnnxTensor], p: list[list[OnnxTensor]]) -> list[OnnxTensor]:
         """Repeated linear solutions; `_contracted` of the held-input policy."""
         at = w
         for _ in range(CONTRACTIONS):
@@ -186,21 +188,21 @@ class _Policy:
         return at
 
 
-def _sum(values: list[Value]) -> Value:
+def _sum(values: list[OnnxTensor]) -> OnnxTensor:
     total = values[0]
     for value in values[1:]:
         total = total + value
     return total
 
 
-def _beside(columns: list[Value]) -> Value:
+def _beside(columns: list[OnnxTensor]) -> OnnxTensor:
     return columns[0].graph.apply("Concat", *columns, axis=1)
 
 
-def _semidefinite(rest: list[list[Value]]) -> list[list[Value]]:
+def _semidefinite(rest: list[list[OnnxTensor]]) -> list[list[OnnxTensor]]:
     """The positive semidefinite matrix near a symmetric one; `_semidefinite` of the held-input policy."""
     apply, m = rest[0][0].graph.apply, range(len(rest))
-    found: list[list[Value]] = [[rest[0][0] * 0.0 for _ in m] for _ in m]
+    found: list[list[OnnxTensor]] = [[rest[0][0] * 0.0 for _ in m] for _ in m]
     for j in m:
         root = [apply("Sqrt", apply("Max", rest[i][i], 0.0)) for i in m]
         column = {

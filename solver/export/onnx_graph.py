@@ -26,30 +26,30 @@ except ImportError as error:
 OPSET, IR_VERSION = 17, 8  # of 2022; every runtime since reads them
 
 
-class Graph:
+class OnnxGraph:
     """The nodes and constants of a graph that grows."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
         self.constants: dict[tuple[Any, ...], Any] = {}  # type, shape, bytes -> tensor
 
-    def constant(self, values: ArrayLike, dtype: type = np.float32) -> Value:
+    def constant(self, values: ArrayLike, dtype: type = np.float32) -> OnnxTensor:
         """Numbers in the graph; equal ones are kept once."""
         array: np.ndarray[Any, Any] = np.ascontiguousarray(np.asarray(values, dtype))
         key = (array.dtype.str, np.shape(values), array.tobytes())
         if key not in self.constants:
             name = f"c{len(self.constants)}"
             self.constants[key] = numpy_helper.from_array(array.reshape(np.shape(values)), name)
-        return Value(self, self.constants[key].name)
+        return OnnxTensor(self, self.constants[key].name)
 
-    def apply(self, kind: str, *values: Value | ArrayLike, **attributes: Any) -> Value:
+    def apply(self, kind: str, *values: OnnxTensor | ArrayLike, **attributes: Any) -> OnnxTensor:
         """The result of one operation of ONNX."""
-        given = [(value if isinstance(value, Value) else self.constant(value)).name for value in values]
+        given = [(value if isinstance(value, OnnxTensor) else self.constant(value)).name for value in values]
         name = f"t{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, given, [name], **attributes))
-        return Value(self, name)
+        return OnnxTensor(self, name)
 
-    def model(self, widths: dict[str, int], outputs: dict[str, tuple[Value, int]], facts: dict[str, str]) -> Any:
+    def model(self, widths: dict[str, int], outputs: dict[str, tuple[OnnxTensor, int]], facts: dict[str, str]) -> Any:
         """The checked model: inputs by name and width, outputs by name with value and width, facts as metadata."""
         nodes = [
             *self.nodes,
@@ -72,62 +72,62 @@ def _info(name: str, width: int) -> Any:
     return helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["N", width])
 
 
-class Value:
+class OnnxTensor:
     """A tensor of the graph. Operators work entry by entry, `@` is the product of matrices, `|` puts side by side."""
 
-    def __init__(self, graph: Graph, name: str) -> None:
+    def __init__(self, graph: OnnxGraph, name: str) -> None:
         self.graph, self.name = graph, name
 
-    def __add__(self, other: Value | ArrayLike) -> Value:
+    def __add__(self, other: OnnxTensor | ArrayLike) -> OnnxTensor:
         return self.graph.apply("Add", self, other)
 
-    def __sub__(self, other: Value | ArrayLike) -> Value:
+    def __sub__(self, other: OnnxTensor | ArrayLike) -> OnnxTensor:
         return self.graph.apply("Sub", self, other)
 
-    def __mul__(self, other: Value | ArrayLike) -> Value:
+    def __mul__(self, other: OnnxTensor | ArrayLike) -> OnnxTensor:
         return self.graph.apply("Mul", self, other)
 
-    def __truediv__(self, other: Value | ArrayLike) -> Value:
+    def __truediv__(self, other: OnnxTensor | ArrayLike) -> OnnxTensor:
         return self.graph.apply("Div", self, other)
 
-    def __matmul__(self, other: Value | ArrayLike) -> Value:
+    def __matmul__(self, other: OnnxTensor | ArrayLike) -> OnnxTensor:
         return self.graph.apply("MatMul", self, other)
 
-    def __or__(self, other: Value) -> Value:
+    def __or__(self, other: OnnxTensor) -> OnnxTensor:
         return self.graph.apply("Concat", self, other, axis=1)
 
-    def __lt__(self, other: Value | ArrayLike) -> Value:
+    def __lt__(self, other: OnnxTensor | ArrayLike) -> OnnxTensor:
         return self.graph.apply("Less", self, other)
 
-    def __neg__(self) -> Value:
+    def __neg__(self) -> OnnxTensor:
         return self.graph.apply("Neg", self)
 
-    def __abs__(self) -> Value:
+    def __abs__(self) -> OnnxTensor:
         return self.graph.apply("Abs", self)
 
-    def picked(self, columns: Sequence[int]) -> Value:
+    def picked(self, columns: Sequence[int]) -> OnnxTensor:
         """The columns of these numbers, in this order."""
         return self.graph.apply("Gather", self, self.graph.constant(columns, np.int64), axis=1)
 
-    def columns(self, count: int) -> list[Value]:
+    def columns(self, count: int) -> list[OnnxTensor]:
         """Every column, (N, 1) each."""
         return [self.picked([i]) for i in range(count)]
 
-    def row_sum(self) -> Value:
+    def row_sum(self) -> OnnxTensor:
         """(N, 1)."""
         return self.graph.apply("ReduceSum", self, self.graph.constant([1], np.int64), keepdims=1)
 
 
-def where(condition: Value, yes: Value | ArrayLike, no: Value | ArrayLike) -> Value:
+def where(condition: OnnxTensor, yes: OnnxTensor | ArrayLike, no: OnnxTensor | ArrayLike) -> OnnxTensor:
     """yes where the condition holds, else no."""
     return condition.graph.apply("Where", condition, yes, no)
 
 
-def _named(kind: str) -> Callable[..., Value]:
+def _named(kind: str) -> Callable[..., OnnxTensor]:
     return lambda first, *others: first.graph.apply(kind, first, *others)
 
 
-def _log1p(a: Value) -> Value:
+def _log1p(a: OnnxTensor) -> OnnxTensor:
     """log(1 + a) with the digits that 1 + a loses (Kahan): log(s) a / (s - 1) with s = 1 + a as it was rounded."""
     s = a + 1.0
     away = s - 1.0
@@ -135,7 +135,7 @@ def _log1p(a: Value) -> Value:
     return where(rounded, a, _named("Log")(s) * a / where(rounded, 1.0, away))
 
 
-def _atan2(y: Value, x: Value) -> Value:
+def _atan2(y: OnnxTensor, x: OnnxTensor) -> OnnxTensor:
     """The angle of (x, y), 0 at the origin."""
     angle = _named("Atan")(where(abs(x) + abs(y) < 1e-37, 0.0, y / x))
     half = where(y < 0.0, -np.pi, np.pi)
@@ -143,7 +143,7 @@ def _atan2(y: Value, x: Value) -> Value:
 
 
 #: Operations of CasADi's scalar functions. What an artifact holds is a subset, for `modelgen` has a fixed list.
-_OPERATIONS: dict[int, Callable[..., Value]] = {
+_OPERATIONS: dict[int, Callable[..., OnnxTensor]] = {
     casadi.OP_ASSIGN: lambda a: a,
     casadi.OP_ADD: operator.add,
     casadi.OP_SUB: operator.sub,
@@ -167,7 +167,7 @@ _OPERATIONS: dict[int, Callable[..., Value]] = {
 }
 
 
-def entries(function: Any, argument: Value) -> list[Value | None]:
+def entries(function: Any, argument: OnnxTensor) -> list[OnnxTensor | None]:
     """The outputs of a scalar CasADi function of one column, as columns (N, 1) in CasADi's order; None is a zero.
 
     The function has one sparse output. Raises SolverError for an operation that no artifact has had until now.
@@ -193,7 +193,7 @@ def entries(function: Any, argument: Value) -> list[Value | None]:
             raise SolverError(f"{function.name()} has operation {kind} of CasADi, which the ONNX export does not know")
     sparsity = function.sparsity_out(0)
     places = [row + column * sparsity.size1() for row, column in zip(*sparsity.get_triplet(), strict=True)]
-    dense: list[Value | None] = [None] * (sparsity.size1() * sparsity.size2())
+    dense: list[OnnxTensor | None] = [None] * (sparsity.size1() * sparsity.size2())
     for i, place in enumerate(places):
         dense[place] = found[i]
     return dense

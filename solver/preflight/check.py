@@ -1,4 +1,4 @@
-"""Everything that is checked and said before a training."""
+"""All checks and warnings before a training."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def preflight(
     """Checks of a task and of the settings before minutes of training.
 
     robot: with float32 kernels on the CPU and the nominal parameters of the training. preview: seconds of the search
-    for a motion to the target, 0 for none. Raises SolverError for an identified set in which the robot cannot be
-    controlled.
+    for a motion to the target, 0 for no search. Raises SolverError if the robot cannot be controlled on the identified
+    set.
     """
     if not 0.0 <= preview < float("inf"):
         raise SolverError(f"preview is {preview}; give seconds, or 0 for no preview")

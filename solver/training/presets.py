@@ -11,6 +11,7 @@ from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.adversaries.adversary import Adversary
+from solver.local.linearization import linearization
 from solver.local.time_scale import crossing_time, time_scale
 from solver.training.settings import Settings
 
@@ -30,7 +31,8 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     """
     metadata = robot.metadata
     simple = len(metadata.states) <= 2
-    seconds = min(time_scale(robot) / STEPS, crossing_time(robot) / CROSSING)
+    local = linearization(robot)
+    seconds = min(time_scale(local) / STEPS, crossing_time(local) / CROSSING)
     hold = max(1, round(seconds * metadata.task.control_rate))
     weakest = min(entry.limit for entry in metadata.inputs)
     common = {

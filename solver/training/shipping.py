@@ -14,12 +14,12 @@ from solver.errors import SolverError
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import shipped
 from solver.runs.folder import RUN, save_checkpoint
-from solver.training.run import Run, load_run, load_run_checkpoint, save_run
+from solver.training.run import RunDescription, load_run, load_run_checkpoint, save_run
 
 LARGEST = 500_000  # bytes of a shipped checkpoint
 
 
-def require_shippable(folder: Path) -> Run:
+def require_shippable(folder: Path) -> RunDescription:
     """The run in a folder. Raises SolverError unless it has ended, on the artifact that ships with the package."""
     shipped.require_no_shipped(folder)
     run = load_run(folder)

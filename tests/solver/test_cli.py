@@ -23,7 +23,7 @@ from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.parameters import Relative, changed_parameters
 from solver.runs.folder import CHECKPOINT
-from solver.runs.kinds import load_controller
+from solver.runs.kinds import load_rollout_policy
 from solver.streams import EVALUATION_SEED
 from solver.training.run import RUN, load_run, load_run_checkpoint
 from solver.training.settings import Settings
@@ -84,7 +84,7 @@ def test_the_preset_applies_wherever_it_stands(
     def begun(*_: object) -> None:
         raise KeyboardInterrupt  # run.json is written: its settings are what counts here
 
-    monkeypatch.setattr("solver.training.kind._train", begun)
+    monkeypatch.setattr("solver.training.lifecycle._train", begun)
     assert main([*words, "--width", "4", "--preview", "0", "--out", str(tmp_path)]) == 130
     run = load_run(tmp_path)
     assert (run.preset, run.robot) == ("paper", "cartpole")
@@ -112,7 +112,7 @@ def test_evaluation_as_json(finished_run: Path, capsys: Capture) -> None:
 
 
 def test_evaluation_on_another_plant(finished_run: Path, capsys: Capture) -> None:
-    problem, act, _ = load_controller(finished_run)
+    problem, act, _ = load_rollout_policy(finished_run)
     words = ["evaluate", str(finished_run), "--episodes", "4", "--set", "mass=1.3x", "--plant", "harsh", "--json"]
     for flags, effects in ((["--harsh", "delay=2x"], ["delay=2x"]), ([], [*EFFECTS])):
         assert main([*words, *flags]) == 0
@@ -131,7 +131,7 @@ def test_evaluation_with_an_observer(finished_run: Path, capsys: Capture) -> Non
 
     With a policy that holds the robot: a bad one's motion amplifies the processor's rounding. Without observer: 3 %.
     """
-    problem, act, _ = load_controller("pendulum-rfvi")
+    problem, act, _ = load_rollout_policy("pendulum-rfvi")
     assert main(["evaluate", "pendulum-rfvi", "--episodes", "4", "--plant", "harsh", "--observer", "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["observer"] is True

@@ -24,7 +24,7 @@ from solver.errors import SolverError
 from solver.lab.baselines.run import BASELINE, load_baseline
 from solver.lab.baselines.settings import BaselineSettings
 from solver.lab.reproduction import certificates, gallery, robustness, table1
-from solver.lab.reproduction.rows import read_known, read_rows
+from solver.lab.reproduction.results_page import read_known, read_rows
 from solver.lab.sweeps import specification as sweeps
 from solver.problem.problem import Problem
 from solver.runs import shipped

@@ -17,10 +17,18 @@ from solver.export.c_templates import origin
 from solver.export.distilled.board import COMPILER, compiler_version, count_period, count_policy, missing_tools
 from solver.export.distilled.c_source import CLOSE, emit
 from solver.export.distilled.comparison import EPISODES, compare, require_small_loss, table
-from solver.export.distilled.cost import CYCLES, Budget, Cost, cost, read_budget, widest
+from solver.export.distilled.cost import (
+    CYCLES,
+    Cost,
+    ObserverCost,
+    TimeBudget,
+    cost,
+    observer_cost,
+    read_budget,
+    widest,
+)
 from solver.export.distilled.network import LAYERS, SmallNetwork, controller
-from solver.export.distilled.observer_cost import ObserverCost, observer_cost
-from solver.export.distilled.training import Effort, distil
+from solver.export.distilled.regression import Effort, distil
 from solver.streams import require_seed
 from solver.training.solution import Solution
 
@@ -96,7 +104,7 @@ def _counted(solution: Solution, network: SmallNetwork, observer: dict[str, str]
 
 
 def _facts(
-    solution: Solution, budget: Budget, width: int, policy: Cost, observer: ObserverCost | None, seed: int
+    solution: Solution, budget: TimeBudget, width: int, policy: Cost, observer: ObserverCost | None, seed: int
 ) -> list[str]:
     """What the header states of the policy and of its cost."""
     robot = solution.problem.robot
@@ -110,7 +118,7 @@ def _facts(
     ]
 
 
-def _costs(policy: Cost, observer: ObserverCost | None, budget: Budget) -> list[str]:
+def _costs(policy: Cost, observer: ObserverCost | None, budget: TimeBudget) -> list[str]:
     """Instructions, flash and stack of the policy, of the observer where there is one, and of both."""
     lines, instructions = [f"    {_cost(policy)}: the policy, with -O2,"], policy.instructions
     if observer is not None:

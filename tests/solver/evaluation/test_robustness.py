@@ -18,16 +18,16 @@ from modelgen.cli import main as modelgen_main
 from modelgen.derivation.model_file import SHIPPED
 from solver.cli import main
 from solver.errors import SolverError
-from solver.evaluation.parameter_box import Box, ParameterRange, make_box
+from solver.evaluation.parameter_grid import ParameterGrid, ParameterRange, make_grid
 from solver.evaluation.robustness import Trial, gathered, measure, submit
 from solver.evaluation.statistics import QUANTITIES, STATISTICS, WORST_CASES, Samples, bootstrap, statistics, summarise
 from solver.jobs.engines import Here
-from solver.jobs.portions import policy
+from solver.jobs.portions import policy_reference
 from solver.plants import make_plant
 from solver.plants.nominal import Nominal
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.parameters import Relative, changed_parameters
-from solver.runs.kinds import load_controller
+from solver.runs.kinds import load_rollout_policy
 from solver.streams import EVALUATION_SEED
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
@@ -82,7 +82,7 @@ def test_one_run_has_no_interval() -> None:
 
 def test_the_worst_case_is_found_with_its_place_and_interval(runs: list[Path]) -> None:
     problem = load_solution(runs[0]).problem
-    box = make_box(problem, [ParameterRange("mass", 0.5, 1.5, 3, False), ParameterRange("length", -0.1, 0.1, 2, True)])
+    box = make_grid(problem, [ParameterRange("mass", 0.5, 1.5, 3, False), ParameterRange("length", -0.1, 0.1, 2, True)])
     samples = draws(5, points=6)
     samples[:, 0, 4] -= 40.0  # mass 1.5, length 0.9
     group = summarise("x", ("a",) * 5, list(samples), box)
@@ -97,7 +97,7 @@ def test_the_worst_case_is_found_with_its_place_and_interval(runs: list[Path]) -
 
 def test_the_box_is_a_grid_in_the_order_of_its_axes(runs: list[Path]) -> None:
     problem = load_solution(runs[0]).problem
-    box = make_box(problem, [ParameterRange("length", 0.5, 1.5, 3, False), ParameterRange("mass", -0.2, 0.2, 2, True)])
+    box = make_grid(problem, [ParameterRange("length", 0.5, 1.5, 3, False), ParameterRange("mass", -0.2, 0.2, 2, True)])
     assert box.shape == (3, 2)
     np.testing.assert_allclose(
         box.theta, [[0.8, 0.5], [1.2, 0.5], [0.8, 1.0], [1.2, 1.0], [0.8, 1.5], [1.2, 1.5]], rtol=1e-6
@@ -106,9 +106,9 @@ def test_the_box_is_a_grid_in_the_order_of_its_axes(runs: list[Path]) -> None:
     assert [(axis.unit, axis.nominal, axis.added) for axis in box.axes] == [("m", 1.0, False), ("kg", 1.0, True)]
 
 
-def sweep(run: Path, box: Box, trial: Trial) -> Samples:
+def sweep(run: Path, box: ParameterGrid, trial: Trial) -> Samples:
     """The samples of one policy, made here."""
-    return gathered(load_controller(run)[0], box, submit(Here(), policy(run), box, trial))
+    return gathered(load_rollout_policy(run)[0], box, submit(Here(), policy_reference(run), box, trial))
 
 
 @pytest.mark.parametrize("plant", ["nominal", "harsh", "mujoco"])
@@ -117,8 +117,8 @@ def test_a_sweep_is_many_evaluations(runs: list[Path], plant: str, monkeypatch: 
         pytest.importorskip("mujoco")
     effects = ("delay", "stiction", "backlash", "encoder") if plant == "harsh" else ()  # noise is drawn by the batch
     monkeypatch.setattr("solver.evaluation.robustness.ROLLOUTS_AT_ONCE", 8)  # two points at once
-    problem, act, _ = load_controller(runs[0])
-    box = make_box(problem, [ParameterRange("mass", 0.5, 1.5, 3, False)])
+    problem, act, _ = load_rollout_policy(runs[0])
+    box = make_grid(problem, [ParameterRange("mass", 0.5, 1.5, 3, False)])
     samples = sweep(runs[0], box, Trial(plant, effects, 4, 11))
     for point, factor in enumerate((0.5, 1.0, 1.5)):
         there = make_plant(plant, problem, changed_parameters(problem, {"mass": Relative(factor)}), effects)
@@ -169,7 +169,7 @@ def test_the_command_writes_a_figure_and_json(runs: list[Path], tmp_path: Path, 
         assert group["worst"]["success_rate"].keys() == {"statistic", "parameters"}
     assert second["statistics"]["return_mean"]["low"] is None
     assert len(first["statistics"]["return_mean"]["low"]) == 3
-    problem, act, _ = load_controller(runs[3])
+    problem, act, _ = load_rollout_policy(runs[3])
     nominal = rollouts(problem, act, sample_starts(problem, 4, content["seed"]), Nominal(problem)).returns.mean()
     assert second["statistics"]["return_mean"]["value"][1] == pytest.approx(float(nominal), rel=1e-3)
 
@@ -190,12 +190,12 @@ def test_a_grid_of_two_parameters(runs: list[Path], tmp_path: Path, monkeypatch:
 
 
 def test_a_label_says_all_but_the_seed(runs: list[Path], train_tiny: TrainTiny, tmp_path: Path) -> None:
-    labels = [load_controller(run)[2] for run in runs]
+    labels = [load_rollout_policy(run)[2] for run in runs]
     assert labels[0] == labels[1] == labels[2] != labels[3]
     assert "cfvi" in labels[3]
     assert "adversaries" not in labels[3]  # radii of adversaries that do not play
     train_tiny(tmp_path, iterations=1, step_periods=(1,), adversaries={"action": 0.07})
-    other = load_controller(tmp_path)[2]
+    other = load_rollout_policy(tmp_path)[2]
     assert "action:0.1" in labels[0]  # the tiny runs are no preset's
     assert "adversaries=action:0.07" in other
 
@@ -216,7 +216,7 @@ def test_copies_and_runs_of_another_model_are_not_pooled(
 
 
 def test_noise_follows_the_seed(runs: list[Path]) -> None:
-    box = make_box(load_controller(runs[0])[0], [range_of_mass()])
+    box = make_grid(load_rollout_policy(runs[0])[0], [range_of_mass()])
     first, again, other = (sweep(runs[0], box, Trial("harsh", ("noise",), 2, seed)) for seed in (5, 5, 6))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
@@ -231,7 +231,7 @@ def test_the_command_has_the_seed_of_the_evaluations(runs: list[Path], tmp_path:
 
 def test_the_interval_of_the_worst_case_is_that_of_the_minimum(runs: list[Path]) -> None:
     """Two points that are worst in turns: the interval of either is no interval of the lower one."""
-    box = make_box(load_solution(runs[0]).problem, [range_of_mass()])
+    box = make_grid(load_solution(runs[0]).problem, [range_of_mass()])
     samples = np.zeros((4, 4, 2, 3))
     samples[:, 0] = np.array([[-40.0, -10.0], [-10.0, -40.0], [-40.0, -10.0], [-10.0, -40.0]])[:, :, None]
     worst = summarise("x", ("a",) * 4, list(samples), box).worst["return_mean"].statistic
@@ -248,7 +248,7 @@ def test_a_label_says_where_a_training_stopped(train_tiny: TrainTiny, tmp_path: 
 
     with pytest.raises(KeyboardInterrupt):
         train_tiny(tmp_path, report=stop, iterations=3, step_periods=(1,))
-    assert load_controller(tmp_path)[2].endswith("(after 1 of 3 iterations)")
+    assert load_rollout_policy(tmp_path)[2].endswith("(after 1 of 3 iterations)")
 
 
 def range_of_mass(start: float = 0.5, end: float = 1.5, points: int = 2, name: str = "mass") -> ParameterRange:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PolyCollection
 
-from solver.evaluation.parameter_box import ParameterRange
+from solver.evaluation.parameter_grid import ParameterRange
 from solver.evaluation.robustness import Trial, measure
 from solver.evaluation.robustness_plot import figure
 

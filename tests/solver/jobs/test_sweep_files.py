@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from solver.cli import main
-from solver.lab.sweeps.specification import read
+from solver.lab.sweeps import read
 from tests.solver.jobs.test_cluster import SPEC
 from tests.solver.lab.reproduction.small_plans import train_here
 

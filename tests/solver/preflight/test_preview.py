@@ -47,7 +47,8 @@ def test_a_horizon_that_is_too_short_is_said(short: str) -> None:
     assert "within 1 s" in warnings[0]
     assert "lengthen the horizon" in warnings[0]
     # pi^2, and 0.5 limit^3 8/pi^2 log(sqrt 2)
-    assert "half of the input limits costs 2.19, one at the start 9.87" in warnings[0]
+    assert "2.19" in warnings[0]
+    assert "9.87" in warnings[0]
 
 
 def test_kinds_of_guesses_take_turns(short: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,5 +93,5 @@ def test_no_preview_is_asked_for_or_can_be_made(
     monkeypatch.setattr("modelgen.load", untrusted)
     _, warnings = previewed(robot, SECONDS)
     assert len(warnings) == 1
-    assert "is not previewed" in warnings[0]
+    assert "no preview" in warnings[0]
     assert "--trust" in warnings[0]

@@ -23,7 +23,7 @@ from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
 from solver.runs.folder import load_checkpoint, load_description, save_checkpoint, save_description
-from solver.runs.kinds import KINDS, Description, Kind, Training, holds_run, kind_of, load_controller, remove_run
+from solver.runs.kinds import KINDS, Description, Kind, Training, holds_run, kind_of, load_rollout_policy, remove_run
 from solver.runs.metrics import MetricsLog, Report, read_metrics
 from solver.training.run import load_run
 from tests.closeness import assert_close
@@ -88,7 +88,7 @@ class Damping(ModuleType):
         assert (folder / "damping.json").is_file()
         return "it might damp more"
 
-    def load_controller(
+    def load_rollout_policy(
         self, folder: Path, generated: str | None = None, reaction_periods: float | None = None
     ) -> tuple[Problem, Controller, str]:
         assert reaction_periods is None
@@ -117,7 +117,7 @@ def third_kind(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kind]:
 def test_every_kind_has_the_functions_of_a_training() -> None:
     pytest.importorskip("stable_baselines3")
     names = [name for name in vars(Training) if not name.startswith("_")]
-    assert set(names) == {"describe", "start", "resume", "read", "diagnosis", "load_controller"}
+    assert set(names) == {"describe", "start", "resume", "read", "diagnosis", "load_rollout_policy"}
     for kind in KINDS:
         assert all(callable(getattr(kind.training, name)) for name in names), kind.module
 
@@ -136,7 +136,7 @@ def test_a_third_kind_is_one_module_and_one_line(tmp_path: Path, capsys: Capture
     assert main(["train", "--resume", str(folder)]) == 0
     assert [row["iteration"] for row in read_metrics(folder)] == [0.0, 1.0]
 
-    problem, act, label = load_controller(folder)
+    problem, act, label = load_rollout_policy(folder)
     assert label == "pendulum damping gain=0.7"
     x = np.array([[0.1, 0.5]])
     np.testing.assert_allclose(solver.load_policy(folder)(x), [[-0.35]], rtol=1e-6)
@@ -150,7 +150,7 @@ def test_a_third_kind_is_one_module_and_one_line(tmp_path: Path, capsys: Capture
     with pytest.raises(SolverError, match=r"already holds a run.*solver damp --resume"):
         solver.train("pendulum", algorithm="damping", out=folder)
     solver.train("pendulum", algorithm="damping", out=folder, overwrite=True)
-    assert load_controller(folder)[2] == "pendulum damping gain=0.5"
+    assert load_rollout_policy(folder)[2] == "pendulum damping gain=0.5"
 
 
 def test_a_run_of_another_kind_is_named(third_kind: Kind, tmp_path: Path) -> None:
@@ -183,4 +183,4 @@ def test_an_unknown_algorithm_and_an_empty_folder(tmp_path: Path) -> None:
     assert not holds_run(tmp_path)
     assert kinds.kind_in(tmp_path) is None
     with pytest.raises(SolverError, match=r"not a run folder: it has no run\.json or baseline\.json"):
-        load_controller(tmp_path)
+        load_rollout_policy(tmp_path)

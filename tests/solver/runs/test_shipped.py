@@ -19,7 +19,7 @@ from solver.oracles import limit
 from solver.oracles.trajectory import Trajectory
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
-from solver.runs.kinds import load_controller
+from solver.runs.kinds import load_rollout_policy
 from solver.training import shipping
 from solver.training.run import RUN, load_run
 
@@ -59,7 +59,7 @@ def test_a_name_stands_for_the_same_policy(one: Path, gallery_run: Path) -> None
     assert "visited" not in content
     assert content["optimisers"] == []
     assert (one / CHECKPOINT).stat().st_size < 0.5 * (gallery_run / CHECKPOINT).stat().st_size
-    assert load_controller(NAME)[2] == load_controller(gallery_run)[2]  # the label
+    assert load_rollout_policy(NAME)[2] == load_rollout_policy(gallery_run)[2]  # the label
     assert load_run(one) == load_run(gallery_run)
 
 
@@ -185,4 +185,4 @@ def test_shipped_policies_load_and_are_small() -> None:
         run, figures = load_run(shipped.FOLDER / name), shipped.read_figures(name)
         assert name == f"{run.robot}-{run.settings.algorithm}" == f"{figures.robot}-{figures.algorithm}"
         assert (shipped.FOLDER / name / CHECKPOINT).stat().st_size <= shipping.LARGEST
-        load_controller(shipped.FOLDER / name)
+        load_rollout_policy(shipped.FOLDER / name)

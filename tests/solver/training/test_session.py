@@ -22,7 +22,7 @@ from solver.runs.folder import CHECKPOINT, METRICS, save_checkpoint
 from solver.runs.metrics import MetricsLog, read_metrics
 from solver.training import kind as training
 from solver.training import selection
-from solver.training.kind import resume
+from solver.training.lifecycle import resume
 from solver.training.run import RUN, load_run, load_run_checkpoint
 from tests.solver.small_trainings import start, tensors
 

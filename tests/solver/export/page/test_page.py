@@ -17,7 +17,7 @@ import torch
 import modelgen
 from solver.cli import main
 from solver.export.js_export import numbers
-from solver.export.page.page import emit, engine
+from solver.export.page_export import emit, engine
 from solver.plants.harsh.harshness import Harshness
 from solver.plants.harsh.plant import Harsh
 from solver.plants.nominal import Nominal

@@ -49,7 +49,7 @@ def test_the_training_environments_are_what_the_settings_say(
         assert model.gamma == pytest.approx(math.exp(-5 * 0.04 / 1.5))
         return model
 
-    monkeypatch.setattr("solver.lab.baselines.training.make_model", keep)
+    monkeypatch.setattr("solver.lab.baselines.lifecycle.make_model", keep)
     train(tmp_path, randomize=True, randomize_share=0.3, lookahead=1.5, steps=1)
     episodes = seen[0].episodes
     assert (episodes.start, episodes.randomize, episodes.hold, episodes.length) == ("angle", 0.3, 5, 5)

@@ -11,8 +11,8 @@ import torch
 
 from solver.errors import DivergenceError, SolverError
 from solver.lab.baselines import training
+from solver.lab.baselines.lifecycle import load_rollout_policy, resume
 from solver.lab.baselines.run import KEYS
-from solver.lab.baselines.training import load_controller, resume
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.runs.folder import load_checkpoint
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_run_from_start_to_evaluation(algorithm: str, train: Train, tmp_path: Path) -> None:
     train(tmp_path, algorithm=algorithm, start="gaussian")
-    problem, act, label = load_controller(tmp_path)
+    problem, act, label = load_rollout_policy(tmp_path)
     assert label.startswith(f"pendulum {algorithm.upper()}-N steps=240 ")
     x = sample_starts(problem, 3, 20210725)
     result = rollouts(problem, act, x)
@@ -73,7 +73,7 @@ def test_the_best_policy_is_kept(
         assert torch.equal(weights, shorter[name]), name
     if kept == 120:  # there is no other to choose from
         x = torch.tensor([[1.0, 0.5], [-2.0, 1.0]])
-        ours, theirs = (load_controller(tmp_path / name)[1](x)[0] for name in ("run", "until"))
+        ours, theirs = (load_rollout_policy(tmp_path / name)[1](x)[0] for name in ("run", "until"))
         torch.testing.assert_close(ours, theirs)
 
 

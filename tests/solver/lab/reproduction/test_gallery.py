@@ -18,12 +18,12 @@ from solver.errors import SolverError
 from solver.lab.reproduction import gallery
 from solver.lab.reproduction.experiments import Choice, make_plan
 from solver.lab.reproduction.gallery import Gallery
-from solver.lab.reproduction.page import NOTES
+from solver.lab.reproduction.results_page import NOTES
 from solver.lab.reproduction.runs import _words, run_plan
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.robots import load_robot
-from solver.runs.kinds import load_controller
+from solver.runs.kinds import load_rollout_policy
 from solver.streams import EVALUATION_SEED
 from solver.training.presets import make_settings
 from solver.training.run import load_run
@@ -66,7 +66,7 @@ class Found:
 
 def no_search(folder: str, *_: object) -> Found:
     """No motion better than the one stored, and the return of the run from the start."""
-    problem, act = load_controller(folder)[:2]
+    problem, act = load_rollout_policy(folder)[:2]
     start = problem.target.new_tensor([list(START.values())])
     return Found((-35.0,), (float(rollouts(problem, act, start).returns[0]),))
 
@@ -119,7 +119,7 @@ def test_the_page_holds_what_the_rollouts_give(
     assert "Missing" not in text
     folders = {load_run(path).settings.algorithm: path for path in (trained).glob("pendulum-*")}
     for row in rows(tmp_path):
-        problem, act, _ = load_controller(folders[row["algorithm"]])
+        problem, act, _ = load_rollout_policy(folders[row["algorithm"]])
         expected = summary(rollouts(problem, act, sample_starts(problem, 3, EVALUATION_SEED)))
         assert {name: row[name] for name in ("return_mean", "success_rate", "limit_rate")} == pytest.approx(
             {name: expected[name] for name in ("return_mean", "success_rate", "limit_rate")}

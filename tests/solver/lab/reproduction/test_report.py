@@ -20,7 +20,7 @@ from solver.lab.reproduction.runs import run_plan
 from solver.plants import make_plant
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.parameters import Relative
-from solver.runs.kinds import load_controller
+from solver.runs.kinds import load_rollout_policy
 from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training.run import RUN, load_run
@@ -129,7 +129,7 @@ def _pooled(folders: list[Path], plant: str) -> tuple[Any, Any]:
     """Returns and action rewards (seeds, 3) of runs on a plant."""
     found = []
     for folder in folders:
-        problem, act, _ = load_controller(folder)
+        problem, act, _ = load_rollout_policy(folder)
         result = rollouts(problem, act, sample_starts(problem, 3, EVALUATION_SEED), make_plant(plant, problem))
         found.append((result.returns.double().numpy(), result.action_reward.double().numpy()))
     total, action = (np.stack(rows) for rows in zip(*found, strict=True))
