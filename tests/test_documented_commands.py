@@ -70,4 +70,4 @@ def test_examples_of_help_are_command_lines() -> None:
             called, command, *rest = shlex.split(entry.example)
             assert (called, command) == (program.name, name)
             options = importlib.import_module(entry.module).Options
-            assert given(options, rest)
+            assert given(options, rest) is not None

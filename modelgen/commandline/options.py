@@ -122,7 +122,7 @@ def _field(field: StructFieldSpec, common: Collection[str] | None) -> StructFiel
         kind = Annotated[kind, arg(help_behavior_hint="")]
     required = field.default is MISSING_NONPROP
     if common is not None and field.name not in common and not required and not dataclasses.is_dataclass(field.type):
-        kind = Suppress[kind]
+        kind = Annotated[kind, Suppress]
     return dataclasses.replace(field, type=kind, helptext=lambda: _paragraph(field.helptext))
 
 

@@ -63,6 +63,7 @@ class Program:
         return code
 
     def _code(self, words: Sequence[str], pressed: threading.Event) -> int:
+        mistakes: tuple[type[Exception], ...] = (*self.mistakes, UnicodeError)
         try:
             code = self._called(words)
             sys.stdout.flush()
@@ -70,7 +71,7 @@ class Program:
             return _say(str(stop) or "interrupted", INTERRUPTED)
         except BrokenPipeError:  # the reader of a pipe has gone
             return FAILED
-        except (*self.mistakes, UnicodeError) as error:
+        except mistakes as error:
             return _say(f"error: {error}", USAGE)
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
