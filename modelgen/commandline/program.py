@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.metadata
 import io
 import os
@@ -220,5 +219,6 @@ def _leave(code: int, end: Callable[[int], NoReturn] = os._exit) -> NoReturn:
     would abort the process. end: bound at import, because `os._exit` is another while a model file is executed.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.collect()  # semaphores of process pools, which their tracker would miss
+    if pools := sys.modules.get("multiprocessing.util"):
+        pools._exit_function()  # unlinks semaphores, of whose leak a tracker would complain
     end(code)
