@@ -22,7 +22,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline.numbers import Range, decimal
 from modelgen.errors import ModelError
 
 CONFIG = (OmitArgPrefixes, DisallowNone, PositionalMetavarFromFieldName)
@@ -96,6 +96,10 @@ def _registry(common: Collection[str] | None) -> ConstructorRegistry:
         kinds: dict[Any, Range] = {int: EVERY_INT, float: EVERY_FLOAT}
         return _spec(kinds[info.type]) if info.type in kinds else None
 
+    @registry.primitive_rule
+    def _pairs(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        return _NUMBERS_BY_NAME if info.type == dict[str, float] else None
+
     @registry.struct_rule
     def _struct(info: StructTypeInfo) -> StructConstructorSpec | None:
         if within[0]:  # the rule below calls all rules, this one too
@@ -134,6 +138,21 @@ def _ranged(hint: Any) -> Any:
     if get_origin(hint) is Annotated:
         return Annotated[(_ranged(inner[0]), *(_spec(note) if isinstance(note, Range) else note for note in inner[1:]))]
     return get_origin(hint)[tuple(map(_ranged, inner))] if get_origin(hint) in (list, tuple) else hint
+
+
+def _numbers(words: Sequence[str]) -> dict[str, float]:
+    """Numbers by name from words such as `action=0.3`. Raises ValueError for a word without a number."""
+    pairs = (word.partition("=") for word in words)
+    return {name: decimal(number) for name, _, number in pairs}
+
+
+_NUMBERS_BY_NAME: PrimitiveConstructorSpec[Any] = PrimitiveConstructorSpec(
+    nargs="*",
+    metavar="NAME=NUMBER ...",
+    instance_from_str=_numbers,
+    is_instance=lambda value: isinstance(value, dict),
+    str_from_instance=lambda value: [f"{name}={number:.6g}" for name, number in value.items()],
+)
 
 
 def _spec(numbers: Range) -> PrimitiveConstructorSpec[Any]:

@@ -28,7 +28,7 @@ class Options:
 
 def run(options: Options) -> None:
     """Write every target that has a folder."""
-    from modelgen.build import export
+    from modelgen.builder import export
     from modelgen.derivation import model_file as modelfile
 
     targets = {"c": options.c, "casadi": options.casadi, "js": options.js}

@@ -33,13 +33,13 @@ class Options:
 def run(options: Options) -> None:
     """Roll out, draw, and print the path."""
     from solver.commands.changes import read_changes
+    from solver.evaluation.animation import Scene, animate
     from solver.plants import make_plant
     from solver.plants.outcome import decimals
     from solver.plants.rollouts import rollouts, sample_starts
     from solver.problem.parameters import changed_parameters
     from solver.runs.kinds import load_controller
     from solver.streams import EVALUATION_SEED
-    from solver.studies.animation import Scene, animate
 
     scenes: list[Scene] = []
     for folder in options.runs:

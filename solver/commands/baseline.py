@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.commands.resuming import require_alone
 from solver.errors import SolverError
+from solver.lab.baselines.settings import BaselineSettings, baseline_settings
 
 COMMON = ("robot", "algorithm", "start", "randomize", "steps", "seed", "out", "overwrite", "resume")
 
@@ -42,8 +42,8 @@ def defaults(given: Mapping[str, Any]) -> Options:
 
 def run(options: Options) -> None:
     """Train, and show the progress."""
-    from solver.baselines.run import new_run
     from solver.commands.training import resume, start
+    from solver.lab.baselines.run import new_run
     from solver.problem.robots import load_robot
     from solver.runs.kinds import kind_that_trains
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from modelgen.commandline.numbers import decimal
 from solver.errors import SolverError
+from solver.evaluation.parameter_box import ParameterRange
 from solver.problem.parameters import Change, Relative
-from solver.studies.parameter_box import ParameterRange
 
 
 def read_changes(words: Sequence[str]) -> dict[str, Change]:

@@ -54,13 +54,13 @@ class Options:
 def run(options: Options) -> None:
     """Roll out and print."""
     from solver.commands.changes import read_changes
+    from solver.evaluation.evaluation import evaluate
     from solver.plants.outcome import decimals
-    from solver.studies.evaluation import evaluate
 
     result = evaluate(
         options.run,
         episodes=options.episodes,
-        changes=read_changes(options.changes),
+        parameters=read_changes(options.changes),
         plant=options.plant,
         harsh=options.harsh,
         observer=options.observer,

@@ -18,7 +18,7 @@ from solver.plants import PlantName
 from solver.streams import SEEDS
 
 if TYPE_CHECKING:
-    from solver.studies.parameter_box import ParameterRange
+    from solver.evaluation.parameter_box import ParameterRange
 COMMON = ("runs", "parameter", "start", "end", "points", "plant", "observer", "episodes", "out", "jobs")
 
 
@@ -78,11 +78,11 @@ class Options:
 def run(options: Options) -> None:
     """Measure, write both files and print the table."""
     from modelgen.files import replacing
+    from solver.evaluation.robustness import Trial, measure
+    from solver.evaluation.robustness_plot import figure
     from solver.jobs.engines import workers
     from solver.runs.folder import write_text
     from solver.streams import EVALUATION_SEED
-    from solver.studies.robustness import Trial, measure
-    from solver.studies.robustness_plot import figure
 
     seed = EVALUATION_SEED if options.seed is None else options.seed
     trial = Trial(

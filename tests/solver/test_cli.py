@@ -13,8 +13,6 @@ import pytest
 import torch
 
 from solver.cli import PROGRAM, main
-from solver.fvi.run import RUN, load_run, load_run_checkpoint
-from solver.fvi.settings import Settings
 from solver.observer.observer import Observer
 from solver.plants import make_plant
 from solver.plants.harsh.harshness import EFFECTS
@@ -24,6 +22,8 @@ from solver.problem.parameters import Relative, changed_parameters
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import load_controller
 from solver.streams import EVALUATION_SEED
+from solver.training.run import RUN, load_run, load_run_checkpoint
+from solver.training.settings import Settings
 
 Capture = pytest.CaptureFixture[str]
 
@@ -39,7 +39,7 @@ def fails(words: list[str], capsys: Capture, code: int = 2) -> str:
 
 def test_train_evaluate_and_plot(tmp_path: Path, tiny_options: list[str], capsys: Capture) -> None:
     folder = tmp_path / "run"
-    words = ["--algorithm", "cfvi", *tiny_options, "--iterations", "2", "--out", str(folder)]
+    words = ["--algorithm", "cfvi", *tiny_options, "--adversaries", "--iterations", "2", "--out", str(folder)]
     assert main(["train", "pendulum", *words]) == 0
     out, err = capsys.readouterr()
     assert f"solver evaluate {folder}" in out
@@ -79,11 +79,11 @@ def test_the_preset_applies_wherever_it_stands(
     def begun(*_: object) -> None:
         raise KeyboardInterrupt  # run.json is written: its settings are what counts here
 
-    monkeypatch.setattr("solver.fvi.training._train", begun)
+    monkeypatch.setattr("solver.training.kind._train", begun)
     assert main([*words, "--width", "4", "--preview", "0", "--out", str(tmp_path)]) == 130
     run = load_run(tmp_path)
     assert (run.preset, run.robot) == ("paper", "cartpole")
-    assert (run.settings.layers, run.settings.width, run.settings.rate_scale) == (4, 4, 0.0)
+    assert (run.settings.layers, run.settings.width, run.settings.input_scale) == (4, 4, 0.0)
     capsys.readouterr()
 
 
@@ -256,11 +256,11 @@ def test_help_has_the_defaults_that_the_command_would_take(words: list[str], def
 
 
 @pytest.mark.parametrize("preset", ["fast", "paper"])
-@pytest.mark.parametrize("flag", ["amsgrad", "keep-optimiser"])
+@pytest.mark.parametrize("flag", ["basin"])
 def test_a_switch_can_be_turned_either_way(preset: str, flag: str) -> None:
     found = []
     for word in (f"--{flag}", f"--no-{flag}"):
-        _, options = PROGRAM.read("train", ["pendulum", "--preset", preset, "--optimiser", "adam", word])
+        _, options = PROGRAM.read("train", ["pendulum", "--preset", preset, word])
         found.append(vars(options.settings)[flag.replace("-", "_")])
     assert found == [True, False]
 
@@ -324,5 +324,5 @@ def test_ctrl_c_during_an_evaluation_exits_130(finished_run: Path, monkeypatch: 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("solver.studies.evaluation.rollouts", interrupted)
+    monkeypatch.setattr("solver.evaluation.evaluation.rollouts", interrupted)
     assert main(["evaluate", str(finished_run)]) == 130

@@ -1,0 +1,159 @@
+"""Table 1: every method on every robot under RK4 and under the paper's Euler, beside the paper's figures.
+
+The JSON file beside the page has its rows. A later call keeps those whose runs are not there any more, so that the
+table can be made on several machines, row by row.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from solver.lab.reproduction import paper_results
+from solver.lab.reproduction.experiments import Plan
+from solver.lab.reproduction.page import NONE, Page
+from solver.lab.reproduction.rows import read_rows
+from solver.lab.reproduction.runs import Runs, settings_hash
+from solver.plants import PlantName, make_plant
+from solver.plants.rollouts import rollouts, sample_starts
+from solver.runs.kinds import load_controller
+from solver.runs.metrics import training_seconds
+from solver.runs.origin import commit, machine
+from solver.streams import EVALUATION_SEED
+
+PLANTS: tuple[PlantName, ...] = ("nominal", "euler")  # RK4, as in training, and the paper's
+Spread = tuple[float, float | None]  # mean and 1.96 standard deviations over all rollouts; None for a single one
+
+
+@dataclass(frozen=True)
+class Row:
+    """The finished runs of one method on one robot, under one plant."""
+
+    robot: str
+    plant: str
+    method: str
+    seeds: tuple[int, ...]
+    means: tuple[float, ...]  # return of each seed
+    total: Spread  # return
+    state: Spread
+    action: Spread
+    success: float
+    seconds: float | None  # of training, without evaluations: the mean of the runs that have a log
+    machine: str  # of the evaluation
+    commit: str
+    settings: str  # of the training, `settings_hash`
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What a page has one row of."""
+        return self.robot, self.plant, self.method
+
+
+def known_rows(page: Page) -> dict[tuple[str, str, str], Row]:
+    """The rows of an earlier call. Raises SolverError for a JSON file of another content."""
+    return {row.key: row for row in read_rows(page.out / f"{page.name}.json", Row)}
+
+
+def trained(rows: Mapping[tuple[str, str, str], Row]) -> set[tuple[str, str, int]]:
+    """Method, robot and seed of every run in the rows."""
+    return {(row.method, row.robot, seed) for row in rows.values() for seed in row.seeds}
+
+
+def write_table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> None:
+    """A table for each robot: under RK4, and under the paper's plant beside the paper's figures."""
+    plan = page.plan
+    page.say(
+        f"Undiscounted returns of {plan.budget.episodes} rollouts of every seed from the task's starts; ± is 1.96 "
+        "standard deviations over all rollouts of all seeds. Every run is trained under RK4. Compare the paper's "
+        "figures with Euler only, its integrator, which adds energy. The limit is the best return of trajectory "
+        "optimisation from hanging exactly, and the gap what a method loses to it."
+    )
+    rows, now = known_rows(page), _settings_now(plan)
+    for robot in plan.robots:
+        for method, plant in product(plan.methods, PLANTS):
+            announce(f"evaluating {method.name}, {robot}, {plant}")
+            key, settings = (robot, plant, method.name), now[method.name, robot]
+            measured, before = measure(plan, runs, method.name, robot, plant, settings), rows.get(key)
+            if measured and (not before or before.settings != settings or {*before.seeds} <= {*measured.seeds}):
+                rows[key] = measured
+            if key in rows and rows[key].settings != settings:
+                announce(f"{method.name}, {robot}, {plant}: trained with other settings than today's")
+        limit = paper_results.LIMITS["nominal"].get(robot, math.nan)
+        page.say(f"## {robot}{f', limit {limit:.1f}' if math.isfinite(limit) else ''}")
+        columns = ["RK4: return", "success", "gap", "mean return of each seed"]
+        columns += [
+            name for kind in ("Euler: return", "success", "state reward", "action reward") for name in (kind, "paper")
+        ]
+        names = [method.name for method in plan.methods]
+        page.table(
+            ["", *columns], [[name, *_own(rows, name, robot, limit), *_euler(rows, name, robot)] for name in names]
+        )
+    content = {"rows": [dataclasses.asdict(rows[key]) for key in sorted(rows)]}
+    page.keep(json.dumps(content, indent=1, allow_nan=False) + "\n", ".json")
+
+
+def _settings_now(plan: Plan) -> dict[tuple[str, str], str]:
+    """`settings_hash` of every method on every robot."""
+    return {(t.method, t.robot): settings_hash(t.run) for t in plan.trainings}
+
+
+def measure(plan: Plan, runs: Runs, method: str, robot: str, plant: PlantName, settings: str) -> Row | None:
+    """Roll out every finished seed of a method from the same starts on a plant; None when there is none."""
+    folders: dict[int, Path] = runs.of(method, robot)
+    if not folders:
+        return None
+    found = []
+    for folder in folders.values():
+        problem, act, _ = load_controller(folder, plan.generated)
+        starts = sample_starts(problem, plan.budget.episodes, EVALUATION_SEED)
+        found.append(rollouts(problem, act, starts, make_plant(plant, problem)))
+    total, state, action, success = (
+        np.stack([row.double().numpy() for row in column])
+        for column in zip(*((r.returns, r.state_reward, r.action_reward, r.success) for r in found), strict=True)
+    )
+    seconds = [each for each in map(training_seconds, folders.values()) if each > 0.0]
+    return Row(
+        *(robot, plant, method, tuple(folders), tuple(total.mean(1).tolist())),
+        *(_spread(total), _spread(state), _spread(action), float(success.mean())),
+        *(float(np.mean(seconds)) if seconds else None, machine(), commit(), settings),
+    )
+
+
+def _spread(values: np.ndarray) -> Spread:
+    return float(values.mean()), 1.96 * float(values.std(ddof=1)) if values.size > 1 else None
+
+
+def pair(mean: float, deviation: float | None) -> str:
+    """A mean with its spread, as text."""
+    return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
+
+
+def _own(rows: Mapping[tuple[str, str, str], Row], method: str, robot: str, limit: float) -> list[str]:
+    """Cells of a method under RK4: return, success, gap, mean return of each seed."""
+    row = rows.get((robot, "nominal", method))
+    if row is None:
+        return [NONE, NONE, NONE, "not trained"]
+    gap = limit - row.total[0]
+    means = ", ".join(f"{mean:.2f}" for mean in row.means)
+    return [pair(*row.total), f"{100 * row.success:.1f} %", f"{gap:.1f}" if math.isfinite(gap) else NONE, means]
+
+
+def _euler(rows: Mapping[tuple[str, str, str], Row], method: str, robot: str) -> list[str]:
+    """Cells of a method under Euler: return, success, state and action reward, each before the paper's."""
+    row, printed = rows.get((robot, "euler", method)), paper_results.returns(method, robot)
+    parts = paper_results.rewards(method, robot)
+    own, theirs = [NONE] * 4, [NONE] * 4
+    if row:
+        own = [pair(*row.total), f"{100 * row.success:.1f} %", pair(*row.state), pair(*row.action)]
+    if printed:
+        theirs[:2] = [pair(*printed[:2]), f"{printed[2]:.0f} %"]
+    if parts:
+        theirs[2:] = [pair(*part) for part in parts]
+    return [cell for both in zip(own, theirs, strict=True) for cell in both]
