@@ -64,6 +64,7 @@ def close(found: np.ndarray, printed: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("name", GALLERY)
+@pytest.mark.slow
 def test_checks_at_definition_and_fresh_artifact(name: str) -> None:
     robot = model(str(SHIPPED / f"{name}.py"))
     check_domain(robot, equations_of_motion(robot))

@@ -158,6 +158,7 @@ SHOW = [sys.executable, "-c", "import sys; from modelgen.cli import main; sys.ex
         ("| true", 1, ""),
     ],
 )
+@pytest.mark.slow
 def test_standard_output_that_takes_nothing(redirection: str, code: int, message: str) -> None:
     if "full" in redirection and not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")

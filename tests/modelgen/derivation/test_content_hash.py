@@ -55,6 +55,7 @@ def test_an_edited_helper_matters(folder: Path) -> None:
     assert hashed(folder, text) != first
 
 
+@pytest.mark.slow
 def test_same_in_every_process(folder: Path) -> None:
     written(folder, MODEL)
     command = (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from modelgen.derivation.model_file import load
 from modelgen.proof.guards import guards
 from tests.modelgen.proof.gallery_table import HEADING, PAGE, paths
@@ -11,6 +13,7 @@ from tests.modelgen.proof.gallery_table import HEADING, PAGE, paths
 ALWAYS = ["mass matrix positive definite", "state cost never negative"]
 
 
+@pytest.mark.slow
 def test_the_table_has_every_quantity_of_every_robot() -> None:
     section = PAGE.read_text(encoding="utf-8").partition(HEADING)[2]
     stated = re.findall(r"^\| `(\w+)` \| (.*?) \| (?:proven|no violation found) \| .+ \|$", section, re.MULTILINE)

@@ -67,6 +67,7 @@ def test_other_robots(page: Callable[[str], ElementTree.Element], name: str) -> 
     assert max(numbers) == pytest.approx(240)
 
 
+@pytest.mark.slow
 def test_a_tree_with_many_definitions_and_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "page" / "arm.html"
     assert main(["show", str(SHIPPED / "large" / "arm7.py"), "--html", str(file)]) == 0

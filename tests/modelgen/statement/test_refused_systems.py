@@ -180,6 +180,7 @@ def test_limits_of_rates_are_stated_where_rates_are_states() -> None:
     rejects(["`s` needs rate_limit", "m/s"], lambda: finished(robot))
 
 
+@pytest.mark.slow
 def test_no_body_is_added_where_speeds_are_no_rates() -> None:
     robot = Robot("gyro")
     angles = [robot.revolute(name, limit=1.2) for name in ("roll", "pitch", "yaw")]

@@ -29,6 +29,7 @@ from tests.solver.oracles.linear_quadratic import riccati
 
 
 @pytest.mark.parametrize("mass", [1.3, 0.8])
+@pytest.mark.slow
 def test_linear_quadratic_task_matches_the_riccati_recursion(slider: str, mass: float) -> None:
     """From two starts by one program."""
     theta = None if mass == 1.3 else np.array([mass, 0.4])
@@ -69,6 +70,7 @@ def test_a_motion_of_the_pendulum_replayed_by_the_evaluation(load: Callable[[str
 
 
 @pytest.mark.parametrize(("name", "seconds"), [("planar_quadrotor", 2.0), ("furuta", 0.4), ("ball_on_beam", 2.0)])
+@pytest.mark.slow
 def test_inputs_give_the_same_return_in_the_evaluation(
     name: str, seconds: float, load: Callable[[str], CompiledRobot]
 ) -> None:

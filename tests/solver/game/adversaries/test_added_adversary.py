@@ -84,6 +84,7 @@ def test_the_move_of_an_added_adversary_is_the_worst_of_its_set(load: Load, load
 
 
 @pytest.mark.usefixtures("with_gain")
+@pytest.mark.slow
 def test_a_line_in_the_table_makes_it_play_in_training_and_on_the_grid(
     load: Load, tiny: Callable[..., Settings]
 ) -> None:
