@@ -10,7 +10,7 @@ from sympy import Expr, Symbol, preorder_traversal
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.equations import Definition, EquationsOfMotion
 from modelgen.derivation.link_energies import energies
-from modelgen.statement.declared import Energy
+from modelgen.statement.declarations import Energy
 from modelgen.statement.robot import Robot
 
 LONGEST = 400  # operations of an expanded kinetic energy; a longer one takes minutes to differentiate and collect

@@ -26,8 +26,8 @@ def content_hash(robot: Robot) -> str:
         "potential": [srepr(energy.value) for energy in robot.potential],
         "loads": [[srepr(load.displacement), srepr(load.force)] for load in robot.loads],
         "fixed": [[parameter.symbol.name, parameter.value] for parameter in robot.parameters if parameter.fixed],
-        "state_cost": srepr(robot.stated_task.state_cost),
-        "action_cost": [each.statement() for each in robot.stated_task.input_costs],
+        "state_cost": srepr(robot.declared_task.state_cost),
+        "action_cost": [each.statement() for each in robot.declared_task.input_costs],
         "sketch": [[srepr(entry) for entry in point] for point in drawn.points],
         "segments": drawn.segments,
     }

@@ -26,7 +26,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     along q are multiplied by G'. Raises ModelError for energies that are not quadratic in the rates, for forces that
     are not affine in the inputs, and for a robot without a task.
     """
-    task = robot.stated_task
+    task = robot.declared_task
     q = [joint.symbol for joint in robot.joints]
     v = [speed.symbol for speed in robot.velocities]
     u = [declared.symbol for declared in robot.inputs]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from modelgen.derivation.virtual_work import generalized_forces
 from modelgen.metadata import Input, Metadata, Parameter, State
-from modelgen.statement.declared import UNITS
+from modelgen.statement.declarations import UNITS
 from modelgen.statement.robot import Robot
 
 
 def metadata(robot: Robot) -> Metadata:
     """The robot's description, its states in the order x = (q, v). Raises ModelError for a robot without a task."""
-    numbers = robot.stated_task.numbers
+    numbers = robot.declared_task.numbers
     positions = [
         State(each.symbol.name, "position", UNITS[each.kind], each.limit, each.continuous, each.meaning)
         for each in robot.joints

@@ -14,9 +14,8 @@ from modelgen.derivation.equations import Definition, EquationsOfMotion
 from modelgen.derivation.sampling import samples
 from modelgen.derivation.sketch import sketch
 from modelgen.errors import ModelError, Place, abridged
-from modelgen.statement.declared import Joint
-from modelgen.statement.expressions import numbered, stated_expressions
-from modelgen.statement.robot import Robot
+from modelgen.statement.declarations import Joint
+from modelgen.statement.robot import Robot, fixed_values, model_expressions
 
 Array = NDArray[np.float64]
 
@@ -97,7 +96,7 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
             )
     declared = [energy.value for energy in (*robot.kinetic, *robot.potential)]
     declared += [load.force for load in robot.loads] + [load.displacement for load in robot.loads]
-    declared += [robot.stated_task.state_cost]
+    declared += [robot.declared_task.state_cost]
     declared += [term for link in robot.links for term in link.terms]
     declared += [robot.downward_acceleration] if robot.links else []
     declared += robot.system.terms if robot.system else ()
@@ -130,10 +129,10 @@ def _source(robot: Robot, sampled: _Samples, sample: int) -> tuple[str, Place]:
 
     The line of the robot where each is finite, and only what follows from several is not.
     """
-    inputs, known = [each.symbol for each in robot.inputs], numbered(robot)
+    inputs, known = [each.symbol for each in robot.inputs], fixed_values(robot)
     at = np.hstack([sampled.at[sample], [each.limit for each in robot.inputs]])
     rates = [symbol for joint in robot.joints for symbol in (joint.symbol, joint.symbol.rate)]
-    for stated in stated_expressions(robot):
+    for stated in model_expressions(robot):
         for entry in stated.entries:
             slopes = [entry.diff(symbol) for symbol in rates] if stated.slopes > 1 else []
             column = Matrix([entry, *slopes]).xreplace(known)
@@ -146,11 +145,11 @@ def _source(robot: Robot, sampled: _Samples, sample: int) -> tuple[str, Place]:
 
 def _check_points(robot: Robot, sampled: _Samples) -> None:
     """Every point that is named or drawn is finite at every sample, at the target and at the mean start."""
-    task, drawn = robot.stated_task.numbers, sketch(robot)
+    task, drawn = robot.declared_task.numbers, sketch(robot)
     ends = np.repeat([task.target, task.start_mean], len(sampled.theta), axis=0)
     every = _Samples(sampled.symbols, np.vstack([sampled.x, ends]), np.tile(sampled.theta, (3, 1)))
     for point in robot.points:
-        position = point.position.T.xreplace(numbered(robot))
+        position = point.position.T.xreplace(fixed_values(robot))
         _check_place(f"the point `{point.name}`", position, (), every, "State", [point.place])
     advice = "Draw"
     if not robot.lines:
@@ -229,7 +228,7 @@ def _check_periodic(joints: Sequence[Joint], functions: Sequence[Callable[[Array
 
 def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -> None:
     """The state cost is finite, without a jump and zero at the target; `modelgen.proof` shows its sign."""
-    place, x = robot.stated_task.place, sampled.x
+    place, x = robot.declared_task.place, sampled.x
     function = evaluator(sampled.symbols, equations.state_cost)
     cost = function(sampled.at)
     if not np.isfinite(cost).all():
@@ -251,7 +250,7 @@ def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -
                 f"repeats after a whole turn, such as (pi * sin(({name} - target) / 2))**2.",
                 place,
             )
-    target = np.tile(robot.stated_task.numbers.target, (len(x), 1))
+    target = np.tile(robot.declared_task.numbers.target, (len(x), 1))
     at_target = function(sampled.with_states(target))
     sample = int(np.abs(at_target).argmax())
     if not abs(at_target[sample]) <= ROUNDING * cost.max():

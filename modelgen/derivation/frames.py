@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sympy import Expr, Matrix, S, Symbol, cos, eye, sin, zeros
 
 from modelgen.derivation.equations import Definition
-from modelgen.statement.links import JointAxis, Link, turn
+from modelgen.statement.bodies import JointAxis, Link, turn
 
 LETTERS = "xyz"
 ENTRIES = [(i, j) for i in range(3) for j in range(3)]

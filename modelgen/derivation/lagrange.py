@@ -8,7 +8,7 @@ from sympy import Expr, Matrix, S, Symbol, factor_terms
 
 from modelgen.derivation.trigonometry import collapsed
 from modelgen.errors import ModelError
-from modelgen.statement.declared import Energy
+from modelgen.statement.declarations import Energy
 
 
 def lagrange(

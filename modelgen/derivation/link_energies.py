@@ -8,7 +8,7 @@ from sympy import Expr, Matrix, S, zeros
 
 from modelgen.derivation.equations import Definition, used
 from modelgen.derivation.frames import Intermediates, frames_of, world_frames
-from modelgen.statement.links import JointAxis, Link
+from modelgen.statement.bodies import JointAxis, Link
 
 
 def energies(links: Sequence[Link], gravity: Expr, taken: Iterable[str]) -> tuple[tuple[Definition, ...], Expr, Expr]:

@@ -18,7 +18,7 @@ from modelgen.program.functions import Argument, Function, Mechanism, Output, Pr
 from modelgen.program.graph import BINARY, UNARY, Graph, Node
 from modelgen.program.mechanics import OUTPUTS, Mechanics
 from modelgen.program.names import unique_names
-from modelgen.statement.functions import CALLS, FUNCTIONS
+from modelgen.statement.checker import CALLS, FUNCTIONS
 
 
 def mechanism(equations: EquationsOfMotion) -> Mechanism:

@@ -15,7 +15,7 @@ from sympy import Expr, Matrix, Symbol, eye, zeros
 
 from modelgen.derivation.equations import Definition, used
 from modelgen.derivation.frames import Frame, Intermediates, frames_of, placement
-from modelgen.statement.links import JointAxis, Link, skew
+from modelgen.statement.bodies import JointAxis, Link, skew
 
 Placements = Sequence[tuple[Matrix, Matrix]]  # by frame: rotation to the parent's frame, position of the origin there
 

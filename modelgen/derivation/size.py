@@ -18,8 +18,7 @@ from modelgen.errors import ModelError
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.functions import MOST_OPERATIONS
 from modelgen.program.mechanics import MECHANICS
-from modelgen.statement.expressions import entries
-from modelgen.statement.robot import Robot
+from modelgen.statement.robot import Robot, entries
 
 #: What a large robot can afford, as `--functions` takes it.
 SMALLER = {"dynamics,affine_dynamics": ("dynamics", "affine_dynamics"), "mechanics": tuple(MECHANICS)}

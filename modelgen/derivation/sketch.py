@@ -11,8 +11,8 @@ from sympy import Float, Integer, Matrix, zeros
 from modelgen.derivation.equations import Definition, used
 from modelgen.derivation.frames import Intermediates, frames_of, world_frames
 from modelgen.errors import Place
-from modelgen.statement.figure import Point, projected
-from modelgen.statement.links import Link
+from modelgen.statement.bodies import Link
+from modelgen.statement.drawing import PlanePoint, projected
 from modelgen.statement.robot import Robot
 
 
@@ -21,7 +21,7 @@ class Sketch:
     """Points as expressions of coordinates, parameters and definitions, and the pairs of them that are joined."""
 
     definitions: tuple[Definition, ...]
-    points: tuple[Point, ...]
+    points: tuple[PlanePoint, ...]
     places: tuple[Place, ...]  # the line of the file that draws a point, or that of the robot
     segments: tuple[tuple[int, int], ...]
 
@@ -39,7 +39,7 @@ def sketch(robot: Robot) -> Sketch:
         lines = [(line, robot.place) for line in outline]
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
     folded = [tuple((across.xreplace(fixed), up.xreplace(fixed)) for across, up in line) for line, _ in lines]
-    places: dict[Point, Place] = {}
+    places: dict[PlanePoint, Place] = {}
     for line, (_, place) in zip(folded, lines, strict=True):
         places |= {point: place for point in line if point not in places}
     points = tuple(places)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sympy import Expr, Matrix, S, Symbol
 
 from modelgen.errors import ModelError, Place
-from modelgen.statement.declared import Load
+from modelgen.statement.declarations import Load
 
 
 def generalized_forces(loads: Sequence[Load], q: Sequence[Symbol], u: Sequence[Symbol]) -> tuple[Matrix, Matrix]:

@@ -13,8 +13,7 @@ from modelgen.errors import Place
 from modelgen.proof.guards import domain
 from modelgen.proof.quantity import Quantity, stated_quantity
 from modelgen.proof.search import sampled
-from modelgen.statement.expressions import numbered, stated_expressions
-from modelgen.statement.robot import Robot
+from modelgen.statement.robot import Robot, fixed_values, model_expressions
 
 Array = NDArray[np.float64]
 
@@ -29,9 +28,9 @@ def _not_finite(robot: Robot, x: Array) -> Place | None:
     whole = domain(robot)
     states = dict(zip([*(j.symbol for j in robot.joints), *(v.symbol for v in robot.velocities)], x, strict=True))
     at = states | {each.symbol: each.value for each in robot.parameters} | {each.symbol: 0.0 for each in robot.inputs}
-    for stated in stated_expressions(robot):
+    for stated in model_expressions(robot):
         for entry in stated.entries:
-            quantity = stated_quantity(entry.xreplace(numbered(robot)), whole)
+            quantity = stated_quantity(entry.xreplace(fixed_values(robot)), whole)
             if quantity.domain.symbols:
                 value, slope = quantity.value_and_slope(np.array([at[each] for each in quantity.domain.symbols]))
                 if not np.isfinite([value, *slope]).all():
@@ -42,7 +41,7 @@ def _not_finite(robot: Robot, x: Array) -> Place | None:
 def _strongest(robot: Robot, state: int) -> Place | None:
     """Of the force with the largest value or slope on the coordinate of the n states' entry `state`."""
     coordinate = robot.joints[state % len(robot.joints)].symbol
-    known, whole = numbered(robot), domain(robot)
+    known, whole = fixed_values(robot), domain(robot)
     sizes: list[tuple[float, Place]] = []
     for force, place in _forces(robot, coordinate):
         quantity = stated_quantity(force.xreplace(known), whole)

@@ -129,7 +129,7 @@ def _cost(robot: Robot, equations: EquationsOfMotion, effort: Effort) -> Finding
         return Finding(name, subject, None, EVIDENT)
     least, shown = subject.search(effort.search), Shown(1.0, 0.0)
     if not least.refuted:
-        target = dict(zip(equations.state, robot.stated_task.numbers.target, strict=True))
+        target = dict(zip(equations.state, robot.declared_task.numbers.target, strict=True))
         shown = cost_shown(equations.state_cost, whole, target, subject.slack, effort.proof)
     return Finding(name, subject, _violated(subject, shown.violation) or least, shown)
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sympy import Basic, Expr, S, Symbol, cos, exp, postorder_traversal
 
 from modelgen.errors import Place, abridged
-from modelgen.statement.expressions import numbered, stated_expressions
-from modelgen.statement.robot import Robot
+from modelgen.statement.robot import Robot, fixed_values, model_expressions
 
 Array = NDArray[np.float64]
 
@@ -76,8 +75,8 @@ def guards(robot: Robot) -> list[Guard]:
 
     Kernels hold derivatives as well, so that the argument of a root must not reach zero, where it has no slope.
     """
-    known, found = numbered(robot), dict[tuple[str, Expr], Guard]()
-    for stated in stated_expressions(robot):
+    known, found = fixed_values(robot), dict[tuple[str, Expr], Guard]()
+    for stated in model_expressions(robot):
         for node in (node for entry in stated.entries for node in postorder_traversal(entry)):
             for guard in _of_node(node, known, stated.place, stated.slopes):
                 if guard.expression.free_symbols:

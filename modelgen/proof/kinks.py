@@ -19,8 +19,7 @@ from modelgen.proof.guards import domain
 from modelgen.proof.quantity import Quantity
 from modelgen.proof.search import root, sampled
 from modelgen.statement.checker import KINKS
-from modelgen.statement.expressions import numbered, stated_expressions
-from modelgen.statement.robot import Robot
+from modelgen.statement.robot import Robot, fixed_values, model_expressions
 
 Array = NDArray[np.float64]
 
@@ -37,7 +36,7 @@ LEAST = 1e-2  # of the mean value or slope: a smaller difference of the sides is
 def warnings(robot: Robot) -> list[str]:
     """For each expression with a kink or jump within the domain: its line, where it is, and what to write instead."""
     found = {}
-    for stated in stated_expressions(robot):
+    for stated in model_expressions(robot):
         for entry in stated.entries:
             for node in preorder_traversal(entry):
                 if isinstance(node, KINKS) and (stated.place, node) not in found:
@@ -49,7 +48,7 @@ def warnings(robot: Robot) -> list[str]:
 
 def _broken(robot: Robot, entry: Expr, node: Basic) -> str:
     """What an expression does where one of its functions changes sides; nothing where it is smooth there."""
-    known = numbered(robot)
+    known = fixed_values(robot)
     whole = domain(robot).of([entry.xreplace(known)])
     for side in _sides(node):
         graph, inputs, nodes = scalars(whole.symbols, [entry.xreplace(known), side.xreplace(known)])

@@ -28,8 +28,7 @@ from modelgen.proof.guards import Domain, domain
 from modelgen.proof.intervals import enclosures
 from modelgen.proof.quantity import stated_quantity
 from modelgen.proof.subdivision import Boxes, Judge, Judgement, Shown, subdivided
-from modelgen.statement.expressions import numbered
-from modelgen.statement.robot import Robot
+from modelgen.statement.robot import Robot, fixed_values
 
 Array = NDArray[np.float64]
 
@@ -157,7 +156,7 @@ def monotone(robot: Robot, block: Block) -> list[Symbol]:
 
 def _never_negative(expression: Expr, robot: Robot, whole: Domain) -> bool:
     """Whether the graph shows it, such as a sum of squares times masses."""
-    inside = stated_quantity(expression.xreplace(numbered(robot)), whole)
+    inside = stated_quantity(expression.xreplace(fixed_values(robot)), whole)
     return bool(inside.enclosure(inside.domain.lower[None], inside.domain.upper[None])[0][0] >= 0)
 
 
@@ -171,7 +170,7 @@ def own_inertias(robot: Robot, whole: Domain) -> list[Block] | None:
         return None
     names = Intermediates(robot.symbols)
     frames = frames_of(robot.links, names)
-    known = numbered(robot)
+    known = fixed_values(robot)
     open_joints = {number for number, frame in enumerate(frames) if frame.joint}
     found = []
     for number in reversed(range(len(frames))):

@@ -12,7 +12,7 @@ from modelgen.errors import Place, abridged
 from modelgen.proof.guards import Domain, Guard, guards
 from modelgen.proof.quantity import Quantity, pivots, stated_quantity
 from modelgen.proof.search import Least, sampled, search
-from modelgen.statement.declared import Joint
+from modelgen.statement.declarations import Joint
 from modelgen.statement.robot import Robot
 
 ROUNDING = 1e-9  # beside the largest sampled cost: a smaller one counts as zero
@@ -84,9 +84,9 @@ def cost(robot: Robot, equations: EquationsOfMotion, whole: Domain) -> Subject:
         "state cost",
         "",
         equations.state_cost,
-        robot.stated_task.place,
+        robot.declared_task.place,
         zero=True,
-        claim=f"the state cost `{abridged(str(robot.stated_task.state_cost))}` is",
+        claim=f"the state cost `{abridged(str(robot.declared_task.state_cost))}` is",
         advice="The reward would be positive there. A cost is zero at the target and positive elsewhere; write squares "
         "such as coordinate**2, and check the signs.",
     )

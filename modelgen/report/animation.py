@@ -17,8 +17,8 @@ from PIL import Image
 from modelgen.commandline.assignments import number
 from modelgen.errors import ModelError
 from modelgen.files import replacing
+from modelgen.gif import FRAMES, moving_axes, pictures, save_gif
 from modelgen.loader import CompiledRobot
-from modelgen.moving import FRAMES, moving_axes, pictures, save_gif
 
 Array = NDArray[np.float64]
 

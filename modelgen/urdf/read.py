@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from modelgen.errors import ModelError, Place
 from modelgen.statement.checker import identifier
-from modelgen.statement.declared import LARGEST
+from modelgen.statement.declarations import LARGEST
 from modelgen.urdf.joints import GROUND, IN_PLANE, PLANAR, motionless, tree
 from modelgen.urdf.mimic import carried_inertia, coupling
 from modelgen.urdf.text import CONTROL_RATE, EPSILON, Written, axis, model_file_text, number, roll_pitch_yaw, vector

@@ -28,8 +28,8 @@ class Points:
 
 def slopes_at_half(robot: Robot) -> Array:
     """dg/du (m,) of the action cost at half the limit: the size of w that matters."""
-    assert robot.stated_task
-    inputs = zip(robot.stated_task.input_costs, robot.inputs, strict=True)
+    assert robot.declared_task
+    inputs = zip(robot.declared_task.input_costs, robot.inputs, strict=True)
     return np.array([float(mpmath.diff(lambdify([c.u], c.cost, "mpmath"), each.limit / 2)) for c, each in inputs])
 
 

@@ -24,7 +24,7 @@ ALLOWED = {
     "modelgen.linear.weights",
     "modelgen.loader",
     "modelgen.metadata",
-    "modelgen.moving",
+    "modelgen.gif",
     "modelgen.trust",
 }
 

@@ -92,7 +92,7 @@ def test_an_overflow_of_the_cost_names_the_task(draft: Draft) -> None:
     draft.rejected("the state cost is inf")
     with pytest.raises(ModelError) as caught:
         check_domain(draft.robot, equations_of_motion(draft.robot))
-    assert caught.value.place == draft.robot.stated_task.place != draft.robot.place
+    assert caught.value.place == draft.robot.declared_task.place != draft.robot.place
 
 
 def test_a_force_without_an_own_mistake_is_the_robots(draft: Draft) -> None:

@@ -18,7 +18,7 @@ from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.derivation.size import size
 from modelgen.errors import calling_place
 from modelgen.program.differentiate import program
-from modelgen.statement.links import Link
+from modelgen.statement.bodies import Link
 
 
 def tree(coordinates: int, arms: int = 1) -> Robot:

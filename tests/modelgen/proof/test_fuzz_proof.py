@@ -59,7 +59,7 @@ def mutated(robot: Robot, kind: str, row: int, place: float, width: float) -> tu
     assert joint.rate_limit
     c, w = place * joint.rate_limit, width * joint.rate_limit
     states = [*(each.symbol for each in robot.joints), *(each.symbol for each in robot.velocities)]
-    target = dict(zip(states, robot.stated_task.numbers.target, strict=True))
+    target = dict(zip(states, robot.declared_task.numbers.target, strict=True))
     point = target | {each.symbol: each.value for each in robot.parameters} | {v: c}
     head = f"_q = robot.joints[{row}].symbol\n_v = _q.rate\n"
     if kind in ("pole", "touched pole", "root", "logarithm"):

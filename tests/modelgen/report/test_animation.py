@@ -13,8 +13,8 @@ import modelgen
 from modelgen import ModelError
 from modelgen.artifact import folder as artifact
 from modelgen.cli import main
+from modelgen.gif import FRAMES
 from modelgen.loader import CompiledRobot
-from modelgen.moving import FRAMES
 from modelgen.report.animation import Signal, animate, leaning, rollout, signal
 
 

@@ -43,7 +43,7 @@ def test_forces_and_bodies_are_added_to_a_system() -> None:
     proven(robot)
 
 
-def test_a_wrong_system_is_found_out() -> None:
+def test_verification_finds_a_wrong_system() -> None:
     robot = finished(cartpole(kane())[0])
     assert robot.system is not None
     for broken, names in (
@@ -59,6 +59,6 @@ def test_a_wrong_system_is_found_out() -> None:
         assert names <= {check.what for check in checks if not check.passed}
 
 
-def test_content_changes_with_the_system() -> None:
+def test_content_hash_changes_with_the_system() -> None:
     first, again, other = (content_hash(finished(cartpole(method())[0])) for method in (kane, kane, lagrange))
     assert first == again != other

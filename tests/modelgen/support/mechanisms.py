@@ -8,7 +8,7 @@ import sympy as sp
 from sympy import Matrix, cos, sin
 
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.metadata import ActionCost, Input, Metadata, Parameter, State, Task
+from modelgen.metadata import Input, Metadata, NamedActionCost, Parameter, State, Task
 from modelgen.statement.action_costs import LogCos, Tanh
 
 
@@ -79,5 +79,5 @@ def metadata(name: str, equations: EquationsOfMotion) -> Metadata:
         ),
         inputs=tuple(Input(symbol.name, "", 1.0, "", None) for symbol in equations.inputs),
         parameters=tuple(Parameter(symbol.name, 1.0, "", 0.5, 1.5, "") for symbol in equations.parameters),
-        task=Task(zeros, zeros, zeros, ActionCost("log_cos", (1.0,) * m), 5.0, 0.8, 125, 250),
+        task=Task(zeros, zeros, zeros, NamedActionCost("log_cos", (1.0,) * m), 5.0, 0.8, 125, 250),
     )

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from modelgen.loader import CompiledRobot
-from modelgen.moving import FRAMES
+from modelgen.gif import FRAMES
 from solver.cli import main
 from solver.studies.animation import DPI, SIDE, Scene, animate
 

@@ -183,7 +183,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     ("words", "said"),
     [
         (["--c", "c", "--max-loss", "0.1"], "give --budget"),
-        (["--onnx", "same", "--js", "same"], "--js same would replace what --onnx writes"),
+        (["--onnx", "same", "--js", "same"], "--js same would replace"),
     ],
 )
 def test_options_that_would_do_nothing(

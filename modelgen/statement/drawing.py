@@ -1,4 +1,4 @@
-"""The shapes of `robot.draw`, turned into lines in a vertical plane."""
+"""Lines in a vertical plane for the shapes of `robot.draw` and for the rods of planar bodies."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from sympy import Expr, Integer, Matrix, Rational, cos, pi, sin, sqrt
 
 from modelgen.errors import ModelError, Place, suggestion
 
-Point = tuple[Expr, Expr]  # across and height (m)
-Line = tuple[Point, ...]  # drawn from point to point
-Term = Callable[[object, str], Expr]  # checks an expression of coordinates and parameters
+PlanePoint = tuple[Expr, Expr]  # across and height (m)
+Line = tuple[PlanePoint, ...]  # drawn from point to point
+Term = Callable[[object, str], Expr]  # checks an expression of coordinates and parameters; str: its name in messages
 
 CORNERS = 16  # of the polygon that shows a circle
-DEPTH = Rational(7, 20)  # y points away from the viewer and moves a point to the right and up by this much
+DEPTH = Rational(7, 20)  # shift to the right and up per metre of y, which points away from the viewer
 
 
-def stated_lines(stated: Mapping[str, Any], term: Term, place: Place) -> list[Line]:
-    """The lines of one `robot.draw(...)`, which names one shape. Raises ModelError for anything else."""
-    if len(stated) != 1 or not stated.keys() <= SHAPES.keys():
-        wrong = next((name for name in stated if name not in SHAPES), "")
+def shape_lines(shape: Mapping[str, Any], term: Term, place: Place) -> list[Line]:
+    """The lines of one shape of `robot.draw(...)`. Raises ModelError unless there is exactly one known shape."""
+    if len(shape) != 1 or not shape.keys() <= SHAPES.keys():
+        wrong = next((name for name in shape if name not in SHAPES), "")
         hint = suggestion(wrong, SHAPES) if wrong else ""
         raise ModelError(
-            f"robot.draw({', '.join(f'{name}=...' for name in stated)}) is not one shape.{hint} Write one of "
+            f"robot.draw({', '.join(f'{name}=...' for name in shape)}) is not one shape.{hint} Write one of "
             "robot.draw(line=[point, point, ...]), robot.draw(box=(centre, (width, height), angle)) and "
-            "robot.draw(circle=(centre, radius, angle)); the angles may be left out.",
+            "robot.draw(circle=(centre, radius, angle)); the angles are optional.",
             place,
         )
-    ((name, value),) = stated.items()
+    ((name, value),) = shape.items()
     return SHAPES[name](value, term, place)
 
 
 def _line(value: Any, term: Term, place: Place) -> list[Line]:
     if not isinstance(value, tuple | list) or len(value) < 2:
         raise ModelError(f"the line is {value!r}; write at least two points, line=[(x, height), (x, height)].", place)
-    return [tuple(_point(each, term, place) for each in value)]
+    return [tuple(_point(point, term, place) for point in value)]
 
 
 def _box(value: Any, term: Term, place: Place) -> list[Line]:
@@ -43,24 +43,24 @@ def _box(value: Any, term: Term, place: Place) -> list[Line]:
     centre, size, angle = _parts(value, "box", form, place)
     if not isinstance(size, tuple | list) or len(size) != 2:
         raise ModelError(f"the size of the box is {size!r}; write {form}.", place)
-    across, height = (term(each, "size of a box") / 2 for each in size)
+    across, height = (term(side, "size of a box") / 2 for side in size)
     middle, lean = _point(centre, term, place), term(angle or 0, "angle of a box")
-    corners = [_beside(middle, i * across, j * height, lean) for i, j in ((1, 1), (1, -1), (-1, -1), (-1, 1))]
+    corners = [_offset(middle, i * across, j * height, lean) for i, j in ((1, 1), (1, -1), (-1, -1), (-1, 1))]
     return [(*corners, corners[0])]
 
 
 def _circle(value: Any, term: Term, place: Place) -> list[Line]:
-    centre, size, angle = _parts(value, "circle", "circle=((x, height), radius) or with an angle behind", place)
+    centre, size, angle = _parts(value, "circle", "circle=((x, height), radius) or circle=(..., angle)", place)
     middle, radius = _point(centre, term, place), term(size, "radius of a circle")
     turns = [2 * pi * Rational(k, CORNERS) for k in range(CORNERS)]
-    rim = [_beside(middle, radius * sin(each), radius * cos(each), Integer(0)) for each in turns]
-    spoke = (
-        [(middle, _beside(middle, Integer(0), radius, term(angle, "angle of a circle")))] if angle is not None else []
-    )
+    rim = [_offset(middle, radius * sin(turn), radius * cos(turn), Integer(0)) for turn in turns]
+    spoke = []
+    if angle is not None:
+        spoke = [(middle, _offset(middle, Integer(0), radius, term(angle, "angle of a circle")))]
     return [(*rim, rim[0]), *spoke]
 
 
-#: The shapes of `robot.draw`. A further one is a further entry.
+#: The shapes of `robot.draw`. To add a shape, add an entry.
 SHAPES: dict[str, Callable[[Any, Term, Place], list[Line]]] = {"line": _line, "box": _box, "circle": _circle}
 
 
@@ -71,26 +71,26 @@ def _parts(value: Any, what: str, form: str, place: Place) -> tuple[Any, Any, An
     return centre, size, angle[0] if angle else None
 
 
-def _point(value: Any, term: Term, place: Place) -> Point:
+def _point(value: Any, term: Term, place: Place) -> PlanePoint:
     if not isinstance(value, tuple | list | Matrix) or len(value) not in (2, 3):
         raise ModelError(f"the point is {value!r}; write (x, height) or (x, y, height), the height last.", place)
-    return projected([term(each, "point of a drawing") for each in value])
+    return projected([term(component, "point of a drawing") for component in value])
 
 
-def projected(position: Sequence[Expr]) -> Point:
-    """(x, height) unchanged; (x, y, height) in cabinet projection, y away from the viewer."""
+def projected(position: Sequence[Expr]) -> PlanePoint:
+    """(x, height) unchanged; (x, y, height) in cabinet projection, with y away from the viewer."""
     x, *y, height = position
     depth = DEPTH * y[0] if y else Integer(0)
     return x + depth, height + depth
 
 
-def _beside(centre: Point, across: Expr, up: Expr, lean: Expr) -> Point:
-    """A point of a shape that leans to the right by an angle."""
+def _offset(centre: PlanePoint, across: Expr, up: Expr, lean: Expr) -> PlanePoint:
+    """The point at (across, up) from the centre of a shape that leans to the right by the angle `lean`."""
     return centre[0] + across * cos(lean) + up * sin(lean), centre[1] - across * sin(lean) + up * cos(lean)
 
 
 def rod(mass: Expr, inertia: Expr, centre: Sequence[Expr], angle: Expr) -> Line:
-    """The uniform rod with a body's mass and inertia, upright at angle 0."""
+    """The uniform rod with the mass and inertia of a body. It is upright at angle 0."""
     half = sqrt(3 * inertia / mass) if mass != 0 else Integer(0)
     middle = projected(centre)
-    return _beside(middle, Integer(0), -half, angle), _beside(middle, Integer(0), half, angle)
+    return _offset(middle, Integer(0), -half, angle), _offset(middle, Integer(0), half, angle)

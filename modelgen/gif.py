@@ -1,4 +1,4 @@
-"""Moving pictures of lines: what stands still is drawn once, and only the lines and the clock again in every frame."""
+"""Animated GIFs of line drawings. The background is drawn once; each frame draws only the lines and the clock."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from PIL import Image
 
 from modelgen.files import replacing
 
-FRAMES = 25  # a second
+FRAMES = 25  # per second
 
 
 def moving_axes(figure: Figure, place: tuple[float, float, float, float], view: Sequence[float]) -> Axes:
-    """Axes without a frame at `place` in the figure, that show view: (left, right, bottom, top) in m."""
+    """Axes without a border at `place` in the figure, with the view (left, right, bottom, top) in m."""
     left, right, bottom, top = view
     axes = figure.add_axes(place, xlim=(left, right), ylim=(bottom, top), aspect="equal")
     axes.set_axis_off()
@@ -29,7 +29,7 @@ def moving_axes(figure: Figure, place: tuple[float, float, float, float], view: 
 
 
 def pictures(figure: Figure, clock: Text, moving: Sequence[tuple[Axes, NDArray[np.float64]]]) -> list[Image.Image]:
-    """Grey pictures of the figure, FRAMES a second; moving: axes, and the lines in them (frames, k, 2, 2) in m."""
+    """Grey pictures of the figure, FRAMES per second. moving: axes and their line segments (frames, k, 2, 2) in m."""
     canvas: Any = FigureCanvasAgg(figure)
     lines = [LineCollection([], colors="black", linewidths=2.5, capstyle="round") for _ in moving]
     for collection, (axes, _) in zip(lines, moving, strict=True):
@@ -48,7 +48,7 @@ def pictures(figure: Figure, clock: Text, moving: Sequence[tuple[Axes, NDArray[n
 
 
 def save_gif(frames: Sequence[Image.Image], path: Path, rest: float = 0.0) -> None:
-    """Write the frames as a GIF that turns without end and holds its last frame for `rest` more seconds."""
+    """Write the frames as a GIF that repeats without end and holds its last frame for `rest` more seconds."""
     milliseconds = [1000 // FRAMES] * len(frames)
     milliseconds[-1] += round(1000 * rest)
     with replacing(path) as beside:
