@@ -15,14 +15,13 @@ from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest, Signature
 from modelgen.backends import MODULES, drawing, emitter
 from modelgen.derivation import description, lowering
-from modelgen.derivation.content_hash import content_hash
 from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.description import content_hash
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.integration import integration_steps
-from modelgen.derivation.lines import NO_LINES, Lines
-from modelgen.derivation.mechanics import point_hashes, stated_mechanics
-from modelgen.derivation.regularity import check_regular
+from modelgen.derivation.mechanics import mechanics_expressions, point_hashes
+from modelgen.derivation.regularity import NO_LINES, Lines, check_regular
 from modelgen.derivation.size import refuse_too_large, size
 from modelgen.derivation.sketch import Sketch, sketch
 from modelgen.errors import ModelError, suggestion
@@ -128,7 +127,7 @@ def _build_mechanics(
     folder = Path(report.folder) / artifact.ON_REQUEST
     report.folder = str(folder)
     with report.stage("mechanics"):
-        program = mechanics_program(lowering.mechanics(equations, stated_mechanics(robot, equations)), functions)
+        program = mechanics_program(lowering.mechanics(equations, mechanics_expressions(robot, equations)), functions)
     report.operations = program.operations()
     report.left_out = {
         name: UNSTATED[name] for name in MECHANICS if name in functions and name not in report.operations

@@ -131,14 +131,14 @@ def _html(model: str) -> str:
 
     from modelgen.derivation import model_file as modelfile
     from modelgen.derivation.description import metadata
-    from modelgen.derivation.numeric import evaluator
+    from modelgen.derivation.numeric import numpy_evaluator
     from modelgen.derivation.sketch import sketch
     from modelgen.report.html import document
 
     robot = modelfile.load(model)
     said, equations = _contents(robot)
     drawn, described = sketch(robot), metadata(robot)
-    points = evaluator([*equations.state, *equations.parameters], Matrix(drawn.points), drawn.definitions)
+    points = numpy_evaluator([*equations.state, *equations.parameters], Matrix(drawn.points), drawn.definitions)
     states = np.array([described.task.start_mean, described.task.target])
     theta = np.tile([parameter.value for parameter in described.parameters], (2, 1))
     segments = np.array(drawn.segments, int).reshape(-1, 2)

@@ -61,8 +61,8 @@ def _failed(model: str, options: Options) -> bool:
     from modelgen.artifact import folder as artifact
     from modelgen.artifact.manifest import GENERATOR_VERSION
     from modelgen.derivation import model_file as modelfile
-    from modelgen.derivation.content_hash import content_hash
     from modelgen.derivation.derive import equations_of_motion
+    from modelgen.derivation.description import content_hash
     from modelgen.derivation.domain_checks import check_domain
     from modelgen.verification.check import table
 

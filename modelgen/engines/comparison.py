@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.derivation.numeric import evaluator
-from modelgen.derivation.sampling import samples
+from modelgen.derivation.numeric import numpy_evaluator, samples
 from modelgen.engines.differences import STEP, differences
 from modelgen.engines.engine import Array, Engine
 from modelgen.engines.mjcf import ASSETS
@@ -107,7 +106,7 @@ class _Sides:
         self._size = len(equations.coordinates)
         self._inputs = [str(each.symbol) for each in robot.inputs]
         arguments = [*equations.state, *equations.parameters]
-        self._matrix = evaluator(arguments, equations.mass_matrix, equations.definitions)
+        self._matrix = numpy_evaluator(arguments, equations.mass_matrix, equations.definitions)
 
     def axes(self, name: str) -> list[list[str]]:
         """The names along each axis of a quantity."""

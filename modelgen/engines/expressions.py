@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from sympy import Expr, Matrix, S, Symbol, hessian
 
-from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.engines.engine import Array, Forces
 from modelgen.engines.tree import Body, Movement, Tree
 from modelgen.errors import ModelError
@@ -31,7 +31,7 @@ class Expressions:
         self._parameters = [parameter.symbol for parameter in robot.parameters]
         terms = [entry for link in robot.links for term in link.terms for entry in _entries(term)]
         numbers = [*terms, *self._rotors(), robot.downward_acceleration]
-        self._numbers = evaluator(self._parameters or [Symbol("none")], Matrix([numbers]))
+        self._numbers = numpy_evaluator(self._parameters or [Symbol("none")], Matrix([numbers]))
         potential = sum((energy.value for energy in robot.potential), S.Zero)
         applied = Matrix(
             [
@@ -40,8 +40,8 @@ class Expressions:
             ]
         )
         arguments = [*self._q, *self._v, *(each.symbol for each in robot.inputs), *self._parameters]
-        self._value = evaluator(arguments, applied)
-        self._slope = evaluator(arguments, applied.jacobian([*self._q, *self._v]))
+        self._value = numpy_evaluator(arguments, applied)
+        self._slope = numpy_evaluator(arguments, applied.jacobian([*self._q, *self._v]))
 
     def _rotors(self) -> list[Expr]:
         """The inertia that the rotors add to each joint."""

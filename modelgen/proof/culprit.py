@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sympy import Expr, diff
 
-from modelgen.derivation.lines import Lines
+from modelgen.derivation.regularity import Lines
 from modelgen.errors import Place
 from modelgen.proof.guards import domain
 from modelgen.proof.quantity import Quantity, stated_quantity

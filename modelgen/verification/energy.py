@@ -16,7 +16,7 @@ from sympy import Dummy
 
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.lowering import scalars
-from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.program.differentiate import reverse
 from modelgen.proof.intervals import EXACT, enclosures
 from modelgen.statement.robot import Robot
@@ -93,7 +93,7 @@ def _of_solution(equations: EquationsOfMotion, points: Points, xdot: Array) -> A
     A factorisation of the n by n matrix M solves (M + E) vdot = f with |E_ij| < (3n + 1) eps sqrt(M_ii M_jj)
     (Higham, Accuracy and Stability of Numerical Algorithms, Theorem 10.4). So v' E vdot is missing.
     """
-    matrix = evaluator([*equations.state, *equations.parameters], equations.mass_matrix, equations.definitions)
+    matrix = numpy_evaluator([*equations.state, *equations.parameters], equations.mass_matrix, equations.definitions)
     roots = np.sqrt(np.einsum("nii->ni", matrix(*points.x.T, *points.theta.T)))
     size = roots.shape[1]
     sizes = [(roots * np.abs(each[:, -size:])).sum(axis=1) for each in (points.x, xdot)]

@@ -10,9 +10,9 @@ import numpy as np
 from mpmath import mpf
 from sympy import Symbol
 
-from modelgen.derivation.by_energies import by_energies
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.link_energies import by_energies
+from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
 from modelgen.verification.points import Points
@@ -37,7 +37,7 @@ def mechanics_checks(robot: Robot, equations: EquationsOfMotion, points: Points)
         skew = _worst(_skew_residual(energies, equations, few), symbols, few) if rates else (None, "")
         momenta = _worst(_momenta_residual(energies, equations, few), symbols, few)
     arguments = [*equations.state, *equations.parameters]
-    matrix = evaluator(arguments, equations.mass_matrix, equations.definitions)(*points.x.T, *points.theta.T)
+    matrix = numpy_evaluator(arguments, equations.mass_matrix, equations.definitions)(*points.x.T, *points.theta.T)
     scale = 1 / np.sqrt(np.einsum("nii->ni", matrix))
     scaled = matrix * scale[:, :, None] * scale[:, None, :]
     uneven = np.abs(scaled - scaled.swapaxes(1, 2))

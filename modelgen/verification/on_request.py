@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sympy import Expr
 
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.derivation.mechanics import stated_mechanics
+from modelgen.derivation.mechanics import mechanics_expressions
 from modelgen.statement.robot import Robot
 from modelgen.verification.points import Points
 from modelgen.verification.reference import DIGITS, Numbers, exact, slope
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 def mechanics_quantities(robot: Robot, equations: EquationsOfMotion, points: Points) -> dict[str, Array]:
     """Every output of the functions of mechanics that the robot states, one row a sample, flattened, in float64."""
-    stated = stated_mechanics(robot, equations)
+    stated = mechanics_expressions(robot, equations)
     arguments = [*equations.state, *equations.parameters]
     definitions = (*equations.definitions, *stated.definitions)
     q = range(len(equations.coordinates))

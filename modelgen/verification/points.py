@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sympy import lambdify
 
-from modelgen.derivation.sampling import samples
+from modelgen.derivation.numeric import samples
 from modelgen.statement.robot import Robot
 
 Array = NDArray[np.float64]

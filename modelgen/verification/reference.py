@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sympy import Expr, Float, Matrix, S, Symbol, lambdify
 
 from modelgen.derivation.equations import Definition, EquationsOfMotion
-from modelgen.derivation.link_energies import energies
+from modelgen.derivation.link_energies import link_energies
 from modelgen.derivation.numeric import shared
 from modelgen.errors import ModelError
 from modelgen.statement.robot import Robot
@@ -136,7 +136,9 @@ class Energies:
         #: The rates in v, those of them that are no v themselves.
         self.moving = {rate: value for rate, value in zip(self.rates, self.in_v, strict=True) if rate != value}
         self.arguments: list[Symbol] = [*q, *equations.velocities, *u, *equations.parameters]
-        definitions, tree_kinetic, tree_potential = energies(robot.links, robot.downward_acceleration, robot.symbols)
+        definitions, tree_kinetic, tree_potential = link_energies(
+            robot.links, robot.downward_acceleration, robot.symbols
+        )
         self.definitions = [(symbol, value.xreplace(fixed)) for symbol, value in definitions]
         system, loads = robot.system, robot.loads
         kinetic = sum((energy.value for energy in robot.kinetic), tree_kinetic)

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from modelgen import ModelError
 from modelgen.cli import main
-from modelgen.derivation.content_hash import content_hash
 from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.description import content_hash
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.derivation.sampling import samples
-from modelgen.urdf.read import model_file
+from modelgen.derivation.numeric import samples
+from modelgen.importers.read import model_file
 from tests.modelgen.support.evaluation import Uncompiled
-from tests.modelgen.urdf.machine import ROBOT
+from tests.modelgen.importers.machine import ROBOT
 
 PENDULUM = "import sympy\n" + (SHIPPED / "pendulum.py").read_text()
 CARTPOLE = "import sympy\n" + (SHIPPED / "cartpole.py").read_text()

@@ -16,12 +16,12 @@ import pytest
 
 from modelgen import load
 from modelgen.artifact import folder as artifact
-from modelgen.derivation.content_hash import content_hash
 from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.description import content_hash
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import SHIPPED
 from modelgen.derivation.model_file import load as model
-from modelgen.derivation.sampling import samples
+from modelgen.derivation.numeric import samples
 
 GALLERY = (
     "acrobot",

@@ -18,10 +18,10 @@ from modelgen import LogCos, ModelError, Robot
 from modelgen.artifact import folder as artifact
 from modelgen.backends import MODULES
 from modelgen.build import build, selected
-from modelgen.derivation.content_hash import content_hash
 from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.description import content_hash
 from modelgen.derivation.lowering import mechanics
-from modelgen.derivation.mechanics import point_hashes, stated_mechanics
+from modelgen.derivation.mechanics import mechanics_expressions, point_hashes
 from modelgen.errors import ArtifactError
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.mechanics import MECHANICS, program
@@ -32,7 +32,9 @@ from tests.modelgen.support.trees import Tree, as_pinocchio, as_robot, trees
 
 def outputs(robot: Robot, x: np.ndarray, theta: Any, names: Any = tuple(MECHANICS)) -> dict[str, np.ndarray]:
     """Every output of the functions at states (N, n), node by node; nothing is compiled."""
-    made = program(mechanics(equations_of_motion(robot), stated_mechanics(robot, equations_of_motion(robot))), names)
+    made = program(
+        mechanics(equations_of_motion(robot), mechanics_expressions(robot, equations_of_motion(robot))), names
+    )
     results = {}
     for function in made.functions:
         columns = np.hstack([x, np.tile(theta, (len(x), 1))]).T

@@ -13,8 +13,7 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.derivation.numeric import evaluator
-from modelgen.derivation.sampling import samples
+from modelgen.derivation.numeric import numpy_evaluator, samples
 
 NAMES = ("cartpole", "cartpole_quanser", "double_pendulum", "furuta", "pendulum")
 
@@ -33,7 +32,7 @@ def evaluated(robots: dict[str, Robot]) -> dict[str, tuple[Any, ...]]:
         x, theta = samples(robot, 50, seed=3)
         arguments = [*equations.state, *equations.parameters]
         matrices = (equations.mass_matrix, equations.force, equations.input_matrix)
-        result[name] = (x, theta, *(evaluator(arguments, matrix)(*x.T, *theta.T) for matrix in matrices))
+        result[name] = (x, theta, *(numpy_evaluator(arguments, matrix)(*x.T, *theta.T) for matrix in matrices))
     return result
 
 
@@ -135,7 +134,7 @@ def test_double_pendulum_equations(evaluated: dict[str, tuple[Any, ...]]) -> Non
 
 def test_cartpole_cost_has_the_authors_barrier_less_its_constant(robots: dict[str, Robot]) -> None:
     equations = equations_of_motion(robots["cartpole"])
-    cost = evaluator(equations.state, equations.state_cost)
+    cost = numpy_evaluator(equations.state, equations.state_cost)
     limits = np.array([0.4, 1.1 * math.pi, 5.5, 22])
 
     def quadratic(x: np.ndarray) -> np.ndarray:

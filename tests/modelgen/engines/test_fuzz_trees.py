@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from modelgen import engines
 from modelgen.derivation.derive import equations_of_motion
-from modelgen.derivation.link_energies import energies
-from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.link_energies import link_energies
+from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.engines.differences import differences
 from tests.modelgen.support.evaluation import Uncompiled
 from tests.modelgen.support.trees import Tree, as_pinocchio, as_robot, trees
@@ -42,7 +42,7 @@ def test_against_pinocchio(tree: Tree, seed: int) -> None:
     equations = equations_of_motion(as_robot(tree))
     kernels = Uncompiled(equations, tree.nominal)
     theta = np.tile(tree.nominal, (SAMPLES, 1))
-    matrix = evaluator([*equations.state, *equations.parameters], equations.mass_matrix, equations.definitions)
+    matrix = numpy_evaluator([*equations.state, *equations.parameters], equations.mass_matrix, equations.definitions)
     M, size = matrix(*x.T, *theta.T), q.shape[1]
     a, B, da_dx, dB_dx, da_dtheta, dB_dtheta = kernels.jacobians(x)
     slopes = da_dx + np.einsum("nijk,nj->nik", dB_dx, u), da_dtheta + np.einsum("nijk,nj->nik", dB_dtheta, u)
@@ -96,11 +96,13 @@ def test_engines_made_from_links(tree: Tree, seed: int) -> None:
     vdot = (a + np.einsum("nij,nj->ni", B, u))[:, q.shape[1] :]
     symbols = [joint.symbol for joint in robot.joints]
     arguments = [*symbols, *(each.rate for each in symbols), *(constant.symbol for constant in robot.parameters)]
-    definitions, kinetic, _ = energies(robot.links, robot.downward_acceleration, robot.symbols)
+    definitions, kinetic, _ = link_energies(robot.links, robot.downward_acceleration, robot.symbols)
     columns = [*x.T, *np.tile(tree.nominal, (SAMPLES, 1)).T]
     for name in engines.ENGINES:
         moved = engines.builder(name, robot)(tree.nominal)
         mass = moved.mass_matrix(q)
         accuracy = 1e-11 * np.linalg.cond(mass).max()
         close(moved.acceleration(x, u), vdot, accuracy, 1.0)
-        close(evaluator(arguments, kinetic, definitions)(*columns), np.einsum("ni,nij,nj->n", v, mass, v) / 2, 1e-11)
+        close(
+            numpy_evaluator(arguments, kinetic, definitions)(*columns), np.einsum("ni,nij,nj->n", v, mass, v) / 2, 1e-11
+        )

@@ -22,8 +22,7 @@ from modelgen import ModelError, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.derivation.numeric import evaluator
-from modelgen.derivation.sampling import samples
+from modelgen.derivation.numeric import numpy_evaluator, samples
 from modelgen.verification.energy import power_balance
 from modelgen.verification.mechanics import mechanics_checks
 from modelgen.verification.points import sample_points
@@ -88,7 +87,7 @@ def mutated(robot: Robot, kind: str, row: int, place: float, width: float) -> tu
 
 def value(what: Any, equations: Any, point: dict[Any, float]) -> Any:
     symbols = [*equations.state, *equations.parameters]
-    return evaluator(symbols, what, equations.definitions)(*(np.array([point[symbol]]) for symbol in symbols))[0]
+    return numpy_evaluator(symbols, what, equations.definitions)(*(np.array([point[symbol]]) for symbol in symbols))[0]
 
 
 def wrong(kind: str, robot: Robot, point: dict[Any, float]) -> bool:
@@ -155,7 +154,7 @@ def test_no_tree_of_links_is_refused(tree: Tree) -> None:
     symbols = [*equations.state, *equations.parameters]
     terms = [equations.mass_matrix, equations.force, *(value for _, value in equations.definitions)]
     assume(set(equations.parameters) <= set().union(*(term.free_symbols for term in terms)))  # else refused by right
-    M = evaluator(symbols, equations.mass_matrix, equations.definitions)(*x.T, *theta.T)
+    M = numpy_evaluator(symbols, equations.mass_matrix, equations.definitions)(*x.T, *theta.T)
     assume(np.linalg.eigvalsh(M).min() > 1e-8 * np.abs(M).max())  # no massless ends
     assert not unfounded(robot)
 

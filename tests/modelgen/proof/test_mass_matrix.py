@@ -10,8 +10,7 @@ from sympy import Matrix, cos, symbols
 from modelgen import Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.derivation.numeric import evaluator
-from modelgen.derivation.sampling import samples
+from modelgen.derivation.numeric import numpy_evaluator, samples
 from modelgen.proof.guards import Domain, domain
 from modelgen.proof.mass_matrix import Block, blocks, monotone, own_inertias, proven
 from tests.modelgen.support.proofs import finished
@@ -30,7 +29,7 @@ def smallest(robot: Robot) -> float:
     """The smallest eigenvalue of M at samples."""
     equations = equations_of_motion(robot)
     x, theta = samples(robot)
-    function = evaluator([*equations.state, *equations.parameters], equations.mass_matrix, equations.definitions)
+    function = numpy_evaluator([*equations.state, *equations.parameters], equations.mass_matrix, equations.definitions)
     return float(np.linalg.eigvalsh(function(*x.T, *theta.T)).min())
 
 
@@ -135,10 +134,10 @@ def test_own_inertias_bound_the_pivots_of_random_trees(tree: Tree) -> None:
     equations = equations_of_motion(robot)
     x, theta = samples(robot, 40)
     symbols = [*equations.state, *equations.parameters]
-    M = evaluator(symbols, equations.mass_matrix, equations.definitions)(*x.T, *theta.T)
+    M = numpy_evaluator(symbols, equations.mass_matrix, equations.definitions)(*x.T, *theta.T)
     product = np.ones(len(x))
     for each in own:
-        product *= np.linalg.det(evaluator(symbols, each.matrix, each.definitions)(*x.T, *theta.T))
+        product *= np.linalg.det(numpy_evaluator(symbols, each.matrix, each.definitions)(*x.T, *theta.T))
     assert (np.linalg.det(M) >= product * (1 - 1e-9)).all()
     assert (product > 0).all()
 

@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 from modelgen import LogCos, ModelError, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
-from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.numeric import numpy_evaluator
 
 
 def flow(robot: Robot, *u: float) -> Callable[[float, ArrayLike], np.ndarray]:
@@ -28,7 +28,7 @@ def flow(robot: Robot, *u: float) -> Callable[[float, ArrayLike], np.ndarray]:
     theta = [parameter.value for parameter in robot.parameters if not parameter.fixed]
     arguments = [*equations.state, *equations.parameters]
     matrices = (equations.mass_matrix, equations.force, equations.input_matrix)
-    parts = [evaluator(arguments, matrix) for matrix in matrices]
+    parts = [numpy_evaluator(arguments, matrix) for matrix in matrices]
 
     def xdot(_time: float, x: ArrayLike) -> np.ndarray:
         x = np.asarray(x)

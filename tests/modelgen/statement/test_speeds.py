@@ -16,7 +16,7 @@ from modelgen import ModelError, Robot
 from modelgen.build import build_artifact
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
-from modelgen.derivation.sampling import samples
+from modelgen.derivation.numeric import samples
 from modelgen.report.linearization import equilibrium
 from modelgen.verification.energy import power_balance
 from modelgen.verification.kernels import kernel_checks

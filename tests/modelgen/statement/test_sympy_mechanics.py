@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from modelgen.derivation.content_hash import content_hash
 from modelgen.derivation.derive import equations_of_motion
-from modelgen.derivation.description import metadata
+from modelgen.derivation.description import content_hash, metadata
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.derivation.sampling import samples
+from modelgen.derivation.numeric import samples
 from modelgen.verification.mechanics import mechanics_checks
 from modelgen.verification.points import sample_points
 from tests.modelgen.support.systems import cartpole, evaluated, finished, joined, kane, lagrange, proven

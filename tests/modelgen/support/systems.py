@@ -24,7 +24,7 @@ from sympy.physics.mechanics import (
 from modelgen import LogCos, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
-from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.verification.check import Check
 from modelgen.verification.mechanics import mechanics_checks
 from modelgen.verification.points import sample_points
@@ -42,7 +42,7 @@ def evaluated(robot: Robot, x: np.ndarray, theta: np.ndarray) -> list[Any]:
     check_domain(robot, equations)
     parts = (equations.coordinate_rates, equations.mass_matrix, equations.force, equations.input_matrix)
     arguments = [*equations.state, *equations.parameters]
-    return [evaluator(arguments, part, equations.definitions)(*x.T, *theta.T) for part in parts]
+    return [numpy_evaluator(arguments, part, equations.definitions)(*x.T, *theta.T) for part in parts]
 
 
 def acceleration(robot: Robot, x: np.ndarray, theta: np.ndarray, u: Any) -> np.ndarray:

@@ -14,7 +14,7 @@ from modelgen import LogCos, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.verification.check import Check, table
 from modelgen.verification.energy import power_balance
@@ -241,7 +241,7 @@ class TestPowerBalance:
     def kernels(self, equations: EquationsOfMotion, change: Callable[..., Any]) -> Any:
         acceleration = (equations.force + equations.input_matrix * Matrix(equations.inputs))[0]
         symbols = [*equations.state, *equations.inputs, *equations.parameters]
-        function = evaluator(symbols, acceleration / equations.mass_matrix[0] + change(*equations.velocities))
+        function = numpy_evaluator(symbols, acceleration / equations.mass_matrix[0] + change(*equations.velocities))
 
         class Dynamics:
             @staticmethod
@@ -294,9 +294,9 @@ class TestPowerBalance:
 
     def two_joints(self, equations: EquationsOfMotion, scale: float) -> Any:
         symbols = [*equations.state, *equations.inputs, *equations.parameters]
-        matrix = evaluator(symbols, equations.mass_matrix, equations.definitions)
+        matrix = numpy_evaluator(symbols, equations.mass_matrix, equations.definitions)
         driven = equations.force + equations.input_matrix * Matrix(equations.inputs)
-        force = evaluator(symbols, driven, equations.definitions)
+        force = numpy_evaluator(symbols, driven, equations.definitions)
 
         class Dynamics:
             @staticmethod

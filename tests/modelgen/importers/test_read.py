@@ -14,8 +14,8 @@ from modelgen.cli import main
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import load
-from modelgen.urdf.read import model_file
-from tests.modelgen.urdf.machine import (
+from modelgen.importers.read import model_file
+from tests.modelgen.importers.machine import (
     ARM,
     BASE,
     MIMIC,

@@ -10,7 +10,7 @@ import pytest
 
 from modelgen import ModelError
 from modelgen.cli import main
-from modelgen.urdf.read import model_file
+from modelgen.importers.read import model_file
 
 pytest.importorskip("yourdfpy")
 

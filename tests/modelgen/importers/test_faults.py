@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from modelgen import ModelError
-from modelgen.urdf.read import model_file
-from tests.modelgen.urdf.machine import (
+from modelgen.importers.read import model_file
+from tests.modelgen.importers.machine import (
     ARM,
     BASE,
     FLOATING,

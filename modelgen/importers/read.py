@@ -17,10 +17,19 @@ from numpy.typing import NDArray
 from modelgen.errors import ModelError, Place
 from modelgen.statement.checker import identifier
 from modelgen.statement.declarations import LARGEST
-from modelgen.urdf.joints import GROUND, IN_PLANE, PLANAR, motionless, tree
-from modelgen.urdf.mimic import carried_inertia, coupling
-from modelgen.urdf.text import CONTROL_RATE, EPSILON, Written, axis, model_file_text, number, roll_pitch_yaw, vector
-from modelgen.urdf.validate import Mechanics, mechanics
+from modelgen.importers.joints import GROUND, IN_PLANE, PLANAR, motionless, tree
+from modelgen.importers.mimic import carried_inertia, coupling
+from modelgen.importers.text import (
+    CONTROL_RATE,
+    EPSILON,
+    Written,
+    axis,
+    model_file_text,
+    number,
+    roll_pitch_yaw,
+    vector,
+)
+from modelgen.importers.validate import Mechanics, mechanics
 
 Array = NDArray[np.float64]
 Names = dict[tuple[str, str], str]

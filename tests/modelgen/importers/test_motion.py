@@ -13,9 +13,9 @@ from modelgen.cli import main
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import load
-from modelgen.derivation.numeric import evaluator
-from modelgen.urdf.read import model_file
-from tests.modelgen.urdf.machine import (
+from modelgen.derivation.numeric import numpy_evaluator
+from modelgen.importers.read import model_file
+from tests.modelgen.importers.machine import (
     ARM,
     BASE,
     RAIL,
@@ -51,7 +51,7 @@ def test_imported_robot_moves_as_in_pinocchio(written: Callable[..., Path]) -> N
     theta = [each.value for each in robot.parameters if not each.fixed]
     arguments = [*equations.state, *equations.parameters]
     M, force = (
-        evaluator(arguments, each, equations.definitions)(*np.array([*x, *theta])[:, None])[0]
+        numpy_evaluator(arguments, each, equations.definitions)(*np.array([*x, *theta])[:, None])[0]
         for each in (equations.mass_matrix, equations.force)
     )
     expected = np.triu(pin.crba(model, data, configuration))
@@ -101,7 +101,8 @@ def test_planar_joint_moves_as_in_pinocchio(written: Callable[..., Path]) -> Non
     at = np.array([*q, *v, *(each.value for each in robot.parameters if not each.fixed)])[:, None]
     arguments = [*equations.state, *equations.parameters]
     M, force = (
-        evaluator(arguments, each, equations.definitions)(*at)[0] for each in (equations.mass_matrix, equations.force)
+        numpy_evaluator(arguments, each, equations.definitions)(*at)[0]
+        for each in (equations.mass_matrix, equations.force)
     )
     configuration = np.array([q[0], q[1], q[2], np.cos(q[3]), np.sin(q[3])])
     # Pinocchio's planar joint has its rates along the moving link's axes.
@@ -128,7 +129,8 @@ def test_floating_base_is_kept_in_a_plane(written: Callable[..., Path]) -> None:
     at = np.array([*np.zeros(2 * len(names)), *theta])[:, None]
     arguments = [*equations.state, *equations.parameters]
     M, force = (
-        evaluator(arguments, each, equations.definitions)(*at)[0] for each in (equations.mass_matrix, equations.force)
+        numpy_evaluator(arguments, each, equations.definitions)(*at)[0]
+        for each in (equations.mass_matrix, equations.force)
     )
     assert M[0, 0] == pytest.approx(3 + 2 + 0.5 + 0.7 + 0.4, rel=1e-12)
     acceleration = np.linalg.solve(M, force)[:, 0]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from modelgen.build import build_artifact
-from modelgen.urdf.read import model_file
-from tests.modelgen.urdf.machine import (
+from modelgen.importers.read import model_file
+from tests.modelgen.importers.machine import (
     RAIL,
     ROBOT,
     SPIN,

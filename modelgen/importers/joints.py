@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from modelgen.errors import ModelError, Place, joined, suggestion
-from modelgen.urdf.mimic import uncoupled
-from modelgen.urdf.validate import Part
+from modelgen.importers.mimic import uncoupled
+from modelgen.importers.validate import Part
 
 Array = NDArray[np.float64]
 

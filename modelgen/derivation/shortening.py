@@ -1,20 +1,49 @@
-"""Shorten sums of products of sines and cosines, faster than SymPy's simplification."""
+"""Shorter forms of expressions: a bounded expansion, and joined products of sines and cosines.
+
+The trigonometric identities are applied directly, which is faster than SymPy's simplification.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from math import comb, prod
 
-from sympy import Add, Expr, Mul, S, cos, default_sort_key, factor_terms, sin
+from sympy import Add, Expr, Mul, S, cos, default_sort_key, factor_terms, postorder_traversal, sin
 
-Pair = tuple[str, Expr, Expr]  # which functions ("cc", "ss", "sc", "cs") of which two angles
+Pair = tuple[str, Expr, Expr]  # the functions ("cc", "ss", "sc", "cs") and their two angles
+
+MOST_TERMS = 500  # of an expanded expression; an expansion to more takes seconds and is rarely shorter
+
+
+def is_expandable(expression: Expr) -> bool:
+    """Whether the expansion of an expression, with its arguments, has at most MOST_TERMS terms. Expands nothing."""
+    terms: dict[Expr, int] = {}  # of every node, as a factor of the nodes above
+    total = 0
+    for node in postorder_traversal(expression):
+        if node in terms:
+            continue
+        count = 1
+        if node.is_Add:
+            count = sum(terms[argument] for argument in node.args)
+        elif node.is_Mul:
+            count = prod(terms[argument] for argument in node.args)
+        elif node.is_Pow and node.exp.is_Integer:
+            power, base = abs(int(node.exp)), terms[node.base]
+            count = comb(base + power - 1, power)
+        total += count
+        terms[node] = 1 if node.is_Pow and node.exp.is_negative else count
+    return total <= MOST_TERMS
 
 
 def collapsed(expression: Expr) -> Expr:
-    """Replace cos^2 a + sin^2 a by 1, and sums such as cos a cos b + sin a sin b by one function of a - b or a + b.
+    """The expression with cos^2 a + sin^2 a replaced by 1, and cos a cos b + sin a sin b by cos(a - b), and so on.
 
-    Only terms with equal coefficients are joined, so that no term is added. Returns the shorter of both expressions.
+    Only terms with equal coefficients are joined, so that no term is added. Returns the original expression if the new
+    one is not shorter, or if the expansion would be too long.
     """
+    if not is_expandable(expression):
+        return expression
     angles = {function.args[0] for function in expression.atoms(sin, cos)}
     terms = list(Add.make_args(expression.expand()))
     for angle in sorted(angles, key=default_sort_key):
@@ -23,7 +52,7 @@ def collapsed(expression: Expr) -> Expr:
 
 
 def _squares_joined(terms: Iterable[Expr], angle: Expr) -> Expr:
-    """p cos^2 + q sin^2 as p + (q - p) sin^2, where the same other factors stand beside both."""
+    """The sum of the terms, with p cos^2 + q sin^2 written as p + (q - p) sin^2 if the other factors are equal."""
     others = []
     squares: dict[Expr, list[Expr]] = defaultdict(lambda: [S.Zero, S.Zero])
     for term in terms:
@@ -43,7 +72,7 @@ def _squares_joined(terms: Iterable[Expr], angle: Expr) -> Expr:
 
 
 def _products_joined(terms: Iterable[Expr]) -> Expr:
-    """Products of functions of two angles, joined where the same other factors stand beside both."""
+    """The sum of the terms, with products of functions of two angles joined if the other factors are equal."""
     others = []
     products: dict[Expr, dict[Pair, Expr]] = defaultdict(dict)
     for term in terms:
@@ -56,7 +85,7 @@ def _products_joined(terms: Iterable[Expr]) -> Expr:
 
 
 def _parted(term: Expr) -> tuple[Expr, Pair | None, Expr]:
-    """Number, the two sine or cosine factors if their angles differ, and the other factors."""
+    """The number, the two sine or cosine factors if their angles differ, and the other factors of a term."""
     coefficient, factors = term.as_coeff_mul()
     functions = [factor for factor in factors if isinstance(factor, sin | cos)]
     if len(functions) != 2 or functions[0].args == functions[1].args:

@@ -1,4 +1,4 @@
-"""The content hash changes with what a model file states, and with nothing else."""
+"""The content hash changes with the content of a model file, and with nothing else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from modelgen.derivation import model_file as modelfile
-from modelgen.derivation.content_hash import content_hash
+from modelgen.derivation.description import content_hash
 from tests.modelgen.support.model_files import MODEL, written
 
 
@@ -19,7 +19,7 @@ def hashed(folder: Path, text: str) -> str:
     return content_hash(modelfile.load("slider"))
 
 
-def test_layout_and_comments_do_not_matter(folder: Path) -> None:
+def test_layout_and_comments_do_not_change_the_hash(folder: Path) -> None:
     other = "# a comment\n" + MODEL.replace("mass * s", "s * mass")
     assert hashed(folder, MODEL) == hashed(folder, other)
 
@@ -42,12 +42,12 @@ def test_layout_and_comments_do_not_matter(folder: Path) -> None:
         ("robot.task", "robot.damp(s, 0.1)\nrobot.task"),
     ],
 )
-def test_content_matters(folder: Path, old: str, new: str) -> None:
+def test_every_value_of_the_file_changes_the_hash(folder: Path, old: str, new: str) -> None:
     assert old in MODEL
     assert hashed(folder, MODEL) != hashed(folder, MODEL.replace(old, new))
 
 
-def test_an_edited_helper_matters(folder: Path) -> None:
+def test_an_edited_helper_changes_the_hash(folder: Path) -> None:
     text = "from _shared import limit\n" + MODEL.replace('"force", 3', '"force", limit')
     written(folder, "limit = 3\n", "_shared")
     first = hashed(folder, text)
@@ -55,11 +55,11 @@ def test_an_edited_helper_matters(folder: Path) -> None:
     assert hashed(folder, text) != first
 
 
-def test_same_in_every_process(folder: Path) -> None:
+def test_hash_and_equations_are_the_same_in_every_process(folder: Path) -> None:
     written(folder, MODEL)
     command = (
-        "from modelgen.derivation import content_hash, derive, model_file; r = model_file.load('furuta');"
-        "print(content_hash.content_hash(r), derive.equations_of_motion(r))"
+        "from modelgen.derivation import derive, description, model_file; r = model_file.load('furuta');"
+        "print(description.content_hash(r), derive.equations_of_motion(r))"
     )
     outputs = {
         subprocess.run(
