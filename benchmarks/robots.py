@@ -37,7 +37,7 @@ import yourdfpy  # type: ignore[import-untyped]  # noqa: F401
 
 import modelgen.build
 import modelgen.loader
-import modelgen.importers.read
+import modelgen.importers.urdf
 import modelgen.verification  # noqa: F401  # imported once; a process for each file inherits it
 from modelgen.cli import main as run_modelgen
 from modelgen.derivation import model_file

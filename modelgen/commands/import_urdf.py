@@ -29,7 +29,7 @@ class Options:
 
 def run(options: Options) -> None:
     """Write the model file. Never overwrites."""
-    from modelgen.importers.read import model_file
+    from modelgen.importers.urdf import model_file
 
     name = options.name or options.urdf.stem
     warnings: list[str] = []

@@ -1,1 +1,1 @@
-"""Write a model file from a URDF."""
+"""Robots of other file formats as model files. One format so far: URDF."""

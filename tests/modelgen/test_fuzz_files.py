@@ -19,9 +19,9 @@ from modelgen.derivation.description import content_hash
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.derivation.numeric import samples
-from modelgen.importers.read import model_file
-from tests.modelgen.support.evaluation import Uncompiled
+from modelgen.importers.urdf import model_file
 from tests.modelgen.importers.machine import ROBOT
+from tests.modelgen.support.evaluation import Uncompiled
 
 PENDULUM = "import sympy\n" + (SHIPPED / "pendulum.py").read_text()
 CARTPOLE = "import sympy\n" + (SHIPPED / "cartpole.py").read_text()
@@ -226,7 +226,7 @@ def test_urdf_with_mistakes(folder: Path, mistakes: list[Mistake]) -> None:
         ('link name="tool"', 'link name="to&quot;ol"', "has a quote"),
         ('<child link="slider"/>', "", "`rail` has no <child"),
         (' type="continuous"', "", "<joint> has no type"),
-        ("</robot>", "", "no URDF that can be read"),
+        ("</robot>", "", "cannot be read"),
         ("robot", "car", "first element is <car>"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """written(*parts): the path of a URDF of these parts, in the working folder."""
+    """A function written(*parts): the path of a URDF with these parts, in the working folder."""
     monkeypatch.chdir(tmp_path)
 
     def write(*parts: str) -> Path:

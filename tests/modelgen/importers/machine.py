@@ -1,4 +1,4 @@
-"""A machine of five links as parts of a URDF, to be put together and changed."""
+"""The parts of a URDF of five links, to be combined and changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a URDF to the text of a model file, for a person to read and edit."""
+"""URDF import: the text of a model file, for a person to read and edit."""
 
 from __future__ import annotations
 
@@ -15,36 +15,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelgen.errors import ModelError, Place
-from modelgen.statement.checker import identifier
-from modelgen.statement.declarations import LARGEST
-from modelgen.importers.joints import GROUND, IN_PLANE, PLANAR, motionless, tree
-from modelgen.importers.mimic import carried_inertia, coupling
-from modelgen.importers.text import (
+from modelgen.importers.model_text import (
     CONTROL_RATE,
     EPSILON,
-    Written,
+    ModelLines,
     axis,
     model_file_text,
     number,
     roll_pitch_yaw,
     vector,
 )
-from modelgen.importers.validate import Mechanics, mechanics
+from modelgen.importers.urdf_tree import GROUND, IN_PLANE, PLANAR, carried_inertia, coupling, motionless, tree
+from modelgen.importers.urdf_xml import ValidatedUrdf, validate
+from modelgen.statement.checker import identifier
+from modelgen.statement.declarations import LARGEST
 
 Array = NDArray[np.float64]
 Names = dict[tuple[str, str], str]
 
-TAKEN = ("robot", "pi", "sin", "LogCos", "Robot")  # names that the written file uses itself
+TAKEN = ("robot", "pi", "sin", "LogCos", "Robot")  # names in the written file
 UNITS = {"prismatic": ("N", "N s/m"), "revolute": ("N m", "N m s"), "continuous": ("N m", "N m s")}
-#: Words that are added to the name of a joint or link to name what belongs to it.
+#: Endings of the names that belong to a joint or link.
 ADDED = ("x", "y", "turn", "height", "pitch", "rate", "effort", "damping", "friction", "mass")
-RATES = {"revolute": 10.0, "continuous": 10.0, "prismatic": 1.0}  # rad/s, m/s, where a URDF states no velocity
-PLACEHOLDER = 1000.0  # rad/s, m/s: what files state whose author did not know; no joint reaches it
-GUESS = 10.0  # m, the limit of a prismatic joint whose own is too large to be one
-TOO_STRONG = 100.0  # times the rate limit, which an effort reaches within a control period
+RATES = {"revolute": 10.0, "continuous": 10.0, "prismatic": 1.0}  # rad/s, m/s, if a URDF has no velocity
+PLACEHOLDER = 1000.0  # rad/s, m/s: a common placeholder in published files; no joint reaches it
+GUESS = 10.0  # m, the limit of a prismatic joint if its own is too large
+TOO_STRONG = 100.0  # times the rate limit, reached within a control period: the effort is too strong to be simulated
 SMOOTHING = 0.01  # rad/s, m/s: the rate where dry friction fades
-STIFFEST = 2000.0  # 1/s, of the dry friction of a link alone; at CONTROL_RATE a build resolves twice as much
-TOLERANCE = 0.3  # of the masses; a URDF states none
+STIFFEST = 2000.0  # 1/s, of the dry friction of a link alone; a build resolves twice as much at CONTROL_RATE
+TOLERANCE = 0.3  # of the masses, which have none in a URDF
 
 
 def model_file(
@@ -54,20 +53,20 @@ def model_file(
     planar: Collection[str] = (),
     warn: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """The text of a model file for the robot that a URDF describes. `warn` is told what to look at.
+    """The text of a model file for the robot of a URDF. `warn` gets a message for each guess and omission.
 
-    fixed: joints that are held at zero, or patterns of names as in a shell. planar: floating joints, or the root link,
-    that move in the x-z plane of their frame. Raises ModelError for a file that cannot be read, and for a robot that a
-    model file cannot state.
+    fixed: joints that are held at zero, or shell patterns of names. planar: floating joints, or the root link, that
+    move in the x-z plane of their frame. Raises ModelError for a file that cannot be read, and for a robot that a
+    model file cannot hold.
     """
     identifier(name, "robot", None)
-    described, found = _parsed(path, warn)
+    described, validated = _parsed(path, warn)
     place = Place(str(path), 1)
-    root, joints = tree(described, fixed, planar, place, found.lines, found.faults)
+    root, joints = tree(described, fixed, planar, place, validated.lines, validated.faults)
     unmoved = motionless(described, joints)
     names = _names([joint.name for joint in joints if joint.type != "fixed"], [link.name for link in described.links])
     bodies = {link.name: link for link in described.links}
-    written = Written()
+    written = ModelLines()
     if root != GROUND:
         _add_link(written, names["link", root], None, None, None, names)
     still = {root}
@@ -85,56 +84,56 @@ def model_file(
         carrier = None if joint.parent == GROUND else names["link", joint.parent]
         body = None if joint.child in still else bodies[joint.child]
         _add_link(written, names["link", joint.child], body, joint, carrier, names, joint.child in unmoved)
-    for words in _guesses(written):
-        warn(f"{path}: {words}")
+    for message in _guesses(written):
+        warn(f"{path}: {message}")
     if any(bodies[link].inertial is not None for link in still):
         warn(
             f"{path}: `{root}` is fixed to the ground. If it should move (legs, wheels, wings), import with "
             f"--planar {root}: it then floats in a vertical plane."
         )
-        written.remarks.append(f"{', '.join(sorted(still))}: on the ground, so that its own mass has no effect.")
+        written.remarks.append(f"{', '.join(sorted(still))}: on the ground, so that the mass has no effect.")
     return model_file_text(path.name, name, written)
 
 
-def _guesses(written: Written) -> Iterator[str]:
-    """What a person should look at in the file."""
+def _guesses(written: ModelLines) -> Iterator[str]:
+    """Messages about the guesses in the file."""
     if written.guessed:
         yield (
-            f"no velocity limit, or one of {PLACEHOLDER:g} and more, for {', '.join(written.guessed)}; the rate_limit "
-            "in the file is a guess. Mend it."
+            f"the URDF has no velocity limit, or one of {PLACEHOLDER:g} or more, for {', '.join(written.guessed)}; the "
+            "rate_limit in the file is a guess. Correct it."
         )
     if written.endless:
         yield (
-            f"the limits of {', '.join(written.endless)} are too large to be one: revolute joints turn without end in "
-            f"the file, and others have a limit of {GUESS:g} m, a guess. Mend it."
+            f"the limits of {', '.join(written.endless)} are too large: revolute joints turn without end in the file, "
+            f"and others have a limit of {GUESS:g} m, which is a guess. Correct it."
         )
     if written.ranges:
         yield (
-            f"limits are symmetric in the file, and the task rests at zero; the URDF has {', '.join(written.ranges)}. "
-            "State the real range by robot.end_stops(coordinate, (lower, upper), stiffness, width=...), and a target "
+            f"limits are symmetric in the file, and the task ends at zero; the URDF has {', '.join(written.ranges)}. "
+            "Write the real range with robot.end_stops(coordinate, (lower, upper), stiffness, width=...), and a target "
             "and a start within it."
         )
     if written.strong:
         yield (
-            f"the effort of {', '.join(written.strong)} moves what they carry to {TOO_STRONG:g} times the rate limit "
-            f"and more within 1/{CONTROL_RATE} s, too fast to be simulated. Mend the effort, or add the motor's "
+            f"the effort of {', '.join(written.strong)} moves the load to {TOO_STRONG:g} times the rate limit or more "
+            f"within 1/{CONTROL_RATE} s, which is too fast to be simulated. Correct the effort, or add the motor's "
             "inertia: robot.rotor(coordinate, inertia, gear=...)."
         )
     if written.smoothed:
         yield (
-            f"the dry friction of {', '.join(written.smoothed)} is strong for their links, and fades over a "
-            "wide range of rates, so that it can be simulated. Mend the friction or its smoothing, or add the motor's "
-            "inertia."
+            f"the dry friction of {', '.join(written.smoothed)} is strong for light links; it fades over a wide range "
+            "of rates in the file, so that it can be simulated. Correct the friction or its smoothing, or add the "
+            "motor's inertia."
         )
     if written.coupled:
         yield (
             f"{', '.join(written.coupled)} follow other joints (<mimic>); the stiffness and damping that couple them "
-            "are guesses. Mend them, or hold the joints with --fix mimic."
+            "are guesses. Correct them, or hold the joints with --fix mimic."
         )
 
 
-def _parsed(path: Path, warn: Callable[[str], None]) -> tuple[Any, Mechanics]:
-    """The robot as the parser has it, and what it was given."""
+def _parsed(path: Path, warn: Callable[[str], None]) -> tuple[Any, ValidatedUrdf]:
+    """The robot as the parser returns it, and the validated file."""
     try:
         reader = import_module("yourdfpy").URDF
     except ImportError as error:
@@ -143,20 +142,20 @@ def _parsed(path: Path, warn: Callable[[str], None]) -> tuple[Any, Mechanics]:
         ) from error
     if not path.is_file():
         raise ModelError(f"there is no file {path}.")
-    found = mechanics(path, warn)
+    validated = validate(path, warn)
     try:
-        robot = reader.load(io.BytesIO(found.content), build_scene_graph=False, load_meshes=False).robot
-    except Exception as error:  # the parser raises whatever its XML library does
+        robot = reader.load(io.BytesIO(validated.content), build_scene_graph=False, load_meshes=False).robot
+    except Exception as error:  # the XML library of the parser may raise any exception
         words = " ".join(str(error).split()) or type(error).__name__
-        raise ModelError(f"this is no URDF that can be read: {words}.", Place(str(path), 1)) from error
-    return robot, found
+        raise ModelError(f"the URDF cannot be read: {words}.", Place(str(path), 1)) from error
+    return robot, validated
 
 
 def _names(joints: Iterable[str], links: Iterable[str]) -> Names:
-    """Identifiers by ("joint" or "link", name). No two are equal, not even with one of `ADDED` behind them."""
+    """Identifiers by ("joint" or "link", name). All differ, also with the endings in `ADDED`."""
     result: Names = {}
     used: set[str] = set(TAKEN)
-    for kind, name in [*(("joint", each) for each in joints), *(("link", each) for each in links)]:
+    for kind, name in [*(("joint", joint) for joint in joints), *(("link", link) for link in links)]:
         plain = re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "part"
         plain = plain if plain[0].isalpha() else f"part_{plain}"
         while iskeyword(plain) or used & set(made := [plain, *(f"{plain}_{word}" for word in ADDED)]):
@@ -166,28 +165,28 @@ def _names(joints: Iterable[str], links: Iterable[str]) -> Names:
     return result
 
 
-def _add_planar(written: Written, joint: Any, name: str) -> None:
-    """Write two displacements and an angle. A URDF seldom limits them."""
+def _add_planar(written: ModelLines, joint: Any, name: str) -> None:
+    """Write two displacements and an angle, usually with guessed limits."""
     limit = joint.limit
     first, second, turn = (f"{name}_{word}" for word in PLANAR[joint.type])
-    reach = max((abs(each) for each in (limit.lower, limit.upper) if each) if limit else (), default=0.0)
+    reach = max((abs(bound) for bound in (limit.lower, limit.upper) if bound) if limit else (), default=0.0)
     rate = limit.velocity if limit and limit.velocity else 0.0
     if not reach or not rate:
-        written.remarks.append(f"The limits of {first}, {second}, {turn} and their rates are guesses; mend them.")
+        written.remarks.append(f"The limits of {first}, {second}, {turn} and their rates are guesses; correct them.")
     losses = joint.dynamics
     if (limit and limit.effort) or (losses is not None and (float(losses.damping or 0) or float(losses.friction or 0))):
         written.remarks.append(f"The effort, damping and friction of {name} are left out; write them with robot.apply.")
-    for each in (first, second):
+    for coordinate in (first, second):
         limits = f"limit={number(reach or 2)}, rate_limit={number(rate or 5)}"
-        written.coordinates.append(f'{each} = robot.prismatic("{each}", {limits})')
-        written.costs += [f"{each}**2", f"0.1 * {each}.rate**2"]
+        written.coordinates.append(f'{coordinate} = robot.prismatic("{coordinate}", {limits})')
+        written.costs += [f"{coordinate}**2", f"0.1 * {coordinate}.rate**2"]
     turns = f"continuous=True, rate_limit={number(rate or 15)}"
     written.coordinates.append(f'{turn} = robot.revolute("{turn}", {turns})')
     written.costs += [f"(pi * sin({turn} / 2)) ** 2", f"0.1 * {turn}.rate**2"]
 
 
-def _add_coordinate(written: Written, joint: Any, name: str, inertia: float) -> None:
-    """Write a coordinate with its input. inertia: of what it carries, kg m^2 or kg."""
+def _add_coordinate(written: ModelLines, joint: Any, name: str, inertia: float) -> None:
+    """Write a coordinate with its input. inertia: of its load, kg m^2 or kg."""
     limit, (force, _) = joint.limit, UNITS[joint.type]
     reach = math.inf if joint.type == "continuous" else max(abs(limit.lower), abs(limit.upper))
     endless = reach > LARGEST.get(joint.type, 0.0)
@@ -209,8 +208,8 @@ def _add_coordinate(written: Written, joint: Any, name: str, inertia: float) -> 
     line = f'{name} = robot.{declared}("{name}", {span}, rate_limit={number(rate_limit)})'
     if not known:
         written.guessed.append(name)
-        stated = (limit.velocity if limit is not None else None) or 0.0
-        line += f"  # a guess: the URDF states {f'{stated:g}' if stated > 0 else 'no velocity'}"
+        velocity = (limit.velocity if limit is not None else None) or 0.0
+        line += f"  # a guess: the URDF has {f'{velocity:g}' if velocity > 0 else 'no velocity'}"
     written.coordinates.append(line)
     if joint.mimic is None and limit is not None and limit.effort and limit.effort > 0:
         written.inputs.append(f'{name}_effort = robot.input("{name}_effort", {number(limit.effort)}, "{force}")')
@@ -221,8 +220,8 @@ def _add_coordinate(written: Written, joint: Any, name: str, inertia: float) -> 
         written.remarks.append(f"{name} has no effort, so it has no input.")
 
 
-def _add_losses(written: Written, joint: Any, name: str, inertia: float) -> None:
-    """Write damping and dry friction, which fades at higher rates where its link has little inertia (kg m^2 or kg)."""
+def _add_losses(written: ModelLines, joint: Any, name: str, inertia: float) -> None:
+    """Write damping and dry friction. inertia (kg m^2 or kg) of the link: the friction of a light link fades slowly."""
     losses, (force, damping) = joint.dynamics, UNITS[joint.type]
     if losses is not None and float(losses.damping or 0):
         written.parameters.append(_fixed(f"{name}_damping", float(losses.damping), damping))
@@ -232,24 +231,24 @@ def _add_losses(written: Written, joint: Any, name: str, inertia: float) -> None
         return
     smoothing, note = SMOOTHING, ""
     if inertia and friction > STIFFEST * SMOOTHING * inertia:
-        smoothing, note = friction / (STIFFEST * inertia), "  # a guess: wide, for its link is light"
+        smoothing, note = friction / (STIFFEST * inertia), "  # a guess: wide, because its link is light"
         written.smoothed.append(name)
     written.parameters.append(_fixed(f"{name}_friction", friction, force))
     written.forces.append(f"robot.dry_friction({name}, {name}_friction, smoothing={smoothing:.3g}){note}")
 
 
 def _rate_limit(joint: Any) -> tuple[float, bool]:
-    """The rate limit of a joint in rad/s or m/s, and whether the URDF states it."""
-    stated = (joint.limit.velocity if joint.limit is not None else None) or 0.0
-    known = 0 < stated < PLACEHOLDER
-    return (stated, True) if known else (RATES[joint.type], False)
+    """The rate limit of a joint in rad/s or m/s, and whether it is the URDF's."""
+    velocity = (joint.limit.velocity if joint.limit is not None else None) or 0.0
+    known = 0 < velocity < PLACEHOLDER
+    return (velocity, True) if known else (RATES[joint.type], False)
 
 
-def _add_coupling(written: Written, name: str, leader: str, ratio: float, stiffness: float, damping: float) -> None:
-    """Write a spring and damper that pull a coordinate to `ratio` times another; it has no input of its own."""
+def _add_coupling(written: ModelLines, name: str, leader: str, ratio: float, stiffness: float, damping: float) -> None:
+    """Write a spring and damper that pull a coordinate to `ratio` times its leader. The coordinate has no input."""
     written.coupled.append(name)
-    how = f"ratio={number(ratio)}, stiffness={stiffness:.3g}, damping={damping:.3g}"
-    written.forces.append(f"robot.coupling({name}, {leader}, {how})  # a guess: the URDF couples them without give")
+    options = f"ratio={number(ratio)}, stiffness={stiffness:.3g}, damping={damping:.3g}"
+    written.forces.append(f"robot.coupling({name}, {leader}, {options})  # a guess: in the URDF the coupling is rigid")
 
 
 def _fixed(name: str, value: float, unit: str) -> str:
@@ -257,7 +256,7 @@ def _fixed(name: str, value: float, unit: str) -> str:
 
 
 def _add_link(
-    written: Written,
+    written: ModelLines,
     name: str,
     body: Any,
     joint: Any,
@@ -265,10 +264,10 @@ def _add_link(
     names: Names,
     unmoved: bool = False,
 ) -> None:
-    """Write a link with its values that are not zero.
+    """Write a link with the values that are not zero.
 
     body: None for a link whose mass has no effect. on: the link that carries it, None for the ground. unmoved: its
-    centre of mass stays in place, so that its mass is written as a fixed parameter.
+    centre of mass does not move, so that its mass becomes a fixed parameter.
     """
     arguments = [f'"{name}"']
     if joint is not None and joint.type in PLANAR:

@@ -1,4 +1,4 @@
-"""An imported robot moves as Pinocchio and MuJoCo have it."""
+"""An imported robot moves as in Pinocchio and MuJoCo."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import load
 from modelgen.derivation.numeric import numpy_evaluator
-from modelgen.importers.read import model_file
+from modelgen.importers.urdf import model_file
 from tests.modelgen.importers.machine import (
     ARM,
     BASE,
@@ -36,7 +36,8 @@ def test_imported_robot_moves_as_in_pinocchio(written: Callable[..., Path]) -> N
     check_domain(robot, equations)
     model = pin.buildModelFromUrdf(str(path))
     data = model.createData()
-    rows = [[each.symbol.name for each in robot.joints].index(name) for name in ("arm", "lambda_joint", "rail")]
+    coordinates = [joint.symbol.name for joint in robot.joints]
+    rows = [coordinates.index(name) for name in ("arm", "lambda_joint", "rail")]
     order = [model.getJointId(name) for name in ("arm", "lambda", "rail")]
     q, v = np.random.default_rng(0).uniform(-1, 1, (2, 3))
     configuration, rates = pin.neutral(model), np.zeros(3)
@@ -48,11 +49,11 @@ def test_imported_robot_moves_as_in_pinocchio(written: Callable[..., Path]) -> N
     permuted = [model.joints[joint].idx_v for joint in order]
     x = np.zeros(6)
     x[rows], x[[3 + row for row in rows]] = q, v
-    theta = [each.value for each in robot.parameters if not each.fixed]
+    theta = [parameter.value for parameter in robot.parameters if not parameter.fixed]
     arguments = [*equations.state, *equations.parameters]
     M, force = (
-        numpy_evaluator(arguments, each, equations.definitions)(*np.array([*x, *theta])[:, None])[0]
-        for each in (equations.mass_matrix, equations.force)
+        numpy_evaluator(arguments, part, equations.definitions)(*np.array([*x, *theta])[:, None])[0]
+        for part in (equations.mass_matrix, equations.force)
     )
     expected = np.triu(pin.crba(model, data, configuration))
     expected = (expected + np.triu(expected, 1).T)[np.ix_(permuted, permuted)]
@@ -62,10 +63,9 @@ def test_imported_robot_moves_as_in_pinocchio(written: Callable[..., Path]) -> N
     np.testing.assert_allclose(-force[rows, 0] - losses, bias, rtol=1e-9, atol=1e-9)
 
 
-def test_imported_robot_is_proven_by_the_other_engines(
+def test_kernels_of_an_imported_robot_agree_with_both_engines(
     written: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """From a URDF to kernels that two engines agree with, without a line written by hand."""
     for engine in ("pinocchio", "mujoco"):
         pytest.importorskip(engine)
     written(*ROBOT)
@@ -77,7 +77,7 @@ def test_imported_robot_is_proven_by_the_other_engines(
 
 
 def against_pinocchio(path: Path, planar: Sequence[str] = (), fixed: Sequence[str] = ()) -> tuple[Any, ...]:
-    """Mass matrix and bias forces of the imported robot, and of Pinocchio's reading of the same file, no losses."""
+    """The imported robot, its equations of motion, Pinocchio, and its model of the same file."""
     pin = pytest.importorskip("pinocchio")
     text = model_file(path, "machine", fixed, planar)
     (path.parent / "models").mkdir(exist_ok=True)
@@ -91,21 +91,19 @@ def against_pinocchio(path: Path, planar: Sequence[str] = (), fixed: Sequence[st
 
 
 def test_planar_joint_moves_as_in_pinocchio(written: Callable[..., Path]) -> None:
-    """Two displacements in the plane across the axis, and a turn about it, z as Pinocchio has it."""
+    """Two displacements in the plane across the axis, and a rotation about it (z in Pinocchio)."""
     mount = RAIL.replace("prismatic", "planar").replace("1 1 0", "0 0 1").replace('effort="0"', 'effort="3"')
     path = written(BASE, ARM, SLIDER, SHOULDER, mount.replace('"tool"', '"arm"'))
     robot, equations, pin, model = against_pinocchio(path)
     names = [joint.symbol.name for joint in robot.joints]
     assert names == ["arm", "rail_x", "rail_y", "rail_turn"]
     q, v = np.random.default_rng(0).uniform(-1, 1, (2, 4))
-    at = np.array([*q, *v, *(each.value for each in robot.parameters if not each.fixed)])[:, None]
+    at = np.array([*q, *v, *(parameter.value for parameter in robot.parameters if not parameter.fixed)])[:, None]
     arguments = [*equations.state, *equations.parameters]
-    M, force = (
-        numpy_evaluator(arguments, each, equations.definitions)(*at)[0]
-        for each in (equations.mass_matrix, equations.force)
-    )
+    parts = (equations.mass_matrix, equations.force)
+    M, force = (numpy_evaluator(arguments, part, equations.definitions)(*at)[0] for part in parts)
     configuration = np.array([q[0], q[1], q[2], np.cos(q[3]), np.sin(q[3])])
-    # Pinocchio's planar joint has its rates along the moving link's axes.
+    # the rates of Pinocchio's planar joint are along the axes of the moving link
     turn = np.eye(4)
     turn[1:3, 1:3] = [[np.cos(q[3]), np.sin(q[3])], [-np.sin(q[3]), np.cos(q[3])]]
     rates = turn @ v
@@ -119,19 +117,16 @@ def test_planar_joint_moves_as_in_pinocchio(written: Callable[..., Path]) -> Non
     np.testing.assert_allclose(-force[:, 0] - losses, bias, rtol=1e-9, atol=1e-9)
 
 
-def test_floating_base_is_kept_in_a_plane(written: Callable[..., Path]) -> None:
-    """A base that floats falls freely, and carries its own mass."""
+def test_a_floating_base_falls_freely_in_a_plane(written: Callable[..., Path]) -> None:
     path = written(*ROBOT)
     robot, equations, *_ = against_pinocchio(path, planar=("base-plate",))
     names = [joint.symbol.name for joint in robot.joints]
     assert names[:3] == ["base_plate_x", "base_plate_height", "base_plate_pitch"]
-    theta = [each.value for each in robot.parameters if not each.fixed]
+    theta = [parameter.value for parameter in robot.parameters if not parameter.fixed]
     at = np.array([*np.zeros(2 * len(names)), *theta])[:, None]
     arguments = [*equations.state, *equations.parameters]
-    M, force = (
-        numpy_evaluator(arguments, each, equations.definitions)(*at)[0]
-        for each in (equations.mass_matrix, equations.force)
-    )
+    parts = (equations.mass_matrix, equations.force)
+    M, force = (numpy_evaluator(arguments, part, equations.definitions)(*at)[0] for part in parts)
     assert M[0, 0] == pytest.approx(3 + 2 + 0.5 + 0.7 + 0.4, rel=1e-12)
     acceleration = np.linalg.solve(M, force)[:, 0]
     np.testing.assert_allclose(acceleration, [0, -9.81, *np.zeros(len(names) - 2)], atol=1e-9)

@@ -1,4 +1,4 @@
-"""Validate a URDF before it is parsed. The parser repairs and guesses where the robot would be misread."""
+"""Validation of a URDF before it is parsed: the parser silently repairs and guesses, and would misread the robot."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from modelgen.errors import ModelError, Place, joined
 
-#: Attributes that are numbers, by element: how many, and whether they must be there.
+#: Attributes that are numbers, by element: the count of numbers, and whether the attribute is required.
 NUMBERS: dict[str, dict[str, tuple[int, bool]]] = {
     "origin": {"xyz": (3, False), "rpy": (3, False)},
     "axis": {"xyz": (3, True)},
     "mass": {"value": (1, True)},
-    "inertia": {each: (1, each[1] == each[2]) for each in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")},
+    "inertia": {moment: (1, moment[1] == moment[2]) for moment in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")},
     "limit": dict.fromkeys(("lower", "upper", "effort", "velocity"), (1, False)),
     "dynamics": dict.fromkeys(("damping", "friction"), (1, False)),
     "mimic": dict.fromkeys(("multiplier", "offset"), (1, False)),
@@ -34,9 +34,9 @@ PARTS = {
 ENDS = ("parent", "child")  # of a joint
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 LARGEST = 1e100
-EPSILON = 1e-12  # m^2, times the mass: a moment below it is a rounding error of the program that wrote the file
-ROUNDED = 0.01  # of the largest principal moment; published thin bodies have moments that are as far below zero
-#: Drawings and other elements besides links and joints. They are removed unread.
+EPSILON = 1e-12  # m^2, times the mass: a smaller moment is a rounding error of the program that wrote the file
+ROUNDED = 0.01  # share of the largest principal moment by which published thin bodies have negative moments
+#: Drawings and other elements that are removed without being read.
 LEFT_OUT = ("visual", "collision", "material", "transmission", "gazebo", "calibration", "safety_controller")
 DECLARATION = re.compile(rb"<\?xml\b.*?\?>", re.DOTALL)
 ENCODING = re.compile(rb"""encoding\s*=\s*["']([\w.-]+)["']""")
@@ -44,34 +44,34 @@ UNPRINTABLE = re.compile(r"[\x00-\x1f\"'\\]")
 
 
 Part = tuple[str, str]  # "link" or "joint", and its name
-#: What stands for an invalid part, so that the others can be read and looked at.
-SOUND = {
+#: Valid content that replaces an invalid part, so that the rest can be read and checked.
+VALID = {
     "link": ('<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>',),
     "joint": ('<axis xyz="1 0 0"/>', '<limit lower="-1" upper="1" velocity="1" effort="1"/>'),
 }
 
 
 @dataclass(frozen=True)
-class Mechanics:
-    """The text of a URDF without its drawings, the line of each part, and what is invalid of some."""
+class ValidatedUrdf:
+    """The text of a URDF without its drawings, the line of each part, and the errors of the invalid parts."""
 
     content: bytes
     lines: dict[Part, int]
     faults: dict[Part, list[ModelError]]
 
 
-def mechanics(path: Path, warn: Callable[[str], None]) -> Mechanics:
-    """A URDF, validated, without the elements in `LEFT_OUT`. `warn` is told of what is overlooked.
+def validate(path: Path, warn: Callable[[str], None]) -> ValidatedUrdf:
+    """A URDF without the elements in `LEFT_OUT`. `warn` gets a message for each ignored part.
 
-    Invalid numbers and elements of a link or joint are among the result, with sound ones in their place in the text.
-    Raises ModelError, with the line, for a file that is not XML or no robot; and one for all invalid names and joints
-    without a type, parent or child, with what else is invalid.
+    The errors of invalid numbers and elements are in the result; valid content replaces them in the text. Raises
+    ModelError, with the line, for a file that is not XML or not a robot. Raises one ModelError for all invalid names
+    and all joints without a type, parent or child, together with the other errors.
     """
     etree = import_module("lxml.etree")
     root = _root(etree, path, warn)
     if root.tag != "robot":
         raise ModelError(
-            f"this is no URDF: its first element is <{root.tag}>, where <robot> should be.", _place(path, root)
+            f"this is not a URDF: the first element is <{root.tag}>; it must be <robot>.", _place(path, root)
         )
     for element in root.iter("{*}*"):
         if "xacro" in (etree.QName(element).namespace or ""):
@@ -82,32 +82,34 @@ def mechanics(path: Path, warn: Callable[[str], None]) -> Mechanics:
     faults: dict[Part, list[ModelError]] = {}
     unreadable: list[ModelError] = []
     for kind in ("link", "joint"):
-        seen: set[str] = set()
+        names: set[str] = set()
         for element in root.findall(kind):
             name = element.get("name") or ""
-            unreadable += _faulty_structure(element, seen, path)
-            seen.add(name)
-            _keep_one(etree, element, name, path, warn)
-            found = list(_faulty_parts(element, name, path))
-            if found:
-                faults[kind, name] = [*faults.get((kind, name), []), *found]
-                _make_sound(etree, element)
+            unreadable += _faulty_structure(element, names, path)
+            names.add(name)
+            _remove_repeated(etree, element, name, path, warn)
+            errors = list(_faulty_parts(element, name, path))
+            if errors:
+                faults[kind, name] = [*faults.get((kind, name), []), *errors]
+                _replace_by_valid(etree, element)
             elif kind == "link":
                 _check_moments(element, name, path, warn)
     if unreadable:
-        raise joined([*unreadable, *(each for found in faults.values() for each in found)])
+        raise joined([*unreadable, *(error for errors in faults.values() for error in errors)])
     if not root.findall("link"):
         raise ModelError("the robot has no <link>.", Place(str(path), 1))
     etree.strip_elements(root, *LEFT_OUT, with_tail=False)
     root.set("name", root.get("name") or path.stem)
     lines = {
-        (kind, each.get("name")): each.sourceline or 1 for kind in ("link", "joint") for each in root.findall(kind)
+        (kind, element.get("name")): element.sourceline or 1
+        for kind in ("link", "joint")
+        for element in root.findall(kind)
     }
-    return Mechanics(etree.tostring(root), lines, faults)
+    return ValidatedUrdf(etree.tostring(root), lines, faults)
 
 
 def _root(etree: Any, path: Path, warn: Callable[[str], None]) -> Any:
-    """The first element, as readers of the field find it: any XML declaration, and prefixes that nothing declares."""
+    """The root element. Like other readers, accepts any XML declaration and undeclared namespace prefixes."""
     try:
         text = path.read_bytes()
     except OSError as error:
@@ -117,70 +119,70 @@ def _root(etree: Any, path: Path, warn: Callable[[str], None]) -> Any:
     if declared:
         if text[: declared.start()].strip() or not re.search(rb"""version\s*=\s*["']1\.[01]["']""", declared.group()):
             words = declared.group().decode("ascii", "replace")
-            warn(f"{path}: the XML declaration {words} is not valid where it stands; it is overlooked.")
+            warn(f"{path}: the XML declaration {words} is not valid there; it is ignored.")
         encoding = (ENCODING.search(declared.group()) or [b"", b"utf-8"])[1].decode()
         rest = b"\n" * declared.group().count(b"\n") + text[declared.end() :]
-        text = text[: declared.start()] + rest  # lines keep their numbers
+        text = text[: declared.start()] + rest  # the newlines keep the line numbers
     parser = None
     try:
         parser = etree.XMLParser(recover=True, encoding=encoding)
         root = etree.fromstring(text.lstrip(b"\xef\xbb\xbf"), parser)
         errors = list(parser.error_log)
     except LookupError as error:
-        raise ModelError(f"this is no URDF that can be read: the encoding {encoding} is not known.") from error
+        raise ModelError(f"the URDF cannot be read: the encoding {encoding} is not known.") from error
     except etree.XMLSyntaxError as error:
         root, errors = None, [error]
     undeclared = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
-    for each in errors:
-        if root is None or each.type != undeclared:
-            words = " ".join(str(getattr(each, "message", None) or each.msg).split())
-            line = getattr(each, "line", None) or getattr(each, "lineno", None) or 1
-            raise ModelError(f"this is no URDF that can be read: {words}.", Place(str(path), line))
+    for error in errors:
+        if root is None or error.type != undeclared:
+            words = " ".join(str(getattr(error, "message", None) or error.msg).split())
+            line = getattr(error, "line", None) or getattr(error, "lineno", None) or 1
+            raise ModelError(f"the URDF cannot be read: {words}.", Place(str(path), line))
     if root is None:
-        raise ModelError("this is no URDF that can be read: it is empty.", Place(str(path), 1))
+        raise ModelError("the URDF cannot be read: it is empty.", Place(str(path), 1))
     if errors:
-        warn(f"{path}:{errors[0].line}: {errors[0].message}; {len(errors)} such parts are overlooked.")
+        warn(f"{path}:{errors[0].line}: {errors[0].message}; {len(errors)} such parts are ignored.")
         _without_prefixes(root)
     return root
 
 
 def _without_prefixes(root: Any) -> None:
-    """Remove elements and attributes whose prefix nothing declares."""
+    """Remove elements and attributes with an undeclared namespace prefix."""
     for element in list(root.iter("*")):
         if ":" in re.sub(r"\{.*\}", "", element.tag) and element.getparent() is not None:
             element.getparent().remove(element)
-        for name in [each for each in element.attrib if ":" in re.sub(r"\{.*\}", "", each)]:
+        for name in [attribute for attribute in element.attrib if ":" in re.sub(r"\{.*\}", "", attribute)]:
             del element.attrib[name]
 
 
-def _make_sound(etree: Any, element: Any) -> None:
-    """Put what is stated in SOUND in the place of all that is stated of a link or joint but what it joins."""
+def _replace_by_valid(etree: Any, element: Any) -> None:
+    """Replace the content of a link or joint by `VALID`, except the ends of a joint."""
     for part in element.findall("*"):
         if part.tag not in ENDS:
             element.remove(part)
-    element.extend(etree.fromstring(text) for text in SOUND[element.tag])
+    element.extend(etree.fromstring(text) for text in VALID[element.tag])
 
 
-def _keep_one(etree: Any, element: Any, name: str, path: Path, warn: Callable[[str], None]) -> None:
-    """Remove what a link or joint states twice in the same words."""
+def _remove_repeated(etree: Any, element: Any, name: str, path: Path, warn: Callable[[str], None]) -> None:
+    """Remove a part of a link or joint that is repeated with the same content."""
     text = partial(etree.tostring, method="c14n", with_tail=False)
     for holder in (element, *element.findall("inertial")[:1]):
         for part in PARTS[holder.tag]:
             first, *others = holder.findall(part) or [None]
-            for each in others:
-                if text(each) == text(first):
-                    warn(f"{_place(path, each)}: a second <{part}> of `{name}`, equal to the first, is overlooked.")
-                    holder.remove(each)
+            for other in others:
+                if text(other) == text(first):
+                    warn(f"{_place(path, other)}: a second <{part}> of `{name}`, equal to the first, is ignored.")
+                    holder.remove(other)
 
 
-def _faulty_structure(element: Any, seen: set[str], path: Path) -> Iterator[ModelError]:
-    """A link or joint without a name or with one that is in `seen`; a joint without a type, a parent or a child."""
+def _faulty_structure(element: Any, names: set[str], path: Path) -> Iterator[ModelError]:
+    """Errors of a link or joint without a name or with one in `names`, and of a joint without a type or an end."""
     name = element.get("name")
     if not name:
         yield ModelError(f"<{element.tag}> has no name.", _place(path, element))
     elif UNPRINTABLE.search(name):
-        yield ModelError(f"the name {name!r} has a quote or another character no name has.", _place(path, element))
-    elif name in seen:
+        yield ModelError(f"the name {name!r} contains a quote or a control character.", _place(path, element))
+    elif name in names:
         yield ModelError(f"there are two {element.tag}s named `{name}`.", _place(path, element))
     if element.tag != "joint":
         return
@@ -192,23 +194,23 @@ def _faulty_structure(element: Any, seen: set[str], path: Path) -> Iterator[Mode
 
 
 def _faulty_parts(element: Any, name: str, path: Path) -> Iterator[ModelError]:
-    """Elements of a link or joint that stand there twice, are missing, or have invalid numbers."""
+    """Errors of elements of a link or joint that occur twice, are missing, or have invalid numbers."""
     for part in PARTS[element.tag]:
-        found = element.findall(part)
-        if len(found) > 1:
-            yield ModelError(f"<{element.tag}> of `{name}` has two elements <{part}>.", _place(path, found[1]))
-        for each in found:
-            yield from _faulty_numbers(each, name, path)
+        elements = element.findall(part)
+        if len(elements) > 1:
+            yield ModelError(f"<{element.tag}> of `{name}` has two elements <{part}>.", _place(path, elements[1]))
+        for child in elements:
+            yield from _faulty_numbers(child, name, path)
             if part in PARTS:
-                yield from _faulty_parts(each, name, path)
-            if part == "mimic" and not each.get("joint"):
-                yield ModelError(f"<mimic> of `{name}` names no joint to follow.", _place(path, each))
+                yield from _faulty_parts(child, name, path)
+            if part == "mimic" and not child.get("joint"):
+                yield ModelError(f"<mimic> of `{name}` names no joint to follow.", _place(path, child))
     if element.tag == "inertial" and element.find("mass") is None:
         yield ModelError(f"the <inertial> of `{name}` has no <mass>.", _place(path, element))
 
 
 def _faulty_numbers(element: Any, name: str, path: Path) -> Iterator[ModelError]:
-    """Attributes that are no numbers, or too few, too many or too large ones; else numbers that make no sense."""
+    """Errors of attributes that are not numbers, of a wrong count or too large; otherwise of impossible numbers."""
     values: dict[str, list[float]] = {}
     sound = True
     for attribute, (count, needed) in NUMBERS.get(element.tag, {}).items():
@@ -227,13 +229,13 @@ def _faulty_numbers(element: Any, name: str, path: Path) -> Iterator[ModelError]
         elif not max(map(abs, values[attribute])) <= LARGEST:
             yield ModelError(f"{what} is too large for a robot.", _place(path, element))
             sound = False
-    why = _senseless(element, values, name) if sound else ""
-    if why:
-        yield ModelError(why, _place(path, element))
+    reason = _impossible(element, values, name) if sound else ""
+    if reason:
+        yield ModelError(reason, _place(path, element))
 
 
-def _senseless(element: Any, values: dict[str, list[float]], name: str) -> str:
-    """Why no robot has these numbers; nothing where one may have them."""
+def _impossible(element: Any, values: dict[str, list[float]], name: str) -> str:
+    """The reason why no robot can have these numbers; empty if one can."""
     held = element.tag == "axis" and element.getparent().get("type") == "fixed"
     if element.tag == "axis" and not held and not math.hypot(*values["xyz"]) > 0:
         return f"the axis of `{name}` is zero; write a direction such as 0 0 1."
@@ -242,12 +244,12 @@ def _senseless(element: Any, values: dict[str, list[float]], name: str) -> str:
     if element.tag == "inertia":
         moments = _principal_moments({key: value[0] for key, value in values.items()})
         weight = element.getparent().find("mass")
-        stated = weight.get("value", "") if weight is not None else ""
-        rounding = EPSILON * float(stated) if NUMBER.fullmatch(stated.strip()) else 0.0
+        mass = weight.get("value", "") if weight is not None else ""
+        rounding = EPSILON * float(mass) if NUMBER.fullmatch(mass.strip()) else 0.0
         if moments[0] < -max(ROUNDED * abs(moments).max(), rounding):
             return (
-                f"the <inertia> of `{name}` has a negative principal moment, {moments[0]:.3g} kg m^2, as no body has. "
-                "Check the signs and sizes of ixx, iyy, izz and of the products."
+                f"the <inertia> of `{name}` has a negative principal moment, {moments[0]:.3g} kg m^2, which is "
+                "impossible. Check the signs and sizes of ixx, iyy, izz and of the products."
             )
     if element.tag == "limit" and values.get("lower", [0.0]) > values.get("upper", values.get("lower", [0.0])):
         return f"the lower limit of `{name}` is above the upper one."
@@ -255,21 +257,21 @@ def _senseless(element: Any, values: dict[str, list[float]], name: str) -> str:
 
 
 def _principal_moments(inertia: dict[str, float]) -> NDArray[np.float64]:
-    """(3,), the smallest first, of the attributes of an <inertia>."""
-    xx, yy, zz, xy, xz, yz = (inertia.get(each, 0.0) for each in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
+    """The principal moments (3,) of the attributes of an <inertia>, the smallest first."""
+    xx, yy, zz, xy, xz, yz = (inertia.get(name, 0.0) for name in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
     return np.asarray(np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), np.float64)
 
 
 def _check_moments(link: Any, name: str, path: Path, warn: Callable[[str], None]) -> None:
-    """Warn of moments that no distribution of mass has: one of them is above the sum of the two others."""
+    """Warn of moments that no distribution of mass has: one of them exceeds the sum of the two others."""
     for element in link.iterfind("inertial/inertia"):
         known = NUMBERS["inertia"].keys() & set(element.keys())
         small, middle, large = _principal_moments({key: float(element.get(key)) for key in known})
         if large * (1.0 - ROUNDED) > small + middle:
             warn(
-                f"{_place(path, element)}: no body has the <inertia> of `{name}`: its largest principal moment, "
-                f"{large:.3g} kg m^2, is above the sum of the two others, {small + middle:.3g}. The equations take "
-                "the numbers as they are; MuJoCo refuses them."
+                f"{_place(path, element)}: the <inertia> of `{name}` is impossible: its largest principal moment, "
+                f"{large:.3g} kg m^2, exceeds the sum of the two others, {small + middle:.3g}. The model file takes "
+                "the numbers unchanged; MuJoCo refuses them."
             )
 
 

@@ -1,4 +1,7 @@
-"""The joints of a URDF as a tree that a model file can state. Errors say what a model file cannot state."""
+"""The tree of links and joints of a URDF, checked for everything that a model file cannot hold.
+
+A joint that follows another (<mimic>) becomes a spring and damper between the two, written in the file.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,17 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from modelgen.errors import ModelError, Place, joined, suggestion
-from modelgen.importers.mimic import uncoupled
-from modelgen.importers.validate import Part
+from modelgen.importers.urdf_xml import Part
 
 Array = NDArray[np.float64]
 
 MOVING = ("revolute", "continuous", "prismatic")
 IN_PLANE = "floating in a plane"
-PLANAR = {"planar": ("x", "y", "turn"), IN_PLANE: ("x", "height", "pitch")}  # coordinates, by the joint's type
-MIMIC = "mimic"  # of --fix: all joints that follow another
-GROUND = "the ground"  # the name of the link that a base floats over
+PLANAR = {"planar": ("x", "y", "turn"), IN_PLANE: ("x", "height", "pitch")}  # type of a joint -> its coordinates
+MIMIC = "mimic"  # value of --fix for all joints that follow another
+GROUND = "the ground"  # name of the link below a floating base
+LIMITED = ("revolute", "prismatic")
+FREQUENCY = 60.0  # rad/s, of the spring with its load: stiff compared with a hand's motion, easy to integrate
 
 
 def tree(
@@ -32,12 +36,13 @@ def tree(
     lines: Mapping[Part, int],
     invalid: Mapping[Part, Sequence[ModelError]],
 ) -> tuple[str, list[Any]]:
-    """The root link, and the joints, each after the one that carries it.
+    """The root link, and the joints, each after the joint that carries it.
 
-    The joints that match a pattern in `fixed` become fixed; those in `planar`, or the root link of that name, float in
-    a plane. lines: of each part. invalid: what is known of some. Raises one ModelError for these and all joints and
-    links that a model file cannot state.
+    fixed: patterns of joints that become fixed. planar: joints, or the root link, that float in a plane. lines: line
+    of each part. invalid: errors of the parts that are invalid already. Raises one ModelError with these errors and
+    those of all joints and links that a model file cannot hold.
     """
+    known = [error for errors in invalid.values() for error in errors]
     known = [each for found in invalid.values() for each in found]
 
     def at(part: Part) -> Place:
@@ -48,9 +53,9 @@ def tree(
         raise joined([*known, *unjoined])
     joints = _in_order(described, place)
     unknown = [ModelError(words, place) for words in _choose(described, joints, fixed, planar)]
-    found = [(("joint", joint.name), words) for joint in joints for words in _faults(joint, joints)]
-    found += _faulty_inertias(described, joints)
-    faults = [ModelError(words, at(part)) for part, words in found if part not in invalid]
+    messages = [(("joint", joint.name), words) for joint in joints for words in _faults(joint, joints)]
+    messages += _faulty_inertias(described, joints)
+    faults = [ModelError(words, at(part)) for part, words in messages if part not in invalid]
     faults += [ModelError(words, place) for words in _undriven(joints)]
     if faults or known or unknown:
         raise joined([*unknown, *known, *faults], _remedy(joints))
@@ -59,25 +64,25 @@ def tree(
 
 
 def motionless(described: Any, joints: Sequence[Any]) -> set[str]:
-    """The links whose centre of mass no joint moves, so that their mass has no effect."""
+    """The links whose centre of mass no joint moves. Their mass has no effect."""
     centres = {
         link.name: np.eye(4) if link.inertial is None or link.inertial.origin is None else link.inertial.origin
         for link in described.links
     }
     random = np.random.default_rng(0)
-    places: dict[str, list[Array]] = {name: [] for name in centres}
+    positions: dict[str, list[Array]] = {name: [] for name in centres}
     for _ in range(3):
         frames: dict[str, Array] = {}
         for joint in joints:
             origin = np.eye(4) if joint.origin is None else np.asarray(joint.origin, np.float64)
             frames[joint.child] = frames.get(joint.parent, np.eye(4)) @ origin @ _moved(joint, random)
         for name, frame in frames.items():
-            places[name].append((frame @ centres[name])[:3, 3])
-    return {name for name, found in places.items() if not found or np.ptp(found, axis=0).max() < 1e-9}
+            positions[name].append((frame @ centres[name])[:3, 3])
+    return {name for name, points in positions.items() if not points or np.ptp(points, axis=0).max() < 1e-9}
 
 
 def _moved(joint: Any, random: np.random.Generator) -> Array:
-    """The displacement (4, 4) of a joint at random coordinates; of one that floats in a plane, any translation."""
+    """The displacement (4, 4) of a joint at random coordinates. A joint that floats in a plane may have any."""
     result = np.eye(4)
     axis = np.asarray([1.0, 0, 0] if joint.axis is None else joint.axis, np.float64)
     axis = axis / (np.linalg.norm(axis) or 1.0)
@@ -91,25 +96,26 @@ def _moved(joint: Any, random: np.random.Generator) -> Array:
 
 
 def _faulty_ends(described: Any) -> Iterator[tuple[Part, str]]:
-    """Joints that name a link that is not there, or one that hangs from another joint already."""
+    """Messages for joints whose link does not exist, or whose child hangs from another joint already."""
     links = [link.name for link in described.links]
     carried: dict[str, str] = {}
     for joint in described.joints:
         for end in (joint.parent, joint.child):
             if end not in links:
                 near = suggestion(end, links)
-                yield ("joint", joint.name), f"the joint `{joint.name}` names a link `{end}`, which is not there.{near}"
+                words = f"the joint `{joint.name}` names a link `{end}`, which does not exist.{near}"
+                yield ("joint", joint.name), words
         if joint.child in carried:
             yield (
                 ("joint", joint.name),
-                f"the link `{joint.child}` hangs from two joints, `{carried[joint.child]}` and `{joint.name}`: that is "
-                "a closed loop. Model files state trees; cut it at one joint, and add a stiff spring there if need be.",
+                f"the link `{joint.child}` hangs from two joints, `{carried[joint.child]}` and `{joint.name}`: a "
+                "closed loop. A model file holds a tree: cut the loop, and add a stiff spring there if necessary.",
             )
         carried.setdefault(joint.child, joint.name)
 
 
 def _in_order(described: Any, place: Place) -> list[Any]:
-    """The joints, each after the one that carries it. Raises ModelError for a cycle, and for links without a joint."""
+    """The joints, each after the one that carries it. Raises ModelError for a cycle and for links without a joint."""
     links = [link.name for link in described.links]
     carried = {joint.child for joint in described.joints}
     roots = [link for link in links if link not in carried]
@@ -121,22 +127,22 @@ def _in_order(described: Any, place: Place) -> list[Any]:
         reached += [joint.child for joint in below]
     unreached = [link for link in links if link not in reached]
     parents = {joint.child: joint.parent for joint in described.joints}
-    for at in unreached:
-        round_ = _round(at, parents)
-        if round_:
+    for link in unreached:
+        cycle = _cycle(link, parents)
+        if cycle:
             raise ModelError(
-                f"the links form a cycle, {' -> '.join(f'`{each}`' for each in round_)}, so that none stands on the "
+                f"the links form a cycle, {' -> '.join(f'`{name}`' for name in cycle)}, and do not stand on the "
                 "ground. Remove the joint that closes it.",
                 place,
             )
     if unreached:
-        loose = ", ".join(f"`{each}`" for each in roots[1:])
-        raise ModelError(f"the links are no single tree: no joint carries {loose}, beside `{roots[0]}`.", place)
+        loose = ", ".join(f"`{name}`" for name in roots[1:])
+        raise ModelError(f"the links are not a single tree: no joint carries {loose} besides `{roots[0]}`.", place)
     return ordered
 
 
-def _round(start: str, parents: Mapping[str, str]) -> list[str]:
-    """The cycle that carries a link, from carrier to carried and back to the first; empty where none does."""
+def _cycle(start: str, parents: Mapping[str, str]) -> list[str]:
+    """The cycle that carries a link, from carrier to carried and back to the first; empty if there is none."""
     above = [start]
     while (parent := parents.get(above[-1])) is not None:
         if parent in above:
@@ -146,7 +152,7 @@ def _round(start: str, parents: Mapping[str, str]) -> list[str]:
 
 
 def _choose(described: Any, joints: list[Any], fixed: Collection[str], planar: Collection[str]) -> Iterator[str]:
-    """Change the joints that are named in `fixed` and `planar` to fixed and planar ones; yield names that are wrong."""
+    """Make the joints in `fixed` and `planar` fixed and planar. Yields messages for wrong names."""
     base = joints[0].parent if joints else described.links[0].name
     known = {joint.name: joint for joint in joints}
     if base in planar:
@@ -160,35 +166,36 @@ def _choose(described: Any, joints: list[Any], fixed: Collection[str], planar: C
         if pattern == MIMIC and not matching:
             matching = [joint for joint in joints if joint.mimic is not None]
         if not matching:
-            yield f"the joint `{pattern}` of --fix is not there.{suggestion(pattern, known)}"
+            yield f"the joint `{pattern}` of --fix does not exist.{suggestion(pattern, known)}"
         for joint in matching:
             joint.type = "fixed"
     for name in planar:
         if name not in known:
-            yield f"the joint `{name}` of --planar is not there.{suggestion(name, known)}"
+            yield f"the joint `{name}` of --planar does not exist.{suggestion(name, known)}"
         elif known[name].type != "floating":
             yield (
-                f"the joint `{name}` of --planar is {known[name].type}; it is for floating joints, and for the link "
-                "that nothing carries."
+                f"the joint `{name}` of --planar is {known[name].type}; only floating joints and the root link can "
+                "float in a plane."
             )
         else:
             known[name].type = IN_PLANE
 
 
 def _faults(joint: Any, joints: Sequence[Any]) -> Iterator[str]:
-    """What a model file cannot state of a joint."""
-    if joint.mimic is not None and joint.type != "fixed" and (why := uncoupled(joint, joints)):
+    """Messages for the properties of a joint that a model file cannot hold."""
+    if joint.mimic is not None and joint.type != "fixed" and (reason := uncoupled(joint, joints)):
         yield (
-            f"the joint `{joint.name}` follows `{joint.mimic.joint}` (<mimic>), {why}. Hold it with --fix {joint.name}."
+            f"the joint `{joint.name}` follows `{joint.mimic.joint}` (<mimic>), {reason}. "
+            f"Hold it with --fix {joint.name}."
         )
     if joint.type in PLANAR:
         return
     if joint.type not in (*MOVING, "fixed"):
         floats = f"let it move in its x-z plane with --planar {joint.name}, " if joint.type == "floating" else ""
         yield (
-            f"the joint `{joint.name}` is {joint.type}, which is not imported: hold it with --fix {joint.name}, "
-            f"{floats}or import the rest and write it in the file. Imported are {', '.join(MOVING)}, planar and fixed "
-            "joints."
+            f"the joint `{joint.name}` is {joint.type}, which cannot be imported: hold it with --fix {joint.name}, "
+            f"{floats}or import the rest and write it in the file. Only {', '.join(MOVING)}, planar and fixed joints "
+            "can be imported."
         )
     elif joint.type in ("revolute", "prismatic"):
         limit = joint.limit
@@ -204,11 +211,11 @@ def _faults(joint: Any, joints: Sequence[Any]) -> Iterator[str]:
 
 
 def _undriven(joints: Sequence[Any]) -> Iterator[str]:
-    """Why a robot would have no input."""
+    """A message if the robot would have no input."""
     moving = [joint for joint in joints if joint.type != "fixed"]
     drivable = [joint for joint in moving if joint.type in MOVING and joint.mimic is None]
     if not moving:
-        yield "no joint can be driven: none moves. This is an object, and no robot."
+        yield "no joint can be driven: none moves. This is an object, not a robot."
     elif all(joint.mimic is not None for joint in moving):
         yield "no joint can be driven: each of them follows another (<mimic>). Let one lead: remove its <mimic>."
     elif not any(joint.limit is not None and (joint.limit.effort or 0) > 0 for joint in drivable):
@@ -220,13 +227,13 @@ def _undriven(joints: Sequence[Any]) -> Iterator[str]:
 
 
 def _remedy(joints: Sequence[Any]) -> str:
-    """The option that holds all joints that follow another, where there are several."""
+    """The advice for several joints that follow others."""
     following = sum(joint.mimic is not None and joint.type != "fixed" for joint in joints)
     return f"--fix {MIMIC} holds all {following} joints that follow another." if following > 1 else ""
 
 
 def _faulty_inertias(described: Any, joints: Sequence[Any]) -> Iterator[tuple[Part, str]]:
-    """The links that move without a mass, their own or that of a link fixed to them, and masses without inertia."""
+    """Messages for links that move without a mass (own or of a link fixed to them), and masses without inertia."""
     masses = {link.name: link.inertial.mass if link.inertial else None for link in described.links}
     heavy = {name for name, mass in masses.items() if mass}
     for joint in reversed(joints):
@@ -235,10 +242,61 @@ def _faulty_inertias(described: Any, joints: Sequence[Any]) -> Iterator[tuple[Pa
     for joint in joints:
         if joint.type != "fixed" and joint.child not in heavy:
             words = (
-                f"the link `{joint.child}` moves and has no mass, nor has a link that is fixed to it. Give it an "
+                f"the link `{joint.child}` moves and has no mass, and no link with a mass is fixed to it. Give it an "
                 f"<inertial> with a mass and an inertia, or hold its joint with --fix {joint.name}."
             )
             yield ("link", joint.child), words
     for link in described.links:
         if masses[link.name] and link.inertial.inertia is None:
             yield ("link", link.name), f"the link `{link.name}` has a mass and no <inertia>."
+
+
+def uncoupled(joint: Any, joints: Sequence[Any]) -> str | None:
+    """The reason why a joint cannot be coupled to the joint that it follows; None if it can."""
+    leader = _named(joints, joint.mimic.joint)
+    if leader is None:
+        return "which does not exist"
+    if leader is joint or leader.type not in LIMITED or joint.type not in LIMITED:
+        return "and a spring can only couple two different revolute or prismatic joints with limits"
+    ahead = [joint]
+    while leader is not None and leader.mimic is not None and leader not in ahead:
+        ahead.append(leader)
+        leader = _named(joints, leader.mimic.joint)
+    if leader is joint:
+        return "which follows it in turn, so that neither leads"
+    if joint.mimic.offset:
+        return f"with an offset of {joint.mimic.offset:g}, and a spring cannot couple with an offset"
+    return None
+
+
+def _named(joints: Sequence[Any], name: str) -> Any:
+    return next((joint for joint in joints if joint.name == name), None)
+
+
+def coupling(described: Any, joints: Sequence[Any], joint: Any) -> tuple[float, float, float]:
+    """Ratio, stiffness and damping of the coupling of a joint to its leader. Stiffness and damping are guesses."""
+    multiplier = joint.mimic.multiplier
+    inertia = carried_inertia(described, joints, joint)
+    return 1.0 if multiplier is None else float(multiplier), FREQUENCY**2 * inertia, FREQUENCY * inertia
+
+
+def carried_inertia(described: Any, joints: Sequence[Any], joint: Any, rigidly: bool = False) -> float:
+    """The inertia about a joint's axis (kg m^2), or the mass along it (kg), of all links that it carries at zero.
+
+    rigidly: count only its own link and the links that are fixed to it.
+    """
+    axis = np.asarray([1.0, 0, 0] if joint.axis is None else joint.axis, np.float64)
+    axis = axis / np.linalg.norm(axis)
+    frames = {joint.child: np.eye(4)}
+    for other in joints:
+        if other.parent in frames and (other.type == "fixed" or not rigidly):
+            frames[other.child] = frames[other.parent] @ (np.eye(4) if other.origin is None else other.origin)
+    total = 0.0
+    for link in described.links:
+        if link.name in frames and link.inertial is not None and link.inertial.mass:
+            inertial = link.inertial
+            frame = frames[link.name] @ (np.eye(4) if inertial.origin is None else inertial.origin)
+            arm, own = np.cross(axis, frame[:3, 3]), frame[:3, :3].T @ axis
+            about = inertial.mass * arm @ arm + own @ np.asarray(inertial.inertia, np.float64) @ own
+            total += float(inertial.mass if joint.type == "prismatic" else about)
+    return total
