@@ -31,9 +31,9 @@ from modelgen.program.differentiate import program as differentiated
 from modelgen.program.functions import MOST_OPERATIONS, Program
 from modelgen.program.mechanics import MECHANICS, UNSTATED
 from modelgen.program.mechanics import program as mechanics_program
-from modelgen.proof.culprit import lines
+from modelgen.proof.error_lines import lines
+from modelgen.proof.findings import refuse_derived, refuse_guards
 from modelgen.proof.kinks import warnings
-from modelgen.proof.refusal import refuse_derived, refuse_stated
 from modelgen.statement.robot import Robot
 
 NO_DRAWING = Sketch((), (), (), ())
@@ -170,7 +170,7 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
 def _checked(robot: Robot, equations: EquationsOfMotion, report: BuildReport) -> None:
     """All checks over the domain; those that know the line of an expression come first."""
     with report.stage("search for violations"):
-        refuse_stated(robot)
+        refuse_guards(robot)
         report.warnings += warnings(robot)
     with report.stage("checks"):
         check_domain(robot, equations)

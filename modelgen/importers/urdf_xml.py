@@ -133,10 +133,10 @@ def _root(etree: Any, path: Path, warn: Callable[[str], None]) -> Any:
     except etree.XMLSyntaxError as error:
         root, errors = None, [error]
     undeclared = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
-    for error in errors:
-        if root is None or error.type != undeclared:
-            words = " ".join(str(getattr(error, "message", None) or error.msg).split())
-            line = getattr(error, "line", None) or getattr(error, "lineno", None) or 1
+    for entry in errors:
+        if root is None or entry.type != undeclared:
+            words = " ".join(str(getattr(entry, "message", None) or entry.msg).split())
+            line = getattr(entry, "line", None) or getattr(entry, "lineno", None) or 1
             raise ModelError(f"the URDF cannot be read: {words}.", Place(str(path), line))
     if root is None:
         raise ModelError("the URDF cannot be read: it is empty.", Place(str(path), 1))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.errors import Place
-from modelgen.proof.findings import REFUTED, Effort, derived_findings, stated_findings
+from modelgen.proof.findings import REFUTED, TimeLimits, derived_findings, guard_findings
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
 
@@ -19,8 +19,8 @@ def domain_checks(robot: Robot, equations: EquationsOfMotion, seconds: float) ->
 
     Only what is refuted fails. seconds: for the proof of each.
     """
-    effort = Effort(search=min(SEARCH, seconds), proof=seconds)
-    findings = [*stated_findings(robot, effort), *derived_findings(robot, equations, effort)]
+    effort = TimeLimits(search=min(SEARCH, seconds), proof=seconds)
+    findings = [*guard_findings(robot, effort), *derived_findings(robot, equations, effort)]
     return [
         Check(each.what, _line(each.place), float(each.status == REFUTED), 0.5, each.note, each.status)
         for each in findings

@@ -1,4 +1,4 @@
-"""The table of docs/reference/gallery.md: what is proven of each shipped robot. Running it rewrites the table."""
+"""The table of docs/reference/gallery.md with the findings about each shipped robot. Running it rewrites the table."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.proof.findings import Effort, derived_findings, stated_findings
+from modelgen.proof.findings import TimeLimits, derived_findings, guard_findings
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "gallery.md"
 HEADING = "## What is proven"
-EFFORT = Effort(search=5.0, proof=60.0)
+LIMITS = TimeLimits(search=5.0, proof=60.0)
 
 
 def paths() -> list[Path]:
@@ -26,14 +26,14 @@ def rows() -> Iterator[str]:
         robot = load(str(path))
         equations = equations_of_motion(robot)
         start = time.monotonic()
-        for each in (*stated_findings(robot, EFFORT), *derived_findings(robot, equations, EFFORT)):
-            how = each.note.split(", ")[0] if each.status == "proven" else each.note
-            yield f"| `{robot.name}` | {each.what} | {each.status} | {how} |"
+        for finding in (*guard_findings(robot, LIMITS), *derived_findings(robot, equations, LIMITS)):
+            how = finding.note.split(", ")[0] if finding.status == "proven" else finding.note
+            yield f"| `{robot.name}` | {finding.what} | {finding.status} | {how} |"
         print(f"{robot.name}: {time.monotonic() - start:.1f} s", flush=True)
 
 
 def main() -> None:
-    """Rewrite the section."""
+    """Rewrite the section of the page."""
     page = PAGE.read_text(encoding="utf-8").partition(HEADING)[0].rstrip()
     about = (
         "Over all states and inputs within the limits and all parameters within their bounds "

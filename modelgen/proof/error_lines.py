@@ -1,4 +1,4 @@
-"""The line of a model file behind equations that have no value at a state, or move too fast to be simulated."""
+"""Search for the line of a model file whose equations have no value at a state, or are too fast to be simulated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sympy import Expr, diff
 from modelgen.derivation.regularity import Lines
 from modelgen.errors import Place
 from modelgen.proof.guards import domain
-from modelgen.proof.quantity import Quantity, stated_quantity
+from modelgen.proof.quantity import Quantity, quantity_of
 from modelgen.proof.search import sampled
 from modelgen.statement.robot import Robot, fixed_values, model_expressions
 
@@ -19,38 +19,39 @@ Array = NDArray[np.float64]
 
 
 def lines(robot: Robot) -> Lines:
-    """What a build asks for when its checks fail."""
+    """The lines of a robot, for the errors of a build."""
     return Lines(robot.place, lambda x: _not_finite(robot, x), lambda state: _strongest(robot, state))
 
 
 def _not_finite(robot: Robot, x: Array) -> Place | None:
-    """Of the first expression without a value or a slope at the state x (n,), for the nominal parameters."""
+    """The line of the first expression without a value or slope at the state x (n,) and nominal parameters."""
     whole = domain(robot)
-    states = dict(zip([*(j.symbol for j in robot.joints), *(v.symbol for v in robot.velocities)], x, strict=True))
-    at = states | {each.symbol: each.value for each in robot.parameters} | {each.symbol: 0.0 for each in robot.inputs}
-    for stated in model_expressions(robot):
-        for entry in stated.entries:
-            quantity = stated_quantity(entry.xreplace(fixed_values(robot)), whole)
+    states = [*(joint.symbol for joint in robot.joints), *(speed.symbol for speed in robot.velocities)]
+    at = dict(zip(states, x, strict=True)) | {parameter.symbol: parameter.value for parameter in robot.parameters}
+    at |= {declared.symbol: 0.0 for declared in robot.inputs}
+    for written in model_expressions(robot):
+        for entry in written.entries:
+            quantity = quantity_of(entry.xreplace(fixed_values(robot)), whole)
             if quantity.domain.symbols:
-                value, slope = quantity.value_and_slope(np.array([at[each] for each in quantity.domain.symbols]))
+                value, slope = quantity.value_and_slope(np.array([at[symbol] for symbol in quantity.domain.symbols]))
                 if not np.isfinite([value, *slope]).all():
-                    return stated.place
+                    return written.place
     return None
 
 
 def _strongest(robot: Robot, state: int) -> Place | None:
-    """Of the force with the largest value or slope on the coordinate of the n states' entry `state`."""
+    """The line of the force with the largest value or slope along the coordinate of the state with this index."""
     coordinate = robot.joints[state % len(robot.joints)].symbol
     known, whole = fixed_values(robot), domain(robot)
     sizes: list[tuple[float, Place]] = []
     for force, place in _forces(robot, coordinate):
-        quantity = stated_quantity(force.xreplace(known), whole)
+        quantity = quantity_of(force.xreplace(known), whole)
         sizes.append((_size(quantity), place))
-    return max(sizes, key=lambda each: each[0])[1] if sizes else None
+    return max(sizes, key=lambda size: size[0])[1] if sizes else None
 
 
 def _forces(robot: Robot, coordinate: Expr) -> Iterator[tuple[Expr, Place]]:
-    """The generalised forces on a coordinate that the file states as forces or potential energies."""
+    """The generalized forces along a coordinate that come from loads and potential energies, with their lines."""
     for load in robot.loads:
         force = load.force * diff(load.displacement, coordinate)
         if force != 0:
@@ -62,7 +63,7 @@ def _forces(robot: Robot, coordinate: Expr) -> Iterator[tuple[Expr, Place]]:
 
 
 def _size(quantity: Quantity) -> float:
-    """The largest of value and change over the domain, at sampled points; infinite where they are not finite."""
+    """The largest value or change over the domain, at sampled points; infinite if one is not finite."""
     if not quantity.domain.symbols:
         return 0.0
     points, width = sampled(quantity.domain), quantity.domain.upper - quantity.domain.lower
