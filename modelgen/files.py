@@ -92,3 +92,9 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     while cause is not None:
         yield cause
         cause = cause.__cause__ or cause.__context__
+
+
+def shipped(name: str) -> Path:
+    """The folder of the shipped models or artifacts: inside the package in a wheel, next to it in a checkout."""
+    inside = Path(__file__).resolve().parent / name
+    return inside if inside.is_dir() else inside.parents[1] / name

@@ -16,9 +16,11 @@ import numpy as np
 
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.numeric import numpy_evaluator, samples
+from modelgen.engines import builder, load
 from modelgen.engines.engine import STEP, Array, Engine, differences
 from modelgen.engines.mjcf import ASSETS
 from modelgen.errors import ModelError, shortened
+from modelgen.metadata import Metadata
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
 from modelgen.verification.points import natural_scale, numbers, perturbed
@@ -48,6 +50,16 @@ def description(robot: Robot, model_file: Path) -> Path | None:
         f"{shortened(places[1])} exists. Describe the robot in MJCF, with joints named like the coordinates and "
         "actuators named like the inputs, and pass it with --mjcf PATH."
     )
+
+
+def against(
+    engine: str, robot: Robot, equations: EquationsOfMotion, kernels: Any, metadata: Metadata, file: Path | None
+) -> list[Check]:
+    """Compare with an engine that reads `file`, or whose mechanism is made from the links of the robot."""
+    if file is not None:
+        return compare(robot, equations, kernels, load(engine, file, metadata))
+    rebuilt = builder(engine, robot)
+    return compare(robot, equations, kernels, rebuilt(kernels.nominal_parameters), rebuilt)
 
 
 def compare(

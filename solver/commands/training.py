@@ -1,4 +1,4 @@
-"""What `solver train` and `solver baseline` have in common: start or resume a run, and say how far it is."""
+"""Start or resume a run and show its progress, for `solver train` and `solver baseline`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from solver.runs.shipped import require_no_shipped
 
 
 def start(kind: Kind, run: Description, out: Path | None, overwrite: bool) -> None:
-    """Train a new run. Ctrl-C raises KeyboardInterrupt, which says how to continue."""
+    """Train a new run. Raises KeyboardInterrupt with the command that continues it."""
     folder = out or Path("runs") / run.name
     _train(kind, run, folder, 0, lambda report: kind.training.start(run, folder, report, overwrite))
 

@@ -13,8 +13,9 @@ from typing import Any
 from solver.errors import SolverError
 from solver.runs.folder import CHECKPOINT, load_description, save_description
 
-FOLDER = Path(__file__).resolve().parents[1] / "policies" / "shipped"
+FOLDER = Path(__file__).resolve().parents[1] / "shipped"
 FIGURES = "figures.json"
+HEADER = ("policy", "return", "success", "limit", "gap", "seed", "commit", "date")
 
 
 @dataclass(frozen=True)
@@ -85,3 +86,15 @@ def require_no_shipped(run: str | Path) -> None:
     """Raise SolverError for the name of a shipped policy, where a run of the user's own is needed."""
     if is_shipped(run):
         raise SolverError(f"{run} is a shipped policy: it has weights only, and its training cannot be continued")
+
+
+def table(figures: dict[str, Figures]) -> str:
+    """A table of shipped policies, a line for each."""
+    rows = [HEADER]
+    for name, row in figures.items():
+        percent = "" if row.gap_percent is None else f" ({row.gap_percent:.1f} %)"
+        result = (f"{row.return_mean:.2f} +- {row.return_spread:.2f}", f"{100 * row.success_rate:.0f} %")
+        rows.append((name, *result, f"{row.limit:.2f}", f"{row.gap:.2f}{percent}", str(row.seed), row.commit, row.date))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)) for cells in rows)
+    return "\n".join(line.rstrip() for line in lines)

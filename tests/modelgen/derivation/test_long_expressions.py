@@ -15,7 +15,7 @@ from sympy import Add, expand, sin
 
 import modelgen
 from modelgen import Robot
-from modelgen.build import build_artifact
+from modelgen.builder import build_artifact
 from modelgen.derivation.derive import equations_of_motion
 from tests.modelgen.support.declared import TASK, cart
 

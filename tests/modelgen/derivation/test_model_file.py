@@ -162,7 +162,7 @@ class TestExecuting:
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         written(folder, "import sys\nsys.stdout.close()\nsys.stderr.close()\n" + MODEL)
-        assert main(["build", "slider", "--directory", str(folder / "made")]) == 0
+        assert main(["build", "slider", "--generated", str(folder / "made")]) == 0
         assert "made/slider" in capsys.readouterr().out
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from modelgen.build import build_artifact
+from modelgen.builder import build_artifact
 from modelgen.importers.urdf import model_file
 from tests.modelgen.importers.machine import (
     RAIL,

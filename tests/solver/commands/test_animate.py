@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from modelgen.loader import CompiledRobot
 from modelgen.gif import FRAMES
+from modelgen.loader import CompiledRobot
 from solver.cli import main
-from solver.studies.animation import DPI, SIDE, Scene, animate
+from solver.evaluation.animation import DPI, SIDE, Scene, animate
 
 
 def frames(path: Path) -> list[np.ndarray]:

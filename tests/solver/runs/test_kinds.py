@@ -17,7 +17,6 @@ import solver
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
-from solver.fvi.run import load_run
 from solver.plants.outcome import summary
 from solver.plants.rollouts import Controller, rollouts, sample_starts
 from solver.problem.problem import Problem
@@ -26,6 +25,8 @@ from solver.runs import kinds
 from solver.runs.folder import load_checkpoint, load_description, require_free, save_checkpoint, save_description
 from solver.runs.kinds import KINDS, Description, Kind, Training, holds_run, kind_of, load_controller, remove_run
 from solver.runs.metrics import MetricsLog, Report, read_metrics
+from solver.training.run import load_run
+from tests.solver.conftest import TINY
 
 Capture = pytest.CaptureFixture[str]
 
@@ -167,10 +168,8 @@ def test_training_from_python_is_training_from_the_command(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["train", "pendulum", *tiny_options, "--iterations", "2", "--seed", "4", "--out", "command"]) == 0
-    choices = {
-        name: value for name, value in vars(tiny(iterations=2)).items() if f"--{name.replace('_', '-')}" in tiny_options
-    }
-    folder = solver.train("pendulum", generated=short, seed=4, **choices)
+    choices = {name: value for name, value in vars(tiny(iterations=2)).items() if name in TINY}
+    folder = solver.train("pendulum", generated=short, seed=4, preview=0, convergence=0.0, polish=0, **choices).folder
     assert folder == Path("runs/pendulum-rfvi-fast-seed4")
     assert load_run(folder) == load_run(Path("command"))
     ours, theirs = (load_checkpoint(path, ["ensemble"])["ensemble"] for path in (folder, Path("command")))
