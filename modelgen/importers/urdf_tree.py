@@ -43,7 +43,6 @@ def tree(
     those of all joints and links that a model file cannot hold.
     """
     known = [error for errors in invalid.values() for error in errors]
-    known = [each for found in invalid.values() for each in found]
 
     def at(part: Part) -> Place:
         return Place(place.file, lines.get(part, place.line))

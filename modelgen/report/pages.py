@@ -1,4 +1,4 @@
-"""A model file as a LaTeX document or an HTML page. The formulas are derived from the file; the artifact holds none."""
+"""A model file as a LaTeX document or an HTML page, with formulas that are derived from the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shipped robots against their printed equations, written out again here by hand."""
+"""The shipped robots compared with their published equations, written again by hand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def robots() -> dict[str, Robot]:
 
 @pytest.fixture(scope="module")
 def evaluated(robots: dict[str, Robot]) -> dict[str, tuple[Any, ...]]:
-    """name -> x, theta, M, force, B at sampled states and parameters."""
+    """Name -> x, theta, M, force, B at sampled states and parameters."""
     result = {}
     for name, robot in robots.items():
         equations = equations_of_motion(robot)
@@ -41,10 +41,10 @@ def test_every_shipped_robot_passes_the_checks_at_definition(
     robots: dict[str, Robot], evaluated: dict[str, tuple[Any, ...]], name: str
 ) -> None:
     check_domain(robots[name], equations_of_motion(robots[name]))
-    assert np.linalg.eigvalsh(evaluated[name][2]).min() > 0  # what the check of the mass matrix must have seen
+    assert np.linalg.eigvalsh(evaluated[name][2]).min() > 0  # as the check of the mass matrix requires
 
 
-def test_what_every_input_acts_on() -> None:
+def test_every_input_acts_along_the_expected_coordinate() -> None:
     driven = {
         "furuta": ["arm"],
         "double_pendulum": ["shoulder", "elbow"],
@@ -52,7 +52,7 @@ def test_what_every_input_acts_on() -> None:
         "planar_quadrotor": [None, None],
     }
     for name, expected in driven.items():
-        assert [each.coordinate for each in metadata(load(str(SHIPPED / f"{name}.py"))).inputs] == expected
+        assert [declared.coordinate for declared in metadata(load(str(SHIPPED / f"{name}.py"))).inputs] == expected
 
 
 def test_pendulum_acceleration(evaluated: dict[str, tuple[Any, ...]]) -> None:
@@ -183,17 +183,18 @@ def test_tasks_have_the_authors_numbers(
 
 def test_parameters_and_bounds(robots: dict[str, Robot]) -> None:
     described = {name: metadata(robot) for name, robot in robots.items()}
-    assert [each.name for each in described["pendulum"].parameters] == ["mass", "length"]
-    assert {(each.lower, each.upper) for each in described["pendulum"].parameters} == {(0.5, 2.0)}
+    assert [parameter.name for parameter in described["pendulum"].parameters] == ["mass", "length"]
+    assert {(parameter.lower, parameter.upper) for parameter in described["pendulum"].parameters} == {(0.5, 2.0)}
     cartpole = described["cartpole"].parameters
-    assert [each.name for each in cartpole] == [
+    assert [parameter.name for parameter in cartpole] == [
         "cart_mass",
         "pole_mass",
         "pole_half_length",
         "cart_damping",
         "pole_damping",
     ]
-    for each in cartpole:
-        assert (each.lower, each.upper) == pytest.approx((0.5 * each.value, 1.5 * each.value))
+    for parameter in cartpole:
+        bounds = (0.5 * parameter.value, 1.5 * parameter.value)
+        assert (parameter.lower, parameter.upper) == pytest.approx(bounds)
     assert len(described["double_pendulum"].inputs) == 2
     assert [state.continuous for state in described["double_pendulum"].states] == [True, True, False, False]

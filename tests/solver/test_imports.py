@@ -21,7 +21,6 @@ ALLOWED = {
     "modelgen.identification.identifiability",
     "modelgen.linear",
     "modelgen.linear.regulator",
-    "modelgen.linear.weights",
     "modelgen.loader",
     "modelgen.metadata",
     "modelgen.gif",

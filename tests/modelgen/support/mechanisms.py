@@ -1,4 +1,4 @@
-"""Equations of motion written by hand, which no derivation route of the package had a part in."""
+"""Equations of motion written by hand, independent of every derivation of the package."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def pendulum() -> EquationsOfMotion:
 
 
 def dense() -> EquationsOfMotion:
-    """Three coordinates, two inputs, a full mass matrix, named definitions, and every function a model may use."""
+    """Three coordinates, two inputs, a full mass matrix, definitions, and every function of a model file."""
     q = sp.symbols("x u theta", real=True)  # names that emitted code uses itself
     v = sp.symbols("t1 lambda v3", real=True)
     inputs = sp.symbols("left right", real=True)
@@ -67,7 +67,7 @@ def dense() -> EquationsOfMotion:
 
 
 def metadata(name: str, equations: EquationsOfMotion) -> Metadata:
-    """Metadata that fits the equations; all parameters are 1 within +-50 %."""
+    """Metadata for the equations, with all parameters at 1 within +-50 %."""
     n, m, n_q = len(equations.state), len(equations.inputs), len(equations.coordinates)
     kinds: list[Literal["position", "velocity"]] = ["position" if i < n_q else "velocity" for i in range(n)]
     zeros = (0.0,) * n
