@@ -51,7 +51,7 @@ Cell = str | Letter | Amount
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table: its head, and rows with one cell per column."""
 
     head: tuple[str, ...]
@@ -72,7 +72,7 @@ class Contents:
 
     name: str
     description: str
-    tables: tuple[Table, ...]
+    tables: tuple[ReportTable, ...]
     rates_are_speeds: bool  # v = dq/dt; otherwise dq/dt = G(q) v
     motion: tuple[Formula, ...]  # definitions, dq/dt, and the nonzero entries of M (upper triangle), f and B
     state_cost: Formula
@@ -112,12 +112,12 @@ def letters(metadata: Metadata, equations: EquationsOfMotion) -> dict[Symbol, Le
     return names
 
 
-def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol, Letter]) -> Iterator[Table]:
+def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol, Letter]) -> Iterator[ReportTable]:
     task = metadata.task
     size = len(equations.coordinates)
     positions, rates = metadata.states[:size], metadata.states[size:]
     coordinates = zip(equations.coordinates, positions, rates, strict=True)
-    yield Table(
+    yield ReportTable(
         ("", "coordinate", "limit", "limit of its rate", ""),
         tuple(
             (
@@ -130,14 +130,14 @@ def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol
             for symbol, state, rate in coordinates
         ),
     )
-    yield Table(
+    yield ReportTable(
         ("", "input", "limit", ""),
         tuple(
             (names[symbol], entry.name, _within(entry.limit, entry.unit), entry.meaning)
             for symbol, entry in zip(equations.inputs, metadata.inputs, strict=True)
         ),
     )
-    yield Table(
+    yield ReportTable(
         ("", "parameter", "value", "bounds", ""),
         tuple(
             (names[symbol], entry.name, _amount(entry), f"{entry.lower:g} to {entry.upper:g}", entry.meaning)
@@ -145,7 +145,7 @@ def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol
         ),
     )
     starts = zip(equations.state, metadata.states, task.target, task.start_mean, task.start_deviation, strict=True)
-    yield Table(
+    yield ReportTable(
         ("", "task", "target", "start"),
         tuple(
             (
@@ -158,7 +158,7 @@ def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol
         ),
     )
     weights = ", ".join(f"{weight:g}" for weight in task.action_cost.weights)
-    yield Table(
+    yield ReportTable(
         ("action cost", "horizon", "weight left there", "control rate", "simulation rate"),
         (
             (

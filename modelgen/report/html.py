@@ -10,7 +10,7 @@ from typing import Any
 from sympy import Symbol
 from sympy.printing.mathml import MathMLPresentationPrinter
 
-from modelgen.report.contents import Amount, Cell, Contents, Formula, Letter, Table, broken, terms
+from modelgen.report.contents import Amount, Cell, Contents, Formula, Letter, ReportTable, broken, terms
 
 WIDTH = 75  # characters in one line of a long sum
 GREEK = {"varphi": "φ", "alpha": "α", "eta": "η", "tau": "τ"}
@@ -128,7 +128,7 @@ def _terms(formula: Formula, letters: dict[Symbol, Letter]) -> list[str]:
     return texts
 
 
-def _table(table: Table) -> str:
+def _table(table: ReportTable) -> str:
     head = "".join(f"<th>{escape(title)}</th>" for title in table.head)
     rows = ["".join(f"<td>{_cell(cell)}</td>" for cell in row) for row in table.rows]
     return "\n".join(["<table>", f"<tr>{head}</tr>", *(f"<tr>{row}</tr>" for row in rows), "</table>"])

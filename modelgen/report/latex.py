@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sympy import Symbol, latex
 
-from modelgen.report.contents import Amount, Cell, Contents, Formula, Letter, Table, broken, terms
+from modelgen.report.contents import Amount, Cell, Contents, Formula, Letter, ReportTable, broken, terms
 
 WIDTH = 110  # characters of source in one line of a long sum
 
@@ -47,7 +47,7 @@ def _formula(formula: Formula, names: Mapping[Symbol, str]) -> str:
     return f"{letter_text(formula.left)} &= " + " \\\\\n  &\\quad".join(broken(texts, WIDTH))
 
 
-def _tabular(table: Table) -> list[str]:
+def _tabular(table: ReportTable) -> list[str]:
     body = [" & ".join(map(_cell, row)) + r" \\" for row in table.rows]
     start = rf"\begin{{tabular}}{{{'l' * len(table.head)}}}"
     return [start, " & ".join(table.head) + r" \\ \hline", *body, r"\end{tabular}", "", r"\medskip", ""]

@@ -139,7 +139,7 @@ def test_a_motion_beyond_floating_point_numbers_is_reported(tmp_path: Path) -> N
     (tmp_path / "unstable.py").write_text(UNSTABLE)
     assert main(["build", str(tmp_path / "unstable.py"), "--generated", str(tmp_path)]) == 0
     robot = modelgen.load("unstable", backend="casadi", directory=tmp_path, parallel=False)
-    with pytest.raises(ModelError, match="`unstable`.* s. "):
+    with pytest.raises(ModelError, match=r"`unstable`.* s. "):
         rollout(robot, np.array([1.0, 1.0]), {}, 5)
     with pytest.raises(ModelError, match=r"robot\.draw"):
         animate(robot, np.zeros((2, 2)), tmp_path / "a.gif")
