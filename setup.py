@@ -1,4 +1,4 @@
-"""Puts the shipped models and artifacts into the package: in a wheel they are modelgen/models and modelgen/generated."""
+"""Puts the shipped models and artifacts into the wheel, as modelgen/models and modelgen/generated."""
 
 from pathlib import Path
 from shutil import copytree, ignore_patterns

@@ -18,8 +18,8 @@ from solver.policy import Policy, Value, load_policy, load_value
 from solver.preflight.check import preflight
 from solver.problem.parameters import Change
 from solver.problem.robots import load_robot
-from solver.runs.folder import require_free
-from solver.runs.kinds import Description, kind_of, kind_that_trains
+from solver.runs.kinds import Description, kind_of, kind_that_trains, start
+from solver.runs.kinds import resume as resume_run
 from solver.runs.metrics import read_metrics
 from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
 from solver.training.plan import Adversaries, plan
@@ -168,18 +168,21 @@ def train(
             **settings,
         )
         folder = Path("runs") / run.name if out is None else Path(out)
-        require_free(folder, "train", overwrite)
         if artifact is not None:
-            shutil.copytree(artifact, folder / ARTIFACT / artifact.name, dirs_exist_ok=True)
             run = replace(run, generated=str(folder / ARTIFACT))
-        for text in preflight(compiled, run.settings, run.identified, preview).warnings:
-            warnings.warn(text, stacklevel=2)
-        kind.training.start(run, folder, callback, overwrite)
+
+        def before() -> None:
+            for text in preflight(compiled, run.settings, run.identified, preview).warnings:
+                warnings.warn(text, stacklevel=4)
+            if artifact is not None:
+                shutil.copytree(artifact, folder / ARTIFACT / artifact.name, dirs_exist_ok=True)
+
+        start(kind, run, folder, callback, overwrite, before)
     else:
         compiled = load_robot(robot, "cpu", generated)
         described = kind.training.describe(compiled, generated, algorithm=algorithm, **settings)
         folder = Path("runs") / described.name if out is None else Path(out)
-        kind.training.start(described, folder, callback, overwrite)
+        start(kind, described, folder, callback, overwrite)
     return Run(folder)
 
 
@@ -189,7 +192,7 @@ def resume(folder: str | Path, callback: Callback = lambda _: None) -> Run:
     Raises SolverError if the folder holds no run, or one that is damaged or of another artifact.
     """
     require_no_shipped(folder)
-    kind_of(folder).training.resume(Path(folder), callback)
+    resume_run(Path(folder), callback)
     return Run(folder)
 
 

@@ -68,7 +68,6 @@ def run(options: Options) -> None:
     """Train, and show the progress."""
     from solver.commands.training import resume, start
     from solver.preflight.check import preflight
-    from solver.runs.folder import require_free
     from solver.runs.kinds import kind_that_trains
     from solver.training.plan import plan
 
@@ -86,8 +85,10 @@ def run(options: Options) -> None:
         start_from=options.warm_from,
         **vars(options.settings),
     )
-    require_free(options.out or Path("runs") / described.name, "train", options.overwrite)
-    checks = preflight(robot, described.settings, described.identified, options.preview)
-    for line in [*checks.lines, *(f"warning: {text}" for text in checks.warnings)]:
-        print(line, file=sys.stderr)
-    start(kind_that_trains(described.settings.algorithm), described, options.out, options.overwrite)
+
+    def check() -> None:
+        checks = preflight(robot, described.settings, described.identified, options.preview)
+        for line in [*checks.lines, *(f"warning: {text}" for text in checks.warnings)]:
+            print(line, file=sys.stderr)
+
+    start(kind_that_trains(described.settings.algorithm), described, options.out, options.overwrite, check)

@@ -5,10 +5,8 @@ Each holds the description of its run, a checkpoint with the weights only, and f
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from solver.errors import SolverError
 from solver.runs.folder import CHECKPOINT, load_description, save_description
@@ -34,16 +32,6 @@ class Figures:
     gap_percent: float | None
     commit: str
     date: str  # ISO 8601
-
-    def __post_init__(self) -> None:
-        """Raise TypeError for a number that is none."""
-        for entry in dataclasses.fields(self):
-            value = getattr(self, entry.name)
-            if entry.name == "gap_percent" and value is None:
-                continue
-            expected = {"str": str, "int": int}.get(str(entry.type), (int, float))
-            if isinstance(value, bool) or not isinstance(value, expected):
-                raise TypeError(f"{entry.name} is {value!r}")
 
 
 def names() -> list[str]:
@@ -71,10 +59,7 @@ def of_robot(name: str | Path) -> list[str]:
 def read_figures(name: str) -> Figures:
     """The figures of a shipped policy. Raises SolverError for a damaged file."""
 
-    def build(content: dict[str, Any]) -> Figures:
-        return Figures(**content)
-
-    return load_description(FOLDER / name / FIGURES, build)
+    return load_description(FOLDER / name / FIGURES, Figures)
 
 
 def save_figures(name: str, figures: Figures) -> None:

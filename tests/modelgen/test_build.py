@@ -16,6 +16,8 @@ from modelgen.artifact import folder as artifact
 from modelgen.builder import build_artifact
 from modelgen.derivation.model_file import SHIPPED, load
 
+pytestmark = pytest.mark.slow
+
 ROBOTS = sorted(path.parent.name for path in artifact.SHIPPED.glob(f"*/{artifact.MANIFEST}"))
 
 

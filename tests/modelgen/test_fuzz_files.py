@@ -115,9 +115,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @example(PENDULUM, [("string", 5, "'\\ud800'")])
 @example(PENDULUM, [("name", 30, "set()")])
 @example(CARTPOLE, [("number", 12, "10**400")])
-def test_a_file_with_random_mistakes_builds_or_is_refused(
-    folder: Path, text: str, mistakes: list[Mistake]
-) -> None:
+def test_a_file_with_random_mistakes_builds_or_is_refused(folder: Path, text: str, mistakes: list[Mistake]) -> None:
     name = "pendulum" if text is PENDULUM else "cartpole"
     path = folder / f"{name}.py"
     path.write_bytes(mistaken(text, mistakes).encode("utf-8", "surrogatepass"))

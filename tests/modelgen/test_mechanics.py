@@ -29,6 +29,8 @@ from tests.modelgen.support import systems
 from tests.modelgen.support.evaluation import evaluate
 from tests.modelgen.support.trees import Tree, as_pinocchio, as_robot, trees
 
+pytestmark = pytest.mark.slow
+
 
 def outputs(robot: Robot, x: np.ndarray, theta: Any, names: Any = tuple(MECHANICS)) -> dict[str, np.ndarray]:
     """Every output of the functions at states (N, n), evaluated node by node without compilation."""

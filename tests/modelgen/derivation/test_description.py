@@ -55,6 +55,7 @@ def test_an_edited_helper_changes_the_hash(folder: Path) -> None:
     assert hashed(folder, text) != first
 
 
+@pytest.mark.slow
 def test_hash_and_equations_are_the_same_in_every_process(folder: Path) -> None:
     written(folder, MODEL)
     command = (

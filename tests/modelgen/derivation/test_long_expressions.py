@@ -19,6 +19,8 @@ from modelgen.builder import build_artifact
 from modelgen.derivation.derive import equations_of_motion
 from tests.modelgen.support.declared import TASK, cart
 
+pytestmark = pytest.mark.slow
+
 TERMS = range(1, 401)
 FORCES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "400 terms": (

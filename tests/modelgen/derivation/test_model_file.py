@@ -181,6 +181,7 @@ class TestDamagedFiles:
             return str(error)
         return ""
 
+    @pytest.mark.slow
     def test_a_missing_line_causes_no_traceback(self, folder: Path) -> None:
         lines = self.TEMPLATE.splitlines(keepends=True)
         assert not self.outcome(folder, self.TEMPLATE)
@@ -193,6 +194,7 @@ class TestDamagedFiles:
 
     @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())
+    @pytest.mark.slow
     def test_exchanged_words_cause_no_traceback(self, folder: Path, data: st.DataObject) -> None:
         old, new = data.draw(st.sampled_from(self.WORDS)), data.draw(st.sampled_from(self.WORDS))
         parts = self.TEMPLATE.split(old)

@@ -44,6 +44,7 @@ def tree(coordinates: int, arms: int = 1) -> Robot:
 
 
 @pytest.mark.parametrize(("coordinates", "arms"), [(5, 1), (6, 3)])
+@pytest.mark.slow
 def test_a_tree_has_about_as_many_operations_as_expected(coordinates: int, arms: int) -> None:
     robot = tree(coordinates, arms)
     robot.task(
@@ -61,6 +62,7 @@ def test_a_tree_has_about_as_many_operations_as_expected(coordinates: int, arms:
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SHIPPED.glob("*.py") if not path.stem.startswith("_")))
+@pytest.mark.slow
 def test_shipped_robots_have_about_as_many_operations_as_expected(name: str) -> None:
     made = artifact.read(artifact.SHIPPED / name).operations
     expected = size(load(str(SHIPPED / f"{name}.py"))).operations

@@ -63,6 +63,7 @@ def test_imported_robot_moves_as_in_pinocchio(written: Callable[..., Path]) -> N
     np.testing.assert_allclose(-force[rows, 0] - losses, bias, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_kernels_of_an_imported_robot_agree_with_both_engines(
     written: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

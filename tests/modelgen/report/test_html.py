@@ -67,6 +67,7 @@ def test_the_page_of_any_robot_is_well_formed(page: Callable[[str], ElementTree.
     assert max(numbers) == pytest.approx(240)
 
 
+@pytest.mark.slow
 def test_the_page_of_a_large_tree_is_written_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "page" / "arm.html"
     assert main(["show", str(SHIPPED / "large" / "arm7.py"), "--html", str(file)]) == 0

@@ -179,6 +179,7 @@ def test_a_coordinate_without_a_rate_limit_is_refused() -> None:
     rejects(["`s`", "rate_limit", "m/s"], lambda: finished(robot))
 
 
+@pytest.mark.slow
 def test_forces_may_be_added_but_no_body_where_speeds_are_not_rates() -> None:
     robot = Robot("gyro")
     angles = [robot.revolute(name, limit=1.2) for name in ("roll", "pitch", "yaw")]

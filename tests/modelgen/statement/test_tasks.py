@@ -78,6 +78,7 @@ class TestTask:
             ({"action_cost": Tanh("a")}, ("weight of Tanh is 'a'",)),  # type: ignore[arg-type]
         ],
     )
+    @pytest.mark.slow
     def test_a_wrong_argument_is_refused(self, changes: dict[str, Any], words: tuple[str, ...]) -> None:
         rejects(*words, action=lambda: self.changed(**changes))
 

@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import modelgen
+from modelgen.artifact.typed import typed
 from modelgen.commandline.options import read
 from solver import Action, Parameters
 from solver.commands import train
 from solver.errors import SolverError
 from solver.game.adversaries import ADVERSARIES
 from solver.training.presets import PRESETS, make_settings
-from solver.training.settings import Settings, read_settings
+from solver.training.settings import Settings
 from tests.solver.conftest import words_of
 
 NAMES = [f.name for f in dataclasses.fields(Settings)]
@@ -147,6 +148,7 @@ VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | s
 
 
 @given(st.sampled_from(NAMES), VALUES | st.dictionaries(st.text(), VALUES, max_size=2))
+@pytest.mark.slow
 def test_any_value_gives_settings_or_a_solver_error(name: str, value: object) -> None:
     try:
         settings = Settings(**{name: value})  # type: ignore[arg-type]
@@ -182,7 +184,7 @@ def test_settings_survive_the_command_line(changes: dict[str, Any]) -> None:
 @given(CHANGES)
 def test_settings_survive_a_run_folder(changes: dict[str, Any]) -> None:
     settings = Settings(**changes)
-    assert read_settings(json.loads(json.dumps(dataclasses.asdict(settings)))) == settings
+    assert typed(Settings, json.loads(json.dumps(dataclasses.asdict(settings))), "run.json") == settings
 
 
 def test_fast_follows_the_size_and_the_time_scale() -> None:
