@@ -12,19 +12,22 @@ import ctypes
 import faulthandler
 import math
 import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn
+from types import FrameType
+from typing import Any, NoReturn
 
 from modelgen.errors import ModelError
 
 VARIABLE = "MODELGEN_LOAD_SECONDS"
 SECONDS = 120.0  # of processor time
 PATIENCE = 5  # limit on the wall clock, as a multiple of the limit on processor time
-SHORTEST = 0.01  # s, between two looks at the clocks
+SHORTEST, LONGEST = 0.01, 1.0  # s, between two looks at the clocks
+GAP = 2.0  # s, the most that counts between two looks: a process that Ctrl-Z has stopped looks at no clock
 GRACE = 3.0  # s, for the exception to take effect; then as long again for a call that lets no other thread run
 USAGE = 2  # exit code
 
@@ -68,9 +71,19 @@ def limit() -> float:
 
 
 def _clock() -> Callable[[], float]:
-    """A clock of this process's processor time (s), or of the wall clock divided by PATIENCE if that is more."""
-    processor, wall = time.process_time(), time.monotonic()
-    return lambda: max(time.process_time() - processor, (time.monotonic() - wall) / PATIENCE)
+    """A clock of this process's processor time (s), or of the wall clock divided by PATIENCE if that is more.
+
+    Call it often: a longer time between two calls counts as `GAP`.
+    """
+    processor, wall, spent = time.process_time(), time.monotonic(), 0.0
+
+    def clock() -> float:
+        nonlocal wall, spent
+        now = time.monotonic()
+        spent, wall = spent + min(now - wall, GAP), now
+        return max(time.process_time() - processor, spent / PATIENCE)
+
+    return clock
 
 
 @contextmanager
@@ -78,6 +91,7 @@ def supervised(name: str) -> Iterator[None]:
     """Raise EndsProcess or OutOfTime in the block. name: the file that the block executes."""
     seconds, thread, over = limit(), threading.get_ident(), threading.Event()
     watch = threading.Thread(target=_watch, args=(name, seconds, thread, over), daemon=True)
+    before = _own_stop()
     endings = os._exit, os.abort
     os._exit = os.abort = _refused  # type: ignore[assignment]
     try:
@@ -89,6 +103,19 @@ def supervised(name: str) -> Iterator[None]:
             _end(watch, over)
         finally:
             faulthandler.cancel_dump_traceback_later()
+            if before is not None:
+                signal.signal(signal.SIGTSTP, before)
+
+
+def _own_stop() -> Any:
+    """Have Ctrl-Z stop the process without the timer of `_watch`, which would end it on return. The handler before."""
+
+    def stop(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        faulthandler.cancel_dump_traceback_later()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    return signal.signal(signal.SIGTSTP, stop) if in_main_thread and hasattr(signal, "SIGTSTP") else None
 
 
 def _end(watch: threading.Thread, over: threading.Event) -> None:
@@ -113,7 +140,7 @@ def _watch(name: str, seconds: float, thread: int, over: threading.Event, leave:
     while (left := seconds - spent()) > 0:
         if sys.__stderr__ is not None:  # if a call lets no other thread run, faulthandler ends the process
             faulthandler.dump_traceback_later(left + 2 * GRACE, exit=True, file=sys.__stderr__)
-        if over.wait(max(left, SHORTEST)):
+        if over.wait(min(max(left, SHORTEST), LONGEST)):
             return
     _raise_in(thread, OutOfTime)
     if over.wait(GRACE):

@@ -11,8 +11,9 @@ from modelgen.artifact.manifest import Manifest
 
 
 def data(folder: Path, manifest: Manifest) -> dict[str, Any]:
-    """The manifest, and the result of the last full verification (None if there is none), for JSON."""
-    return json.loads((folder / MANIFEST).read_text(encoding="utf-8")) | {"proof": proof(folder, manifest)}
+    """The manifest and the result of the last full proof, None where the artifact has none, for JSON."""
+    content: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    return content | {"proof": proof(folder, manifest)}
 
 
 def text(folder: Path, manifest: Manifest) -> str:

@@ -10,9 +10,11 @@ can be reached, and an upper bound for controllers only as far as no guess led t
 
 from __future__ import annotations
 
+import io
 import math
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from typing import Any
 
@@ -207,13 +209,16 @@ class NonlinearProgram:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Ctrl-C within CasADi, which makes another error of it, is a KeyboardInterrupt again."""
+    """Raise KeyboardInterrupt where CasADi makes another error of it, and drop the warning that it prints then."""
+    warnings = io.StringIO()
     try:
-        yield
+        with redirect_stderr(warnings):
+            yield
     except (RuntimeError, SystemError) as error:
         if "KeyboardInterrupt" in str(error) or isinstance(error.__cause__, KeyboardInterrupt):
             raise KeyboardInterrupt from error
         raise
+    print(warnings.getvalue(), end="", file=sys.stderr)
 
 
 def _hessian(period: Any, columns: Any, w: Any, p: Any, pull: Any) -> Any:

@@ -276,7 +276,7 @@ def test_changed_parameters(load: Load, changes: list[str], expected: list[float
         ("mass=x", "cannot read"),
         ("mass=heavy", "cannot read"),
         ("mass=nan", "cannot read"),
-        ("mass=1e39", "not finite"),
+        ("mass=1e39", "not a finite"),
         ("mass=1_5", "cannot read"),
         ("mass=１.5", "cannot read"),
     ],
