@@ -16,10 +16,11 @@
 
 # %%
 import matplotlib.pyplot as plt
-import modelgen
 import numpy as np
-import solver
 from sympy import cos, pi, sin
+
+import modelgen
+import solver
 
 # %% [markdown]
 # ## The robot

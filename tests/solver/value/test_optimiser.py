@@ -1,4 +1,4 @@
-"""SOAP against its algorithm written down for one matrix, and on a loss that Adam is slow on."""
+"""SOAP, compared with its algorithm in NumPy for one matrix, and with Adam on a loss for which Adam is slow."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import numpy as np
 import pytest
 import torch
 
-from solver.value.adam import Adam
-from solver.value.optimiser import Optimiser
-from solver.value.soap import DECAY, PERIOD, Soap
+from solver.value.optimiser import DECAY, PERIOD, Adam, Optimiser, Soap
 
 RATE, PENALTY = 0.03, 0.2
 
 
 class OneMatrix(torch.nn.Module):
+    """A weight matrix and a bias."""
+
     def __init__(self, weight: Any, bias: Any) -> None:
         super().__init__()
         self.weight = torch.nn.Parameter(torch.tensor(weight))
         self.bias = torch.nn.Parameter(torch.tensor(bias))
 
 
-def test_steps_are_those_of_the_paper() -> None:
-    """Vyas et al., algorithm 3, in NumPy: the running mean is kept in the directions of the weights here, and turned
-    into the basis in every step. The first covariance of a square matrix has full rank, so that rounding
-    chooses no direction."""
+def test_soap_steps_agree_with_algorithm_3_of_its_paper() -> None:
+    """Vyas et al., algorithm 3, in NumPy. The running mean is kept in the directions of the weights and expressed in
+    the basis in every step. The first covariance of a square matrix has full rank, so that no direction depends on
+    rounding."""
     rng = np.random.default_rng(0)
     member = OneMatrix(rng.normal(size=(4, 4)), rng.normal(size=4))
     soap = Soap(member, RATE, PENALTY)
-    weight, bias = (each.detach().numpy().copy() for each in (member.weight, member.bias))
+    weight, bias = (parameter.detach().numpy().copy() for parameter in (member.weight, member.bias))
     mean, square, left, right = (np.zeros((4, 4)) for _ in range(4))
     q_left, q_right, bias_mean, bias_square = np.eye(4), np.eye(4), np.zeros(4), np.zeros(4)
     for k in range(2 * PERIOD + 5):
@@ -59,8 +59,8 @@ def test_steps_are_those_of_the_paper() -> None:
 
 
 @pytest.mark.slow
-def test_a_loss_that_is_steep_in_slanted_directions() -> None:
-    """|A W B - T|^2 with A and B of condition 10: after as many steps SOAP is nearer by far."""
+def test_soap_is_faster_than_adam_on_a_loss_with_slanted_steep_directions() -> None:
+    """|A W B - T|^2 with A and B of condition 10: after equally many steps, SOAP is five times nearer."""
     rng = np.random.default_rng(1)
 
     def slanted(size: int) -> torch.Tensor:
@@ -87,7 +87,7 @@ def test_a_loss_that_is_steep_in_slanted_directions() -> None:
 
 @pytest.mark.parametrize("done", [PERIOD - 1, PERIOD, PERIOD + 3])
 @pytest.mark.slow
-def test_soap_goes_on_from_its_stored_state(done: int) -> None:
+def test_soap_resumes_from_its_state(done: int) -> None:
     generator = torch.Generator().manual_seed(0)
     gradients = [torch.randn(3 * 5 + 4, generator=generator) for _ in range(3 * PERIOD)]
     start = np.float32(np.random.default_rng(0).normal(size=(3, 5))), np.zeros(4, np.float32)

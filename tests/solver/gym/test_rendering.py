@@ -1,4 +1,4 @@
-"""Pictures and videos of an episode."""
+"""Pictures of an episode, and the frame rate of a video."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from solver.gym.registration import NAMESPACE  # noqa: E402
 PENDULUM = f"{NAMESPACE}/pendulum-v0"
 
 
-def test_a_held_action_is_one_frame_of_a_video() -> None:
+def test_frame_rate_is_the_rate_of_the_held_actions() -> None:
     env = RobotEnv("pendulum", hold=np.int64(5), render_mode="rgb_array")  # type: ignore[arg-type]
     assert env.metadata["render_fps"] == 25
     assert RobotVectorEnv("pendulum", 2, hold=5).metadata["render_fps"] == 25
 
 
 @pytest.mark.parametrize("robot", ["pendulum", "cartpole", "planar_quadrotor"])
-def test_pictures_show_the_segments_where_they_are(robot: str) -> None:
+def test_pictures_show_the_segments_at_their_places(robot: str) -> None:
     env = RobotVectorEnv(robot, 2, render_mode="rgb_array")
     env.reset(seed=0)
     env.episodes.x[1] = 0.0
@@ -41,9 +41,12 @@ def test_pictures_show_the_segments_where_they_are(robot: str) -> None:
         np.testing.assert_allclose(inked.max(0), [down.max(), across.max()], atol=8)
 
 
-def test_pictures_are_drawn_on_request_only() -> None:
+def test_environment_without_a_render_mode_draws_no_picture() -> None:
     env = RobotEnv("pendulum")
     env.reset(seed=0)
     assert env.render() is None
-    with pytest.raises(SolverError, match="choices are None and 'rgb_array'"):
+
+
+def test_unknown_render_mode_is_an_error() -> None:
+    with pytest.raises(SolverError, match=r"'human'.*'rgb_array'"):
         RobotEnv("pendulum", render_mode="human")

@@ -1,4 +1,4 @@
-"""The policy for a held input against brute force over the inputs, and the closed form where that chatters."""
+"""Policy for a held input, compared with brute force over the inputs and with the closed form where that chatters."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.fvi.step import Lookahead
 from solver.fvi.targets import chunk_targets
-from solver.game.adversaries.parameters import ParameterAdversary
-from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.game import Game
-from solver.game.held_input_policy import _contracted, _one_input, _semidefinite
-from solver.game.modulation import Modulation
+from solver.game.adversaries.paper import ParameterAdversary
+from solver.game.game import Game, Modulation
+from solver.game.policies import ClosedFormPolicy, _contracted, _one_input, _semidefinite
 from solver.plants.rollouts import Controller, controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
@@ -36,7 +34,7 @@ Load = Callable[[str], CompiledRobot]
 
 
 class Valley:
-    """V = -steepness |rates + slope * positions|^2: every policy of it is a sliding mode when it is steep."""
+    """V = -steepness |rates + slope * positions|^2. If it is steep, its policies slide along a switching surface."""
 
     def __init__(self, steepness: float, slope: float = 2.0) -> None:
         self.steepness, self.slope = steepness, slope
@@ -49,35 +47,35 @@ class Valley:
 
 
 def worth(game: Game, value: Valley, x: Tensor, u: Tensor, periods: float = 1.0) -> Tensor:
-    """What an input is worth that is held for so long: -h g(u) + V(x + h B u)."""
+    """Objective -h g(u) + V(x + h B u) of an input that is held for a number of control periods."""
     h = periods * game.problem.control_step
-    beside = x + h * torch.einsum("bnm,bm->bn", game.problem.robot.affine_dynamics(x)[1], u)
-    return value(beside)[0] - h * game.problem.action_cost.cost(u)
+    moved = x + h * torch.einsum("bnm,bm->bn", game.problem.robot.affine_dynamics(x)[1], u)
+    return value(moved)[0] - h * game.problem.action_cost.cost(u)
 
 
 @pytest.mark.parametrize("periods", [1.0, 2.0])
 @pytest.mark.parametrize(("name", "nodes"), [("pendulum", 4001), ("furuta", 4001), ("double_pendulum", 161)])
-def test_the_input_is_the_best_on_a_grid_of_inputs(load: Load, name: str, nodes: int, periods: float) -> None:
+def test_held_input_is_the_best_on_a_grid_of_inputs(load: Load, name: str, nodes: int, periods: float) -> None:
     game, value = Game(Problem(load(name))), Valley(5.0)
     x = 0.02 * game.problem.sample_domain(12, torch.Generator().manual_seed(1))
     axes = [torch.linspace(-0.99, 0.99, nodes) * limit for limit in game.problem.input_limits]
     inputs = torch.cartesian_prod(*axes).reshape(-1, len(axes))
-    sampled, closed = (controller(game.problem, value, each)(x)[0] for each in (periods, 0.0))
+    held, closed = (controller(game.problem, value, reaction_periods)(x)[0] for reaction_periods in (periods, 0.0))
     for i in range(len(x)):
         best = worth(game, value, x[i : i + 1].repeat(len(inputs), 1), inputs, periods).max()
-        idle = worth(game, value, x[i : i + 1], torch.zeros_like(sampled[:1]), periods)[0]
-        found, other = (worth(game, value, x[i : i + 1], u[i : i + 1], periods)[0] for u in (sampled, closed))
-        assert best - found < 0.02 * (best - idle), i
-        assert best - found < best - other + 1e-3 * (best - idle), i
+        idle = worth(game, value, x[i : i + 1], torch.zeros_like(held[:1]), periods)[0]
+        reached, other = (worth(game, value, x[i : i + 1], u[i : i + 1], periods)[0] for u in (held, closed))
+        assert best - reached < 0.02 * (best - idle), i
+        assert best - reached < best - other + 1e-3 * (best - idle), i
 
 
-def test_where_v_is_steep_the_closed_form_chatters_and_the_policy_for_a_held_input_rests(load: Load) -> None:
+def test_closed_form_chatters_where_v_is_steep_and_the_policy_for_a_held_input_does_not(load: Load) -> None:
     game, value = Game(Problem(load("pendulum"))), Valley(300.0)
     starts = torch.tensor([[0.1, 0.0], [-0.05, 0.2]])
 
     def last_second(act: Controller) -> tuple[Tensor, Tensor]:
-        found = rollouts(game.problem, act, starts.clone(), seconds=3.0)
-        return found.x[-125:].abs().amax(0), found.u[-125:].diff(dim=0).abs().mean()
+        run = rollouts(game.problem, act, starts.clone(), seconds=3.0)
+        return run.x[-125:].abs().amax(0), run.u[-125:].diff(dim=0).abs().mean()
 
     (_, buzz), (x, calm) = (last_second(controller(game.problem, value, periods)) for periods in (0.0, 1.0))
     assert buzz > 1.0
@@ -85,45 +83,46 @@ def test_where_v_is_steep_the_closed_form_chatters_and_the_policy_for_a_held_inp
     assert (x < 0.01).all()
 
 
-def test_a_held_input_is_the_closed_form_when_the_period_goes_to_zero(load: Load) -> None:
+def test_policy_for_a_held_input_tends_to_the_closed_form_for_a_short_hold(load: Load) -> None:
     game, value = Game(Problem(load("furuta"))), Valley(0.1)
     x = game.problem.sample_domain(50, torch.Generator().manual_seed(2))
     closed, closed_cost = controller(game.problem, value)(x)
     assert float((controller(game.problem, value, 1.0)(x)[0] - closed).abs().max()) > 0.1
-    sampled, cost = controller(game.problem, value, 1e-4)(x)
-    torch.testing.assert_close(sampled, closed, rtol=1e-3, atol=1e-3)
+    held, cost = controller(game.problem, value, 1e-4)(x)
+    torch.testing.assert_close(held, closed, rtol=1e-3, atol=1e-3)
     torch.testing.assert_close(cost, closed_cost, rtol=0.02, atol=1e-4)
 
 
 class Ridge(Valley):
-    """V = +steepness |...|^2: convex, so that its chord says nothing of a maximum."""
+    """V = +steepness |...|^2, which is convex and has no maximum along its chord."""
 
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """V (N,) and its gradient (N, n)."""
         value, gradient = super().__call__(x)
         return -value, -gradient
 
 
-def test_a_held_input_is_the_closed_form_where_v_is_convex(load: Load) -> None:
+def test_policy_for_a_held_input_is_the_closed_form_where_v_is_convex(load: Load) -> None:
     game = Game(Problem(load("furuta")))
     x = game.problem.sample_domain(50, torch.Generator().manual_seed(2))
-    closed, sampled = (controller(game.problem, Ridge(0.1), periods)(x)[0] for periods in (0.0, 1.0))
-    torch.testing.assert_close(sampled, closed)
+    closed, held = (controller(game.problem, Ridge(0.1), periods)(x)[0] for periods in (0.0, 1.0))
+    torch.testing.assert_close(held, closed)
 
 
 @pytest.mark.parametrize("name", ["pendulum", "double_pendulum"])
-def test_a_broken_state_is_nan_and_spoils_no_other(load: Load, name: str) -> None:
+def test_nan_state_has_a_nan_input_and_leaves_the_others_unchanged(load: Load, name: str) -> None:
     game, value = Game(Problem(load(name))), Valley(5.0)
     x = game.problem.sample_domain(3, torch.Generator().manual_seed(4))
-    whole = controller(game.problem, value, 1.0)(x.clone())[0]
+    before = controller(game.problem, value, 1.0)(x.clone())[0]
     x[1, -1] = torch.nan
-    found = controller(game.problem, value, 1.0)(x)[0]
-    assert bool(found[1].isnan().all())
-    torch.testing.assert_close(found[[0, 2]], whole[[0, 2]])
+    after = controller(game.problem, value, 1.0)(x)[0]
+    assert bool(after[1].isnan().all())
+    torch.testing.assert_close(after[[0, 2]], before[[0, 2]])
 
 
 @pytest.mark.parametrize("name", ["furuta", "double_pendulum"])
-def test_a_value_step_reckons_with_its_whole_hold_and_the_adversaries_with_its_input(load: Load, name: str) -> None:
-    """Held for 3 periods behind a delay of one, the input is that of 4 periods."""
+def test_policy_of_a_value_step_uses_its_whole_hold_and_the_adversaries_use_its_input(load: Load, name: str) -> None:
+    """The input is held for 3 periods and acts with a delay of one, so the policy is the one for 4 periods."""
     game, value = Game(Problem(load(name)), [ParameterAdversary(0.1)]), Valley(0.5)
     x = game.problem.sample_domain(50, torch.Generator().manual_seed(5))
     policy = Lookahead(0.9, 0.1, 3, reaction_periods=2.0).policy(game.problem, value)
@@ -138,7 +137,7 @@ def test_a_value_step_reckons_with_its_whole_hold_and_the_adversaries_with_its_i
     assert type(Lookahead(0.9, 0.1, 3).policy(game.problem, value)) is ClosedFormPolicy
 
 
-def test_one_step_targets_are_those_of_the_held_input(load: Load) -> None:
+def test_one_step_targets_use_the_policy_for_a_held_input(load: Load) -> None:
     game = Game(Problem(load("furuta")))
     ensemble = make_ensemble(load("furuta"), make_settings("fast", load("furuta")))
     value, x = FrozenValue(ensemble), game.problem.sample_domain(40, torch.Generator().manual_seed(6))
@@ -152,20 +151,20 @@ def test_one_step_targets_are_those_of_the_held_input(load: Load) -> None:
 
 
 def evaluated(run: Path, capsys: pytest.CaptureFixture[str], *words: str, episodes: int = 4) -> dict[str, Any]:
-    """The JSON of `solver evaluate`."""
+    """JSON of `solver evaluate`."""
     assert main(["evaluate", str(run), "--episodes", str(episodes), "--json", *words]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    results: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return results
 
 
-def test_runs_are_evaluated_with_the_held_input(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_solver_evaluate_takes_other_reaction_periods(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     closed, sampled = evaluated(finished_run, capsys), evaluated(finished_run, capsys, "--reaction-periods", "1")
     assert set(closed["label"].split()) - set(sampled["label"].split()) == {"reaction_periods=0.0"}  # fast has 1
     assert sampled["return_mean"] != closed["return_mean"]
     assert evaluated(finished_run, capsys, "--reaction-periods", "0") == closed
 
 
-def test_a_run_trained_with_held_inputs_plays_them_everywhere(
+def test_run_is_evaluated_with_the_reaction_periods_of_its_training(
     train_tiny: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     train_tiny(tmp_path, iterations=1, reaction_periods=2.0)
@@ -182,7 +181,7 @@ def test_a_run_trained_with_held_inputs_plays_them_everywhere(
 
 
 @pytest.mark.parametrize("periods", ["-1", "101", "nan", "inf"])
-def test_reaction_periods_that_cannot_be_are_refused(
+def test_reaction_periods_out_of_range_are_an_error(
     finished_run: Path, periods: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["evaluate", str(finished_run), "--reaction-periods", periods]) != 0
@@ -190,22 +189,22 @@ def test_reaction_periods_that_cannot_be_are_refused(
 
 
 @pytest.mark.slow
-def test_robustness_is_measured_with_the_held_input(
+def test_solver_robustness_takes_other_reaction_periods(
     finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [str(finished_run), "--parameter", "mass", "--from", "1x", "--to", "1.2x", "--points", "2"]
     words += ["--episodes", "4"]
-    found = {}
+    groups = {}
     for flag in ((), ("--reaction-periods", "2")):
         assert main(["robustness", *words, *flag, "--out", str(tmp_path / "x")]) == 0
-        found[flag] = json.loads((tmp_path / "x.json").read_text())["groups"][0]
+        groups[flag] = json.loads((tmp_path / "x.json").read_text())["groups"][0]
     capsys.readouterr()
-    closed, sampled = found[()], found[("--reaction-periods", "2")]
+    closed, sampled = groups[()], groups[("--reaction-periods", "2")]
     assert set(sampled["label"].split()) - set(closed["label"].split()) == {"reaction_periods=2.0"}
     assert sampled["worst"] != closed["worst"]
 
 
-def test_a_matrix_becomes_semidefinite_and_one_that_is_stays() -> None:
+def test_semidefinite_part_is_semidefinite_and_keeps_a_semidefinite_matrix() -> None:
     draw = torch.randn(200, 4, 4, generator=torch.Generator().manual_seed(7))
     good, lowest = draw @ draw.mT, torch.linalg.eigvalsh(_semidefinite(draw))[:, 0]
     torch.testing.assert_close(_semidefinite(good), good, rtol=1e-3, atol=1e-3)
@@ -213,8 +212,8 @@ def test_a_matrix_becomes_semidefinite_and_one_that_is_stays() -> None:
     assert float(torch.linalg.eigvalsh(0.5 * (draw + draw.mT))[:, 0].min()) < -1.0
 
 
-def test_several_inputs_satisfy_the_equation_of_the_chords(load: Load) -> None:
-    """Three inputs, coupled as an arm's are: u = grad g~(w - P u)."""
+def test_several_inputs_satisfy_their_fixed_point_equation(load: Load) -> None:
+    """u = grad g~(w - P u) for three coupled inputs, as in an arm."""
     game = Game(Problem(load("planar_arm3")))
     generator = torch.Generator().manual_seed(8)
     p = _semidefinite(3.0 * torch.randn(200, 3, 3, generator=generator))
@@ -225,10 +224,10 @@ def test_several_inputs_satisfy_the_equation_of_the_chords(load: Load) -> None:
 
 
 class Concave:
-    """g' = asinh(u/0.1), concave for u > 0: Newton's steps from the right overshoot."""
+    """Cost with g' = asinh(u/0.1), concave for u > 0: Newton's steps from the right overshoot."""
 
     def policy(self, w: Tensor) -> Tensor:
-        """grad g~, with inputs up to 2."""
+        """grad g~, with the input limit 2."""
         return torch.clamp(0.1 * torch.sinh(w), -2.0, 2.0)
 
     def slopes(self, u: Tensor) -> tuple[Tensor, Tensor]:
@@ -237,10 +236,10 @@ class Concave:
 
 
 class Flat:
-    """g' = u^3, without curvature at rest."""
+    """Cost with g' = u^3, without curvature at u = 0."""
 
     def policy(self, w: Tensor) -> Tensor:
-        """grad g~, with inputs up to 2."""
+        """grad g~, with the input limit 2."""
         return torch.copysign(w.abs() ** (1.0 / 3.0), w).clamp(-2.0, 2.0)
 
     def slopes(self, u: Tensor) -> tuple[Tensor, Tensor]:
@@ -249,8 +248,8 @@ class Flat:
 
 
 @pytest.mark.parametrize(("cost", "tolerance"), [(Concave(), 1e-3), (Flat(), 1e-2)])
-def test_the_root_of_one_input_whatever_the_curvature_of_its_cost(cost: Any, tolerance: float) -> None:
-    """Beside bisection, for costs that no gallery robot has; at w = 0 and p = 0 too."""
+def test_root_of_one_input_agrees_with_bisection_for_any_curvature_of_its_cost(cost: Any, tolerance: float) -> None:
+    """No robot of the gallery has such costs. Includes w = 0 and p = 0."""
     generator = torch.Generator().manual_seed(9)
     w = torch.cat([torch.zeros(2, 1), 6.0 * torch.randn(500, 1, generator=generator)])
     p = torch.cat([torch.zeros(300, 1), 10.0 ** (4.0 * torch.rand(202, 1, generator=generator) - 2.0)])
