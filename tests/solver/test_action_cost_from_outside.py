@@ -20,7 +20,7 @@ import solver
 from modelgen.cli import main as modelgen_main
 from modelgen.report.linearization import linearize
 from solver.cli import main as solver_main
-from solver.oracles.guesses import straight
+from solver.oracles.search import straight
 from solver.oracles.trajectory import NonlinearProgram
 from solver.training.settings import Settings
 from solver.training.solution import load_solution

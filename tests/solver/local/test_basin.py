@@ -14,12 +14,12 @@ from torch import Tensor
 
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
-from solver.game.held_input_policy import make_policy
+from solver.game.policies import make_policy
 from solver.local.basin import cost_to_go, find_basin, near_target, shell
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.value.basin import Basin
+from solver.value.quadratic_form import Basin
 
 Load = Callable[[str], CompiledRobot]
 

@@ -13,7 +13,7 @@ import torch
 
 from solver.cli import main
 from solver.errors import SolverError
-from solver.gym.observations import features
+from solver.gym.environment import features
 from solver.lab.baselines.run import BASELINE, MODEL, load_baseline
 from solver.lab.baselines.training import load_controller
 from solver.plants.nominal import Nominal
