@@ -129,7 +129,7 @@ def _build_mechanics(
     report.folder = str(folder)
     with report.stage("mechanics"):
         program = mechanics_program(lowering.mechanics(equations, stated_mechanics(robot, equations)), functions)
-    report.operations = program.operations()
+    report.operations = program.operations
     report.left_out = {
         name: UNSTATED[name] for name in MECHANICS if name in functions and name not in report.operations
     }
@@ -205,7 +205,7 @@ def build_from_equations(
         steps = integration_steps(program, metadata, named, report.warnings.append)
         metadata = replace(metadata, task=replace(metadata.task, integration_steps=steps))
     program = replace(program, functions=tuple(each for each in program.functions if each.name in functions))
-    report.operations = program.operations()
+    report.operations = program.operations
     emitted = _emitted(program, metadata, report)
     with report.stage(f"emit {drawing.FILES}"):
         points = lowering.drawing(drawn, equations.state, equations.parameters)
@@ -251,7 +251,7 @@ def _manifest(program: Program, metadata: Metadata, model_hash: str, emitted: di
             )
             for function in program.functions
         },
-        operations=program.operations(),
+        operations=program.operations,
         files={
             name: {file: hashlib.sha256(content).hexdigest() for file, content in files.items()}
             for name, files in emitted.items()

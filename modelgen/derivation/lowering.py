@@ -17,7 +17,7 @@ from modelgen.errors import ModelError
 from modelgen.program.functions import Argument, Function, Mechanism, Output, Program
 from modelgen.program.graph import BINARY, UNARY, Graph, Node
 from modelgen.program.mechanics import OUTPUTS, Mechanics
-from modelgen.program.names import unique_names
+from modelgen.program.functions import unique_names
 from modelgen.statement.functions import CALLS, FUNCTIONS
 
 

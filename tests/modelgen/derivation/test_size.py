@@ -54,7 +54,7 @@ def test_a_tree_has_about_as_many_operations_as_expected(coordinates: int, arms:
         weight_at_horizon=0.5,
         control_rate=100,
     )
-    made = program(mechanism(equations_of_motion(robot))).operations()
+    made = program(mechanism(equations_of_motion(robot))).operations
     for name, expected in size(robot).operations.items():
         if name in made:
             assert 0.4 < expected / made[name] < 2.5, name

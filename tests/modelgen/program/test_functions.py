@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from modelgen.program.names import unique_names
+from modelgen.program.functions import unique_names
 
 
 def test_names_are_identifiers_and_different() -> None:
