@@ -6,7 +6,7 @@ operating system, and float without one: most microcontrollers compute in double
 
 from __future__ import annotations
 
-from modelgen.backends.listing import Dialect, listing
+from modelgen.backends.statements import Assignment, Text, statements
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program
@@ -187,17 +187,17 @@ def _function(program: Program, function: Function, robot: str, helpers: dict[st
         called = name if name in _HELPERS else f"REAL({'fabs' if name == 'abs' else name})"
         return f"{called}({', '.join(arguments)})"
 
-    graph = program.graph
-    lines = listing(graph, function, Dialect(lambda value: f"R({value!r})", call))
-    used = set(graph.reachable(function.roots))
-    body = []
-    for argument in function.arguments:
-        read = [(j, graph.operations[node].name) for j, node in enumerate(argument.entries) if node in used]
-        body += [f"const real {name} = {argument.name}[{j}];" for j, name in read] or [f"(void){argument.name};"]
-    body += [f"const real {name} = {text};" for name, text in lines.assignments]
-    for output in function.outputs:
-        body += [f"{output.name}[{j}] = {lines.roots[node]};" for j, node in enumerate(output.entries)]
-        body += [] if output.entries else [f"(void){output.name};"]
+    code = statements(program.graph, function)
+    text = Text(code, lambda value: f"R({value!r})", call)
+    read = {entry.array for entry in code.entries}
+    body = [f"(void){argument.name};" for argument in function.arguments if argument.name not in read]
+    body += [f"const real {code.names[entry.node]} = {entry.array}[{entry.index}];" for entry in code.entries]
+    for line in code.body:
+        if isinstance(line, Assignment):
+            body += [f"const real {name} = {value};" for name, value in text.assigned(line)]
+        else:
+            body.append(f"{line.array}[{line.index}] = {text(line.node)};")
+    body += [f"(void){output.name};" for output in function.outputs if not output.entries]
     return "\n".join([f"{_signature(function, robot, 'real')} {{", *(f"    {line}" for line in body), "}"])
 
 

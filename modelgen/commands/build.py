@@ -76,6 +76,6 @@ def _sizes(robot: Robot) -> str:
 
 def _text(report: BuildReport, manifest: Manifest, following: str) -> str:
     """Operations of each function, and the command that follows."""
-    lines = ["  operations: " + ", ".join(f"{name} {count}" for name, count in manifest.operations.items())]
+    lines = ["  operations: " + ", ".join(f"{name} {count}" for name, count in report.operations.items())]
     lines += [f"  without {name}: {why}" for name, why in report.left_out.items()]
-    return "\n".join([*lines, f"  -> {report.folder} ({', '.join(manifest.files)})    next: {following}"])
+    return "\n".join([*lines, f"  -> {report.folder}    next: {following}"])

@@ -7,7 +7,8 @@
      "nodes": [0.0, 1.0, "length", "angle", "rate", ["sin", 3], ["mul", 2, 5]]}
 
 A node is a number, the name of an input, or an operation with the places of its arguments, which stand before it.
-Functions and arguments name nodes by their places. The first two nodes are 0 and 1.
+Functions and arguments name nodes by their places. The first two nodes are 0 and 1. ["solution", 9, 0] is node 9, the
+first entry of the solution of a linear system.
 """
 
 from __future__ import annotations
@@ -33,17 +34,16 @@ def write(program: Program) -> bytes:
     functions = [*program.functions, *([program.drawing] if program.drawing else [])]
     entries = [entry for argument in arguments.values() for entry in argument.entries]
     roots = [root for function in functions for root in function.roots]
-    lines: dict[str, int] = {}  # equal nodes are one: solutions of two rows may be
-    places: dict[Node, int] = {}
-    for node in graph.reachable([graph.zero, graph.one, *entries, *roots]):
-        places[node] = lines.setdefault(_text(_node(graph.operations[node], places)), len(lines))
+    kept = graph.reachable([graph.zero, graph.one, *entries, *roots])
+    places = {node: place for place, node in enumerate(kept)}
+    nodes = [_text(_node(graph.operations[node], places)) for node in kept]
     stated = {name: [places[entry] for entry in argument.entries] for name, argument in arguments.items()}
     described = [f"{_text(each.name)}: {_text(_described(each, places))}" for each in program.functions]
     parts = [f'"arguments": {_text(stated)}', _block('"functions": {', described, "}")]
     if program.drawing:
         parts.append(f'"drawing": {_text(_described(program.drawing, places))}')
         parts.append(f'"segments": {_text(program.segments)}')
-    return (_block("{", [*parts, _block('"nodes": [', [*lines], "]")], "}") + "\n").encode()
+    return (_block("{", [*parts, _block('"nodes": [', nodes, "]")], "}") + "\n").encode()
 
 
 def _block(start: str, lines: list[str], end: str) -> str:
@@ -60,9 +60,10 @@ def _described(function: Function, places: dict[Node, int]) -> dict[str, Any]:
 
 
 def _node(operation: Operation, places: dict[Node, int]) -> float | str | list[Any]:
-    if operation.kind == "constant":
-        return operation.value
-    return operation.name if operation.kind == "input" else [operation.kind, *map(places.get, operation.arguments)]
+    if operation.kind in ("constant", "input"):
+        return operation.value if operation.kind == "constant" else operation.name
+    row = [int(operation.name)] if operation.kind == "solution" else []
+    return [operation.kind, *(places[argument] for argument in operation.arguments), *row]
 
 
 def read(content: bytes) -> Program:
@@ -130,10 +131,13 @@ def _inputs(graph: Graph) -> set[Node]:
 def _operation(graph: Graph, entry: Any, place: int) -> Operation:
     if type(entry) is list and entry and type(entry[0]) is str:
         kind, *arguments = entry
+        row = arguments.pop() if kind == "solution" and len(arguments) == 2 else ""
+        if kind == "solution" and (type(row) is not int or not 0 <= row < MOST_ENTRIES):
+            raise ValueError(f"nodes[{place}] is {_shown(entry)}: a solution is an earlier node and a row")
         count = ARGUMENTS.get(kind)
         if count == len(arguments) and all(type(each) is int and 0 <= each < place for each in arguments):
             if kind != "pow" or graph.operations[arguments[1]].kind == "constant":
-                return Operation(kind, tuple(arguments))
+                return Operation(kind, tuple(arguments), name=str(row))
             raise ValueError(f"nodes[{place}] is {_shown(entry)}: an exponent is a number")
         if count is None:
             raise ValueError(f"nodes[{place}] is {_shown(entry)}: there is no such operation")

@@ -13,7 +13,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from modelgen.backends.cache import folders, keep
+from modelgen.backends.code_files import folders, keep
 from modelgen.backends.llvm.target import Target, target
 
 _lock = threading.RLock()

@@ -17,6 +17,8 @@ from itertools import pairwise
 LANES = {"double": 8, "float": 16}  # 64 bytes; LLVM splits them where registers are shorter
 #: Instructions beyond which a kernel is cut into parts: LLVM's time for one function grows faster than its length.
 PART = 3_000
+#: Fused multiply-add and the freedom to ignore the sign of zero; NaN and infinity keep their meaning.
+FLAGS = "contract nsz"
 _NAME = re.compile(r"%v\d+")
 
 
@@ -27,6 +29,79 @@ class Value:
     text: str
     uniform: bool = False
     type: str = "real"  # or "i1"
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """A value in arithmetic written as Python, which notes every operation as code."""
+
+    code: Code
+    value: Value
+
+    def _apply(self, instruction: str, *operands: Operand, type: str = "real") -> Number:
+        values = (each.value if isinstance(each, Number) else self.code.constant(each) for each in operands)
+        return Number(self.code, self.code.apply(instruction, *values, type=type))
+
+    def __add__(self, other: Operand) -> Number:
+        return self._apply(f"fadd {FLAGS}", self, other)
+
+    def __radd__(self, other: Operand) -> Number:
+        return self._apply(f"fadd {FLAGS}", other, self)
+
+    def __sub__(self, other: Operand) -> Number:
+        return self._apply(f"fsub {FLAGS}", self, other)
+
+    def __rsub__(self, other: Operand) -> Number:
+        return self._apply(f"fsub {FLAGS}", other, self)
+
+    def __mul__(self, other: Operand) -> Number:
+        return self._apply(f"fmul {FLAGS}", self, other)
+
+    def __rmul__(self, other: Operand) -> Number:
+        return self._apply(f"fmul {FLAGS}", other, self)
+
+    def __truediv__(self, other: Operand) -> Number:
+        return self._apply(f"fdiv {FLAGS}", self, other)
+
+    def __neg__(self) -> Number:
+        return self._apply(f"fneg {FLAGS}", self)
+
+    def __abs__(self) -> Number:
+        return Number(self.code, self.code.instruction("fabs", self.value))
+
+    def __floor__(self) -> Number:
+        return Number(self.code, self.code.instruction("floor", self.value))
+
+    def __lt__(self, other: Operand) -> Number:
+        return self._apply("fcmp olt", self, other, type="i1")
+
+    def __gt__(self, other: Operand) -> Number:
+        return self._apply("fcmp ogt", self, other, type="i1")
+
+    def __ge__(self, other: Operand) -> Number:
+        return self._apply("fcmp oge", self, other, type="i1")
+
+    def __eq__(self, other: Operand) -> Number:  # type: ignore[override]
+        return self._apply("fcmp oeq", self, other, type="i1")
+
+    def __ne__(self, other: Operand) -> Number:  # type: ignore[override]
+        return self._apply("fcmp une", self, other, type="i1")
+
+    def __or__(self, other: Number) -> Number:
+        return self._apply("or", self, other, type="i1")
+
+    def select(self, yes: Operand, no: Operand) -> Number:
+        """`yes` in the lanes in which this condition holds."""
+        chosen, other = (each.value if isinstance(each, Number) else self.code.constant(each) for each in (yes, no))
+        return Number(self.code, self.code.select(self.value, chosen, other))
+
+    def split(self) -> tuple[Number, Number]:
+        """m and e of a positive number m 2^e with 1 <= m < 2."""
+        mantissa, exponent = self.code.split(self.value)
+        return Number(self.code, mantissa), Number(self.code, exponent)
+
+
+Operand = Number | float
 
 
 class Code:

@@ -1,4 +1,4 @@
-"""What the CPU backends share: NumPy arrays and CPU Torch tensors checked, results made, `out` honoured.
+"""Arrays of a call: their shapes checked for every backend, and NumPy arrays and CPU Torch tensors for CPU backends.
 
 Torch is never imported here: a tensor can only be passed by a caller that has imported it.
 """
@@ -8,26 +8,53 @@ from __future__ import annotations
 import copy
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from modelgen.artifact.manifest import Manifest, Signature
-from modelgen.backends.array_checks import check_shape, sample_count
 from modelgen.errors import ModelError
+from modelgen.metadata import Metadata
+from modelgen.program.functions import Function, Program
 
 Array = np.ndarray[Any, Any]
+
+
+def check_shape(name: str, shape: tuple[int, ...], columns: int) -> None:
+    """Raise ModelError unless the shape is (N, columns), or (columns,) for one sample; for theta, for all samples."""
+    if len(shape) not in (1, 2) or shape[-1] != columns:
+        few = "all samples" if name == "theta" else "one sample"
+        raise ModelError(
+            f"`{name}` has shape {shape}; it must be (N, {columns}), one row a sample, or ({columns},) for {few}."
+        )
+
+
+def sample_count(shapes: Mapping[str, tuple[int, ...]]) -> int | None:
+    """N, the rows of the first argument; None for one sample without that axis, which no other argument then has.
+
+    theta of shape (p,) holds for every sample. Raises ModelError when the arrays disagree.
+    """
+    first = next(iter(shapes))
+    samples = shapes[first][0] if len(shapes[first]) == 2 else None
+    for name, shape in shapes.items():
+        rows = shape[0] if len(shape) == 2 else None
+        if rows == samples or (rows is None and name == "theta"):
+            continue
+        given = ", ".join(f"{other} {of_other}" for other, of_other in shapes.items())
+        has = "is one sample" if rows is None else f"has {rows} rows"
+        wanted = "is one sample" if samples is None else f"has {samples}"
+        raise ModelError(f"`{name}` {has}, but `{first}` {wanted}; shapes are {given}.")
+    return samples
 
 
 class HostKernels(ABC):
     """Checks and results; a backend adds `_run`, which fills the result arrays."""
 
-    def __init__(self, manifest: Manifest, dtype: str) -> None:
-        self._signatures = manifest.functions
-        self._sizes = manifest.sizes()
+    def __init__(self, program: Program, robot: Metadata, dtype: str) -> None:
+        self._functions = {function.name: function for function in program.functions}
+        self._sizes = program.sizes
         self._dtype: np.dtype[Any] = np.dtype(dtype)
-        self._nominal = self.constant([parameter.value for parameter in manifest.metadata.parameters])
+        self._nominal = self.constant([parameter.value for parameter in robot.parameters])
 
     def constant(self, values: Sequence[Any]) -> Array:
         """The values as an array of the robot's dtype."""
@@ -44,17 +71,17 @@ class HostKernels(ABC):
 
         Without the sample axis in the arguments, the outputs have none either.
         """
-        signature = self._signatures[function]
         arrays = {
             name: self._nominal if name == "theta" and value is None else self._array(name, value)
             for name, value in arguments.items()
         }
         samples = sample_count({name: array.shape for name, array in arrays.items()})
         rows = () if samples is None else (samples,)
+        outputs = self._functions[function].outputs
         if out is not None:
-            results = self._outputs(signature, rows, out, arrays)
+            results = self._outputs(self._functions[function], rows, out, arrays)
         else:
-            results = [np.empty((*rows, *shape), self._dtype) for _, shape in signature.outputs]
+            results = [np.empty((*rows, *output.shape), self._dtype) for output in outputs]
         if samples is None:  # the kernels take batches; these are views
             batch = {name: array if name == "theta" else array[None] for name, array in arrays.items()}
             self._run(function, batch, [result[None] for result in results], 1)
@@ -69,59 +96,39 @@ class HostKernels(ABC):
         """Evaluate `function` for all samples into the result arrays."""
 
     def _array(self, name: str, value: Any) -> Array:
+        """The memory of an argument, or a copy where its dtype or its order in memory is another."""
         array = _memory(name, value)
-        if array.dtype != self._dtype or isinstance(array, np.ma.MaskedArray):
-            raise self._wrong_type(name, array)
-        check_shape(name, array.shape, self._sizes[name])
-        if not array.flags.c_contiguous:
-            raise ModelError(
-                f"`{name}` is not contiguous in memory (shape {array.shape}, strides {array.strides}). "
-                f"Pass numpy.ascontiguousarray({name}), or {name}.contiguous() for a tensor."
-            )
-        return array
-
-    def _wrong_type(self, name: str, array: Array) -> ModelError:
         if isinstance(array, np.ma.MaskedArray):
-            return ModelError(f"`{name}` is a masked array, whose mask no kernel reads. Pass {name}.filled(value).")
-        if array.dtype == self._dtype.newbyteorder():
-            return ModelError(
-                f"`{name}` has the byte order of another machine (dtype {array.dtype}). "
-                f"Pass {name}.astype(numpy.{self._dtype.name})."
-            )
-        if array.dtype.kind in "biu":
-            return ModelError(
-                f"`{name}` has whole numbers (dtype {array.dtype}); the robot was loaded with dtype "
-                f"{self._dtype.name}. Pass {name}.astype(numpy.{self._dtype.name}), or write 1.0 for 1."
-            )
-        known = array.dtype.name in ("float32", "float64")
-        or_load = f", or load the robot with dtype='{array.dtype.name}'" if known else " to real numbers"
-        return ModelError(
-            f"`{name}` has dtype {array.dtype}, but the robot was loaded with dtype {self._dtype.name}. "
-            f"Convert `{name}`{or_load}."
-        )
+            raise ModelError(f"`{name}` is a masked array, whose mask no kernel reads. Pass {name}.filled(value).")
+        check_shape(name, array.shape, self._sizes[name])
+        if array.dtype == self._dtype and array.flags.c_contiguous:
+            return array
+        if array.dtype.kind not in "fiub":
+            raise ModelError(f"`{name}` has dtype {array.dtype}; convert it to real numbers ({self._dtype.name}).")
+        return np.ascontiguousarray(array, self._dtype)
 
     def _outputs(
-        self, signature: Signature, rows: tuple[int, ...], out: Sequence[Any], arrays: dict[str, Array]
+        self, function: Function, rows: tuple[int, ...], out: Sequence[Any], arrays: dict[str, Array]
     ) -> list[Array]:
-        names = [name for name, _ in signature.outputs]
+        names = [output.name for output in function.outputs]
         if not isinstance(out, (tuple, list)) or len(out) != len(names):
             raise ModelError(f"`out` must be a tuple of {len(names)} arrays: {', '.join(names)}.")
         used = list(arrays.items())
         results: list[Array] = []
-        for (name, shape), given in zip(signature.outputs, out, strict=True):
-            array = _memory(f"out for {name}", given)
-            expected = (*rows, *shape)
+        for output, given in zip(function.outputs, out, strict=True):
+            array = _memory(f"out for {output.name}", given)
+            expected = (*rows, *output.shape)
             if array.shape != expected or array.dtype != self._dtype:
                 raise ModelError(
-                    f"`out` for {name} has shape {array.shape} and dtype {array.dtype}; "
+                    f"`out` for {output.name} has shape {array.shape} and dtype {array.dtype}; "
                     f"it must be {expected} and {self._dtype.name}."
                 )
             if not (array.flags.c_contiguous and array.flags.writeable):
-                raise ModelError(f"`out` for {name} must be contiguous and writable.")
+                raise ModelError(f"`out` for {output.name} must be contiguous and writable.")
             for other_name, other in used:
                 if np.may_share_memory(array, other):
-                    raise ModelError(f"`out` for {name} overlaps `{other_name}` in memory; use separate arrays.")
-            used.append((name, array))
+                    raise ModelError(f"`out` for {output.name} overlaps `{other_name}` in memory; use separate arrays.")
+            used.append((output.name, array))
             results.append(array)
         return results
 

@@ -1,15 +1,18 @@
-"""Where compiled code is kept between processes: the first folder of a short list that can be written.
+"""Code made while loading: Python text as a module, and the folder that keeps compiled code between processes.
 
-Never beside an artifact: machine code runs unseen, and an artifact may come from somebody else.
+Compiled code is never looked for beside an artifact: machine code runs unseen, and an artifact may come from anybody.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 from modelgen.errors import ModelError
 from modelgen.files import replacing
@@ -18,8 +21,26 @@ from modelgen.files import replacing
 CACHE = "MODELGEN_CACHE"
 
 
+def module(path: Path, content: bytes) -> ModuleType:
+    """The module of that text, run once a process; `path` is where tracebacks and Numba say that it stands."""
+    name = f"modelgen_made_{hashlib.sha256(content).hexdigest()}"
+    if name in sys.modules:
+        return sys.modules[name]
+    made = ModuleType(name)
+    made.__file__ = str(path)
+    sys.modules[name] = made
+    try:
+        exec(compile(content, path, "exec"), made.__dict__)
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, ImportError):
+            raise ModelError(f"this backend needs a package that is not installed: {error}.") from error
+        raise
+    return made
+
+
 def folders() -> Iterator[Path]:
-    """Where compiled code may be kept, best first."""
+    """Folders for compiled code, best first."""
     if os.environ.get(CACHE):
         yield Path(os.environ[CACHE])
     with contextlib.suppress(RuntimeError):  # a user without a home
@@ -27,7 +48,7 @@ def folders() -> Iterator[Path]:
 
 
 def keep(name: str, content: bytes) -> Path | None:
-    """Write a file into the first folder that can be written, and return where it is.
+    """Write a file into the first folder that can be written, and return its path.
 
     Returns None, with a warning, where no folder can be written.
     """
