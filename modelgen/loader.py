@@ -103,7 +103,9 @@ class CompiledRobot:
         robot.nominal_parameters = robot._kernels.constant([parameter.value for parameter in changed])
         return robot
 
-    def affine_dynamics(self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None) -> tuple[Array, ...]:
+    def affine_dynamics(
+        self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None
+    ) -> tuple[Array, ...]:
         """a (N, n) and B (N, n, m) of xdot = a + B u."""
         return self._evaluate("affine_dynamics", {"x": x, "theta": theta}, out)
 
@@ -111,7 +113,9 @@ class CompiledRobot:
         """xdot = a + B u (N, n)."""
         return self._evaluate("dynamics", {"x": x, "u": u, "theta": theta}, out)[0]
 
-    def jacobians(self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None) -> tuple[Array, ...]:
+    def jacobians(
+        self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None
+    ) -> tuple[Array, ...]:
         """a, B, da_dx (N, n, n), dB_dx (N, n, m, n), da_dtheta (N, n, p), dB_dtheta (N, n, m, p)."""
         return self._evaluate("jacobians", {"x": x, "theta": theta}, out)
 
@@ -122,7 +126,9 @@ class CompiledRobot:
         arguments = {"x": x, "u": u, "costate": costate, "theta": theta}
         return self._evaluate("hamiltonian_gradient", arguments, out)
 
-    def state_cost(self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None) -> tuple[Array, ...]:
+    def state_cost(
+        self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None
+    ) -> tuple[Array, ...]:
         """The task's cost q (N,), zero at the target and positive elsewhere, and dq_dx (N, n)."""
         return self._evaluate("state_cost", {"x": x, "theta": theta}, out)
 
@@ -162,7 +168,9 @@ class CompiledRobot:
         """U (N,), in J: weights, springs and couplings."""
         return self._evaluate("potential_energy", {"x": x, "theta": theta}, out)[0]
 
-    def forward_kinematics(self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None) -> tuple[Array, ...]:
+    def forward_kinematics(
+        self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None
+    ) -> tuple[Array, ...]:
         """Positions (N, k, 3) of the points `point_names` in the world, in m, height last; dp_dq (N, k, 3, n_q)."""
         return self._evaluate("forward_kinematics", {"x": x, "theta": theta}, out)
 

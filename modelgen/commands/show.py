@@ -72,11 +72,11 @@ def _print_page(text: str) -> None:
 
 
 def _artifact(options: Options) -> str:
-    from modelgen.artifact.folder import REPORT, find, proof, read
+    from modelgen.artifact.folder import REPORT, find, program, proof, read
 
     folder = find(options.name, options.directory)
     manifest = read(folder)
-    text = f"{_show_text(manifest)}\n{_proven(proof(folder, manifest), options.name)}"
+    text = f"{_show_text(manifest, program(folder, manifest).operations)}\n{_proven(proof(folder, manifest), options.name)}"
     if not (folder / REPORT).exists():
         return f"{text}\n\nbuild: {folder / REPORT} is not there, so the seconds of each stage are not known"
     try:
@@ -145,7 +145,7 @@ def _html(model: str) -> str:
     return document(said, list(points(*states.T, *theta.T)[:, segments]) if len(segments) else ())
 
 
-def _show_text(manifest: Manifest) -> str:
+def _show_text(manifest: Manifest, operations: dict[str, int]) -> str:
     """States, inputs, parameters, task and operations."""
     robot, task = manifest.metadata, manifest.metadata.task
     lines = [f"{robot.name}: {robot.description}", "", f"{'state':<24}{'limit':>10} unit     start"]
@@ -170,7 +170,7 @@ def _show_text(manifest: Manifest) -> str:
         f"{task.weight_at_horizon:g} left, control {task.control_rate} Hz, {task.integration_steps} Runge-Kutta "
         f"step(s) a period, simulation {task.simulation_rate} Hz"
         + (f", may end anywhere: {', '.join(task.free)}" if task.free else ""),
-        "operations: " + ", ".join(f"{name} {count}" for name, count in manifest.operations.items()),
-        f"model {manifest.model_hash[:12]}, artifact {manifest.hash[:12]}, files {', '.join(manifest.files)}",
+        "operations: " + ", ".join(f"{name} {count}" for name, count in operations.items()),
+        f"model {manifest.model_hash[:12]}, artifact {manifest.hash[:12]}",
     ]
     return "\n".join(lines)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 Node = int
 
@@ -43,8 +44,7 @@ BINARY: dict[str, Callable[[float, float], float]] = {
 }
 
 
-@dataclass(frozen=True)
-class Operation:
+class Operation(NamedTuple):
     """One node: what it does and the nodes it does it to. `value` belongs to constants, `name` to inputs."""
 
     kind: str
@@ -91,7 +91,7 @@ class Graph:
             if node not in here:
                 operation = other.operations[node]
                 arguments = tuple(here[argument] for argument in operation.arguments)
-                here[node] = self.append(replace(operation, arguments=arguments))
+                here[node] = self.append(operation._replace(arguments=arguments))
         return tuple(here[root] for root in roots)
 
     def _value(self, node: Node) -> float | None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from modelgen.program.functions import SIGNATURES, Argument, Function, Output, Program, unique_names
@@ -26,6 +26,7 @@ from modelgen.program.graph import BINARY, UNARY, Graph, Node, Operation
 ARGUMENTS = dict.fromkeys((*UNARY, "negative", "solution"), 1) | dict.fromkeys((*BINARY, "add", "sub", "mul", "div"), 2)
 #: Entries of an output, or of an argument, for one sample; a hundred states and as many inputs have a tenth of them.
 MOST_ENTRIES = 10_000_000
+LONGEST_NAME = 200  # characters
 
 
 def write(program: Program) -> bytes:
@@ -74,22 +75,18 @@ def read(content: bytes) -> Program:
         raise ValueError("it is nested too deep") from None
     _require(type(data) is dict, "the file is not an object")
     required, optional = {"arguments", "functions", "nodes"}, {"drawing", "segments"}
-    _require(required <= data.keys() <= required | optional, f"its entries are {', '.join(sorted(data))}"[:200])
-    graph = _graph(data["nodes"])
-    arguments = {name: _argument(graph, name, places) for name, places in _items(data["arguments"], "arguments")}
-    inputs = [entry for argument in arguments.values() for entry in argument.entries]
-    _require(len(inputs) == len(set(inputs)), "two entries of arguments are the same node")
-    _require({*inputs} == _inputs(graph), "an input is no entry of an argument")
+    _require(required <= data.keys() <= required | optional, f"its entries are {_shown(sorted(data))}")
+    reader = _Reader(_graph(data["nodes"]), data["arguments"])
     functions = []
     for name, stated in _items(data["functions"], "functions"):
-        _require(name in SIGNATURES, f"there is no function {name[:40]!r}")
-        functions.append(_function(graph, name, stated, arguments, SIGNATURES[name]))
-    drawing, segments = None, ()
-    if optional & data.keys():
-        _require(optional <= data.keys(), "a drawing has points and segments")
-        drawing = _function(graph, "points", data["drawing"], arguments, (("x", "theta"), ("points",)))
-        segments = _segments(drawing.outputs[0].shape, data["segments"])
-    return Program(graph, tuple(functions), drawing, segments, hashlib.sha256(content).hexdigest())
+        _require(name in SIGNATURES, f"there is no function {_shown(name)}")
+        functions.append(reader.function(name, stated, *SIGNATURES[name]))
+    if not optional & data.keys():
+        return Program(reader.graph, tuple(functions), digest=hashlib.sha256(content).hexdigest())
+    _require(optional <= data.keys(), "a drawing has points and segments")
+    drawing = reader.function("points", data["drawing"], ("x", "theta"), ("points",))
+    segments = _segments(drawing.outputs[0].shape, data["segments"])
+    return Program(reader.graph, tuple(functions), drawing, segments, hashlib.sha256(content).hexdigest())
 
 
 def _refuse_constant(text: str) -> NoReturn:
@@ -115,84 +112,84 @@ def _graph(nodes: Any) -> Graph:
     _require(type(nodes) is list and nodes[:2] == [0.0, 1.0], "nodes do not begin with 0.0 and 1.0")
     graph = Graph()
     for place, entry in enumerate(nodes):
-        operation = _operation(graph, entry, place)
-        if place > 1:
-            _require(graph.append(operation) == place, f"nodes[{place}] is {_shown(entry)}, as an earlier node is")
-    names = [graph.operations[node].name for node in sorted(_inputs(graph))]
+        if graph.append(_operation(graph, entry, place)) != place and place > 1:
+            raise ValueError(f"nodes[{place}] is {_shown(entry)}, as an earlier node is")
+    names = [operation.name for operation in graph.operations if operation.kind == "input"]
     for name, free in zip(names, unique_names(names), strict=True):
         _require(name == free, f"an input is named {_shown(name)}, a name that emitted code cannot have")
     return graph
 
 
-def _inputs(graph: Graph) -> set[Node]:
-    return {node for node, operation in enumerate(graph.operations) if operation.kind == "input"}
-
-
 def _operation(graph: Graph, entry: Any, place: int) -> Operation:
     if type(entry) is list and entry and type(entry[0]) is str:
         kind, *arguments = entry
-        row = arguments.pop() if kind == "solution" and len(arguments) == 2 else ""
-        if kind == "solution" and (type(row) is not int or not 0 <= row < MOST_ENTRIES):
-            raise ValueError(f"nodes[{place}] is {_shown(entry)}: a solution is an earlier node and a row")
-        count = ARGUMENTS.get(kind)
-        if count == len(arguments) and all(type(each) is int and 0 <= each < place for each in arguments):
-            if kind != "pow" or graph.operations[arguments[1]].kind == "constant":
-                return Operation(kind, tuple(arguments), name=str(row))
-            raise ValueError(f"nodes[{place}] is {_shown(entry)}: an exponent is a number")
-        if count is None:
-            raise ValueError(f"nodes[{place}] is {_shown(entry)}: there is no such operation")
-        raise ValueError(f"nodes[{place}] is {_shown(entry)}: `{kind}` takes the places of {count} earlier nodes")
-    if type(entry) is str and len(entry) <= 200:
+        row = arguments.pop() if kind == "solution" and len(arguments) == 2 else 0
+        if ARGUMENTS.get(kind) != len(arguments):
+            raise ValueError(f"nodes[{place}] is {_shown(entry)}: there is no such operation of so many nodes")
+        for argument in arguments:
+            if type(argument) is not int or not 0 <= argument < place:
+                raise ValueError(f"nodes[{place}] is {_shown(entry)}: a node names the places of earlier nodes")
+        if kind == "pow" and graph.operations[arguments[1]].kind != "constant":
+            raise ValueError(f"nodes[{place}] is {_shown(entry)}: the exponent is not a number")
+        if kind != "solution":
+            return Operation(kind, tuple(arguments))
+        _require(type(row) is int and 0 <= row < MOST_ENTRIES, f"nodes[{place}] is {_shown(entry)}: it has no row")
+        return Operation(kind, tuple(arguments), name=str(row))
+    if type(entry) is str and len(entry) <= LONGEST_NAME:
         return Operation("input", name=entry)
     if type(entry) is float and math.isfinite(entry):
         return Operation("constant", value=entry + 0.0)
     raise ValueError(f"nodes[{place}] is {_shown(entry)}: a node is a finite number with a point, a name or a list")
 
 
-def _places(graph: Graph, value: Any, where: str, allowed: Callable[[Node], bool] = lambda _: True) -> tuple[Node, ...]:
-    count = len(graph.operations)
-    _require(type(value) is list and len(value) <= MOST_ENTRIES, f"{where} is {_shown(value)}, not a list of places")
-    for each in value:
-        _require(type(each) is int and 0 <= each < count and allowed(each), f"{where} names the node {_shown(each)}")
-    return tuple(value)
+class _Reader:
+    """Arguments and functions, by the places of their entries among the nodes."""
 
+    def __init__(self, graph: Graph, arguments: Any) -> None:
+        self.graph = graph
+        self._arguments: dict[str, Argument] = {}
+        self._reads = [0] * len(graph.operations)  # one bit for each argument that a node is a function of
+        for name, places in _items(arguments, "arguments"):
+            known = any(name in names for names, _ in SIGNATURES.values())
+            _require(known, f"there is no argument {_shown(name)}")
+            self._arguments[name] = Argument(name, self._places(places, f"the argument {name}"))
+            for entry in self._arguments[name].entries:
+                free = graph.operations[entry].kind == "input" and not self._reads[entry]
+                _require(free, f"the argument {name} has node {entry}, which is not an input or has a place already")
+                self._reads[entry] = 1 << len(self._arguments)
+        for node, operation in enumerate(graph.operations):
+            _require(operation.kind != "input" or self._reads[node] > 0, "an input is no entry of an argument")
+            for argument in operation.arguments:
+                self._reads[node] |= self._reads[argument]
 
-def _argument(graph: Graph, name: str, places: Any) -> Argument:
-    _require(any(name in arguments for arguments, _ in SIGNATURES.values()), f"there is no argument {name[:40]!r}")
-    entries = _places(graph, places, f"the argument {name}", lambda node: graph.operations[node].kind == "input")
-    return Argument(name, entries)
+    def function(self, name: str, stated: Any, arguments: tuple[str, ...], outputs: tuple[str, ...]) -> Function:
+        """A function whose names are those of its signature, and which reads its own arguments only."""
+        _require(type(stated) is dict and stated.keys() == {"arguments", "outputs"}, f"{name} is {_shown(stated)}")
+        _require(stated["arguments"] == [*arguments], f"{name} takes {_shown(stated['arguments'])}")
+        _require({*arguments} <= self._arguments.keys(), f"{name} takes an argument that is not stated")
+        _require(type(stated["outputs"]) is list, f"{name} returns {_shown(stated['outputs'])}")
+        made = tuple(self._output(name, each) for each in stated["outputs"])
+        _require([each.name for each in made] == [*outputs], f"{name} does not return {', '.join(outputs)}")
+        own = sum(1 << place for place, other in enumerate(self._arguments, start=1) if other in arguments)
+        function = Function(name, tuple(self._arguments[each] for each in arguments), made)
+        _require(all(self._reads[root] | own == own for root in function.roots), f"{name} reads what it does not take")
+        return function
 
+    def _output(self, function: str, stated: Any) -> Output:
+        _require(type(stated) is list and len(stated) == 3, f"{function} has the output {_shown(stated)}")
+        name, shape, entries = stated
+        whole = type(shape) is list and len(shape) <= 4 and all(type(each) is int and each >= 0 for each in shape)
+        _require(type(name) is str and whole, f"{function} has the output {_shown([name, shape])}")
+        nodes = self._places(entries, f"an output of {function}")
+        _require(math.prod(shape) == len(nodes), f"{function} has {len(nodes)} entries for {_shown([name, shape])}")
+        return Output(name, tuple(shape), nodes)
 
-def _function(
-    graph: Graph,
-    name: str,
-    stated: Any,
-    arguments: dict[str, Argument],
-    signature: tuple[tuple[str, ...], tuple[str, ...]],
-) -> Function:
-    """A function whose names are those of the signature, and which reads its own arguments only."""
-    _require(type(stated) is dict and stated.keys() == {"arguments", "outputs"}, f"{name} is {_shown(stated)}")
-    _require(stated["arguments"] == [*signature[0]], f"{name} takes {_shown(stated['arguments'])}")
-    _require({*signature[0]} <= arguments.keys(), f"{name} takes an argument that is not stated")
-    _require(type(stated["outputs"]) is list, f"{name} returns {_shown(stated['outputs'])}")
-    outputs = tuple(_output(graph, name, each) for each in stated["outputs"])
-    _require([each.name for each in outputs] == [*signature[1]], f"{name} does not return {', '.join(signature[1])}")
-    function = Function(name, tuple(arguments[each] for each in signature[0]), outputs)
-    own = {entry for argument in function.arguments for entry in argument.entries}
-    for node in graph.reachable(function.roots):
-        operation = graph.operations[node]
-        _require(operation.kind != "input" or node in own, f"{name} reads `{operation.name}`, which it does not take")
-    return function
-
-
-def _output(graph: Graph, function: str, stated: Any) -> Output:
-    _require(type(stated) is list and len(stated) == 3, f"{function} has the output {_shown(stated)}")
-    name, shape, entries = stated
-    whole = type(shape) is list and len(shape) <= 4 and all(type(each) is int and each >= 0 for each in shape)
-    _require(type(name) is str and whole, f"{function} has the output {_shown([name, shape])}")
-    nodes = _places(graph, entries, f"{function}: {name[:40]}")
-    _require(math.prod(shape) == len(nodes), f"{function}: {name[:40]} of shape {shape} has {len(nodes)} entries")
-    return Output(name, tuple(shape), nodes)
+    def _places(self, value: Any, where: str) -> tuple[Node, ...]:
+        _require(type(value) is list and len(value) <= MOST_ENTRIES, f"{where} is {_shown(value)}")
+        count = len(self.graph.operations)
+        for place in value:
+            _require(type(place) is int and 0 <= place < count, f"{where} names the node {_shown(place)} of {count}")
+        return tuple(value)
 
 
 def _segments(shape: tuple[int, ...], pairs: Any) -> tuple[tuple[int, int], ...]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from modelgen.backends import MODULES, TRANSLATED, emitter
+from modelgen.backends import MODULES
+from modelgen.backends.numba import MOST_OPERATIONS as NUMBA
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.program.mechanics import MECHANICS
 from modelgen.statement.robot import Robot
@@ -25,6 +27,8 @@ SAMPLES = 128
 QUICK_SAMPLES = 4
 #: By backend, the module that it needs and that need not be there, and the package that brings it.
 OPTIONAL = {"torch": ("torch", "Torch"), "js": ("py_mini_racer", "mini-racer")}
+#: By backend, the operations of a function beyond which it compiles none.
+MOST_OPERATIONS = {"numba": NUMBA}
 
 
 def quick(
@@ -59,12 +63,7 @@ def verify(
     mechanics += domain_checks(robot, equations, proof_seconds)
     if robot.links:
         mechanics.append(routes_check(robot, equations, points))
-    compiled_by: dict[Callable[..., Any], str] = {}
-    for backend in (*MODULES, *TRANSLATED):
-        first = compiled_by.setdefault(emitter(backend).emit, backend)
-        if first != backend:
-            mechanics.append(Check("kernels", backend, None, 0.0, f"compiles the source that {first} was checked with"))
-            continue
+    for backend in MODULES:
         if missing := missing_package(backend):
             mechanics.append(Check("kernels", backend, None, 0.0, f"{missing} is not installed"))
             continue
@@ -73,7 +72,8 @@ def verify(
             if (backend, precision) == ("llvm", "float64"):
                 mechanics += _power(robot, equations, compiled)
             for each, reference in references:
-                kernels += kernel_checks(compiled, f"{backend} {precision}", reference, each, LIMITS[precision])
+                case, limit = f"{backend} {precision}", LIMITS[precision]
+                kernels += kernel_checks(compiled, case, reference, each, limit, MOST_OPERATIONS.get(backend, math.inf))
     return mechanics + kernels
 
 
