@@ -16,7 +16,6 @@ from modelgen.commandline.options import options_of
 from modelgen.commandline.printable import printable
 from modelgen.commandline.reading import HELP, UsageError, completed, read
 from modelgen.errors import suggestion
-from modelgen.trust import trusting
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130  # exit codes
 
@@ -94,7 +93,7 @@ class Program:
             print(command_help(called, module.Options, command.summary, command.example, shown))
             return 0
         options = completed(called, module.Options, given, defaults)
-        with trusting(getattr(options, "trust", ())), self.around():
+        with self.around():
             return module.run(options) or 0
 
     def _help(self) -> str:

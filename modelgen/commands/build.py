@@ -14,7 +14,6 @@ from modelgen.errors import ModelError
 from modelgen.program.functions import MOST_OPERATIONS
 
 if TYPE_CHECKING:
-    from modelgen.artifact.manifest import Manifest
     from modelgen.build import BuildReport
     from modelgen.statement.robot import Robot
 
@@ -37,7 +36,6 @@ class Options:
 
 def run(options: Options) -> int:
     """Build every model; a mistake in one stops no other."""
-    from modelgen.artifact.folder import read
     from modelgen.build import build, selected
     from modelgen.derivation import model_file as modelfile
 
@@ -54,7 +52,7 @@ def run(options: Options) -> int:
             for report in build(robot, options.directory, functions, options.most_operations, _tell):
                 for words in report.warnings:
                     print(f"warning: {words}", file=sys.stderr)
-                print(_text(report, read(Path(report.folder)), f"modelgen verify {model}{where}"), flush=True)
+                print(_text(report, f"modelgen verify {model}{where}"), flush=True)
         except ModelError as error:
             if len(models) == 1:
                 raise
@@ -74,7 +72,7 @@ def _sizes(robot: Robot) -> str:
     return ", ".join(f"{number} {noun}" if number == 1 else f"{number} {noun}s" for number, noun in counts)
 
 
-def _text(report: BuildReport, manifest: Manifest, following: str) -> str:
+def _text(report: BuildReport, following: str) -> str:
     """Operations of each function, and the command that follows."""
     lines = ["  operations: " + ", ".join(f"{name} {count}" for name, count in report.operations.items())]
     lines += [f"  without {name}: {why}" for name, why in report.left_out.items()]

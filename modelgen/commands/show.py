@@ -76,7 +76,8 @@ def _artifact(options: Options) -> str:
 
     folder = find(options.name, options.directory)
     manifest = read(folder)
-    text = f"{_show_text(manifest, program(folder, manifest).operations)}\n{_proven(proof(folder, manifest), options.name)}"
+    described = _show_text(manifest, program(folder, manifest).operations)
+    text = f"{described}\n{_proven(proof(folder, manifest), options.name)}"
     if not (folder / REPORT).exists():
         return f"{text}\n\nbuild: {folder / REPORT} is not there, so the seconds of each stage are not known"
     try:

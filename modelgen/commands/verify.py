@@ -39,8 +39,6 @@ class Options:
     """Most seconds of processor time for the proof of each quantity over the whole domain."""
     directory: Annotated[Path | None, Argument(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
-    """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
 
 
 def run(options: Options) -> int:

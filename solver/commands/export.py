@@ -39,8 +39,6 @@ class Options:
     training."""
     generated: Annotated[str | None, Argument(metavar="DIR")] = None
     """Folder of artifacts, where it has moved since the training."""
-    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
-    """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
 
 
 def run(options: Options) -> None:

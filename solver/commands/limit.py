@@ -36,8 +36,6 @@ class Options:
     """Print JSON instead of a line."""
     generated: Annotated[str | None, Argument(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
-    """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
 
 
 def run(options: Options) -> None:

@@ -51,8 +51,6 @@ class Options:
     """Folder of the text and the figures."""
     generated: Annotated[str | None, Argument(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
-    """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
 
     def command(self) -> str:
         """The words that say what is computed; not where files lie."""

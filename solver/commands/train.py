@@ -60,8 +60,6 @@ class Options:
     training does not depend on it. 0 leaves it out."""
     generated: Annotated[str | None, Argument(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
-    """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
     settings: Annotated[Settings, Subjects(SUBJECTS)] = field(default_factory=Settings)
 
 

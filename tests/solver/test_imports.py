@@ -25,7 +25,6 @@ ALLOWED = {
     "modelgen.loader",
     "modelgen.metadata",
     "modelgen.moving",
-    "modelgen.trust",
 }
 
 
