@@ -17,9 +17,9 @@ import pytest
 import torch
 
 import modelgen
+from modelgen.backends import MODULES
 from modelgen.backends import numba as backend
 from modelgen.backends.code_files import CACHE
-from modelgen.backends import MODULES
 from modelgen.build import build_artifact, build_from_equations
 from modelgen.derivation import model_file
 from modelgen.errors import ModelError

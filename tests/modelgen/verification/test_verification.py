@@ -16,9 +16,10 @@ from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.derivation.numeric import evaluator
 from modelgen.program.differentiate import FUNCTIONS
+from modelgen.program.functions import SIGNATURES
 from modelgen.verification.check import Check, table
 from modelgen.verification.energy import power_balance
-from modelgen.verification.kernels import CALLS, kernel_checks, relative_error
+from modelgen.verification.kernels import kernel_checks, relative_error
 from modelgen.verification.mechanics import mechanics_checks
 from modelgen.verification.points import Points
 from modelgen.verification.reference import Reference
@@ -78,7 +79,7 @@ class Kernels:
         self.nominal_parameters = np.zeros(8, dtype)
 
     def __getattr__(self, call: str) -> Any:
-        results = tuple(self.quantities[name] for name in CALLS[call])
+        results = tuple(self.quantities[name] for name in SIGNATURES[call][1])
         return lambda *_, **__: results if len(results) > 1 else results[0]
 
 

@@ -186,9 +186,7 @@ def _array(columns: int) -> st.SearchStrategy[np.ndarray]:
 
 @settings(deadline=None, max_examples=200)
 @given(x=_array(2), u=_array(1), costate=_array(2), theta=st.none() | st.just(np.ones(2)) | _array(2))
-def test_any_shape_is_computed_or_refused(
-    robot: CompiledRobot, x: Any, u: Any, costate: Any, theta: Any
-) -> None:
+def test_any_shape_is_computed_or_refused(robot: CompiledRobot, x: Any, u: Any, costate: Any, theta: Any) -> None:
     samples = len(x) if x.ndim else 0
     right = [array.shape == (samples, size) for array, size in ((x, 2), (u, 1), (costate, 2))]
     right.append(theta is None or theta.shape in ((2,), (samples, 2)))

@@ -134,7 +134,9 @@ def test_functions_of_the_c_library_keep_the_number_format(evaluated: Callable[.
     def make(graph: Graph, x: Sequence[Node], _: Sequence[Node]) -> list[Node]:
         difference = graph.sub(x[0], x[1])
         of_two = [graph.call(name, x[0], x[1]) for name in ("atan2", "pow", "minimum", "maximum")]
-        return [graph.call(name, x[0]) for name in names] + of_two + [graph.call(f, difference) for f in ("abs", "sign")]
+        return (
+            [graph.call(name, x[0]) for name in names] + of_two + [graph.call(f, difference) for f in ("abs", "sign")]
+        )
 
     a, b = x.astype(np.float64).T
     known = {"atan": np.arctan, "asin": np.arcsin, "acos": np.arccos}
