@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _DTYPES = ("float64", "float32")
 #: NumPy arrays give NumPy arrays, and Torch tensors give Torch tensors.
-Array = TypeVar("Array", NDArray[Any], "Tensor")
+Array = TypeVar("Array", bound="NDArray[Any] | Tensor")
 
 
 class CompiledRobot:
@@ -105,9 +105,10 @@ class CompiledRobot:
 
     def affine_dynamics(
         self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None
-    ) -> tuple[Array, ...]:
+    ) -> tuple[Array, Array]:
         """a (N, n) and B (N, n, m) of xdot = a + B u."""
-        return self._evaluate("affine_dynamics", {"x": x, "theta": theta}, out)
+        a, B = self._evaluate("affine_dynamics", {"x": x, "theta": theta}, out)
+        return a, B
 
     def dynamics(self, x: Array, u: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None) -> Array:
         """xdot = a + B u (N, n)."""
@@ -115,26 +116,30 @@ class CompiledRobot:
 
     def jacobians(
         self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None
-    ) -> tuple[Array, ...]:
+    ) -> tuple[Array, Array, Array, Array, Array, Array]:
         """a, B, da_dx (N, n, n), dB_dx (N, n, m, n), da_dtheta (N, n, p), dB_dtheta (N, n, m, p)."""
-        return self._evaluate("jacobians", {"x": x, "theta": theta}, out)
+        a, B, da_dx, dB_dx, da_dtheta, dB_dtheta = self._evaluate("jacobians", {"x": x, "theta": theta}, out)
+        return a, B, da_dx, dB_dx, da_dtheta, dB_dtheta
 
     def hamiltonian_gradient(
         self, x: Array, u: Array, costate: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None
-    ) -> tuple[Array, ...]:
+    ) -> tuple[Array, Array, Array]:
         """dH_dx (N, n), dH_du (N, m), dH_dtheta (N, p) of H = costate . (a + B u), by one reverse sweep."""
         arguments = {"x": x, "u": u, "costate": costate, "theta": theta}
-        return self._evaluate("hamiltonian_gradient", arguments, out)
+        dH_dx, dH_du, dH_dtheta = self._evaluate("hamiltonian_gradient", arguments, out)
+        return dH_dx, dH_du, dH_dtheta
 
     def state_cost(
         self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None
-    ) -> tuple[Array, ...]:
+    ) -> tuple[Array, Array]:
         """The task's cost q (N,), zero at the target and positive elsewhere, and dq_dx (N, n)."""
-        return self._evaluate("state_cost", {"x": x, "theta": theta}, out)
+        q, dq_dx = self._evaluate("state_cost", {"x": x, "theta": theta}, out)
+        return q, dq_dx
 
-    def action_cost(self, u: Array, out: tuple[Array, ...] | None = None) -> tuple[Array, ...]:
+    def action_cost(self, u: Array, out: tuple[Array, ...] | None = None) -> tuple[Array, Array, Array]:
         """The task's action cost g (N,) for |u| <= limit, dg_du (N, m), and d2g_du2 (N, m), its Hessian's diagonal."""
-        return self._evaluate("action_cost", {"u": u}, out)
+        g, dg_du, d2g_du2 = self._evaluate("action_cost", {"u": u}, out)
+        return g, dg_du, d2g_du2
 
     def optimal_input(self, w: Array, out: tuple[Array, ...] | None = None) -> Array:
         """u (N, m) that maximises w . u - g(u) within the limits: the gradient at w of the convex conjugate of g."""
@@ -170,9 +175,10 @@ class CompiledRobot:
 
     def forward_kinematics(
         self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None
-    ) -> tuple[Array, ...]:
+    ) -> tuple[Array, Array]:
         """Positions (N, k, 3) of the points `point_names` in the world, in m, height last; dp_dq (N, k, 3, n_q)."""
-        return self._evaluate("forward_kinematics", {"x": x, "theta": theta}, out)
+        positions, dp_dq = self._evaluate("forward_kinematics", {"x": x, "theta": theta}, out)
+        return positions, dp_dq
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -245,7 +251,9 @@ class CompiledRobot:
 
         return mathml.equations(self.program, self.metadata)
 
-    def _evaluate(self, function: str, arguments: dict[str, Any], out: tuple[Any, ...] | None) -> tuple[Any, ...]:
+    def _evaluate(
+        self, function: str, arguments: dict[str, Array | None], out: tuple[Array, ...] | None
+    ) -> tuple[Array, ...]:
         return self._kernels_of(function).evaluate(function, arguments, out)
 
 

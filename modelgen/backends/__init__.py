@@ -25,6 +25,8 @@ EXPORTS = {
     "casadi": "modelgen.backends.casadi",
     "js": "modelgen.backends.js",
 }
+#: By backend, the operations of a function beyond which it is not compiled: Numba takes milliseconds for each of them.
+MOST_OPERATIONS = {"numba": 5_000}
 
 
 class Kernels(Protocol):

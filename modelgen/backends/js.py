@@ -85,7 +85,7 @@ def _function(program: Program, function: Function) -> str:
             lines += [f"const {name} = {value};" for name, value in text.assigned(line)]
         else:
             lines.append(f"{line.array}[{line.index}] = {text(line.node)};")
-    arguments = ", ".join(each.name for each in (*function.arguments, *function.outputs))
+    arguments = ", ".join(function.arrays)
     return "\n".join([f"function {function.name}({arguments}) {{", *(f"  {line}" for line in lines), "}\n"])
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from modelgen.backends import MOST_OPERATIONS
 from modelgen.backends.arrays import Array, HostKernels
 from modelgen.backends.code_files import folders, keep, module
 from modelgen.backends.statements import Assignment, Text, statements
@@ -28,8 +29,6 @@ from modelgen.errors import ModelError, suggestion
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program
 
-#: Numba takes some milliseconds an operation to compile: beyond so many operations it is not asked to.
-MOST_OPERATIONS = 5_000
 #: Division by zero gives infinity, as in every backend; the same freedom of rounding as in `llvm`.
 _OPTIONS = 'error_model="numpy", fastmath={"contract", "nsz"}, nogil=True, cache=True'
 _HEAD = '''"""{robot}: functions of one sample, made by modelgen; not to be edited.
@@ -89,8 +88,12 @@ def _function(
             body.append(f"{', '.join(names)} = {', '.join(values)}")
         else:
             body.append(f"{line.array}[{line.index}] = {text(line.node)}")
-    names = ", ".join([*(each.name for each in function.arguments), *(each.name for each in function.outputs)])
-    return "\n".join([f"def {function.name}({names}):", *(f"    {line}" for line in body or ["pass"])]) + "\n"
+    return (
+        "\n".join(
+            [f"def {function.name}({', '.join(function.arrays)}):", *(f"    {line}" for line in body or ["pass"])]
+        )
+        + "\n"
+    )
 
 
 def load(program: Program, robot: Metadata, dtype: str, parallel: bool) -> NumbaKernels:
@@ -112,15 +115,15 @@ class NumbaKernels(HostKernels):
     def numba_function(self, name: str) -> Any:
         """The jitted function of one sample: `f(x, u, theta, xdot)` fills xdot.
 
-        Raises ModelError for an unknown name and for a function of more than MOST_OPERATIONS operations.
+        Raises ModelError for an unknown name and for a function of more than 5 000 operations.
         """
         if name not in self._functions:
             known = ", ".join(self._functions)
             raise ModelError(f"There is no function {name!r}.{suggestion(name, self._functions)} Known: {known}.")
-        if self._operations[name] > MOST_OPERATIONS:
+        if self._operations[name] > MOST_OPERATIONS["numba"]:
             raise ModelError(
                 f"`{name}` of {self._robot} has {self._operations[name]} operations, and Numba would compile it for "
-                f"minutes; the limit is {MOST_OPERATIONS}. Load the robot with backend='llvm', which compiles "
+                f"minutes; the limit is {MOST_OPERATIONS['numba']}. Load the robot with backend='llvm', which compiles "
                 "functions of this size over batches in seconds."
             )
         return getattr(self._module, name)
@@ -173,7 +176,7 @@ def _loop(function: Function, way: str) -> str:
 
     An output may have its function's name, which the loop calls; so the arrays have names that no function has.
     """
-    names = [f"{each.name}_rows" for each in (*function.arguments, *function.outputs)]
+    names = [f"{name}_rows" for name in function.arrays]
     rows = ", ".join("theta_rows[i * own_theta]" if name == "theta_rows" else f"{name}[i]" for name in names)
     return (
         f"@numba.njit({_OPTIONS}, parallel={way == 'parallel'})\n"

@@ -81,6 +81,11 @@ class Function:
     outputs: tuple[Output, ...]
 
     @property
+    def arrays(self) -> list[str]:
+        """Names of the arguments, then of the outputs."""
+        return [*(argument.name for argument in self.arguments), *(output.name for output in self.outputs)]
+
+    @property
     def roots(self) -> list[Node]:
         return [entry for output in self.outputs for entry in output.entries]
 

@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from modelgen.backends import MODULES
-from modelgen.backends.numba import MOST_OPERATIONS as NUMBA
+from modelgen.backends import MODULES, MOST_OPERATIONS
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.program.mechanics import MECHANICS
 from modelgen.statement.robot import Robot
@@ -27,8 +26,6 @@ SAMPLES = 128
 QUICK_SAMPLES = 4
 #: By backend, the module that it needs and that need not be there, and the package that brings it.
 OPTIONAL = {"torch": ("torch", "Torch"), "js": ("py_mini_racer", "mini-racer")}
-#: By backend, the operations of a function beyond which it compiles none.
-MOST_OPERATIONS = {"numba": NUMBA}
 
 
 def quick(

@@ -82,17 +82,18 @@ class _Translation:
         return self._called(operation.kind, values)
 
     def _called(self, name: str, values: Sequence[Value]) -> Value:
-        code, numbers = self._code, [Number(self._code, value) for value in values]
+        code, first = self._code, Number(self._code, values[0])
         if name in ("sin", "cos"):
-            (angle,) = values
-            if angle not in self._sines:
-                sine, cosine = elementary.sine_and_cosine(*numbers, *elementary.HALF_PI[code.real])
-                self._sines[angle] = sine.value, cosine.value
-            return self._sines[angle][name == "cos"]
+            if first.value not in self._sines:
+                sine, cosine = elementary.sine_and_cosine(first, *elementary.HALF_PI[code.real])
+                self._sines[first.value] = sine.value, cosine.value
+            return self._sines[first.value][name == "cos"]
         if name in _INSTRUCTIONS:
-            return code.instruction(_INSTRUCTIONS[name], values[0])
+            return code.instruction(_INSTRUCTIONS[name], first.value)
         if name == "log1p":
-            return elementary.log1p(*numbers, *elementary.LOG_2[code.real]).value
+            made: Number = elementary.log1p(first, *elementary.LOG_2[code.real])
+            return made.value
         if name in elementary.INLINED:
-            return elementary.INLINED[name](*numbers).value
+            made = elementary.INLINED[name](*(Number(code, value) for value in values))
+            return made.value
         return code.library(name, values)

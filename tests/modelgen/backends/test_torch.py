@@ -56,6 +56,7 @@ def test_backward_is_one_emitted_sweep(
     monkeypatch.setattr(kernels._module, "hamiltonian_gradient", counted)
     x, u = (torch.from_numpy(array.copy()).requires_grad_() for array in (exact("pendulum").x, exact("pendulum").u))
     xdot = robot.dynamics(x, u)
+    assert xdot.grad_fn is not None
     assert xdot.grad_fn.name() == "_DynamicsBackward"
     xdot.sum().backward()
     assert len(calls) == 1

@@ -73,6 +73,7 @@ class Kernels:
     """Answers with given quantities, as a loaded artifact would."""
 
     functions = FUNCTIONS
+    operations = dict.fromkeys(FUNCTIONS, 10)
 
     def __init__(self, quantities: dict[str, np.ndarray], dtype: Any = np.float64) -> None:
         self.quantities = quantities
@@ -333,6 +334,13 @@ class TestPowerBalance:
     def test_stiff_and_fast_robot_is_no_false_alarm(self, stiff: tuple[Robot, EquationsOfMotion]) -> None:
         assert power_balance(*stiff, self.two_joints(stiff[1], 1)).passed
         assert not power_balance(*stiff, self.two_joints(stiff[1], 1 + 1e-9)).passed
+
+
+def test_functions_that_are_too_long_for_a_backend_are_skipped(
+    points: Points, reference: dict[str, np.ndarray]
+) -> None:
+    checks = kernel_checks(Kernels(reference), "numba float64", reference, points, 1e-9, most_operations=9)
+    assert all(check.error is None and "more than 9 operations" in check.note for check in checks)
 
 
 def test_table_shows_failures_and_what_was_skipped(points: Points, reference: dict[str, np.ndarray]) -> None:
