@@ -35,7 +35,7 @@ from typing import Any
 
 import yourdfpy  # type: ignore[import-untyped]  # noqa: F401
 
-import modelgen.build
+import modelgen.builder
 import modelgen.loader
 import modelgen.urdf.read
 import modelgen.verification  # noqa: F401  # imported once; a process for each file inherits it
@@ -140,9 +140,9 @@ def tried(urdf: Path, stages: tuple[str, ...], limit: int, result: Path) -> None
     """Write the stage that a file fails, None where it passes all of them; the reason; coordinates; warnings."""
     name = re.sub(r"\W", "_", urdf.stem)
     name = name if name[:1].isalpha() else f"robot_{name}"
-    model, generated = str(result.with_name(f"{name}.py")), ["--directory", str(result.with_name("generated"))]
+    model, generated = str(result.with_name(f"{name}.py")), ["--generated", str(result.with_name("generated"))]
     commands = {
-        "import": ["import", str(urdf), "--name", name, "--directory", str(result.parent)],
+        "import": ["import", str(urdf), "--name", name, "--out", str(result.parent)],
         "build": ["build", model, *generated],
         "verify": ["verify", model, *generated, "--quick"],
     }

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.commandline.assignments import number
+from modelgen.commandline.numbers import number
 from modelgen.errors import ModelError, Place, suggestion
 from modelgen.metadata import TIME, Metadata
 

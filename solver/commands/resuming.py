@@ -1,4 +1,4 @@
-"""What commands have in common that train: how an interrupted run is continued."""
+"""An interrupted run: what may be given with --resume, and the hint after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def require_alone(given: Mapping[str, Any]) -> None:
 
 
 def hint(command: str, folder: Path) -> str:
-    """What to say after Ctrl-C."""
+    """The message after Ctrl-C."""
     if not (folder / CHECKPOINT).is_file():
         return "interrupted before the run had a checkpoint; start it again"
     return f"interrupted; continue with: solver {command} --resume {folder}"

@@ -15,13 +15,20 @@ import torch
 import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
-from solver.fvi.settings import Settings
-from solver.fvi.stated import read_settings
-from tests.solver.training import shortened, start
+from solver.training.settings import Settings
+from tests.solver.small_trainings import shortened, start
 
 TINY: dict[str, Any] = {
     "iterations": 5,
     "states": 192,
+    "sampling": "uniform",
+    "optimiser": "amsgrad",
+    "loss_scale": 0.0,
+    "limit_cost": 0.0,
+    "reaction_periods": 0.0,
+    "basin": False,
+    "modulation": "wiener",
+    "adversaries": {"state": 0.025, "action": 0.1, "observation": 0.025, "parameters": 0.15},
     "epochs": 2,
     "minibatch": 50,
     "trace_decay": 0.8,
@@ -33,7 +40,6 @@ TINY: dict[str, Any] = {
     "evaluate_every": 3,
     "episodes": 3,
     "threads": 1,
-    "chunk": 100,
 }
 
 SLIDER = '''
@@ -89,7 +95,7 @@ def slider(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The generated/ folder of `slider`, whose optimum the Riccati equation knows."""
     folder = tmp_path_factory.mktemp("slider")
     (folder / "slider.py").write_text(SLIDER)
-    assert modelgen_main(["build", str(folder / "slider.py"), "--directory", str(folder / "generated")]) == 0
+    assert modelgen_main(["build", str(folder / "slider.py"), "--generated", str(folder / "generated")]) == 0
     return str(folder / "generated")
 
 
@@ -101,17 +107,31 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def tiny() -> Callable[..., Settings]:
-    """Settings of a run that takes well under a second."""
-    return lambda **changes: read_settings({**TINY, **changes})
+    """Settings of a run that takes well under a second; algorithm="cfvi" takes the adversaries out."""
+
+    def settings(algorithm: str = "rfvi", **changes: Any) -> Settings:
+        nominal: dict[str, Any] = {"adversaries": {}} if algorithm == "cfvi" else {}
+        return Settings(**{**TINY, **nominal, **changes})
+
+    return settings
+
+
+def words_of(name: str, value: Any) -> list[str]:
+    """A setting on the command line."""
+    flag = "--" + name.replace("_", "-")
+    if isinstance(value, bool):
+        return [flag if value else flag.replace("--", "--no-", 1)]
+    if isinstance(value, dict):
+        return [flag, *(f"{key}={number}" for key, number in value.items())]
+    return [flag, *map(str, value if isinstance(value, tuple) else (value,))]
 
 
 @pytest.fixture(scope="session")
 def tiny_options(short: str) -> list[str]:
     """The same settings, and the short pendulum, as words on the command line."""
-    words = ["--generated", short, "--preview", "0", "--polish", "0"]
+    words = ["--generated", short, "--preview", "0", "--polish", "0", "--convergence", "0"]
     for name, value in TINY.items():
-        values = value if isinstance(value, tuple) else (value,)
-        words += ["--" + name.replace("_", "-"), *map(str, values)]
+        words += words_of(name, value)
     return words
 
 

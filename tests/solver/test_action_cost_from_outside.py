@@ -20,13 +20,13 @@ import solver
 from modelgen.cli import main as modelgen_main
 from modelgen.report.linearization import linearize
 from solver.cli import main as solver_main
-from solver.fvi.settings import Settings
-from solver.fvi.solution import load_solution
 from solver.oracles.guesses import straight
 from solver.oracles.trajectory import NonlinearProgram
+from solver.training.settings import Settings
+from solver.training.solution import load_solution
 from tests.solver.conftest import SLIDER
-from tests.solver.policies.test_c_export import COMPILER, STRICT
-from tests.solver.training import start
+from tests.solver.export.test_c_export import COMPILER, STRICT
+from tests.solver.small_trainings import start
 
 LIMIT, BETA = 10.0, 3.0
 REACH = 2 * LIMIT
@@ -66,7 +66,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> str:
     imports = "from modelgen import Robot\n\nfrom arc_cost import Arc"
     text = SLIDER.replace("from modelgen import Quadratic, Robot", imports).replace("Quadratic(0.3)", f"Arc({BETA})")
     (folder / "slider.py").write_text(text)
-    assert modelgen_main(["build", str(folder / "slider.py"), "--directory", str(folder / "generated")]) == 0
+    assert modelgen_main(["build", str(folder / "slider.py"), "--generated", str(folder / "generated")]) == 0
     return str(folder / "generated")
 
 

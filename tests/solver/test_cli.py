@@ -11,22 +11,22 @@ from pathlib import Path
 
 import pytest
 import torch
+from modelgen.commandline.reading import completed, read
 
 from modelgen.commandline.options import field_docs
-from modelgen.commandline.reading import completed, read
 from solver.cli import PROGRAM, main
 from solver.commands import train
-from solver.fvi.run import RUN, load_run, load_run_checkpoint
-from solver.fvi.settings import Settings
 from solver.observer.observer import Observer
 from solver.plants import make_plant
 from solver.plants.harsh.harshness import EFFECTS
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
-from solver.problem.parameters import changed_parameters
+from solver.problem.parameters import Relative, changed_parameters
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import load_controller
 from solver.streams import EVALUATION_SEED
+from solver.training.run import RUN, load_run, load_run_checkpoint
+from solver.training.settings import Settings
 
 Capture = pytest.CaptureFixture[str]
 
@@ -84,7 +84,7 @@ def test_the_preset_applies_wherever_it_stands(
     def begun(*_: object) -> None:
         raise KeyboardInterrupt  # run.json is written: its settings are what counts here
 
-    monkeypatch.setattr("solver.fvi.training._train", begun)
+    monkeypatch.setattr("solver.training.kind._train", begun)
     assert main([*words, "--width", "4", "--preview", "0", "--out", str(tmp_path)]) == 130
     run = load_run(tmp_path)
     assert (run.preset, run.robot) == ("paper", "cartpole")
@@ -117,7 +117,9 @@ def test_evaluation_on_another_plant(finished_run: Path, capsys: Capture) -> Non
     for flags, effects in ((["--harsh", "delay=2x"], ["delay=2x"]), ([], [*EFFECTS])):
         assert main([*words, *flags]) == 0
         content = json.loads(capsys.readouterr().out)
-        plant = make_plant("harsh", problem, changed_parameters(problem, ["mass=1.3x"]), effects, EVALUATION_SEED)
+        plant = make_plant(
+            "harsh", problem, changed_parameters(problem, {"mass": Relative(1.3)}), effects, EVALUATION_SEED
+        )
         expected = summary(rollouts(problem, act, sample_starts(problem, 4, EVALUATION_SEED), plant))
         assert content["harsh"] == effects
         assert {name: content[name] for name in expected} == pytest.approx(expected)
@@ -333,5 +335,5 @@ def test_ctrl_c_during_an_evaluation_exits_130(finished_run: Path, monkeypatch: 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("solver.studies.evaluation.rollouts", interrupted)
+    monkeypatch.setattr("solver.evaluation.evaluation.rollouts", interrupted)
     assert main(["evaluate", str(finished_run)]) == 130

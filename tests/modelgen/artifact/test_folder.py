@@ -22,7 +22,7 @@ import modelgen
 from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import GENERATOR_VERSION, from_json, to_json
 from modelgen.backends import MODULES
-from modelgen.build import BuildReport, build_from_equations
+from modelgen.builder import BuildReport, build_from_equations
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.errors import ArtifactError
 from tests.modelgen.support import mechanisms
@@ -277,7 +277,7 @@ def test_a_folder_that_cannot_be_written_is_explained(
 def test_builds_of_one_robot_at_once(tmp_path: Path) -> None:
     """Each has its turn: all succeed, and what stands in the end is one of them, whole."""
     code = "import sys\nfrom modelgen.cli import main\nsys.exit(main(sys.argv[1:]))"
-    words = [sys.executable, "-c", code, "build", "pendulum", "--directory", str(tmp_path)]
+    words = [sys.executable, "-c", code, "build", "pendulum", "--generated", str(tmp_path)]
     children = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(3)]
     assert [child.communicate()[1] for child in children] == [b""] * 3
     assert [child.returncode for child in children] == [0] * 3

@@ -11,7 +11,7 @@ import pytest
 
 import modelgen
 from modelgen import backends
-from modelgen.build import build_from_equations
+from modelgen.builder import build_from_equations
 from modelgen.errors import ModelError
 from tests.modelgen.support import mechanisms
 

@@ -19,7 +19,7 @@ import torch
 import modelgen
 from modelgen.backends import MODULES, MOST_OPERATIONS
 from modelgen.backends.code_files import CACHE
-from modelgen.build import build_artifact, build_from_equations
+from modelgen.builder import build_artifact, build_from_equations
 from modelgen.derivation import model_file
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot

@@ -22,9 +22,9 @@ class TestNew:
         assert (folder / "generated" / "crane" / "manifest.json").is_file()
 
     def test_other_folder(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["new", "crane", "--directory", "mine"]) == 0
+        assert main(["new", "crane", "--out", "mine"]) == 0
         assert "modelgen build mine/crane.py" in capsys.readouterr().out
-        assert main(["build", "mine/crane.py", "--directory", "out"]) == 0
+        assert main(["build", "mine/crane.py", "--generated", "out"]) == 0
         assert (folder / "out" / "crane" / "manifest.json").is_file()
 
     def test_refuses_to_overwrite(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -160,7 +160,7 @@ class TestExecuting:
 
     def test_a_file_that_closes_the_output(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         written(folder, "import sys\nsys.stdout.close()\nsys.stderr.close()\n" + MODEL)
-        assert main(["build", "slider", "--directory", str(folder / "made")]) == 0
+        assert main(["build", "slider", "--generated", str(folder / "made")]) == 0
         assert "made/slider" in capsys.readouterr().out
 
 

@@ -81,7 +81,7 @@ def test_the_command_warns_and_builds(
     kink = 'robot.apply(angle, Abs(sin(angle)) * robot.parameter("slope", 1e-3, "N m", fixed=True))'
     line = next(line for line in text.splitlines() if line.startswith("robot.task("))
     (tmp_path / "pendulum.py").write_text(text.replace(line, f"from sympy import Abs, sin\n{kink}\n{line}"))
-    assert main(["build", "./pendulum.py", "--directory", "out"]) == 0
+    assert main(["build", "./pendulum.py", "--generated", "out"]) == 0
     captured = capsys.readouterr()
     assert "warning: pendulum.py:" in captured.err
     assert "has a kink" in captured.err

@@ -82,12 +82,12 @@ def test_the_command_writes_a_gif_that_moves(
         (["--start", "angle=one"], "has no number behind"),
         (["--input", "force=1"], "names no input of `pendulum`"),
         (["--input", "torque=1@0"], "no frequency above zero"),
-        (["--seconds", "0"], "above 0"),
-        (["--seconds", "61"], "at most 60"),
-        (["--output", "."], "is a folder"),
-        (["--output", "picture.png"], "neither .gif nor .mp4"),
-        (["--output", "file/picture.gif"], "cannot write file/picture.gif"),
-        (["--output", "picture.mp4"], "need ffmpeg"),
+        (["--seconds", "0"], "0.01"),
+        (["--seconds", "61"], "60"),
+        (["--out", "."], "is a folder"),
+        (["--out", "picture.png"], "neither .gif nor .mp4"),
+        (["--out", "file/picture.gif"], "cannot write file/picture.gif"),
+        (["--out", "picture.mp4"], "need ffmpeg"),
     ],
 )
 def test_mistakes(
@@ -137,7 +137,7 @@ def test_signals() -> None:
 
 def test_what_leaves_all_numbers_is_told(tmp_path: Path) -> None:
     (tmp_path / "unstable.py").write_text(UNSTABLE)
-    assert main(["build", str(tmp_path / "unstable.py"), "--directory", str(tmp_path)]) == 0
+    assert main(["build", str(tmp_path / "unstable.py"), "--generated", str(tmp_path)]) == 0
     robot = modelgen.load("unstable", backend="casadi", directory=tmp_path, parallel=False)
     with pytest.raises(ModelError, match="leaves the range of floating-point numbers after"):
         rollout(robot, np.array([1.0, 1.0]), {}, 5)

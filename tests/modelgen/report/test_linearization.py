@@ -124,7 +124,7 @@ class TestEquilibrium:
 
 class TestCommand:
     def show(self, *arguments: str) -> int:
-        return main(["show", *arguments, "--directory", str(artifact.SHIPPED)])
+        return main(["show", *arguments, "--generated", str(artifact.SHIPPED)])
 
     def test_prints_everything(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.show("cartpole", "--linearize", "--at", "pole=pi", "cart=0.1") == 0

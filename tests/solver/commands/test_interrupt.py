@@ -70,7 +70,7 @@ def test_before_the_first_checkpoint_no_run_is_promised(tmp_path: Path) -> None:
     ("program", "words", "begun"),
     [
         (SOLVER, ["limit", "cartpole", "--guesses", "500"], "import casadi"),
-        (MODELGEN, ["build", *["planar_arm3"] * 20, "--directory", "OUT"], "import sympy"),
+        (MODELGEN, ["build", *["planar_arm3"] * 20, "--generated", "OUT"], "import sympy"),
     ],
 )
 def test_other_commands_end_too(program: str, words: list[str], begun: str, tmp_path: Path) -> None:

@@ -22,13 +22,13 @@ from modelgen.derivation.model_file import SHIPPED
 from solver.certification import experiment as experiments
 from solver.certification.experiment import Experiment, portion
 from solver.errors import SolverError
+from solver.evaluation import robustness
+from solver.evaluation.parameter_box import ParameterRange
+from solver.evaluation.robustness import Trial, measure
 from solver.jobs.engines import results, workers
 from solver.jobs.portions import policy
 from solver.plants.rollouts import sample_starts
 from solver.runs.folder import CHECKPOINT
-from solver.studies import robustness
-from solver.studies.parameter_box import ParameterRange
-from solver.studies.robustness import Trial, measure
 from tests.solver.jobs.conftest import Cluster
 
 BUSY = 400  # ticks: both workers have begun, and roll out
@@ -77,7 +77,7 @@ def test_another_checkpoint_or_version_is_refused(finished_run: Path, tmp_path: 
 def test_the_artifact_of_another_model_is_refused(finished_run: Path, tmp_path: Path) -> None:
     text = (SHIPPED / "pendulum.py").read_text().replace('"mass", 1.0', '"mass", 1.2')
     (tmp_path / "pendulum.py").write_text(text)
-    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--directory", str(tmp_path / "generated")]) == 0
+    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--generated", str(tmp_path / "generated")]) == 0
     told = dataclasses.replace(policy(finished_run), generated=str(tmp_path / "generated"))
     told_here, told_elsewhere = r"^\S+ was trained on artifact", rf"^on {socket.gethostname()}: \S+ was trained on"
     for host, message in ((told.host, told_here), ("another", told_elsewhere)):

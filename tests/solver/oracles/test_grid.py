@@ -14,13 +14,13 @@ from scipy.linalg import solve_continuous_are
 import modelgen
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.fvi.settings import NO_ADVERSARIES, Settings
 from solver.game.adversaries import make_adversaries
 from solver.game.game import Game
 from solver.oracles.grid import one_sided, solve
-from solver.policies.load import load_value
+from solver.policy import load_value
 from solver.problem.problem import Problem
-from tests.solver.training import start
+from solver.training.settings import Settings
+from tests.solver.small_trainings import start
 
 Load = Callable[[str], CompiledRobot]
 
@@ -48,7 +48,11 @@ def test_grid_matches_the_riccati_solution(slider: str) -> None:
 
 def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path) -> None:
     settings = Settings(
-        **NO_ADVERSARIES,
+        basin=False,
+        limit_cost=0.0,
+        loss_scale=0.0,
+        reaction_periods=0.0,
+        sampling="domain",
         iterations=5,
         states=2048,
         optimiser="soap",
@@ -60,8 +64,7 @@ def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path)
         trace_decay=0.99,
         trace_floor=0.05,
         step_periods=(4,),
-        position_scale=1.0,
-        rate_scale=1.0,
+        input_scale=1.0,
         threads=1,
     )
     start("slider", "fast", settings, tmp_path / "run", slider, lambda _: None)

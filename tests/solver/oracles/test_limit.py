@@ -17,7 +17,7 @@ Capture = pytest.CaptureFixture[str]
 
 def test_the_mean_over_the_starts_is_that_of_the_gaussian(slider: str) -> None:
     """E[x' P x] = mean' P mean + deviation^2 P_11: quantiles of variance 1 give it exactly."""
-    found = find_limit("slider", [], 0, 0, slider, starts=3)
+    found = find_limit("slider", {}, 0, 0, slider, starts=3)
     exact, _, p = riccati(np.array([0.5, 0.0]), 1.3, 0.4)
     assert len(found.starts) == 3
     assert found.reward == pytest.approx(exact - 0.1**2 * p[0, 0], rel=1e-5)

@@ -135,7 +135,7 @@ def test_the_state_cost_is_that_of_the_nominal_parameters(tmp_path: Path) -> Non
     """As in the evaluation, where a task may weigh by a parameter that --set changes."""
     text = (SHIPPED / "pendulum.py").read_text().replace("state_cost=(pi", "state_cost=length * (pi")
     (tmp_path / "pendulum.py").write_text(text)
-    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--directory", str(tmp_path)]) == 0
+    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--generated", str(tmp_path)]) == 0
     x, u, theta = [3.0, 0.0], [0.0], np.array([1.0, 1.3])
     costs = [
         float(NonlinearProgram(modelgen.load("pendulum", backend="casadi", directory=folder), theta).step(x, u)[1])

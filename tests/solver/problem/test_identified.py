@@ -19,15 +19,15 @@ import modelgen
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
-from solver.fvi.controllable import require_controllable
-from solver.fvi.run import load_run
-from solver.fvi.solution import load_solution
+from solver.export.c_export import emit
 from solver.game.adversaries.action import ActionAdversary
 from solver.game.adversaries.observation import ObservationAdversary
 from solver.game.adversaries.parameters import ParameterAdversary
-from solver.policies.c_export import emit
+from solver.preflight.controllable import require_controllable
 from solver.problem.identified import Identified, read
 from solver.problem.problem import Problem
+from solver.training.run import load_run
+from solver.training.solution import load_solution
 
 Load = Callable[[str], CompiledRobot]
 Capture = pytest.CaptureFixture[str]
@@ -127,7 +127,8 @@ def test_a_run_keeps_what_it_was_given(short: str, tmp_path: Path, tiny_options:
     assert "+- 0.0202 kg" in capsys.readouterr().err
     run = load_run(folder)
     assert run.identified == read(path, robot)
-    assert (run.settings.alpha_parameters, run.settings.alpha_action) == (1.0, 0.2)
+    assert run.settings.adversaries["parameters"] == 1.0
+    assert run.settings.adversaries["action"] == 0.2
     path.unlink()
     solution = load_solution(folder)
     np.testing.assert_allclose(solution.problem.theta, 1.01 * np.array(robot.declared_parameters), rtol=1e-6)

@@ -14,13 +14,13 @@ import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.fvi.presets import make_settings
-from solver.fvi.warnings import forewarnings
 from solver.plants.mujoco.plant import MuJoCoPlant
 from solver.plants.outcome import succeeded
 from solver.plants.rollouts import rollouts
+from solver.preflight.warnings import forewarnings
 from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
+from solver.training.presets import make_settings
 
 GEARED = '''
 """The shipped pendulum behind a gear: its velocity is the spin of the drive, half the rate of the angle."""
@@ -65,7 +65,7 @@ def geared(tmp_path_factory: pytest.TempPathFactory) -> CompiledRobot:
     folder = tmp_path_factory.mktemp("geared")
     path: Path = folder / "geared.py"
     path.write_text(dedent(GEARED))
-    assert modelgen_main(["build", str(path), "--directory", str(folder / "generated")]) == 0
+    assert modelgen_main(["build", str(path), "--generated", str(folder / "generated")]) == 0
     return modelgen.load("geared", dtype="float32", directory=folder / "generated", parallel=False)
 
 
