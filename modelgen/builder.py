@@ -95,10 +95,10 @@ def build(
 ) -> Iterator[BuildReport]:
     """Build the named functions: those of the artifact, and those of mechanics in a folder within, by one derivation.
 
-    The functions of mechanics leave the artifact as it is; there need not be one. Gives a report as each of the two is
-    done; `tell` is given text about each stage as it begins and ends. Raises ModelError for a mistake in the model, for
-    a function that the robot does not have, and, before any work, for more operations than `most_operations`;
-    ArtifactError when a folder cannot be written.
+    The functions of mechanics leave the artifact as it is, and need none. Yields a report of the artifact and one of
+    the functions of mechanics. `tell` gets text when a stage begins and when it ends. Raises ModelError for a mistake
+    in the model, for a function that the robot does not have, and, before any work, for more operations than
+    `most_operations`; ArtifactError when a folder cannot be written.
     """
     expected = size(robot, functions)
     tell(f"  expected: {expected}\n")
@@ -202,7 +202,7 @@ def build_from_equations(
     with report.stage("integration steps"):
         steps = integration_steps(program, metadata, named, report.warnings.append)
         metadata = replace(metadata, task=replace(metadata.task, integration_steps=steps))
-    program = replace(program, functions=tuple(each for each in program.functions if each.name in functions))
+    program = replace(program, functions=tuple(one for one in program.functions if one.name in functions))
     with report.stage("drawing"):
         program = _with_drawing(program, implicit, equations, drawn)
     report.operations = program.operations

@@ -63,10 +63,10 @@ def from_json(text: str) -> Manifest:
     Raises KeyError, TypeError or ValueError for a text that is not a manifest, or that was edited.
     """
     data = json.loads(text)
-    stated = data.pop("hash")
+    written_hash = data.pop("hash")
     manifest: Manifest = typed(MechanicsManifest if "points" in data else Manifest, data, "manifest")
     _check(manifest)
-    if manifest.hash != stated:
+    if manifest.hash != written_hash:
         raise ValueError("it was edited: its hash is not that of its content")
     return manifest
 

@@ -1,4 +1,4 @@
-"""Backends by name: each is one module with the function of `Backend`. README.md says how to add one."""
+"""Backends by name: a backend is one module with the function of `Backend`. README.md says how to add one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXPORTS = {
     "casadi": "modelgen.backends.casadi",
     "js": "modelgen.backends.js",
 }
-#: By backend, the operations of a function beyond which it is not compiled: Numba takes milliseconds for each of them.
+#: By backend, the operations of a function beyond which it is not compiled: Numba takes milliseconds an operation.
 MOST_OPERATIONS = {"numba": 5_000}
 
 

@@ -11,7 +11,7 @@ from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program
 
-#: Of the C library, read by ours or by each other; a file of that name beside them would be read instead.
+#: Headers of the C library that ours or others of them include; a robot's header of that name would hide them.
 HEADERS = {"math", "tgmath", "complex", "stdio", "string", "stddef", "stdint", "stdlib", "float", "limits"}
 HEADERS |= {"features", "errno", "ctype"}
 
@@ -103,19 +103,19 @@ static int row(int count) {{
 
 int main(int count, char **arguments) {{
     const char *name = count == 2 ? arguments[1] : "";
-    int found = 1, numbers = 0, results = 0;
+    int read = 1, numbers = 0, results = 0;
 
 {sizes}
     else {{
         fprintf(stderr, "usage: {name}_driver FUNCTION < ROWS\\n{usage}");
         return 2;
     }}
-    while ((found = row(numbers)) > 0) {{
+    while ((read = row(numbers)) > 0) {{
 {calls}
         for (int i = 0; i < results; i++) printf(i + 1 < results ? "%.17g " : "%.17g\\n", (double)out[i]);
     }}
-    if (found < 0) fprintf(stderr, "a row of %s has %d numbers\\n", name, numbers);
-    return found < 0;
+    if (read < 0) fprintf(stderr, "a row of %s has %d numbers\\n", name, numbers);
+    return read < 0;
 }}
 """
 
@@ -124,7 +124,7 @@ def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
     """NAME.h, NAME.c and NAME_driver.c. Raises ModelError where a header of the C library has that name."""
     if robot.name in HEADERS:
         raise ModelError(
-            f"C has a header {robot.name}.h of its own, which that of the robot `{robot.name}` would hide. Give the "
+            f"the header of the robot `{robot.name}` would hide {robot.name}.h of the C library. Give the "
             "robot another name."
         )
     texts = {
@@ -136,12 +136,12 @@ def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
 
 
 def _header(program: Program, robot: Metadata) -> str:
-    tables = [f"x[{i}] {each.name} ({each.unit}) {each.meaning}" for i, each in enumerate(robot.states)]
-    tables += [f"u[{i}] {each.name} ({each.unit}) {each.meaning}" for i, each in enumerate(robot.inputs)]
-    tables += [f"w[{i}] derivative of the value function along {each.name}" for i, each in enumerate(robot.inputs)]
+    tables = [f"x[{i}] {state.name} ({state.unit}) {state.meaning}" for i, state in enumerate(robot.states)]
+    tables += [f"u[{i}] {entry.name} ({entry.unit}) {entry.meaning}" for i, entry in enumerate(robot.inputs)]
+    tables += [f"w[{i}] derivative of the value function along {entry.name}" for i, entry in enumerate(robot.inputs)]
     tables += [
-        f"theta[{i}] {each.name} ({each.unit}) {each.meaning}, nominally {each.value:g}"
-        for i, each in enumerate(robot.parameters)
+        f"theta[{i}] {entry.name} ({entry.unit}) {entry.meaning}, nominally {entry.value:g}"
+        for i, entry in enumerate(robot.parameters)
     ]
     declarations = []
     if robot.parameters:
@@ -149,7 +149,7 @@ def _header(program: Program, robot: Metadata) -> str:
             f"extern const {robot.name}_real {robot.name}_nominal[{len(robot.parameters)}];  /* theta */"
         )
     for function in program.functions:
-        shapes = ", ".join(f"{each.name} {'x'.join(map(str, each.shape)) or 'a number'}" for each in function.outputs)
+        shapes = ", ".join(f"{out.name} {'x'.join(map(str, out.shape)) or 'a number'}" for out in function.outputs)
         declarations.append(f"/* {shapes} */\n{_signature(function, robot.name, f'{robot.name}_real')};")
     return _HEADER.format(
         name=robot.name,
@@ -175,7 +175,7 @@ def _source(program: Program, robot: Metadata) -> str:
     functions = [_function(program, function, robot.name, helpers) for function in program.functions]
     parts = list(helpers.values())
     if robot.parameters:
-        values = ", ".join(f"R({each.value!r})" for each in robot.parameters)
+        values = ", ".join(f"R({parameter.value!r})" for parameter in robot.parameters)
         parts.append(f"const real {robot.name}_nominal[{len(robot.parameters)}] = {{{values}}};")
     return _SOURCE.format(name=robot.name, NAME=robot.name.upper()) + "\n\n".join([*parts, *functions]) + "\n"
 

@@ -38,7 +38,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
 
 def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
     """One file a function: what casadi.Function.load reads, in Python, C++ and MATLAB."""
-    return {f"{each.name}.casadi": _serialized(compiled(program.graph, each, robot.name)) for each in program.functions}
+    return {f"{one.name}.casadi": _serialized(compiled(program.graph, one, robot.name)) for one in program.functions}
 
 
 def _serialized(function: Any) -> bytes:
@@ -61,7 +61,7 @@ def compiled(graph: Graph, function: Function, robot: str) -> Any:
         if operation.kind == "constant":
             values[node] = casadi.SX(operation.value)
         elif node not in values:
-            values[node] = _OPERATIONS[operation.kind](*(values[each] for each in operation.arguments))
+            values[node] = _OPERATIONS[operation.kind](*(values[argument] for argument in operation.arguments))
     outputs = []
     for output in function.outputs:
         rows, columns = _matrix_shape(output.shape)

@@ -33,8 +33,9 @@ class Drawing:
         self._nominal = np.array([parameter.value for parameter in robot.parameters])
 
     def segments(self, x: ArrayLike, theta: ArrayLike | None = None) -> Array:
-        """(N, k, 2, 2): for every state of x (N, n) the k segments, their two ends, and (across, height) of each.
-        For one state x (n,) it is (k, 2, 2).
+        """Segments (N, k, 2, 2) at the states x (N, n): k segments, their two ends, across and height of an end.
+
+        They are (k, 2, 2) for one state x (n,).
 
         theta: (p,) or (N, p), nominal unless given. Raises ModelError for other shapes.
         """

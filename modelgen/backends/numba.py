@@ -166,7 +166,7 @@ def _jitted(program: Program, dtype: str) -> str:
 
     functions = _functions(program, single if dtype == "float32" else repr)
     head = ["import math\n\nimport numba\nimport numpy", *(f"{n} = numpy.float32({v!r})" for v, n in numbers.items())]
-    parts = [f"@numba.njit({_OPTIONS})\n{each}" for each in functions]
+    parts = [f"@numba.njit({_OPTIONS})\n{function}" for function in functions]
     parts += [_loop(function, way) for function in program.functions for way in ("serial", "parallel")]
     return "\n\n".join([*head, *parts]) + "\n"
 

@@ -85,9 +85,9 @@ def statements(graph: Graph, function: Function) -> Statements:
         if node in pairs or (sizes[node] and (uses[node] > 1 or sizes[node] > INLINE_LIMIT)):
             together = pairs.get(node, (node,))
             assignments.append(Assignment(together))
-            for each, suffix in zip(together, "sc" if len(together) == 2 else ("",), strict=True):
-                code.names[each] = f"t{len(assignments)}{suffix}"
-                sizes[each], needs[each] = 0, len(assignments)
+            for one, suffix in zip(together, "sc" if len(together) == 2 else ("",), strict=True):
+                code.names[one] = f"t{len(assignments)}{suffix}"
+                sizes[one], needs[one] = 0, len(assignments)
     results: list[list[Assignment | Result]] = [[] for _ in range(len(assignments) + 1)]
     for output in function.outputs:
         for index, root in enumerate(output.entries):

@@ -70,7 +70,7 @@ def source(program: Program, robot: Metadata) -> str:
     """A module of Python that needs only Torch."""
     parts = [_HEADER.replace("{robot}", robot.name)]
     swept = {"dynamics", "hamiltonian_gradient"} <= {function.name for function in program.functions}
-    parts += [_function(program, each, swept and each.name == "dynamics") for each in program.functions]
+    parts += [_function(program, one, swept and one.name == "dynamics") for one in program.functions]
     parts += [_DYNAMICS] if swept else []
     return "\n\n".join(parts)
 
@@ -81,7 +81,7 @@ def _function(program: Program, function: Function, wrapped: bool) -> str:
 
     def call(name: str, arguments: list[str]) -> str:
         if name in ("minimum", "maximum", "atan2"):
-            arguments = [f"torch.full_like({first}[:, 0], {each})" if _is_number(each) else each for each in arguments]
+            arguments = [f"torch.full_like({first}[:, 0], {a})" if _is_number(a) else a for a in arguments]
         return f"torch.{name}({', '.join(arguments)})"
 
     text = Text(code, repr, call)
@@ -143,7 +143,7 @@ class TorchKernels:
         samples = sample_count({name: tensor.shape for name, tensor in arguments.items()})
         outputs = self._functions[function].outputs
         if samples is None:  # the kernels take batches
-            arguments = {name: each if name == "theta" else each[None] for name, each in arguments.items()}
+            arguments = {name: row if name == "theta" else row[None] for name, row in arguments.items()}
         order = [argument.name for argument in self._functions[function].arguments]
         results: tuple[Any, ...] = getattr(self._module, function)(*(arguments[name] for name in order))
         results = results if samples is not None else tuple(result[0] for result in results)

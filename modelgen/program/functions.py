@@ -47,7 +47,7 @@ _RESERVED = (
     "sin cos tan asin acos atan atan2 sinh cosh sqrt pow fabs NAN INFINITY HUGE_VAL HUGE_VALF HUGE_VALL "
     "math_errhandling MATH_ERRNO MATH_ERREXCEPT FP_NAN FP_INFINITE FP_ZERO FP_SUBNORMAL FP_NORMAL FP_FAST_FMA "
     "FP_FAST_FMAF FP_FAST_FMAL FP_ILOGB0 FP_ILOGBNAN "
-    # what compilers add to them unless they are told not to
+    # what compilers define unless an option forbids it
     "asm typeof linux unix M_E M_LOG2E M_LOG10E M_LN2 M_LN10 M_PI M_PI_2 M_PI_4 M_1_PI M_2_PI M_2_SQRTPI M_SQRT2 "
     "M_SQRT1_2"
 )

@@ -270,10 +270,10 @@ class Graph:
 
     @staticmethod
     def _closure(roots: Iterable[Node], neighbours: Callable[[Node], tuple[Node, ...]]) -> list[Node]:
-        stack, seen = list(roots), set(roots)
+        stack, closure = list(roots), set(roots)
         while stack:
             for neighbour in neighbours(stack.pop()):
-                if neighbour not in seen:
-                    seen.add(neighbour)
+                if neighbour not in closure:
+                    closure.add(neighbour)
                     stack.append(neighbour)
-        return sorted(seen)
+        return sorted(closure)

@@ -38,9 +38,9 @@ def write(program: Program) -> bytes:
     kept = graph.reachable([graph.zero, graph.one, *entries, *roots])
     places = {node: place for place, node in enumerate(kept)}
     nodes = [_text(_node(graph.operations[node], places)) for node in kept]
-    stated = {name: [places[entry] for entry in argument.entries] for name, argument in arguments.items()}
-    described = [f"{_text(each.name)}: {_text(_described(each, places))}" for each in program.functions]
-    parts = [f'"arguments": {_text(stated)}', _block('"functions": {', described, "}")]
+    of_arguments = {name: [places[entry] for entry in argument.entries] for name, argument in arguments.items()}
+    described = [f"{_text(function.name)}: {_text(_described(function, places))}" for function in program.functions]
+    parts = [f'"arguments": {_text(of_arguments)}', _block('"functions": {', described, "}")]
     if program.drawing:
         parts.append(f'"drawing": {_text(_described(program.drawing, places))}')
         parts.append(f'"segments": {_text(program.segments)}')
@@ -56,7 +56,7 @@ def _text(value: object) -> str:
 
 
 def _described(function: Function, places: dict[Node, int]) -> dict[str, Any]:
-    outputs = [(each.name, each.shape, [places[entry] for entry in each.entries]) for each in function.outputs]
+    outputs = [(output.name, output.shape, [places[entry] for entry in output.entries]) for output in function.outputs]
     return {"arguments": [argument.name for argument in function.arguments], "outputs": outputs}
 
 
@@ -78,9 +78,9 @@ def read(content: bytes) -> Program:
     _require(required <= data.keys() <= required | optional, f"its entries are {_shown(sorted(data))}")
     reader = _Reader(_graph(data["nodes"]), data["arguments"])
     functions = []
-    for name, stated in _items(data["functions"], "functions"):
+    for name, entry in _items(data["functions"], "functions"):
         _require(name in SIGNATURES, f"there is no function {_shown(name)}")
-        functions.append(reader.function(name, stated, *SIGNATURES[name]))
+        functions.append(reader.function(name, entry, *SIGNATURES[name]))
     if not optional & data.keys():
         return Program(reader.graph, tuple(functions), digest=hashlib.sha256(content).hexdigest())
     _require(optional <= data.keys(), "a drawing has points and segments")
@@ -162,25 +162,25 @@ class _Reader:
             for argument in operation.arguments:
                 self._reads[node] |= self._reads[argument]
 
-    def function(self, name: str, stated: Any, arguments: tuple[str, ...], outputs: tuple[str, ...]) -> Function:
+    def function(self, name: str, entry: Any, arguments: tuple[str, ...], outputs: tuple[str, ...]) -> Function:
         """A function whose names are those of its signature, and which reads its own arguments only."""
-        _require(type(stated) is dict and stated.keys() == {"arguments", "outputs"}, f"{name} is {_shown(stated)}")
-        _require(stated["arguments"] == [*arguments], f"{name} takes {_shown(stated['arguments'])}")
-        _require({*arguments} <= self._arguments.keys(), f"{name} takes an argument that is not stated")
-        _require(type(stated["outputs"]) is list, f"{name} returns {_shown(stated['outputs'])}")
-        made = tuple(self._output(name, each) for each in stated["outputs"])
-        _require([each.name for each in made] == [*outputs], f"{name} does not return {', '.join(outputs)}")
+        _require(type(entry) is dict and entry.keys() == {"arguments", "outputs"}, f"{name} is {_shown(entry)}")
+        _require(entry["arguments"] == [*arguments], f"{name} takes {_shown(entry['arguments'])}")
+        _require({*arguments} <= self._arguments.keys(), f"{name} takes an argument that the file lacks")
+        _require(type(entry["outputs"]) is list, f"{name} returns {_shown(entry['outputs'])}")
+        made = tuple(self._output(name, output) for output in entry["outputs"])
+        _require([output.name for output in made] == [*outputs], f"{name} does not return {', '.join(outputs)}")
         own = sum(1 << place for place, other in enumerate(self._arguments, start=1) if other in arguments)
-        function = Function(name, tuple(self._arguments[each] for each in arguments), made)
+        function = Function(name, tuple(self._arguments[argument] for argument in arguments), made)
         _require(all(self._reads[root] | own == own for root in function.roots), f"{name} reads what it does not take")
         return function
 
-    def _output(self, function: str, stated: Any) -> Output:
-        _require(type(stated) is list and len(stated) == 3, f"{function} has the output {_shown(stated)}")
-        name, shape, entries = stated
-        whole = type(shape) is list and len(shape) <= 4 and all(type(each) is int and each >= 0 for each in shape)
+    def _output(self, function: str, entry: Any) -> Output:
+        _require(type(entry) is list and len(entry) == 3, f"{function} has the output {_shown(entry)}")
+        name, shape, places = entry
+        whole = type(shape) is list and len(shape) <= 4 and all(type(size) is int and size >= 0 for size in shape)
         _require(type(name) is str and whole, f"{function} has the output {_shown([name, shape])}")
-        nodes = self._places(entries, f"an output of {function}")
+        nodes = self._places(places, f"an output of {function}")
         _require(math.prod(shape) == len(nodes), f"{function} has {len(nodes)} entries for {_shown([name, shape])}")
         return Output(name, tuple(shape), nodes)
 

@@ -49,7 +49,10 @@ class LlvmKernels(HostKernels):
         inputs = [arrays[argument.name] for argument in self._functions[function].arguments]
         shared = "theta" in arrays and arrays["theta"].ndim == 1
         kernel = self._compiled.get((function, shared)) or self._kernel(function, shared)
-        if 0 < samples < self._lanes and self._lanes * sum(each.nbytes for each in results) > samples * MOST_ON_STACK:
+        if (
+            0 < samples < self._lanes
+            and self._lanes * sum(result.nbytes for result in results) > samples * MOST_ON_STACK
+        ):
             inputs = [array if array.ndim == 1 else _padded(array, self._lanes) for array in inputs]
             padded = [_padded(array, self._lanes) for array in results]
             kernel(0, self._lanes, *(_address(array) for array in (*inputs, *padded)))

@@ -38,8 +38,11 @@ class Number:
     code: Code
     value: Value
 
+    def _value(self, operand: Operand) -> Value:
+        return operand.value if isinstance(operand, Number) else self.code.constant(operand)
+
     def _apply(self, instruction: str, *operands: Operand, type: str = "real") -> Number:
-        values = (each.value if isinstance(each, Number) else self.code.constant(each) for each in operands)
+        values = map(self._value, operands)
         return Number(self.code, self.code.apply(instruction, *values, type=type))
 
     def __add__(self, other: Operand) -> Number:
@@ -92,8 +95,7 @@ class Number:
 
     def select(self, yes: Operand, no: Operand) -> Number:
         """`yes` in the lanes in which this condition holds."""
-        chosen, other = (each.value if isinstance(each, Number) else self.code.constant(each) for each in (yes, no))
-        return Number(self.code, self.code.select(self.value, chosen, other))
+        return Number(self.code, self.code.select(self.value, self._value(yes), self._value(no)))
 
     def split(self) -> tuple[Number, Number]:
         """m and e of a positive number m 2^e with 1 <= m < 2."""
@@ -196,8 +198,8 @@ class Code:
         def make(instruction: str) -> str:
             return self.make(instruction, before=value.uniform)
 
-        def number(each: int) -> str:
-            return str(each) if value.uniform else f"<{', '.join([f'i{bits} {each}'] * self.lanes)}>"
+        def number(count: int) -> str:
+            return str(count) if value.uniform else f"<{', '.join([f'i{bits} {count}'] * self.lanes)}>"
 
         whole = make(f"bitcast {kind} {value.text} to {integer}")
         shifted = make(f"lshr {integer} {whole}, {number(shift)}")
@@ -309,23 +311,23 @@ class Code:
         bounds = [*self._cuts, len(self._body)]
         chunks = [self._body[start:stop] for start, stop in pairwise(bounds) if stop > start]
         made = {line.split(" ", 3)[2]: k for k, lines in enumerate(chunks) for line in lines if " = " in line}
-        reads = [sorted({each for line in lines for each in _NAME.findall(line)}) for lines in chunks]
-        last_read = {each: k for k, names in enumerate(reads) for each in names}
+        reads = [sorted({value for line in lines for value in _NAME.findall(line)}) for lines in chunks]
+        last_read = {value: k for k, names in enumerate(reads) for value in names}
         # Values from before the loop keep their places in every round.
-        places = {each: place for place, each in enumerate(each for each in last_read if each not in made)}
+        places = {value: place for place, value in enumerate(value for value in last_read if value not in made)}
         count, free = len(places), list[int]()
-        before = [*self._before, *(self._store(each, place) for each, place in places.items())]
+        before = [*self._before, *(self._store(value, place) for value, place in places.items())]
         texts, calls = [], []
         for k, lines in enumerate(chunks):
-            incoming = [self._load(each, places[each]) for each in reads[k] if each in places]
+            incoming = [self._load(value, places[value]) for value in reads[k] if value in places]
             outgoing = []
-            for each in (each for each, part in made.items() if part == k and last_read.get(each, k) > k):
+            for value in (value for value, part in made.items() if part == k and last_read.get(value, k) > k):
                 if not free:
                     free.append(count)
                     count += 1
-                places[each] = free.pop()
-                outgoing.append(self._store(each, places[each]))
-            free += [places.pop(each) for each in [*places] if each in made and last_read[each] == k]
+                places[value] = free.pop()
+                outgoing.append(self._store(value, places[value]))
+            free += [places.pop(value) for value in [*places] if value in made and last_read[value] == k]
             head = f"define internal void @{name}_{k}(i64 %i{arguments}, ptr noalias %kept) {{"
             texts += [head, *incoming, *lines, *outgoing, "  ret void", "}"]
             passed = arguments.replace(" noalias", "")
