@@ -80,28 +80,28 @@ def read(folder: Path) -> Manifest:
         raise ArtifactError(f"{path} is damaged: it is not the manifest that was written. {rebuild}") from error
 
 
-def _finding(folder: Path, name: str, expected: str) -> str:
-    """What is wrong with a file, as a sentence; empty where its sha256 is the manifest's."""
+def _content(folder: Path, name: str, expected: str) -> bytes:
+    """The bytes of a file with that sha256. Raises ArtifactError for another file, and where there is none."""
+    path = folder / name
     try:
-        content = (folder / name).read_bytes()
+        content = path.read_bytes()
     except OSError as error:
-        return f"{folder / name} cannot be read ({error.strerror})."
+        raise ArtifactError(f"{path} cannot be read ({error.strerror}). {_rebuild(folder)}") from error
     if hashlib.sha256(content).hexdigest() != expected:
-        return f"{folder / name} was edited or truncated: its sha256 is not the manifest's."
-    return ""
+        raise ArtifactError(f"{path} was edited or truncated: its sha256 is not the manifest's. {_rebuild(folder)}")
+    return content
 
 
 def program(folder: Path, manifest: Manifest) -> Program:
     """The program of an artifact.
 
-    Raises ArtifactError where its file is missing or was edited, and, with the place in the file, where it is no
+    Raises ArtifactError if its file is missing or was edited, and, with the place in the file, if it does not hold a
     program of a robot with this metadata.
     """
     path = folder / manifest.program_file
-    if finding := _finding(folder, path.name, manifest.program):
-        raise ArtifactError(f"{finding} {_rebuild(folder)}")
+    content = _content(folder, path.name, manifest.program)
     try:
-        made = stored.read(path.read_bytes())
+        made = stored.read(content)
         robot = manifest.metadata
         n, m, p = len(robot.states), len(robot.inputs), len(robot.parameters)
         for name, size in {"x": n, "u": m, "costate": n, "theta": p, "w": m}.items():
@@ -120,14 +120,14 @@ def _rebuild(folder: Path) -> str:
 
 
 def has_mechanics(name: str, directory: str | Path | None = None) -> bool:
-    """Whether `find_mechanics` finds a folder."""
+    """Whether there is a folder with functions of mechanics."""
     return any((place / name / ON_REQUEST / MANIFEST).is_file() for place in _places(directory))
 
 
 def find_mechanics(name: str, model_hash: str, directory: str | Path | None = None) -> tuple[Path, MechanicsManifest]:
-    """The folder of a robot's functions of mechanics, and its manifest; `model_hash` is that of the robot's artifact.
+    """The folder of a robot's functions of mechanics, and its manifest. model_hash: the one of the robot's artifact.
 
-    Raises ArtifactError where they are missing, damaged or made from another content of the model file.
+    Raises ArtifactError if they are missing, damaged or made from another content of the model file.
     """
     places = [place / name / ON_REQUEST for place in _places(directory)]
     folder = next((place for place in places if (place / MANIFEST).is_file()), None)
@@ -147,10 +147,10 @@ def check(
     model_hash: str | None = None,
     points: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """What is wrong with an artifact, one sentence each; an empty list when it is whole and matches its model.
+    """Findings in an artifact, one text for each; an empty list if it is whole and matches its model.
 
     model_hash: the content hash of the model file; without it, the artifact is checked for damage only.
-    points: those of the model file, with hashes, for the functions of mechanics where these were built.
+    points: points of the model file, with hashes, for the functions of mechanics if these are built.
     """
     try:
         folder = find(name, directory)
@@ -167,10 +167,15 @@ def check(
 
 
 def _check_folder(folder: Path, model_hash: str | None) -> list[str]:
-    """What is wrong with one folder of files. Raises ArtifactError where its manifest cannot be read."""
+    """Findings in one folder. Raises ArtifactError if its manifest or its whole program cannot be read."""
     manifest = read(folder)
     files = {manifest.program_file: manifest.program, **manifest.files}
-    findings = [finding for name, expected in files.items() if (finding := _finding(folder, name, expected))]
+    findings = []
+    for name, expected in files.items():
+        try:
+            _content(folder, name, expected)
+        except ArtifactError as error:
+            findings.append(str(error))
     if not findings:
         program(folder, manifest)
     if (folder / MANIFEST).read_text(encoding="utf-8") != to_json(manifest):

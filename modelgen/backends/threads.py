@@ -20,7 +20,7 @@ _pool: ThreadPoolExecutor | None = None
 
 
 def threads() -> int:
-    """NUMBA_NUM_THREADS when set, else the cores this process may use."""
+    """Number of threads: NUMBA_NUM_THREADS if it is set, otherwise the cores that this process may use."""
     count = os.environ.get("NUMBA_NUM_THREADS", "")
     if count.isdigit() and int(count) > 0:
         return int(count)

@@ -63,7 +63,7 @@ def _partials(graph: Graph, node: Node) -> list[tuple[Node, Node]]:
 
 
 def forward(graph: Graph, roots: Sequence[Node], variable: Node) -> list[Node]:
-    """d root / d variable for every root, by forward accumulation; zeros are the graph's zero node."""
+    """Derivatives of the roots by a variable, by forward accumulation; zeros are the graph's zero node."""
     order = graph.ancestors(roots)
     tangent: dict[Node, Node] = {variable: graph.one}
     solved: dict[tuple[Node, ...], tuple[Node, ...]] = {}
@@ -153,7 +153,7 @@ FUNCTIONS = (
 
 
 def program(mechanism: Mechanism, names: Collection[str] = FUNCTIONS) -> Program:
-    """The named functions of an artifact. Only for these are derivatives formed."""
+    """Program of the named functions of an artifact. Derivatives are formed for these only."""
     graph, x, u, theta = mechanism.graph, mechanism.x, mechanism.u, mechanism.theta
     n, m, p = len(x.entries), len(u.entries), len(theta.entries)
     padding = (graph.zero,) * len(mechanism.coordinate_rates)

@@ -45,7 +45,7 @@ BINARY: dict[str, Callable[[float, float], float]] = {
 
 
 class Operation(NamedTuple):
-    """One node: what it does and the nodes it does it to. `value` belongs to constants, `name` to inputs."""
+    """One node: an operation and its arguments; a constant has a `value`, an input a `name`, a solution its row."""
 
     kind: str
     arguments: tuple[Node, ...] = ()
@@ -185,7 +185,7 @@ class Graph:
         return self.negative(quotient) if negative_a != negative_b else quotient
 
     def power(self, a: Node, exponent: int) -> Node:
-        """a to a whole power as products by repeated squaring."""
+        """Power of `a` with a whole exponent, as products by repeated squaring."""
         if exponent < 0:
             return self.div(self.one, self.power(a, -exponent))
         if exponent == 0:
@@ -195,7 +195,7 @@ class Graph:
         return self.mul(square, a) if exponent % 2 else square
 
     def call(self, function: str, *arguments: Node) -> Node:
-        """One of UNARY or BINARY."""
+        """Value of a function of UNARY or BINARY."""
         values = [value for value in map(self._value, arguments) if value is not None]
         if len(values) == len(arguments):
             return self.constant((UNARY | BINARY)[function](*values))
@@ -253,11 +253,11 @@ class Graph:
         return values
 
     def reachable(self, roots: Iterable[Node]) -> list[Node]:
-        """The nodes that `roots` need to be evaluated, in order: everything else is dead code."""
+        """The nodes that an evaluation of `roots` needs, in order."""
         return self._closure(roots, lambda node: self.operations[node].arguments)
 
     def dependencies(self, node: Node) -> tuple[Node, ...]:
-        """What a node is a function of for differentiation: a solution depends on M and r, not on L and D."""
+        """Arguments of a node for differentiation: a solution depends on M and r, not on L and D."""
         if node in self.systems:
             system, _ = self.systems[node]
             lower = [system.matrix[i][j] for i in range(len(system.matrix)) for j in range(i + 1)]
@@ -265,7 +265,7 @@ class Graph:
         return self.operations[node].arguments
 
     def ancestors(self, roots: Iterable[Node]) -> list[Node]:
-        """The nodes that `roots` are functions of for differentiation, in order."""
+        """The nodes on which `roots` depend for differentiation, in order."""
         return self._closure(roots, self.dependencies)
 
     @staticmethod

@@ -71,7 +71,7 @@ class LlvmKernels(HostKernels):
             kernel(0, samples, *addresses)
 
     def llvm_code(self, function: str, shared: bool) -> str:
-        """What is compiled for a function; `shared` for one theta for all samples."""
+        """LLVM code of a function; `shared` for one theta for all samples."""
         return translate.llvm_code(self._program.graph, self._functions[function], self._real, shared)
 
     def _kernel(self, function: str, shared: bool) -> Callable[..., None]:
@@ -88,7 +88,7 @@ class LlvmKernels(HostKernels):
 
 
 def _padded(array: Array, rows: int) -> Array:
-    """The array with rows of zeros after its own, in memory of its own."""
+    """Copy of the array with rows of zeros at the end."""
     padded = np.zeros((rows, *array.shape[1:]), array.dtype)
     padded[: len(array)] = array
     return padded
@@ -101,6 +101,6 @@ def _address(array: Array) -> object:
 
 @functools.cache
 def _translator() -> str:
-    """Hash of the files that say which LLVM code is made of a program."""
+    """Hash of the source files that translate a program to LLVM code."""
     files = [Path(str(module.__file__)) for module in (translate, vectors, transpose, elementary, statements)]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -24,7 +24,7 @@ LOG_2 = {
 
 
 def sine_and_cosine(x: Real, first: float, second: float, third: float) -> tuple[Real, Real]:
-    """x less the nearest multiple of pi/2, then Chebyshev fits of both on [-pi/4, pi/4].
+    """Sine and cosine: Chebyshev fits on [-pi/4, pi/4] of x minus the nearest multiple of pi/2.
 
     Errors stay below 2.3e-16 for |x| up to 1e6 (double) and 1.3e-7 up to 1e3 (float); with fused multiply-add
     also up to 1e12 and 1e7. NaN, infinity and angles beyond all precision give NaN.
@@ -55,7 +55,7 @@ def sine_and_cosine(x: Real, first: float, second: float, third: float) -> tuple
 
 
 def atan(x: Real) -> Real:
-    """Of |x|, of (|x| - 1)/(|x| + 1) beyond tan(pi/8), of -1/|x| beyond tan(3 pi/8); a Chebyshev fit up to tan(pi/8).
+    """Arctangent: a Chebyshev fit up to tan(pi/8), of (|x| - 1)/(|x| + 1) beyond it, of -1/|x| beyond tan(3 pi/8).
 
     Errors stay below 2.3e-16 (double) and 1.5e-7 (float) for every x.
     """
@@ -82,7 +82,7 @@ def atan(x: Real) -> Real:
 
 
 def log1p(x: Real, first: float, second: float) -> Real:
-    """log(2) times the exponent of 1 + x and the logarithm of the rest, 2 atanh(f/(2 + f)), by a Chebyshev fit.
+    """log(1 + x): log(2) times the exponent of 1 + x, plus 2 atanh(f/(2 + f)) of the mantissa by a Chebyshev fit.
 
     first and second are the parts of log(2). Relative errors stay below 4e-16 (double) and 2e-7 (float).
     """
@@ -108,7 +108,7 @@ def log1p(x: Real, first: float, second: float) -> Real:
 
 
 def sign(x: Real) -> Real:
-    """-1, 0 or 1; NaN for NaN."""
+    """Sign: -1, 0 or 1; NaN for NaN."""
     return select((x != x) | (x == 0), x, abs(x) / x)
 
 
@@ -123,7 +123,7 @@ def maximum(a: Real, b: Real) -> Real:
 
 
 def split(x: Real) -> tuple[Real, Real]:
-    """m and e of a positive x = m 2^e with 1 <= m < 2; vector code reads them from the bits of x."""
+    """Mantissa m and exponent e of a positive x = m 2^e with 1 <= m < 2; vector code reads them from the bits of x."""
     if not isinstance(x, float):
         mantissa, exponent = x.split()
         return mantissa, exponent

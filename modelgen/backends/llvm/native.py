@@ -62,7 +62,7 @@ def machine(made_for: Target) -> Any:
 
 
 def _read(path: Path) -> bytes | None:
-    """Machine code as it was written, or None: a damaged file counts as none."""
+    """Machine code of a file; None if it is missing or damaged."""
     try:
         content = path.read_bytes()
     except OSError:

@@ -24,7 +24,7 @@ _NAME = re.compile(r"%v\d+")
 
 @dataclass(frozen=True)
 class Value:
-    """An operand of LLVM's; `uniform` when it is one number for all samples."""
+    """An operand of LLVM; `uniform` if it is one number for all samples."""
 
     text: str
     uniform: bool = False
@@ -227,12 +227,12 @@ class Code:
         return Value(result)
 
     def end_statement(self) -> None:
-        """What is known now is vectors of reals, so that the code can be cut here."""
+        """Note a place where the code can be cut: all values are vectors of reals."""
         if len(self._body) - self._cuts[-1] >= PART:
             self._cuts.append(len(self._body))
 
     def text(self, name: str, widths: dict[str, int], outputs: AbstractSet[str], uniform: AbstractSet[str]) -> str:
-        """A loop whose last vector ends at the last sample, overlapping the one before; and who calls it."""
+        """A loop whose last vector ends at the last sample and overlaps the one before, and the function that calls it."""
         arguments = "".join(f", ptr noalias %{array}" for array in widths)
         parts, before, body = list[str](), self._before, self._body
         if len(self._cuts) > 1:
@@ -262,7 +262,7 @@ class Code:
         )
 
     def _entry(self, name: str, widths: dict[str, int], outputs: AbstractSet[str], uniform: AbstractSet[str]) -> str:
-        """The function that is called: less samples than lanes are moved to arrays of that many rows and back."""
+        """The function that is called: fewer samples than lanes are moved to arrays of that many rows and back."""
         size = 8 if self.real == "double" else 4
         moved = {array: width * size for array, width in widths.items() if width and array not in uniform}
         copy = "call void @llvm.memcpy.p0.p0.i64(ptr"
@@ -307,7 +307,7 @@ class Code:
         )
 
     def _parts(self, name: str, arguments: str) -> tuple[list[str], list[str], list[str]]:
-        """The body as functions that leave in memory what later ones need; what is before the loop; their calls."""
+        """Functions that are the parts of the body, code before the loop, and calls. Values for later parts are in memory."""
         bounds = [*self._cuts, len(self._body)]
         chunks = [self._body[start:stop] for start, stop in pairwise(bounds) if stop > start]
         made = {line.split(" ", 3)[2]: k for k, lines in enumerate(chunks) for line in lines if " = " in line}
