@@ -109,7 +109,7 @@ UNSTATED = {
 def program(mechanics: Mechanics, names: Collection[str]) -> Program:
     """The named functions of state and parameters. If all are named, the ones that the robot has.
 
-    Raises ModelError for a named one that the robot does not have.
+    Raises ModelError for a named function that the robot does not have.
     """
     functions = []
     for name in (name for name in MECHANICS if name in names):

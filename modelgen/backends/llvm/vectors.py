@@ -232,7 +232,7 @@ class Code:
             self._cuts.append(len(self._body))
 
     def text(self, name: str, widths: dict[str, int], outputs: AbstractSet[str], uniform: AbstractSet[str]) -> str:
-        """A loop whose last vector ends at the last sample and overlaps the one before, and the function that calls it."""
+        """Module with the loop, whose last vector overlaps the one before, and the function that calls it."""
         arguments = "".join(f", ptr noalias %{array}" for array in widths)
         parts, before, body = list[str](), self._before, self._body
         if len(self._cuts) > 1:
@@ -307,7 +307,7 @@ class Code:
         )
 
     def _parts(self, name: str, arguments: str) -> tuple[list[str], list[str], list[str]]:
-        """Functions that are the parts of the body, code before the loop, and calls. Values for later parts are in memory."""
+        """Parts of the body as functions, code before the loop, and calls. Values for later parts are in memory."""
         bounds = [*self._cuts, len(self._body)]
         chunks = [self._body[start:stop] for start, stop in pairwise(bounds) if stop > start]
         made = {line.split(" ", 3)[2]: k for k, lines in enumerate(chunks) for line in lines if " = " in line}
