@@ -45,6 +45,7 @@ LINES = sorted({(str(page.relative_to(ROOT)), line) for page in PAGES for line i
 
 
 @pytest.mark.parametrize(("page", "line"), LINES)
+@pytest.mark.slow
 def test_a_documented_command_is_one(page: str, line: str) -> None:
     for name, *words in variants(line):
         program = PROGRAMS[name]

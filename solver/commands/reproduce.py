@@ -57,15 +57,14 @@ class Options:
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
     def command(self) -> str:
-        """The command line without the places of files."""
+        """The words that say what is computed: not where files lie, nor what is trained already, nor how."""
         words = ["solver", "reproduce", self.experiment, "--budget", self.budget]
         for flag in ("robots", "seeds", "methods"):
             if getattr(self, flag):
                 words += [f"--{flag}", *map(str, getattr(self, flag))]
         words += [] if self.baseline_steps is None else ["--baseline-steps", str(self.baseline_steps)]
         words += ["--shipped"] if self.shipped else []
-        words += ["--report-only"] if self.report_only else []
-        return shlex.join([*words, "--jobs", str(self.jobs)])
+        return shlex.join(words)
 
 
 def run(options: Options) -> int:
@@ -85,7 +84,6 @@ def carry_out(options: Options, choice: Choice) -> int:
     """Train and report with a choice from Python; the exit code as `run`."""
     from solver.lab.reproduction.certificates import Certificates
     from solver.lab.reproduction.gallery import Gallery
-    from solver.lab.reproduction.page import Origin
     from solver.lab.reproduction.report import write_report
     from solver.lab.reproduction.runs import run_plan, shipped_runs
 
@@ -93,7 +91,6 @@ def carry_out(options: Options, choice: Choice) -> int:
         raise SolverError(f"fig-value shows one seed; give one instead of --seeds {' '.join(map(str, options.seeds))}")
     plan = make_plan(options.experiment, options.budget, choice)
     _require_extras(plan)
-    origin = Origin(options.command(), options.jobs, choice.threads)
     ready = shipped_runs(plan.trainings) if options.shipped else {}
     train = partial(
         run_plan,
@@ -107,12 +104,12 @@ def carry_out(options: Options, choice: Choice) -> int:
     )
     by_row: dict[str, type[Gallery] | type[Certificates]] = {"gallery": Gallery, "certificates": Certificates}
     if plan.experiment in by_row:
-        rows = by_row[plan.experiment](plan, options.out, origin, _announce)
+        rows = by_row[plan.experiment](plan, options.out, options.command(), _announce)
         runs = train(finished=rows.add)
         paths = rows.write()
     else:
         runs = train()
-        paths = write_report(plan, runs, options.out, origin, _announce)
+        paths = write_report(plan, runs, options.out, options.command(), _announce)
     print(f"{runs.trained} trained, {len(set(runs.folders.values())) - runs.trained} reused")
     print(*paths, sep="\n")
     for failure in runs.failures:

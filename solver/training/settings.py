@@ -94,7 +94,7 @@ class Settings:
     """Take V from the Riccati equation where the regulator of the linearised robot brings the real robot to the target,
     and measure errors in its metric. A network alone is not precise enough beside the target of a robot that must
     balance."""
-    adversaries: dict[str, float] = field(default_factory=dict)
+    adversaries: dict[str, float] = field(default_factory=dict, hash=False)
     """Radius of every adversary that plays, by name. `state`: SI units of the state per second (stationary) or per root
     second. `action`: units of the input. `observation`: units of the state. `parameters`: share of every nominal
     parameter, or with identified parameters the share of the semi-axes of their set."""

@@ -125,6 +125,7 @@ def test_evaluation_on_another_plant(finished_run: Path, capsys: Capture) -> Non
         assert {name: content[name] for name in expected} == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_evaluation_with_an_observer(finished_run: Path, capsys: Capture) -> None:
     """The same numbers as a loop by hand: positions of what the plant shows, the observer, the policy.
 
@@ -276,6 +277,7 @@ def test_a_switch_can_be_turned_either_way(preset: str, flag: str) -> None:
     assert found == [True, False]
 
 
+@pytest.mark.slow
 def test_a_pipe_that_closes_early_is_no_traceback() -> None:
     program = [sys.executable, "-c", "import sys; from solver.cli import main; sys.exit(main())", "train", "--help"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:

@@ -38,6 +38,8 @@ from solver.value.soap import Soap
 from tests.solver.pretended_gpu import pretended_gpu
 from tests.solver.small_trainings import shortened, start
 
+pytestmark = pytest.mark.slow
+
 ROBOTS = ("pendulum", "double_pendulum")  # one input, and two
 ORDER = torch.randperm(50, generator=torch.Generator().manual_seed(2))
 

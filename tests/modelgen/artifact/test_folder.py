@@ -28,6 +28,8 @@ from modelgen.errors import ArtifactError
 from tests.modelgen.support import mechanisms
 from tests.modelgen.support.forgery import forged
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(artifacts: Path, tmp_path: Path) -> Path:

@@ -24,9 +24,12 @@ from modelgen.derivation import model_file
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from modelgen.program.functions import SIGNATURES
+from tests.closeness import assert_close
 from tests.modelgen.support import mechanisms
 
 numba = pytest.importorskip("numba")
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +85,7 @@ def test_arguments_stand_in_the_order_of_the_signature(load: Callable[..., Compi
     sample = [arrays[each] if each == "theta" else arrays[each][7] for each in arguments]
     robot.numba_function(name)(*sample, *results)
     for found, right in zip(results, expected, strict=True):
-        np.testing.assert_array_equal(found, right[7].ravel())
+        assert_close(found, right[7].ravel())
 
 
 def test_threads_give_what_one_gives(load: Callable[..., CompiledRobot], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +94,7 @@ def test_threads_give_what_one_gives(load: Callable[..., CompiledRobot], monkeyp
     alone = load(parallel=False)
     monkeypatch.setattr(alone._kernels, "_parallel", False)
     for found, right in zip(together, alone.hamiltonian_gradient(x, u, costate), strict=True):
-        np.testing.assert_array_equal(found, right)
+        assert_close(found, right)
 
 
 def test_many_callers_at_once(load: Callable[..., CompiledRobot]) -> None:
@@ -191,7 +194,7 @@ def test_out_and_tensors_share_their_memory(load: Callable[..., CompiledRobot]) 
     q, slope = load().state_cost(torch.from_numpy(x), out=out)
     assert q is out[0]
     assert slope is out[1]
-    np.testing.assert_array_equal(q.numpy(), load().state_cost(x)[0])
+    assert_close(q, load().state_cost(x)[0])
 
 
 def test_an_unknown_function_gets_a_suggestion(load: Callable[..., CompiledRobot]) -> None:

@@ -24,6 +24,8 @@ from modelgen.errors import ModelError
 from modelgen.verification.check import Check
 from tests.modelgen.support.evaluation import Uncompiled
 
+pytestmark = pytest.mark.slow
+
 NAMES = sorted(path.stem for path in ASSETS.glob("*.xml"))
 Derived = tuple[Robot, EquationsOfMotion, Uncompiled]
 PENDULUM = (ASSETS / "pendulum.xml").read_text()

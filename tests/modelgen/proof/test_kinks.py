@@ -57,7 +57,7 @@ def test_a_kink_names_its_line_and_place(expression: str, words: str, cost: bool
         "tanh(v / 1e-3) + sqrt(s**2 + 1e-6)",
     ],
 )
-def test_what_is_smooth_on_the_domain_is_not_told(expression: str) -> None:
+def test_no_warning_of_what_is_smooth_on_the_domain(expression: str) -> None:
     assert told(expression) == []
 
 

@@ -47,12 +47,14 @@ def test_three_figures_of_the_pendulum(run_copy: Path) -> None:
         assert_shows_something(path, colours)
 
 
+@pytest.mark.slow
 def test_two_inputs_and_two_joints(tiny: Callable[..., Settings], tmp_path: Path) -> None:
     start_unjudged("double_pendulum", tiny(iterations=1), tmp_path)
     for path in plot_run(tmp_path, "elbow", {}, None):
         assert_shows_something(path, 15)
 
 
+@pytest.mark.slow
 def test_the_joint_and_the_changed_parameters_are_what_is_drawn(
     run_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,8 @@ from solver.training.settings import Settings
 from solver.training.solution import load_solution
 from tests.solver.small_trainings import start
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 TrainTiny = Callable[..., None]
 
@@ -270,7 +272,9 @@ def test_boxes_that_cannot_be(runs: list[Path], ranges: list[ParameterRange], me
         measure([runs[0]], ranges, Trial())
 
 
-def test_mistakes(runs: list[Path], tmp_path: Path, capsys: Capture, tiny_options: list[str]) -> None:
+def test_a_wrong_robustness_command_names_its_mistake(
+    runs: list[Path], tmp_path: Path, capsys: Capture, tiny_options: list[str]
+) -> None:
     run, mass = str(runs[0]), ["--parameter", "mass", "--from", "0.5x", "--to", "1.5x"]
 
     def message(*words: str) -> str:

@@ -128,6 +128,7 @@ def test_only_torch_computes_on_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["furuta", "double_pendulum"])
+@pytest.mark.slow
 def test_robots_with_four_states_train(tiny: Callable[..., Settings], tmp_path: Path, name: str) -> None:
     """An arm that does not wrap; two inputs and two continuous joints."""
     start(name, "fast", tiny(iterations=2, episodes=2), tmp_path, None, lambda _: None)

@@ -58,7 +58,7 @@ def test_the_target_ends_where_the_next_weight_is_below_the_floor(decay: float, 
     assert last * decay <= floor < last
 
 
-def test_the_authors_steps() -> None:
+def test_the_trace_has_as_many_steps_as_the_authors() -> None:
     """Their N, where (1 - lambda) lambda^N falls to 1e-4: 45 for the pendulum and 66 for the others."""
     assert [Lookahead(decay, 1e-4 / (1.0 - decay), 1).steps for decay in (0.85, 0.9)] == [45, 66]
 

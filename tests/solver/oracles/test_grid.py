@@ -22,6 +22,8 @@ from solver.problem.problem import Problem
 from solver.training.settings import Settings
 from tests.solver.small_trainings import start
 
+pytestmark = pytest.mark.slow
+
 Load = Callable[[str], CompiledRobot]
 
 

@@ -12,6 +12,8 @@ from solver.cli import main
 from solver.oracles.limit import find_limit
 from tests.solver.oracles.linear_quadratic import riccati
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 
 
@@ -69,7 +71,7 @@ def test_limit_of_a_robot_that_does_not_arrive(slider: str, capsys: Capture) -> 
         (["pendulum", "--set", "mas=2"], "Did you mean `mass`"),
     ],
 )
-def test_mistakes(words: list[str], message: str, capsys: Capture) -> None:
+def test_a_wrong_limit_command_names_its_mistake(words: list[str], message: str, capsys: Capture) -> None:
     assert main(["limit", *words]) == 2
     out, err = capsys.readouterr()
     assert out == ""

@@ -183,6 +183,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("searches", [3, 2, 1, 0])
+@pytest.mark.slow
 def test_a_motion_of_a_search_with_a_pull_is_kept(slider: str, searches: int) -> None:
     """Under a pull towards the guess, here an idle robot, it costs a little more than the optimum."""
     program, start = NonlinearProgram(modelgen.load("slider", backend="casadi", directory=slider)), np.array([0.5, 0.0])

@@ -130,7 +130,7 @@ def test_another_state_that_costs_as_little_as_the_target(load: Load) -> None:
     assert "angle at 6.28 rad as at the target" in text or "angle at -6.28 rad as at the target" in text
 
 
-def test_strong_adversary(load: Load) -> None:
+def test_adversaries_that_outweigh_the_input_are_warned_of(load: Load) -> None:
     (text,) = warned(
         load("pendulum"), adversaries={"action": 2.0, "state": 0.04, "observation": 0.001, "parameters": 0.025}
     )

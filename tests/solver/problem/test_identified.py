@@ -141,7 +141,7 @@ def test_a_run_keeps_what_it_was_given(short: str, tmp_path: Path, tiny_options:
     assert main(["evaluate", str(folder), "--episodes", "2"]) == 0
 
 
-def test_refusals(load: Load, tmp_path: Path) -> None:
+def test_an_unusable_identified_set_is_refused(load: Load, tmp_path: Path) -> None:
     robot = load("pendulum")
 
     def refused(match: str, **changes: Any) -> None:

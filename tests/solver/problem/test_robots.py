@@ -69,7 +69,9 @@ def geared(tmp_path_factory: pytest.TempPathFactory) -> CompiledRobot:
     return modelgen.load("geared", dtype="float32", directory=folder / "generated", parallel=False)
 
 
-def test_it_is_the_pendulum_in_other_words(geared: CompiledRobot, load: Callable[[str], CompiledRobot]) -> None:
+def test_a_geared_pendulum_is_the_pendulum_in_other_speeds(
+    geared: CompiledRobot, load: Callable[[str], CompiledRobot]
+) -> None:
     pendulum = load("pendulum")
     assert geared.metadata.quasi_velocity == "spin"
     assert pendulum.metadata.quasi_velocity is None

@@ -141,7 +141,7 @@ def test_rfvi_is_judged_by_its_worst_rollouts_over_other_robots(
     assert score.adversary == 1.0
 
 
-def test_its_starts_are_not_those_of_the_evaluation(
+def test_starts_of_the_selection_are_not_those_of_the_evaluation(
     load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings]
 ) -> None:
     problem = Problem(load("pendulum"))

@@ -60,7 +60,7 @@ def with_gain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @robots
-def test_its_move_is_the_worst_of_its_set(load: Load, load64: Load, name: str) -> None:
+def test_the_move_of_an_added_adversary_is_the_worst_of_its_set(load: Load, load64: Load, name: str) -> None:
     problem, robot = Problem(load(name)), load64(name)
     generator = torch.Generator().manual_seed(3)
     x = problem.sample_domain(30, generator)

@@ -29,6 +29,8 @@ from solver.training.settings import Settings
 from tests.solver.lab.reproduction.small_plans import NEVER, SMALL, TINY, choice, quiet
 from tests.solver.small_trainings import start
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 
 
@@ -174,7 +176,7 @@ def test_a_failed_training_stops_no_other(tmp_path: Path, capsys: Capture) -> No
     assert carry_out(options, bad) == 1
     assert re.search(rf"error: cFVI, pendulum, seed 0 failed \(1\): .*{LOG}", capsys.readouterr().err)
     text = (tmp_path / "out" / "fig-value-small.md").read_text()
-    assert "**Missing:** cFVI, pendulum, seed 0: failed." in text
+    assert "**Missing:** pendulum, seed 0, failed: cFVI." in text
 
 
 def test_a_baseline_runs_resumes_and_is_reused(tmp_path: Path) -> None:
@@ -195,8 +197,8 @@ def test_a_baseline_runs_resumes_and_is_reused(tmp_path: Path) -> None:
     assert (runs.trained, runs.failures) == (1, ())
     carry_out(Options("table1", runs=tmp_path / "runs", out=tmp_path, report_only=True), mine)
     text = (tmp_path / "table1-small.md").read_text()
-    assert "SAC is trained for 240 actions of 25 control periods each on pendulum, **shorter than the 200,000" in text
-    assert re.search(r"\| SAC-N UDR \| -[\d.]+ ± [\d.]+ \| -32.9 ± 0.6 \|", text)
+    assert "SAC: 240 actions of 25 control periods on pendulum, **shorter than the 200,000" in text
+    assert re.search(r"\| SAC-N UDR \| .* \| -[\d.]+ ± [\d.]+ \| -32.9 ± 0.6 \|", text)
     assert run_plan(plan, tmp_path / "runs", 1, quiet, command=NEVER).trained == 0
 
 
