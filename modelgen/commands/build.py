@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
@@ -37,6 +38,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Build every model, also after a mistake in another one."""
+    from modelgen.artifact.folder import MANIFEST
     from modelgen.builder import build, selected
     from modelgen.derivation import model_file as modelfile
 
@@ -53,7 +55,10 @@ def run(options: Options) -> int:
             for report in build(robot, options.generated, functions, options.most_operations, _tell):
                 for words in report.warnings:
                     print(f"warning: {words}", file=sys.stderr)
-                print(_text(report, f"modelgen verify {model}{where}"), flush=True)
+                # functions of mechanics can be verified only together with the artifact
+                built = (Path(options.generated) / robot.name / MANIFEST).is_file()
+                following = f"modelgen {'verify' if built else 'build'} {model}{where}"
+                print(_text(report, following), flush=True)
         except ModelError as error:
             if len(models) == 1:
                 raise

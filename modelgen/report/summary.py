@@ -1,4 +1,4 @@
-"""An artifact in words: states, inputs, parameters, task, operations, its proof and its build."""
+"""An artifact as text: states, inputs, parameters, task, operations, its verification and its build."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def data(folder: Path, manifest: Manifest) -> dict[str, Any]:
 
 
 def text(folder: Path, manifest: Manifest) -> str:
-    """All that `modelgen show NAME` prints."""
+    """The output of `modelgen show NAME`."""
     return "\n".join([*_quantities(manifest), *_task(folder, manifest), _proven(folder, manifest), "", *_build(folder)])
 
 

@@ -10,6 +10,7 @@ SOLVER = Path(__file__).parents[2] / "solver"
 #: Modules of modelgen that need no SymPy, and that an artifact alone satisfies.
 ALLOWED = {
     "modelgen",
+    "modelgen.arrays",
     "modelgen.artifact",
     "modelgen.artifact.folder",
     "modelgen.artifact.typed",
@@ -21,10 +22,9 @@ ALLOWED = {
     "modelgen.identification.identifiability",
     "modelgen.linear",
     "modelgen.linear.regulator",
-    "modelgen.linear.weights",
     "modelgen.loader",
     "modelgen.metadata",
-    "modelgen.moving",
+    "modelgen.gif",
 }
 
 

@@ -119,6 +119,7 @@ def test_adversaries_are_objects_or_radii_by_name() -> None:
         ("device", "gpu"),
         ("states", 10**400),
         ("width", 64.0),
+        ("threads", 5000),
         ("width", "64"),
         ("basin", 1),
     ],
@@ -176,6 +177,7 @@ CHANGES = st.fixed_dictionaries(
 
 
 @given(CHANGES)
+@pytest.mark.slow
 def test_settings_survive_the_command_line(changes: dict[str, Any]) -> None:
     words = [word for name, value in changes.items() for word in words_of(name, value)]
     assert read("solver train", train, words).settings == Settings(**changes)
