@@ -1,8 +1,7 @@
-"""Robot -> artifact: equations of motion, program, derivatives, emitted sources, in that order."""
+"""The build of an artifact: equations of motion, program, derivatives, files, in this order."""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import time
@@ -12,29 +11,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from modelgen.artifact import folder as artifact
-from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest, Signature
-from modelgen.backends import MODULES, drawing, emitter
+from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest
+from modelgen.backends import BESIDE, emitter
 from modelgen.derivation import description, lowering
-from modelgen.derivation.content_hash import content_hash
 from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.description import content_hash
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.integration import integration_steps
-from modelgen.derivation.lines import NO_LINES, Lines
-from modelgen.derivation.mechanics import point_hashes, stated_mechanics
-from modelgen.derivation.regularity import check_regular
+from modelgen.derivation.mechanics import mechanics_expressions, point_hashes
+from modelgen.derivation.regularity import NO_LINES, Lines, check_regular
 from modelgen.derivation.size import refuse_too_large, size
 from modelgen.derivation.sketch import Sketch, sketch
 from modelgen.errors import ModelError, suggestion
 from modelgen.metadata import Metadata
+from modelgen.program import stored
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.differentiate import program as differentiated
-from modelgen.program.functions import MOST_OPERATIONS, Program
+from modelgen.program.functions import MOST_OPERATIONS, Function, Mechanism, Program
 from modelgen.program.mechanics import MECHANICS, UNSTATED
 from modelgen.program.mechanics import program as mechanics_program
-from modelgen.proof.culprit import lines
+from modelgen.proof.error_lines import lines
+from modelgen.proof.findings import refuse_derived, refuse_guards
 from modelgen.proof.kinks import warnings
-from modelgen.proof.refusal import refuse_derived, refuse_stated
 from modelgen.statement.robot import Robot
 
 NO_DRAWING = Sketch((), (), (), ())
@@ -42,25 +41,25 @@ Tell = Callable[[str], None]
 
 
 def silent(_: str) -> None:
-    """Tell nobody."""
+    """Write nothing."""
 
 
 @dataclass
 class BuildReport:
-    """Times and sizes of one build, written beside the artifact as build_report.json."""
+    """Times and sizes of one build, stored in the artifact as build_report.json."""
 
     robot: str
     folder: str
     seconds: dict[str, float] = field(default_factory=dict)  # by stage, in order
     operations: dict[str, int] = field(default_factory=dict)  # by function
-    source_bytes: dict[str, int] = field(default_factory=dict)  # by backend; of several that share a source, the first
-    left_out: dict[str, str] = field(default_factory=dict)  # function of mechanics that the robot does not have -> why
-    warnings: list[str] = field(default_factory=list)  # of what is built although it may be a mistake
-    tell: Tell = silent  # is given the text of a line for each stage, its name before the work and its seconds after it
+    source_bytes: dict[str, int] = field(default_factory=dict)  # of the program, and of the files for its readers
+    left_out: dict[str, str] = field(default_factory=dict)  # function of mechanics that the robot lacks -> reason
+    warnings: list[str] = field(default_factory=list)  # about possible mistakes that do not stop the build
+    tell: Tell = silent  # gets the text of each stage: its name before the work, its seconds after it
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Measure the seconds of the block."""
+        """Measure the seconds of the block, under the name of the stage."""
         start, ending = time.perf_counter(), ""
         self.tell(f"  {name:<22} ")
         try:
@@ -73,14 +72,14 @@ class BuildReport:
 
     def written(self) -> str:
         """The report as JSON."""
-        content = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name != "tell"}
+        content = {name: value for name, value in vars(self).items() if name != "tell"}
         return json.dumps(content, indent=1) + "\n"
 
 
 def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildReport:
-    """Derive, differentiate and emit a robot into directory/NAME, with all functions of an artifact.
+    """Build a robot into directory/NAME, with all functions of an artifact.
 
-    Raises ModelError for a mistake in the model, ArtifactError when the folder cannot be written.
+    Raises ModelError for a mistake in the model, ArtifactError if the folder cannot be written.
     """
     (report,) = build(robot, directory)
     return report
@@ -93,12 +92,12 @@ def build(
     most_operations: int = MOST_OPERATIONS,
     tell: Tell = silent,
 ) -> Iterator[BuildReport]:
-    """Build the named functions: those of the artifact, and those of mechanics in a folder within, by one derivation.
+    """Build the named functions by one derivation: the artifact's, and those of mechanics in a folder inside it.
 
-    The functions of mechanics leave the artifact as it is; there need not be one. Gives a report as each of the two is
-    done; `tell` is given text about each stage as it begins and ends. Raises ModelError for a mistake in the model, for
-    a function that the robot does not have, and, before any work, for more operations than `most_operations`;
-    ArtifactError when a folder cannot be written.
+    The functions of mechanics do not change the artifact, which need not exist. Yields a report after each of the two.
+    `tell` gets text as each stage begins and ends. Raises ModelError for a mistake in the model, for a function that
+    the robot does not have, and, before any work, for more operations than `most_operations`. Raises ArtifactError if
+    a folder cannot be written.
     """
     expected = size(robot, functions)
     tell(f"  expected: {expected}\n")
@@ -109,8 +108,8 @@ def build(
     _checked(robot, equations, report)
     metadata, model_hash = description.metadata(robot), content_hash(robot)
     if any(name in FUNCTIONS for name in functions):
-        drawn, named = sketch(robot), lines(robot)
-        yield build_from_equations(equations, metadata, model_hash, directory, report, drawn, named, functions)
+        drawn, error_lines = sketch(robot), lines(robot)
+        yield build_from_equations(equations, metadata, model_hash, directory, report, drawn, error_lines, functions)
         report = BuildReport(robot.name, report.folder, tell=tell)
     if any(name in MECHANICS for name in functions):
         yield _build_mechanics(robot, equations, metadata, model_hash, report, functions)
@@ -124,39 +123,37 @@ def _build_mechanics(
     report: BuildReport,
     functions: Collection[str],
 ) -> BuildReport:
-    """Emit functions of mechanics into a folder in the artifact's, which the report names."""
+    """Write functions of mechanics into a folder in the artifact's, which the report names."""
     folder = Path(report.folder) / artifact.ON_REQUEST
     report.folder = str(folder)
     with report.stage("mechanics"):
-        program = mechanics_program(lowering.mechanics(equations, stated_mechanics(robot, equations)), functions)
-    report.operations = program.operations()
+        program = mechanics_program(lowering.mechanics(equations, mechanics_expressions(robot, equations)), functions)
+    report.operations = program.operations
     report.left_out = {
         name: UNSTATED[name] for name in MECHANICS if name in functions and name not in report.operations
     }
-    emitted = _emitted(program, metadata, report)
-    manifest = _manifest(program, metadata, model_hash, emitted)
-    fields = {each.name: getattr(manifest, each.name) for each in dataclasses.fields(manifest)}
-    _write(folder, MechanicsManifest(**fields, points=point_hashes(robot)), emitted, report)
+    manifest, files = _files(program, metadata, model_hash, report)
+    artifact.write(folder, MechanicsManifest(**vars(manifest), points=point_hashes(robot)), files, report.written())
     return report
 
 
-def selected(stated: str | None) -> tuple[str, ...]:
-    """The functions in "NAME,NAME", where `mechanics` is all of mechanics; None is all of the artifact.
+def selected(names: str | None) -> tuple[str, ...]:
+    """The functions of "NAME,NAME", in which `mechanics` means all of mechanics. None: all of the artifact.
 
-    Raises ModelError for a name that is none of them.
+    Raises ModelError for an unknown name.
     """
-    if stated is None:
+    if names is None:
         return FUNCTIONS
-    names = [name.strip() for name in stated.split(",")]
+    chosen = [name.strip() for name in names.split(",")]
     known = (*FUNCTIONS, *MECHANICS, "mechanics")
-    for name in names:
+    for name in chosen:
         if name not in known:
             raise ModelError(f"there is no function `{name}`.{suggestion(name, known)} Known: {', '.join(known)}.")
-    return (*names, *(MECHANICS if "mechanics" in names else ()))
+    return (*chosen, *(MECHANICS if "mechanics" in chosen else ()))
 
 
 def export(robot: Robot, target: str) -> dict[str, bytes]:
-    """The files of one of `EXPORTS`, named after the robot, made from its model file alone.
+    """The files of one of `EXPORTS`, named after the robot and made from its model file.
 
     Raises ModelError for a mistake in the model.
     """
@@ -165,13 +162,13 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
     program, described = differentiated(lowering.mechanism(equations)), description.metadata(robot)
     check_regular(program, described, lines(robot))
     files = emitter(target).emit(program, described)
-    return {f"{robot.name}_{name}": text for name, text in files.items()} if target in MODULES else files
+    return {f"{robot.name}_{name}": text for name, text in files.items()} if target in BESIDE else files
 
 
 def _checked(robot: Robot, equations: EquationsOfMotion, report: BuildReport) -> None:
-    """All checks over the domain; those that know the line of an expression come first."""
+    """All checks over the domain. The checks that know the line of an expression come first."""
     with report.stage("search for violations"):
-        refuse_stated(robot)
+        refuse_guards(robot)
         report.warnings += warnings(robot)
     with report.stage("checks"):
         check_domain(robot, equations)
@@ -186,12 +183,12 @@ def build_from_equations(
     directory: str | Path,
     report: BuildReport | None = None,
     drawn: Sketch = NO_DRAWING,
-    named: Lines = NO_LINES,
+    error_lines: Lines = NO_LINES,
     functions: Collection[str] = FUNCTIONS,
 ) -> BuildReport:
-    """Build an artifact from equations of motion, whichever way they were derived.
+    """Build an artifact from equations of motion, independent of their derivation.
 
-    model_hash: names the model's content in the manifest. named: the lines of a file that errors name. Raises
+    model_hash: identifies the model's content in the manifest. error_lines: the lines that errors name. Raises
     ModelError and ArtifactError as `build_artifact` does.
     """
     report = report or BuildReport(metadata.name, str(Path(directory) / metadata.name))
@@ -200,60 +197,50 @@ def build_from_equations(
     with report.stage("derivatives"):
         program = differentiated(implicit, {*functions, "dynamics"})
     with report.stage("values at task"):
-        check_regular(program, metadata, named)
+        check_regular(program, metadata, error_lines)
     with report.stage("integration steps"):
-        steps = integration_steps(program, metadata, named, report.warnings.append)
+        steps = integration_steps(program, metadata, error_lines, report.warnings.append)
         metadata = replace(metadata, task=replace(metadata.task, integration_steps=steps))
-    program = replace(program, functions=tuple(each for each in program.functions if each.name in functions))
-    report.operations = program.operations()
-    emitted = _emitted(program, metadata, report)
-    with report.stage(f"emit {drawing.FILES}"):
-        points = lowering.drawing(drawn, equations.state, equations.parameters)
-        emitted[drawing.FILES] = _named(drawing.emit(points, drawn.segments, metadata))
-    report.source_bytes[drawing.FILES] = sum(map(len, emitted[drawing.FILES].values()))
-    manifest = _manifest(program, metadata, model_hash, emitted)
-    _write(Path(directory) / metadata.name, manifest, emitted, report)
+    kept = tuple(function for function in program.functions if function.name in functions)
+    program = replace(program, functions=kept)
+    with report.stage("drawing"):
+        program = _with_drawing(program, implicit, equations, drawn)
+    report.operations = program.operations
+    manifest, files = _files(program, metadata, model_hash, report)
+    artifact.write(Path(directory) / metadata.name, manifest, files, report.written())
     return report
 
 
-def _write(folder: Path, manifest: Manifest, emitted: dict[str, dict[str, bytes]], report: BuildReport) -> None:
-    files = {file: content for group in emitted.values() for file, content in group.items()}
-    artifact.write(folder, manifest, files, report.written())
+def _with_drawing(program: Program, mechanism: Mechanism, equations: EquationsOfMotion, drawn: Sketch) -> Program:
+    """The program with the points of a drawing in its graph."""
+    points = lowering.drawing(drawn, equations.state, equations.parameters)
+    (function,) = points.functions
+    theirs = [node for argument in function.arguments for node in argument.entries]
+    known = dict(zip(theirs, mechanism.x.entries + mechanism.theta.entries, strict=True))
+    (output,) = function.outputs
+    entries = program.graph.absorb(points.graph, output.entries, known)
+    function = Function("points", (mechanism.x, mechanism.theta), (replace(output, entries=entries),))
+    return replace(program, drawing=function, segments=drawn.segments)
 
 
-def _emitted(program: Program, metadata: Metadata, report: BuildReport) -> dict[str, dict[str, bytes]]:
-    """Backend -> file name -> content. Backends that share an `emit` share its files, which are made once."""
-    made: dict[Callable[..., dict[str, bytes]], dict[str, bytes]] = {}
-    emitted = {}
-    for name in MODULES:
-        emit = emitter(name).emit
-        if emit not in made:
-            with report.stage(f"emit {name}"):
-                made[emit] = _named(emit(program, metadata))
-            report.source_bytes[name] = sum(map(len, made[emit].values()))
-        emitted[name] = made[emit]
-    return emitted
-
-
-def _named(files: dict[str, bytes]) -> dict[str, bytes]:
-    return {artifact.hashed(name, content): content for name, content in files.items()}
-
-
-def _manifest(program: Program, metadata: Metadata, model_hash: str, emitted: dict[str, dict[str, bytes]]) -> Manifest:
-    return Manifest(
+def _files(
+    program: Program, metadata: Metadata, model_hash: str, report: BuildReport
+) -> tuple[Manifest, dict[str, bytes]]:
+    """The manifest of a program, and the files of the artifact by name: the program, and what stands beside it."""
+    with report.stage("write program"):
+        content = stored.write(program)
+    beside: dict[str, bytes] = {}
+    report.source_bytes["program"] = len(content)
+    for name in BESIDE:
+        with report.stage(f"emit {name}"):
+            emitted = emitter(name).emit(program, metadata)
+        report.source_bytes[name] = sum(map(len, emitted.values()))
+        beside |= {artifact.hashed(file, text): text for file, text in emitted.items()}
+    manifest = Manifest(
         metadata=metadata,
         model_hash=model_hash,
         generator_version=GENERATOR_VERSION,
-        functions={
-            function.name: Signature(
-                tuple(argument.name for argument in function.arguments),
-                tuple((output.name, output.shape) for output in function.outputs),
-            )
-            for function in program.functions
-        },
-        operations=program.operations(),
-        files={
-            name: {file: hashlib.sha256(content).hexdigest() for file, content in files.items()}
-            for name, files in emitted.items()
-        },
+        program=hashlib.sha256(content).hexdigest(),
+        files={file: hashlib.sha256(text).hexdigest() for file, text in beside.items()},
     )
+    return manifest, {manifest.program_file: content, **beside}

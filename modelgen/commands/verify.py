@@ -39,8 +39,6 @@ class Options:
     """Limit of processor seconds for the proof of each quantity over the whole domain."""
     generated: Annotated[Path | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
-    """Artifacts of other people whose code may run. A message names the hash."""
 
 
 def run(options: Options) -> int:
@@ -59,7 +57,7 @@ def _failed(model: str, options: Options) -> bool:
     from modelgen.artifact import folder as artifact
     from modelgen.artifact.manifest import GENERATOR_VERSION
     from modelgen.derivation import model_file
-    from modelgen.derivation.content_hash import content_hash
+    from modelgen.derivation.description import content_hash
     from modelgen.verification.check import counts, table
 
     start = time.perf_counter()

@@ -41,8 +41,6 @@ class Options:
     training."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default the one of the training."""
-    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
-    """Artifacts of other people whose code may run. A message names the hash."""
 
 
 def run(options: Options) -> None:
@@ -79,7 +77,7 @@ def run(options: Options) -> None:
     if options.onnx is not None:
         from solver.export.onnx_export import emit as emit_onnx
 
-        files[options.onnx] = emit_onnx(solution, solution.label, options.generated)
+        files[options.onnx] = emit_onnx(solution, solution.label)
     if options.js is not None:
         from solver.export.js_export import emit as emit_js
 

@@ -36,7 +36,7 @@ def policy_files(
     if "onnx" in formats:
         from solver.export.onnx_export import emit as emit_onnx
 
-        files[directory / f"{stem}.onnx"] = emit_onnx(solution, text, solution.run.generated)
+        files[directory / f"{stem}.onnx"] = emit_onnx(solution, text)
     if "js" in formats:
         from solver.export.js_export import emit as emit_js
 

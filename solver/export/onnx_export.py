@@ -13,7 +13,6 @@ from typing import Any
 import casadi
 import numpy as np
 
-import modelgen
 from modelgen.loader import CompiledRobot
 from solver.export.onnx_graph import OnnxGraph, OnnxTensor, entries, where
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
@@ -23,11 +22,9 @@ from solver.value.network import DIAGONAL_FLOOR, Factor
 from solver.value.quadratic_form import TURN, Basin
 
 
-def emit(solution: Solution, label: str, generated: str | None) -> bytes:
-    """The content of the .onnx file. generated: the folder of artifacts, where it has moved."""
-    folder = generated or solution.run.generated
-    robot = modelgen.load(solution.problem.robot.name, backend="casadi", dtype="float64", directory=folder)
-    robot = robot.with_nominal([each.value for each in solution.problem.robot.metadata.parameters])
+def emit(solution: Solution, label: str) -> bytes:
+    """Content of the .onnx file."""
+    robot = solution.problem.robot.with_kernels("casadi")
     graph = OnnxGraph()
     x, n, m = OnnxTensor(graph, "x"), len(robot.metadata.states), len(robot.metadata.inputs)
     value, gradient = _value(solution, x)

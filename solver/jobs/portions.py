@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import socket
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from modelgen.trust import TRUST, is_trusted
 from solver.errors import SolverError
 from solver.jobs.versions import require_versions, versions
 from solver.runs.folder import CHECKPOINT
@@ -27,7 +25,6 @@ class PolicyReference:
     generated: str | None
     reaction_periods: float | None  # as in `load_rollout_policy`
     checkpoint: str  # SHA-256
-    trusted: str  # hash of the artifact if its code may run, otherwise empty
     versions: tuple[tuple[str, str], ...]  # of the submitting machine
     host: str  # the submitting machine
 
@@ -43,13 +40,12 @@ def policy_reference(
     run: str | Path, generated: str | None = None, reaction_periods: float | None = None
 ) -> PolicyReference:
     """Reference to the policy of a run. Raises SolverError for a folder without a run or a checkpoint."""
-    artifact = kind_of(run_folder(run)).training.read(run_folder(run)).artifact_hash
+    kind_of(run_folder(run)).training.read(run_folder(run))
     return PolicyReference(
         str(run) if is_shipped(run) else str(Path(run).absolute()),
         generated and str(Path(generated).absolute()),
         reaction_periods,
         _checkpoint(run_folder(run)),
-        artifact if is_trusted(artifact) else "",
         tuple(versions().items()),
         socket.gethostname(),
     )
@@ -75,8 +71,6 @@ def _load(policy: PolicyReference) -> RolloutPolicy:
             f"{socket.gethostname()} has checkpoint {checkpoint[:12]} of {policy.run} in place of "
             f"{policy.checkpoint[:12]}: the run is being trained, or this machine sees another folder"
         )
-    if policy.trusted:
-        os.environ[TRUST] = f"{os.environ.get(TRUST, '')} {policy.trusted}"
     try:
         return load_rollout_policy(policy.run, policy.generated, policy.reaction_periods)
     except SolverError as error:

@@ -13,9 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-import modelgen
 from modelgen.arrays import Array
-from modelgen.linear.weights import weights
+from modelgen.linear.regulator import weights
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Metadata
 
@@ -57,9 +56,9 @@ class Linearization:
 def linearization(robot: CompiledRobot) -> Linearization:
     """Linearization of a robot of any precision at its nominal parameters.
 
-    Cached for each robot object: the presets, the checks and the basin of one training open the artifact once.
+    Cached for each robot object, because presets, checks and basin of one training share it.
     """
-    return linearize(in_double_precision(robot), robot.metadata)
+    return linearize(robot.with_kernels(), robot.metadata)
 
 
 def linearize(robot: CompiledRobot, metadata: Metadata) -> Linearization:
@@ -68,12 +67,6 @@ def linearize(robot: CompiledRobot, metadata: Metadata) -> Linearization:
     x = torch.tensor([metadata.task.target], dtype=torch.float64)
     drift, B, A, *_ = (np.asarray(derivative)[0] for derivative in robot.jacobians(x))
     return Linearization(robot, metadata, drift, A, B)
-
-
-def in_double_precision(robot: CompiledRobot) -> CompiledRobot:
-    """The same robot with double-precision kernels on the CPU. Opens the artifact."""
-    double = modelgen.load(robot.name, directory=robot.folder.parent)
-    return double.with_nominal([parameter.value for parameter in robot.metadata.parameters])
 
 
 @dataclass(frozen=True)

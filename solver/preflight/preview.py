@@ -12,9 +12,7 @@ from itertools import chain
 import numpy as np
 import torch
 
-import modelgen
 from modelgen.arrays import Array
-from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.oracles.search import PUMPS, coarse_hold, pumped, random_motions, straight
@@ -100,18 +98,12 @@ def preview(robot: CompiledRobot, seconds: float) -> Preview:
     """Search for a motion to the target that costs less than the idle robot.
 
     robot: of any backend, with the nominal parameters of the training. seconds: of processor time; the last search may
-    take half as long again. Raises ModelError if the artifact's CasADi functions may not be loaded, and SolverError for
-    a mean start beyond a limit.
+    take half as long again. Raises SolverError for a mean start beyond a limit.
     """
     begun = time.process_time()
-    metadata, nominal = robot.metadata, [parameter.value for parameter in robot.metadata.parameters]
     hold = coarse_hold(robot)
-    program = NonlinearProgram(
-        modelgen.load(robot.name, backend="casadi", directory=robot.folder.parent).with_nominal(nominal),
-        hold=hold,
-        patience=seconds / 2.0,
-    )
-    problem, start = Problem(robot), design(metadata, 1)[0]
+    program = NonlinearProgram(robot.with_kernels("casadi"), hold=hold, patience=seconds / 2.0)
+    problem, start = Problem(robot), design(robot.metadata, 1)[0]
     begin = problem.confine(torch.tensor(start[None], dtype=torch.float32))
     resting = float(rollouts(problem, without_input(problem), begin).returns)
     costs = float(problem.state_cost(begin)), float(problem.action_cost.cost(0.5 * problem.input_limits[None]))
@@ -140,6 +132,6 @@ def previewed(robot: CompiledRobot, seconds: float) -> tuple[str, list[str]]:
         return "", []
     try:
         result = preview(robot, seconds)
-    except (ModelError, SolverError) as error:
+    except SolverError as error:
         return "", [f"no preview of the task: {error}"]
     return result.text(), result.warnings()

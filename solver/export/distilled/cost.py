@@ -123,9 +123,14 @@ def observer_cost(problem: Problem) -> ObserverCost:
     sources = columns + estimated - positions
     filtering = stages * (CALL * _calls(robot, "jacobians") + OBSERVER_OPERATION * jacobians + SENSITIVITY * moving)
     filtering += COVARIANCE * estimated**2 * sources
-    delay = stages * (CALL * _calls(robot, "affine_dynamics") + OBSERVER_OPERATION * dynamics + PREDICTED_ENTRY * n) + PREDICTION
+    delay = (
+        stages * (CALL * _calls(robot, "affine_dynamics") + OBSERVER_OPERATION * dynamics + PREDICTED_ENTRY * n)
+        + PREDICTION
+    )
     flash = OBSERVER_CODE + CODE_OPERATION * (jacobians + dynamics) + CODE_DERIVATIVE * derivatives
-    return ObserverCost(Cost(round(filtering + delay), flash, OBSERVER_STACK + STACK_DERIVATIVE * derivatives), round(delay))
+    return ObserverCost(
+        Cost(round(filtering + delay), flash, OBSERVER_STACK + STACK_DERIVATIVE * derivatives), round(delay)
+    )
 
 
 def _calls(robot: CompiledRobot, function: str) -> int:

@@ -104,6 +104,11 @@ def test_exit_codes_of_a_command(called: Callable[..., int]) -> None:
     assert called(lambda: None, "--count", "1", "--count=2") == 0
 
 
+def test_a_word_without_end_is_not_printed(capsys: Capture) -> None:
+    assert cli.main(["show", "x" * 100_000]) == 2
+    assert len(capsys.readouterr().err) < 100
+
+
 def test_control_characters_are_written_as_escapes(called: Callable[[Body], int], capsys: Capture) -> None:
     def body() -> None:
         print(f"a\tb\nä {STEERING}")

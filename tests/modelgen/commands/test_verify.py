@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from modelgen.backends import MODULES, TRANSLATED
+from modelgen.backends import MODULES
 from modelgen.cli import main
 from modelgen.derivation.model_file import SHIPPED
 from modelgen.verification import missing_package
@@ -60,7 +60,7 @@ class TestVerify:
         output = capsys.readouterr().out
         assert "energy changes by the power of the forces" in output
         assert output.count("FAILED") == 2
-        assert "with 50 digits" in output
+        assert "50 digits" in output
 
     def test_stale_artifact(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path = built / "models" / "crane.py"
@@ -95,7 +95,5 @@ def test_one_coordinate_robot_from_file_to_proof(folder: Path, capsys: pytest.Ca
     output = capsys.readouterr().out
     assert "FAILED" not in output
     assert " 0 failed" in output
-    for backend in (*MODULES, *TRANSLATED):
-        missing = missing_package(backend)
-        assert f"{backend} float32" in output or backend == "numba" or f"{missing} is not installed" in output
-    assert "compiles the source that llvm was checked with" in output
+    for backend in MODULES:
+        assert f"{backend} float32" in output or f"{missing_package(backend)} is not installed" in output
