@@ -22,6 +22,7 @@ Progress = Callable[[str], None]
 
 SHORT = 4  # the first fit's windows are this many times shorter: short motions are nearly linear in theta
 TOLERANCE = 1e-8  # of the loss; of half of a parameter's range
+EDGE = 1e-6  # of half of a range: the search begins at least this far within the bounds
 PULL = 1.0  # standard deviations for half of a range: as much as the declared bounds say, once for all samples
 FLOOR = 1e-9  # a sensor deviates by at least this share of the state's limit: noiseless data has no scale of its own
 MOST = 0.8  # of the residuals: their size gives the deviation
@@ -69,7 +70,8 @@ def fit_windows(model: Model, windows: Windows, theta: Array, starts: Array, dev
     some bound.
     """
     lower, upper = model.bounds.T
-    centre, half = (lower + upper) / 2, (upper - lower) / 2
+    half = (upper - lower) / 2
+    first = np.clip(theta, lower + EDGE * half, upper - EDGE * half)
     best = settle(model, windows, starts, theta, deviations, robust)
     if not np.isfinite(best.sensitivity).all():
         raise ModelError(
@@ -80,7 +82,7 @@ def fit_windows(model: Model, windows: Windows, theta: Array, starts: Array, dev
 
     def evaluated(z: Array) -> Settled:
         nonlocal best, at, last, last_at
-        new = centre + half * z
+        new = first + half * z
         if not np.array_equal(new, last_at):
             found = settle(model, windows, best.starts + best.starts_by_theta @ (new - at), new, deviations, robust)
             last, last_at = found, new
@@ -91,12 +93,12 @@ def fit_windows(model: Model, windows: Windows, theta: Array, starts: Array, dev
         return last
 
     known = ~np.isnan(windows.measured)
-    usual, pull = (model.nominal - centre) / half, PULL * np.eye(len(theta))
+    usual, pull = (model.nominal - first) / half, PULL * np.eye(len(theta))
     solution = least_squares(
         lambda z: np.concatenate([evaluated(z).residuals[known], PULL * (z - usual)]),
-        np.clip((theta - centre) / half, -1 + 1e-9, 1 - 1e-9),
+        np.zeros(len(theta)),
         jac=lambda z: np.concatenate([evaluated(z).sensitivity[known] * half, pull]),
-        bounds=(-1.0, 1.0),
+        bounds=((lower - first) / half, (upper - first) / half),
         loss="soft_l1" if robust else "linear",
         f_scale=ROBUST if robust else 1.0,
         xtol=TOLERANCE,
@@ -104,7 +106,7 @@ def fit_windows(model: Model, windows: Windows, theta: Array, starts: Array, dev
         gtol=TOLERANCE,
         max_nfev=60,
     )
-    return Fit(centre + half * solution.x, deviations, evaluated(solution.x))
+    return Fit(first + half * solution.x, deviations, evaluated(solution.x))
 
 
 def _shortest(model: Model, recordings: Sequence[Recording], seconds: float) -> Windows:
