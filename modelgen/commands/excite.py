@@ -14,13 +14,13 @@ from modelgen.errors import ModelError
 
 @dataclass(frozen=True)
 class Options:
-    """Of all sums of sines within the limits, look for the one after which the confidence set is smallest. The robot
-    starts at rest, the input begins and ends at zero."""
+    """Search for the sum of sines within the limits that makes the confidence set smallest. The robot starts at rest,
+    and the input begins and ends at zero."""
 
     name: Annotated[str, Argument(positional=True)]
     """Name of a built robot."""
     identified: Annotated[Path | None, Argument(metavar="FILE")] = None
-    """What is known already, a file of `modelgen identify`. By default the bounds of the model file."""
+    """A file of `modelgen identify` with the set that is known. By default the bounds of the model file."""
     out: Annotated[Path | None, Argument(metavar="FILE.csv")] = None
     """The file to write: time and inputs. By default NAME.excite.csv."""
     seconds: float = 10.0
@@ -46,11 +46,48 @@ def run(options: Options) -> None:
     import numpy as np
 
     from modelgen.commandline.assignments import assigned, number
-    from modelgen.identification import known
+    from modelgen.identification import experiment
     from modelgen.identification.excitation import Task, excite
-    from modelgen.identification.visible import text, write
     from modelgen.loader import load
 
+    _check(options)
+    robot = load(options.name, directory=options.directory, parallel=False)
+    rate = robot.metadata.task.control_rate
+    if not (robot.parameter_names and robot.input_names):
+        raise ModelError(f"`{robot.name}` has no parameters to identify, or no inputs to excite it with.")
+    if options.highest > rate / 4:
+        raise ModelError(
+            f"--highest {options.highest:g} Hz is too fast: the input changes {rate} times a second. Write at most "
+            f"--highest {rate / 4:g}."
+        )
+    kind = f"state of `{robot.name}`"
+    start = np.array(robot.metadata.task.start_mean)
+    for name, value in assigned("--start", options.start, robot.state_names, kind).items():
+        start[robot.state_names.index(name)] = number("--start", name, value)
+    noise = assigned("--noise", options.noise, robot.state_names, kind)
+    known = experiment.read(options.identified, robot) if options.identified else experiment.bounds(robot)
+    known = experiment.with_sensors(
+        known, robot, {name: number("--noise", name, value) for name, value in noise.items()}
+    )
+    task = Task(
+        start,
+        options.seconds,
+        options.window,
+        options.highest,
+        options.share,
+        known.deviations,
+        known.weight,
+        known.centre,
+        known.shape,
+    )
+    excitation = excite(robot, task, options.generations, lambda line: print(line, file=sys.stderr, flush=True))
+    path = options.out or Path(f"{robot.name}.excite.csv")
+    experiment.write(path, robot, excitation)
+    print(f"{experiment.text(robot, task, excitation)}\n{path} is written")
+
+
+def _check(options: Options) -> None:
+    """Raise ModelError for an option outside of its range."""
     ranges = (("seconds", 60.0), ("highest", 1000.0), ("share", 1.0), ("window", 60.0), ("generations", 1e5))
     for name, most in ranges:
         value = getattr(options, name)
@@ -61,33 +98,3 @@ def run(options: Options) -> None:
             f"--seconds {options.seconds:g} is shorter than a window of the identification, {options.window:g} s. "
             f"Write longer --seconds, or a shorter --window here and in `modelgen identify`."
         )
-    robot = load(options.name, directory=options.directory, parallel=False)
-    if not (robot.parameter_names and robot.input_names):
-        raise ModelError(f"`{robot.name}` has no parameters to identify, or no inputs to excite it with.")
-    if options.highest > robot.metadata.task.control_rate / 4:
-        raise ModelError(
-            f"--highest {options.highest:g} Hz is too fast: the input changes {robot.metadata.task.control_rate} times "
-            f"a second. Write at most --highest {robot.metadata.task.control_rate / 4:g}."
-        )
-    kind = f"state of `{robot.name}`"
-    start = np.array(robot.metadata.task.start_mean)
-    for name, told in assigned("--start", options.start, robot.state_names, kind).items():
-        start[robot.state_names.index(name)] = number("--start", name, told)
-    before = known.read(options.identified, robot) if options.identified else known.bounds(robot)
-    noise = assigned("--noise", options.noise, robot.state_names, kind)
-    before = known.with_sensors(before, robot, {name: number("--noise", name, told) for name, told in noise.items()})
-    task = Task(
-        start,
-        options.seconds,
-        options.window,
-        options.highest,
-        options.share,
-        before.deviations,
-        before.weight,
-        before.centre,
-        before.shape,
-    )
-    found = excite(robot, task, options.generations, lambda line: print(line, file=sys.stderr, flush=True))
-    path = options.out or Path(f"{robot.name}.excite.csv")
-    write(path, robot, found)
-    print(f"{text(robot, task, found)}\n{path} is written")

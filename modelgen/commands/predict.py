@@ -15,18 +15,18 @@ from modelgen.files import replacing, require_apart
 
 @dataclass(frozen=True)
 class Options:
-    """Predict new recordings half a second ahead by what was identified from others, and say how many of their samples
-    are within the bands that were stated. Exits with 1 where these are fewer than stated: something has changed, or
-    moves in a way that was not recorded. Columns are as for `modelgen identify`."""
+    """Predict new recordings half a second ahead with identified parameters, and print how many samples lie within the
+    bands of the file. Exits with 1 where these are fewer than the file states: the robot has changed, or moves in a way
+    that was not recorded. Columns are as for `modelgen identify`."""
 
     name: Annotated[str, Argument(positional=True)]
     """Name of a built robot."""
     logs: Annotated[tuple[Path, ...], Argument(positional=True, metavar="LOG.csv")]
-    """The recordings; other ones than it was identified from."""
+    """New recordings, which were not used to identify."""
     identified: Annotated[Path | None, Argument(metavar="FILE")] = None
     """The file of `modelgen identify`. By default NAME.identified.json."""
-    columns: Annotated[tuple[str, ...], Argument(metavar="NAME=COLUMN[*FACTOR][+OFFSET]")] = ()
-    """Columns with other names, units, signs or zeros, as for `modelgen identify`."""
+    columns: Annotated[tuple[str, ...], Argument(metavar="NAME=EXPRESSION")] = ()
+    """Other columns, units, signs or zeros, as for `modelgen identify`."""
     plot: Annotated[Path | None, Argument(metavar="FILE.png")] = None
     """Draw the worst prediction of every state, with its band and what was measured."""
     json: bool = False
@@ -36,7 +36,7 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Read, predict, print, draw."""
+    """Read, predict, print and draw; returns the exit code."""
     from modelgen.identification.prediction import predict, read
     from modelgen.identification.recordings import read_all
     from modelgen.loader import load
@@ -48,14 +48,14 @@ def run(options: Options) -> int:
     require_apart({"--plot": options.plot}, [identified, *options.logs])
     predictor = read(identified, robot)
     recordings = read_all(options.logs, options.columns, robot.metadata)
-    found = predict(predictor, recordings)
-    print(json.dumps(found.results(), indent=2) if options.json else found.text())
+    comparison = predict(predictor, recordings)
+    print(json.dumps(comparison.results(), indent=2) if options.json else comparison.text())
     if options.plot:
         from modelgen.identification.figures import worst
 
-        figure = worst(robot, recordings, found.outcomes)
+        figure = worst(robot, recordings, comparison.outcomes)
         with replacing(options.plot) as beside:
             figure.savefig(beside, format="png", dpi=110)
         if not options.json:
             print(f"{options.plot} is written")
-    return 0 if found.holds else FAILED
+    return 0 if comparison.holds else FAILED

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtri
 
 from modelgen.errors import ModelError
-from modelgen.identification.starts import ROBUST, Settled, weights
+from modelgen.identification.starts import Settled, bends, weights
 from modelgen.identification.windows import Windows
 
 Array = NDArray[np.float64]
@@ -43,7 +43,7 @@ def scores(settled: Settled, scale: Array) -> Scores:
     weight = weights(settled.residuals, robust=True)
     return Scores(
         np.einsum("kwi,kwi,kwia->wa", weight, settled.residuals, J, optimize=True),
-        np.einsum("kwia,kwi,kwib->wab", J, _bend(settled.residuals), J, optimize=True),
+        np.einsum("kwia,kwi,kwib->wab", J, bends(settled.residuals, robust=True), J, optimize=True),
     )
 
 
@@ -53,11 +53,7 @@ def moved(before: Array, after: Array) -> float:
     It is the change of theta in the metric of the curvature where motions are linear in theta, and zero for a change of
     theta that moves nothing.
     """
-    return float((_bend(before) * (after - before) ** 2).sum())
-
-
-def _bend(residuals: Array) -> Array:
-    return np.asarray((1.0 + (residuals / ROBUST) ** 2) ** -1.5)
+    return float((bends(before, robust=True) * (after - before) ** 2).sum())
 
 
 def correlation_seconds(windows: Windows, residuals: Array) -> float:

@@ -6,19 +6,23 @@ They are fitted with the parameters of the robot, in one vector behind these.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modelgen.errors import ModelError
-from modelgen.identification.effects import KINDS, Effect, Kind
 from modelgen.identification.recordings import Recording
 from modelgen.identification.simulation import Motion, safe_step, simulate
 from modelgen.identification.windows import Windows, cut
 from modelgen.loader import CompiledRobot
 
 Array = NDArray[np.float64]
+
+Kind = Literal["delay", "offset", "gain"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
 
 ANGLE, SHARE = 0.3, 0.2  # largest offset: rad of a joint that wraps, and share of the limit of others
 GAINS = (0.5, 1.5)
@@ -27,6 +31,23 @@ FIRST = 0.25  # of the longest delay: the first guess
 #: thousand samples that all err to one side move a parameter by a tenth of its standard error.
 RESOLVED = 1e-3
 LEAST_DELAYS = 4  # a window is at least this many times the longest delay, which its beginning loses
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One number beside the robot's parameters."""
+
+    kind: Kind
+    of: str  # the coordinate or the input; empty for the delay
+    unit: str
+    lower: float
+    upper: float
+    nominal: float
+
+    @property
+    def name(self) -> str:
+        """As it is printed."""
+        return f"{self.kind} of {self.of}" if self.of else self.kind
 
 
 class Model:

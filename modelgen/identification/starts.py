@@ -42,10 +42,19 @@ def weights(residuals: Array, robust: bool) -> Array:
     return 1.0 / np.sqrt(1.0 + (residuals / ROBUST) ** 2) if robust else np.ones_like(residuals)
 
 
+def bends(residuals: Array, robust: bool) -> Array:
+    """Half of the loss's second derivative by each residual; ones where not robust."""
+    return (1.0 + (residuals / ROBUST) ** 2) ** -1.5 if robust else np.ones_like(residuals)
+
+
+def loss(residuals: Array) -> Array:
+    """The loss `soft_l1` of residuals in standard deviations, elementwise: the square of a small one."""
+    return np.asarray(2 * ROBUST**2 * (np.sqrt(1.0 + (residuals / ROBUST) ** 2) - 1.0))
+
+
 def cost(residuals: Array, robust: bool) -> Array:
     """The loss of every window, (N,)."""
-    loss = 2 * ROBUST**2 * (np.sqrt(1.0 + (residuals / ROBUST) ** 2) - 1.0) if robust else residuals**2
-    return np.asarray(loss.sum(axis=(0, 2)))
+    return np.asarray((loss(residuals) if robust else residuals**2).sum(axis=(0, 2)))
 
 
 def settle(

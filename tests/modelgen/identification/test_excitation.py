@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from modelgen.identification.visible import combinations
 from numpy.typing import NDArray
 
 import modelgen
@@ -19,7 +20,6 @@ from modelgen.identification.fit import fit
 from modelgen.identification.identify import identify
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import columns, read
-from modelgen.identification.visible import combinations
 from modelgen.loader import CompiledRobot
 from tests.modelgen.support.logs import play, recordings, silent, write
 

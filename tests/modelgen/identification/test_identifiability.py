@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from modelgen.identification.ellipsoid import ellipsoid
-from modelgen.identification.identifiability import Directions, deciding, directions, in_words, readable
+from modelgen.identification.identifiability import Directions, deciding, directions, ellipsoid, in_words, readable
 
 
 def test_a_product_leaves_one_direction_open() -> None:
