@@ -15,12 +15,12 @@ import torch
 from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb
 from networks import WEIGHTS, product_bound_us
 
-from solver.fvi.initial_value import make_ensemble
-from solver.fvi.optimisers import make_optimiser
-from solver.fvi.presets import PRESETS, make_settings
-from solver.fvi.trainer import workers_of
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
+from solver.training.initial_value import make_ensemble
+from solver.training.optimisers import make_optimiser
+from solver.training.presets import PRESETS, make_settings
+from solver.training.trainer import workers_of
 from solver.value.fitting import Fit, fit_ensemble
 
 

@@ -116,7 +116,7 @@ def measured(name: str, proven: bool) -> dict[str, Any]:
     import numpy as np
 
     import modelgen
-    from modelgen.build import build_artifact
+    from modelgen.builder import build_artifact
 
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()

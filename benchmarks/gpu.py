@@ -23,8 +23,6 @@ from machine import median_seconds, peak_rss_mb
 from networks import WEIGHTS, evaluations, product_bound_us
 
 from solver.fvi import targets, training
-from solver.fvi.initial_value import make_ensemble
-from solver.fvi.settings import Settings
 from solver.game.game import Game
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
@@ -32,6 +30,8 @@ from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
+from solver.training.initial_value import make_ensemble
+from solver.training.settings import Settings
 from solver.value.frozen import FrozenValue
 
 ROBOTS = ("pendulum", "cartpole", "planar_quadrotor")

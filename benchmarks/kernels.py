@@ -34,7 +34,7 @@ from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import Manifest
 from modelgen.backends import MODULES
 from modelgen.backends.threads import threads
-from modelgen.build import build_artifact
+from modelgen.builder import build_artifact
 from modelgen.derivation.model_file import SHIPPED
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot

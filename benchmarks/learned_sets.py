@@ -34,9 +34,9 @@ from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording, columns, read
 from modelgen.loader import CompiledRobot
 from solver.cli import main as solver
-from solver.fvi.presets import make_settings
+from solver.evaluation.evaluation import evaluate
 from solver.runs.kinds import kind_in
-from solver.studies.evaluation import evaluate
+from solver.training.presets import make_settings
 
 Array = NDArray[np.float64]
 

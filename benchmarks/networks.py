@@ -8,8 +8,8 @@ from __future__ import annotations
 import torch
 from machine import median_seconds
 
-from solver.fvi.settings import Settings
 from solver.problem.problem import Problem
+from solver.training.settings import Settings
 from solver.value.network import Ensemble
 
 PRODUCTS = 100  # in one measurement of the rate

@@ -26,10 +26,10 @@ from torch import Tensor
 
 from modelgen.loader import load
 from solver.certification.bound import failure_bound
-from solver.fvi.solution import Solution, load_solution
 from solver.oracles.trajectory import NonlinearProgram
 from solver.plants.outcome import Rollouts, summary
 from solver.plants.rollouts import rollouts, sample_starts
+from solver.training.solution import Solution, load_solution
 from solver.value.network import DIAGONAL_FLOOR, Ensemble, Factor
 
 Array = NDArray[np.float64]

@@ -35,7 +35,7 @@ from typing import Any
 
 import yourdfpy  # type: ignore[import-untyped]  # noqa: F401
 
-import modelgen.build
+import modelgen.builder
 import modelgen.loader
 import modelgen.urdf.read
 import modelgen.verification  # noqa: F401  # imported once; a process for each file inherits it

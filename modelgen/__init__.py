@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from modelgen.errors import ArtifactError, ModelError
-    from modelgen.loader import load
+    from modelgen.in_memory import build, compile
+    from modelgen.loader import CompiledRobot, load
     from modelgen.statement.action_costs import ActionCost, LogCos, Quadratic, Tanh
     from modelgen.statement.robot import Robot
     from modelgen.statement.tasks import smooth_barrier
@@ -15,11 +16,14 @@ if TYPE_CHECKING:
 __all__ = [
     "ActionCost",
     "ArtifactError",
+    "CompiledRobot",
     "LogCos",
     "ModelError",
     "Quadratic",
     "Robot",
     "Tanh",
+    "build",
+    "compile",
     "load",
     "smooth_barrier",
 ]
@@ -28,11 +32,14 @@ __all__ = [
 _MODULES = {
     "ActionCost": "statement.action_costs",
     "ArtifactError": "errors",
+    "CompiledRobot": "loader",
     "LogCos": "statement.action_costs",
     "ModelError": "errors",
     "Quadratic": "statement.action_costs",
     "Robot": "statement.robot",
     "Tanh": "statement.action_costs",
+    "build": "in_memory",
+    "compile": "in_memory",
     "load": "loader",
     "smooth_barrier": "statement.tasks",
 }

@@ -1,6 +1,7 @@
 """Robust fitted value iteration on compiled robots.
 
-Names are imported when they are first used, so that `import solver` stays light.
+`train` a policy, `load` a run or a shipped policy, `evaluate` it. Names are imported when they are first used, so that
+`import solver` stays light.
 """
 
 from __future__ import annotations
@@ -11,36 +12,62 @@ from typing import TYPE_CHECKING, Any
 from solver.errors import DivergenceError, SolverError
 
 if TYPE_CHECKING:
-    from solver.fvi.presets import make_settings
-    from solver.fvi.settings import Settings
-    from solver.policies.load import Policy, PositionController, Value, load_controller, load_policy, load_value
-    from solver.runs.train import resume, train
-    from solver.studies.evaluation import Evaluation, evaluate
+    from solver.evaluation.evaluation import Evaluation, evaluate
+    from solver.game.adversaries.action import ActionAdversary as Action
+    from solver.game.adversaries.adversary import Adversary
+    from solver.game.adversaries.observation import ObservationAdversary as Observation
+    from solver.game.adversaries.parameters import ParameterAdversary as Parameters
+    from solver.game.adversaries.state import StateAdversary as State
+    from solver.game.game import Game
+    from solver.interface import Run, load, resume, train
+    from solver.policy import Policy, PositionController, Value, load_controller, load_policy, load_value
+    from solver.problem.problem import Problem
+    from solver.training.presets import make_settings
+    from solver.training.settings import Settings
 
-_MODULES = {
-    "Evaluation": "solver.studies.evaluation",
-    "Policy": "solver.policies.load",
-    "PositionController": "solver.policies.load",
-    "Settings": "solver.fvi.settings",
-    "Value": "solver.policies.load",
-    "evaluate": "solver.studies.evaluation",
-    "load_controller": "solver.policies.load",
-    "load_policy": "solver.policies.load",
-    "load_value": "solver.policies.load",
-    "make_settings": "solver.fvi.presets",
-    "resume": "solver.runs.train",
-    "train": "solver.runs.train",
+#: Public name -> module and name in it.
+_NAMES = {
+    "Action": "game.adversaries.action.ActionAdversary",
+    "Adversary": "game.adversaries.adversary.Adversary",
+    "Evaluation": "evaluation.evaluation.Evaluation",
+    "Game": "game.game.Game",
+    "Observation": "game.adversaries.observation.ObservationAdversary",
+    "Parameters": "game.adversaries.parameters.ParameterAdversary",
+    "Policy": "policy.Policy",
+    "PositionController": "policy.PositionController",
+    "Problem": "problem.problem.Problem",
+    "Run": "interface.Run",
+    "Settings": "training.settings.Settings",
+    "State": "game.adversaries.state.StateAdversary",
+    "Value": "policy.Value",
+    "evaluate": "evaluation.evaluation.evaluate",
+    "load": "interface.load",
+    "load_controller": "policy.load_controller",
+    "load_policy": "policy.load_policy",
+    "load_value": "policy.load_value",
+    "make_settings": "training.presets.make_settings",
+    "resume": "interface.resume",
+    "train": "interface.train",
 }
 
 __all__ = [
+    "Action",
+    "Adversary",
     "DivergenceError",
     "Evaluation",
+    "Game",
+    "Observation",
+    "Parameters",
     "Policy",
     "PositionController",
+    "Problem",
+    "Run",
     "Settings",
     "SolverError",
+    "State",
     "Value",
     "evaluate",
+    "load",
     "load_controller",
     "load_policy",
     "load_value",
@@ -52,6 +79,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
-    if name not in _MODULES:
+    if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    module, _, attribute = _NAMES[name].rpartition(".")
+    return getattr(import_module(f"{__name__}.{module}"), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

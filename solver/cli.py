@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from modelgen.commandline.program import Command, Program
 from modelgen.errors import ModelError
 from solver.errors import DivergenceError, SolverError
-
-
-def _renamed() -> Mapping[str, str]:
-    """Options of the version before -> their names today."""
-    from solver.fvi.renamed import RENAMED
-
-    return {old: new.replace("_", "-") for old, new in RENAMED.items()}
 
 
 @contextmanager
@@ -105,7 +98,6 @@ PROGRAM = Program(
     read_on="docs/how-to/train.md",
     mistakes=(SolverError, ModelError),
     failures=(DivergenceError,),
-    renamed=_renamed,
     around=_serial,
 )
 main = PROGRAM.main

@@ -15,7 +15,7 @@ from modelgen.program.functions import MOST_OPERATIONS
 
 if TYPE_CHECKING:
     from modelgen.artifact.manifest import Manifest
-    from modelgen.build import BuildReport
+    from modelgen.builder import BuildReport
     from modelgen.statement.robot import Robot
 
 
@@ -38,7 +38,7 @@ class Options:
 def run(options: Options) -> int:
     """Build every model; a mistake in one stops no other."""
     from modelgen.artifact.folder import read
-    from modelgen.build import build, selected
+    from modelgen.builder import build, selected
     from modelgen.derivation import model_file as modelfile
 
     models = options.models or sorted(modelfile.own())

@@ -27,7 +27,7 @@ class Options:
 
 def run(options: Options) -> None:
     """Write every target that was asked for."""
-    from modelgen.build import export
+    from modelgen.builder import export
     from modelgen.derivation import model_file as modelfile
 
     stated = {"c": options.c, "casadi": options.casadi, "js": options.js}

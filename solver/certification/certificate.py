@@ -17,11 +17,11 @@ from solver.certification.opponents import Opposed, play_adversaries
 from solver.certification.specification import Specification
 from solver.certification.worst import Worst, worst_case
 from solver.errors import SolverError
-from solver.fvi.solution import load_solution
 from solver.jobs.portions import policy
 from solver.runs.kinds import kind_of
 from solver.runs.shipped import run_folder
 from solver.streams import Purpose, stream
+from solver.training.solution import load_solution
 
 MOST_EPISODES = 2_000_000
 Result = TypeVar("Result")

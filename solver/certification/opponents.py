@@ -8,12 +8,13 @@ from typing import Any
 import torch
 
 from solver.certification.experiment import Experiment
-from solver.fvi.solution import Solution
+from solver.game.adversaries import make_adversaries
 from solver.game.game import Game
 from solver.game.held_input_policy import make_policy
 from solver.game.modulation import Modulation
 from solver.plants.outcome import Rollouts, succeeded
 from solver.streams import Purpose, stream
+from solver.training.solution import Solution
 
 EPISODES = 200
 
@@ -40,7 +41,7 @@ def play_adversaries(experiment: Experiment, solution: Solution, seed: int) -> O
     The robot is the nominal one on the nominal plant, but for what the adversaries disturb.
     """
     problem, told, settings = experiment.problem, experiment.specification, solution.run.settings
-    adversaries = settings.adversaries(settings.iterations)
+    adversaries = make_adversaries(settings.adversaries)
     if not adversaries:
         return None
     value, game = solution.value.sparing, Game(problem, adversaries)

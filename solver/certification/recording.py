@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from modelgen.files import replacing
 from solver.certification.counterexample import Counterexample, replay
 from solver.errors import SolverError
+from solver.evaluation.animation import Scene, animate
+from solver.evaluation.plots import over_time
 from solver.plants.outcome import Rollouts, decimals
 from solver.problem.problem import Problem
 from solver.runs.folder import write_text
-from solver.studies.animation import Scene, animate
-from solver.studies.plots import over_time
 
 
 def record(found: Counterexample, stem: Path, generated: str | None = None) -> tuple[float, list[Path]]:

@@ -30,13 +30,13 @@ class Options:
 
 def run(options: Options) -> None:
     """Roll out, draw, and print the path."""
+    from solver.evaluation.animation import Scene, animate
     from solver.plants import make_plant
     from solver.plants.outcome import decimals
     from solver.plants.rollouts import rollouts, sample_starts
     from solver.problem.parameters import changed_parameters
     from solver.runs.kinds import load_controller
     from solver.streams import EVALUATION_SEED
-    from solver.studies.animation import Scene, animate
 
     if not 0 <= options.start < EPISODES:
         raise SolverError(f"--start is {options.start}; give the number of a start, from 0 to {EPISODES - 1}")

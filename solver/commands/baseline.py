@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from modelgen.commandline.options import Argument, Subjects
-from solver.baselines.settings import BaselineSettings, baseline_settings
 from solver.commands.resuming import require_alone
 from solver.errors import SolverError
+from solver.lab.baselines.settings import BaselineSettings, baseline_settings
 
 #: Subject of the settings in help -> the first of them; those that follow in `BaselineSettings` belong to it too.
 SUBJECTS = {
@@ -47,8 +47,8 @@ def defaults(given: Mapping[str, Any]) -> Options:
 
 def run(options: Options) -> None:
     """Train, and say how far it is."""
-    from solver.baselines.run import new_run
     from solver.commands.training import resume, start
+    from solver.lab.baselines.run import new_run
     from solver.problem.robots import load_robot
     from solver.runs.kinds import kind_that_trains
 

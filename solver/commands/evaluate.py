@@ -47,8 +47,8 @@ class Options:
 
 def run(options: Options) -> None:
     """Roll out and print."""
+    from solver.evaluation.evaluation import evaluate
     from solver.plants.outcome import decimals
-    from solver.studies.evaluation import evaluate
 
     result = evaluate(
         options.run,

@@ -46,8 +46,8 @@ class Options:
 def run(options: Options) -> None:
     """Write, and print the paths."""
     from solver.errors import SolverError
-    from solver.fvi.solution import label, load_solution
     from solver.runs.folder import write_bytes
+    from solver.training.solution import label, load_solution
 
     if options.c is None and options.onnx is None and options.js is None:
         raise SolverError("nothing to export; give --c DIR, --onnx FILE or --js FILE")
@@ -62,25 +62,25 @@ def run(options: Options) -> None:
     robot = solution.problem.robot
     files: dict[Path, bytes] = {}
     if options.c is not None:
-        from solver.policies.c_export import emit as emit_c
-        from solver.policies.c_export import emit_observer
+        from solver.export.c_export import emit as emit_c
+        from solver.export.c_export import emit_observer
 
         if options.budget is None:
             sources = emit_c(solution, label(solution.run, robot))
             sources |= emit_observer(solution.problem) if options.observer else {}
         else:
-            from solver.policies.distilled.export import export
+            from solver.export.distilled.export import export
 
             text = label(solution.run, robot)
             words = options.budget, options.c, options.max_loss, options.seed
             sources = export(solution, text, *words, report=print, observer=options.observer)
         files.update((options.c / name, text.encode()) for name, text in sources.items())
     if options.onnx is not None:
-        from solver.policies.onnx_export import emit as emit_onnx
+        from solver.export.onnx_export import emit as emit_onnx
 
         files[options.onnx] = emit_onnx(solution, label(solution.run, robot), options.generated)
     if options.js is not None:
-        from solver.policies.js_export import emit as emit_js
+        from solver.export.js_export import emit as emit_js
 
         files[options.js] = emit_js(solution, label(solution.run, robot)).encode()
     for path, content in files.items():

@@ -24,10 +24,10 @@ class Options:
 
 def run(options: Options) -> None:
     """Write, and print the path and its size."""
-    from solver.fvi.solution import load_solution
-    from solver.page.page import emit
+    from solver.export.page.page import emit
     from solver.runs.folder import write_bytes
     from solver.runs.shipped import of_robot
+    from solver.training.solution import load_solution
 
     runs = [each for run in options.runs for each in of_robot(run) or [str(run)]]
     solutions = [load_solution(run, options.generated) for run in runs]

@@ -25,7 +25,7 @@ class Options:
 
 def run(options: Options) -> None:
     """Draw, and print the paths."""
-    from solver.studies.plots import plot_run
+    from solver.evaluation.plots import plot_run
 
     for path in plot_run(options.run, options.joint, options.changes, options.generated):
         print(path)

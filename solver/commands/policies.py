@@ -47,11 +47,11 @@ def _ship(folder: Path, guesses: int) -> str:
     """Measure a run, then write it and its figures; returns its name."""
     from datetime import UTC, datetime
 
-    from solver.fvi.shipping import require_shippable, ship
+    from solver.evaluation.evaluation import evaluate
     from solver.oracles.limit import find_limit
     from solver.runs.origin import commit
     from solver.runs.shipped import Figures, save_figures
-    from solver.studies.evaluation import evaluate
+    from solver.training.shipping import require_shippable, ship
 
     run = require_shippable(folder)  # before minutes of optimisation
     statistics = evaluate(folder).statistics

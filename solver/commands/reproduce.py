@@ -14,7 +14,7 @@ from typing import Annotated
 from modelgen.commandline.options import Argument
 from solver.commands import FAILED
 from solver.errors import SolverError
-from solver.reproduction.experiments import BudgetName, Choice, Experiment, Plan, make_plan
+from solver.lab.reproduction.experiments import BudgetName, Choice, Experiment, Plan, make_plan
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ def run(options: Options) -> int:
 
 def carry_out(options: Options, choice: Choice) -> int:
     """`run`, with a choice that Python code made."""
-    from solver.reproduction.certificates import Certificates
-    from solver.reproduction.gallery import Gallery
-    from solver.reproduction.page import Origin
-    from solver.reproduction.report import write_report
-    from solver.reproduction.runs import run_plan, shipped_runs
+    from solver.lab.reproduction.certificates import Certificates
+    from solver.lab.reproduction.gallery import Gallery
+    from solver.lab.reproduction.page import Origin
+    from solver.lab.reproduction.report import write_report
+    from solver.lab.reproduction.runs import run_plan, shipped_runs
 
     if options.experiment == "fig-value" and len(options.seeds) > 1:
         raise SolverError(f"fig-value shows one seed; give one instead of --seeds {' '.join(map(str, options.seeds))}")

@@ -14,8 +14,8 @@ from solver.errors import SolverError
 from solver.plants import PlantName
 
 if TYPE_CHECKING:
-    from solver.studies.parameter_box import ParameterRange
-    from solver.studies.robustness import Robustness
+    from solver.evaluation.parameter_box import ParameterRange
+    from solver.evaluation.robustness import Robustness
 
 WORDS = {
     "return_25": "25th percentile of the return",
@@ -68,7 +68,7 @@ class Options:
 
     def ranges(self) -> list[ParameterRange]:
         """The ranges asked for. Raises SolverError when their numbers do not match."""
-        from solver.studies.parameter_box import ParameterRange
+        from solver.evaluation.parameter_box import ParameterRange
 
         count = len(self.parameter)
         columns: dict[str, list[float] | list[int]] = {"--from": self.start, "--to": self.end}
@@ -84,11 +84,11 @@ class Options:
 def run(options: Options) -> None:
     """Measure, write both files and print the table."""
     from modelgen.files import replacing
+    from solver.evaluation.robustness import Trial, measure
+    from solver.evaluation.robustness_plot import figure
     from solver.jobs.engines import workers
     from solver.runs.folder import write_text
     from solver.streams import EVALUATION_SEED, require_seed
-    from solver.studies.robustness import Trial, measure
-    from solver.studies.robustness_plot import figure
 
     seed = EVALUATION_SEED if options.seed is None else options.seed
     require_seed(seed)

@@ -37,10 +37,10 @@ class Options:
 
 def run(options: Options) -> int:
     """Train what is missing, write sweep.json, print the table."""
-    from solver.reproduction.runs import run_plan
+    from solver.lab.reproduction.runs import run_plan
+    from solver.lab.sweeps.specification import read
+    from solver.lab.sweeps.table import lines, rows, save
     from solver.runs.kinds import holds_run
-    from solver.sweeps.specification import read
-    from solver.sweeps.table import lines, rows, save
 
     cores = os.cpu_count() or 1
     threads = 1 if options.cluster else max(1, cores // max(1, options.jobs))

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from modelgen.commandline.options import Argument, Subjects
 from solver.commands.resuming import require_alone
 from solver.errors import SolverError
-from solver.fvi.presets import Algorithm
-from solver.fvi.settings import Settings
-
-if TYPE_CHECKING:
-    from modelgen.loader import CompiledRobot
-    from solver.problem.identified import Identified
+from solver.training.presets import Algorithm
+from solver.training.settings import Settings
 
 #: Subject of the settings in help -> the first of them; those that follow in `Settings` belong to it too.
 SUBJECTS = {
     "general": "seed",
     "states": "states",
     "fit": "epochs",
-    "target": "limit_cost",
-    "policy": "reaction_periods",
+    "target": "trace_decay",
     "network": "members",
-    "adversary": "alpha_state",
+    "adversary": "adversaries",
     "evaluation": "evaluate_every",
     "machine": "device",
 }
@@ -66,68 +61,41 @@ class Options:
 
 
 def defaults(given: Mapping[str, Any]) -> Options:
-    """The preset's settings for the robot, which the command line then changes."""
+    """The settings that the robot and the other options give, which the command line then changes."""
     require_alone(given)
     if "robot" not in given:
         return Options()
-    from solver.fvi.presets import make_settings
-    from solver.fvi.warm_start import warm_settings
-    from solver.problem.robots import load_robot
+    from solver.training.plan import plan
 
-    robot = load_robot(given["robot"], "cpu", given.get("generated"))
-    preset, algorithm = given.get("preset", Options.preset), given.get("algorithm", Options.algorithm)
-    if given.get("identified"):
-        robot = robot.with_nominal(_identified(given["identified"], robot).nominal)
-    settings = make_settings(preset, robot, algorithm)
-    if given.get("identified") and algorithm == "rfvi":
-        settings = replace(settings, **_identified(given["identified"], robot).settings())
-    if given.get("warm_from"):
-        settings = replace(settings, **warm_settings(Path(given["warm_from"]), robot.name, settings))
-    return Options(settings=settings, preset=preset, algorithm=algorithm)
-
-
-def _identified(path: str | Path, robot: CompiledRobot) -> Identified:
-    """Read the file. Raises SolverError for one that does not fit the robot."""
-    from solver.problem.identified import read
-
-    return read(Path(path), robot)
+    chosen = {name: given[name] for name in ("preset", "algorithm", "identified") if given.get(name)}
+    _, run = plan(given["robot"], given.get("generated"), start_from=given.get("warm_from"), **chosen)
+    return Options(settings=run.settings, preset=run.preset, algorithm=chosen.get("algorithm", Options.algorithm))
 
 
 def run(options: Options) -> None:
-    """Train, and say how far it is."""
+    """Train, and show the progress."""
     from solver.commands.training import resume, start
-    from solver.fvi.controllable import require_controllable
-    from solver.fvi.presets import require_algorithm
-    from solver.fvi.run import Run
-    from solver.fvi.warnings import forewarnings
-    from solver.oracles.preview import previewed
-    from solver.problem.robots import load_robot
+    from solver.preflight.check import preflight
     from solver.runs.folder import require_free
     from solver.runs.kinds import kind_that_trains
+    from solver.training.plan import plan
 
     if options.resume is not None:
         resume(options.resume)
-    elif options.robot:
-        if not 0.0 <= options.preview < float("inf"):
-            raise SolverError(f"--preview is {options.preview}; give seconds, or 0 for no preview")
-        robot, settings = load_robot(options.robot, "cpu", options.generated), options.settings
-        require_algorithm(settings, options.algorithm)
-        identified = None
-        if options.identified is not None:
-            identified = _identified(options.identified, robot)
-            robot = robot.with_nominal(identified.nominal)
-            if settings.alpha_parameters > 0.0:
-                require_controllable(robot, identified.scaled(settings.alpha_parameters))
-            print(identified.text(robot, settings.algorithm == "rfvi"), file=sys.stderr)
-        before = str(options.warm_from) if options.warm_from else ""
-        run = Run(robot.name, robot.hash, options.generated, settings, options.preset, before, identified)
-        require_free(options.out or Path("runs") / run.name, "train", options.overwrite)
-        load_robot(options.robot, settings.device, options.generated, settings.backend)  # what cannot start says so now
-        line, found = previewed(robot, options.preview)
-        if line:
-            print(line, file=sys.stderr)
-        for text in forewarnings(robot, settings, identified) + found:
-            print(f"warning: {text}", file=sys.stderr)
-        start(kind_that_trains(settings.algorithm), run, options.out, options.overwrite)
-    else:
+        return
+    if not options.robot:
         raise SolverError("name a robot to train, for example `solver train pendulum`, or a run with --resume DIR")
+    robot, described = plan(
+        options.robot,
+        options.generated,
+        algorithm=options.algorithm,
+        preset=options.preset,
+        identified=options.identified,
+        start_from=options.warm_from,
+        **vars(options.settings),
+    )
+    require_free(options.out or Path("runs") / described.name, "train", options.overwrite)
+    checks = preflight(robot, described.settings, described.identified, options.preview)
+    for line in [*checks.lines, *(f"warning: {text}" for text in checks.warnings)]:
+        print(line, file=sys.stderr)
+    start(kind_that_trains(described.settings.algorithm), described, options.out, options.overwrite)

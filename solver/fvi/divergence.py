@@ -1,4 +1,4 @@
-"""Refuse a training that explodes, in its targets or in its fit, before the last good checkpoint is written over."""
+"""Checks of the targets and of the fit, which end an iteration that explodes before its checkpoint is written."""
 
 from __future__ import annotations
 
@@ -8,46 +8,39 @@ import torch
 from torch import Tensor
 
 from solver.errors import DivergenceError
-from solver.fvi.settings import Settings
-from solver.problem.problem import Problem
+from solver.fvi.step import Step
 
-BEYOND = 3.0  # times the worst value: no mean is so low, unless V explodes
-
-
-def worst_value(problem: Problem, settings: Settings) -> float:
-    """A lower bound on every V: the discounted cost of paying the largest cost rate in the domain for ever."""
-    generator = torch.Generator(device=settings.device).manual_seed(0)
-    x = problem.sample_domain(65536, generator)
-    state_cost = (1.0 + settings.limit_cost) * float(
-        problem.state_cost(torch.cat([x, problem.state_limits[None]])).max()
-    )
-    action_cost = float(problem.action_cost.cost(0.99 * problem.input_limits[None]).max())
-    return -(state_cost + 2.0 * action_cost) / max(problem.discount_rate, 1e-3)
+BEYOND = 3.0  # times the lowest value: no mean is so low, unless V explodes
 
 
-def require_targets(target: Tensor, worst: float, iteration: int) -> None:
-    """Raise DivergenceError for targets (N,) that are not finite, or whose mean is beyond the worst value."""
+def require_targets(target: Tensor, lowest: float, step: Step) -> None:
+    """Check of the targets (N,) of an iteration.
+
+    Raises DivergenceError if one is not finite, or if their mean is far below the lowest value.
+    """
     if not bool(torch.isfinite(target).all()):
         raise DivergenceError(
-            f"iteration {iteration}: {int((~torch.isfinite(target)).sum())} of {len(target)} value targets are not "
-            "finite. The dynamics blow up within a time step, or the value function did; raise the task's control_rate "
-            "or lower --learning-rate. The last good checkpoint is kept."
+            f"iteration {step.number}: {int((~torch.isfinite(target)).sum())} of {len(target)} value targets are not "
+            "finite. The dynamics blow up within a time step, or the value function did. Raise the task's control_rate "
+            "or lower the learning_rate. The last good checkpoint is kept."
         )
     mean = float(target.mean())
-    if mean < BEYOND * worst:
+    if mean < BEYOND * lowest:
         raise DivergenceError(
-            f"iteration {iteration}: the value targets exploded to a mean of {mean:.3g}, while the costliest behaviour "
-            f"in the state domain is worth {worst:.3g}. The learning rate is the likely cause; lower --learning-rate. "
-            "The last good checkpoint is kept."
+            f"iteration {step.number}: the value targets exploded to a mean of {mean:.3g}. The costliest behaviour in "
+            f"the state domain is worth {lowest:.3g}. The likely cause is the learning_rate: lower it. The last good "
+            "checkpoint is kept."
         )
 
 
-def require_fit(fitted: float, loss: float, worst: float, iteration: int, learning_rate: float) -> None:
-    """Raise DivergenceError for a mean V, or a loss, that is not finite, and for a mean beyond the worst value."""
-    if not math.isfinite(loss + fitted) or fitted < BEYOND * worst:
+def require_fit(mean: float, loss: float, lowest: float, step: Step) -> None:
+    """Check of a fit: the mean V at its states, and its loss.
+
+    Raises DivergenceError if one is not finite, or if the mean is far below the lowest value.
+    """
+    if not math.isfinite(loss + mean) or mean < BEYOND * lowest:
         raise DivergenceError(
-            f"iteration {iteration}: the fit left a mean value of {fitted:.3g} and a loss of {loss:.3g}, while the "
-            f"costliest behaviour in the state domain is worth {worst:.3g}. The learning rate {learning_rate:.2g} is "
-            "the likely cause; train again with a smaller --learning-rate. The checkpoint of the iteration before is "
-            "kept."
+            f"iteration {step.number}: the fit left a mean value of {mean:.3g} and a loss of {loss:.3g}. The costliest "
+            f"behaviour in the state domain is worth {lowest:.3g}. The likely cause is the learning_rate, now "
+            f"{step.learning_rates[0]:.2g}: lower it. The checkpoint of the iteration before is kept."
         )

@@ -7,8 +7,10 @@ value step.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -19,6 +21,7 @@ from solver.game.modulation import Modulation
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
+SAMPLES = 65536  # states of the domain, of which one has the largest cost rate
 ABSORBED = 0.1  # of the horizon: a limit that takes all of itself from a state costs as much as so long a time at it
 
 
@@ -41,12 +44,34 @@ class Game:
     """
 
     def __init__(self, problem: Problem, adversaries: Sequence[Adversary] = (), limit_cost: float = 0.0) -> None:
-        self.problem, self.adversaries = problem, tuple(adversaries)
-        constant = (each for each in adversaries if each.radius_in_time == "constant")
-        self._constant_sets = {each.name: each.admissible_set(problem, each.alpha) for each in constant}
+        self.problem, self.limit_share = problem, limit_cost
         at_limits = problem.state_limits[None]
         self.limit_cost = limit_cost and limit_cost * float(problem.state_cost(at_limits))  # per second
         self.absorbed_cost = ABSORBED * problem.robot.metadata.task.horizon * self.limit_cost
+        self._play(adversaries)
+
+    def _play(self, adversaries: Sequence[Adversary]) -> None:
+        self.adversaries = tuple(adversaries)
+        constant = (adversary for adversary in adversaries if adversary.radius_in_time == "constant")
+        self._constant_sets = {
+            adversary.name: adversary.admissible_set(self.problem, adversary.alpha) for adversary in constant
+        }
+
+    def against(self, adversaries: Sequence[Adversary]) -> Game:
+        """The same game with other adversaries."""
+        other = copy.copy(self)
+        other._play(adversaries)
+        return other
+
+    @cached_property
+    def lowest_value(self) -> float:
+        """Lower bound on every V: the discounted cost of the largest cost rate in the domain, paid for ever."""
+        problem = self.problem
+        generator = torch.Generator(device=problem.device).manual_seed(0)
+        x = torch.cat([problem.sample_domain(SAMPLES, generator), problem.state_limits[None]])
+        state_cost = (1.0 + self.limit_share) * float(problem.state_cost(x).max())
+        action_cost = float(problem.action_cost.cost(0.99 * problem.input_limits[None]).max())
+        return -(state_cost + 2.0 * action_cost) / max(problem.discount_rate, 1e-3)
 
     def move(self, x: Tensor, costate: Tensor, policy: ClosedFormPolicy, modulation: Modulation) -> Move:
         """Both players' moves at x (N, n) for the costate dV/dx (N, n)."""

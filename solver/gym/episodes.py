@@ -86,7 +86,7 @@ class Episodes:
         """A start (n,)."""
         problem = self.problem
         if self.target_share > 0.0 and float(torch.rand(1, generator=generator)) < self.target_share:
-            return problem.sample_near_target(1, TARGET_SPREAD, generator)[0]
+            return problem.scatter(problem.target[None], TARGET_SPREAD, generator)[0]
         sample = {
             "gaussian": problem.sample_starts,
             "angle": problem.sample_angles,

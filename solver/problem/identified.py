@@ -55,7 +55,7 @@ class Identified:
         )
 
     def largest(self, name: str) -> float:
-        """The largest component of an adversary's radii: its setting alpha_NAME."""
+        """The largest component of an adversary's radii: the radius that a training takes."""
         return max(self.radii[name], default=0.0)
 
     def proportions(self, name: str) -> tuple[float, ...] | None:
@@ -63,9 +63,9 @@ class Identified:
         largest = self.largest(name) if name in self.radii else 0.0
         return tuple(each / largest for each in self.radii[name]) if largest > 0.0 else None
 
-    def settings(self) -> dict[str, Any]:
-        """The radii as settings of a training."""
-        return {"alpha_parameters": 1.0} | {f"alpha_{name}": self.largest(name) for name in RADII}
+    def adversaries(self) -> dict[str, float]:
+        """Radii of the adversaries of a training, by name."""
+        return {"parameters": 1.0} | {name: self.largest(name) for name in RADII}
 
     def semi_axes(self) -> Array:
         """(p, k) the semi-axes of the ellipsoid as changes of the parameters, longest first beside their values."""

@@ -134,11 +134,13 @@ class Problem:
         x[:, self.continuous] = math.pi * (2.0 * turns - 1.0)
         return x
 
-    def sample_near_target(self, size: int, spread: float, generator: torch.Generator) -> Tensor:
-        """States (size, n) about the task's target, each with a deviation of its own, up to `spread` limits."""
-        draw = torch.randn(size, len(self.state_limits), generator=generator, device=generator.device)
-        scale = torch.rand(size, 1, generator=generator, device=generator.device)
-        return self.confine(self.target + spread * scale * self.state_limits * draw)
+    def scatter(self, x: Tensor, spread: float, generator: torch.Generator) -> Tensor:
+        """x (N, n) with Gaussian noise, confined. A row's standard deviation is uniform up to `spread` limits."""
+        if spread == 0.0:
+            return x
+        draw = torch.randn(x.shape, generator=generator, device=generator.device)
+        scale = torch.rand((len(x), 1), generator=generator, device=generator.device)
+        return self.confine(x + spread * scale * self.state_limits * draw)
 
     def sample_domain(self, size: int, generator: torch.Generator) -> Tensor:
         """States (size, n) uniform in the compact domain |x_i| <= limit_i."""

@@ -117,10 +117,10 @@ class Kind:
 
 #: The table of kinds. To add one, write its module and a line here.
 KINDS = [
-    Kind("run.json", "solver.fvi.training", ("rfvi", "cfvi"), "train", "iteration", "iteration"),
+    Kind("run.json", "solver.training.kind", ("rfvi", "cfvi"), "train", "iteration", "iteration"),
     Kind(
         "baseline.json",
-        "solver.baselines.training",
+        "solver.lab.baselines.training",
         ("sac", "ddpg", "ppo"),
         "baseline",
         "steps",

@@ -13,7 +13,7 @@ from typing import Any
 from solver.errors import SolverError
 from solver.runs.folder import CHECKPOINT, load_description, save_description
 
-FOLDER = Path(__file__).resolve().parents[1] / "policies" / "shipped"
+FOLDER = Path(__file__).resolve().parents[1] / "shipped"
 FIGURES = "figures.json"
 
 

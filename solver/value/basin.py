@@ -2,7 +2,7 @@
 
 V = -e^T P e with e = x - target, where e^T P e < level. A network fits V over the whole domain. Its error beside the
 target is small against V at the start, but large against V beside the target, where V decides whether a robot balances.
-`solver.fvi.basin` finds P and the level. docs/concepts/basin.md explains both.
+`solver.local.basin` finds P and the level. docs/concepts/basin.md explains both.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 `solver.value.features` has the features z(x) and the error y(z), which in the paper is z(x) - z(target). L(z) is lower
 triangular with a positive diagonal, the output of a tanh network. V <= 0, with equality only at the target, for any
 number of continuous joints. The value is the mean over the members. In the basin, around the target, a quadratic form
-that `solver.fvi.basin` found takes their place.
+that `solver.local.basin` found takes their place.
 
 `Ensemble.forward` is the specification of this formula. Four other forms of it are tested against it:
 `solver.value.frozen` (V and dV/dx without autograd), `solver.value.fitting` (the gradient of the loss), the C source of
-`solver.policies.c_export` and the graph of `solver.policies.onnx_export`.
+`solver.export.c_export` and the graph of `solver.export.onnx_export`.
 """
 
 from __future__ import annotations

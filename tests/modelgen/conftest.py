@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from modelgen.build import build_from_equations
+from modelgen.builder import build_from_equations
 from modelgen.verification.reference import Reference
 from tests.modelgen.support import mechanisms
 

@@ -13,7 +13,7 @@ import pytest
 
 import modelgen
 from modelgen.artifact import folder as artifact
-from modelgen.build import build_artifact
+from modelgen.builder import build_artifact
 from modelgen.derivation.model_file import SHIPPED, load
 
 ROBOTS = sorted(path.parent.name for path in artifact.SHIPPED.glob(f"*/{artifact.MANIFEST}"))
@@ -39,7 +39,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tests.modelgen.support import mechanisms
-from modelgen.build import build_artifact, build_from_equations
+from modelgen.builder import build_artifact, build_from_equations
 from modelgen.derivation.model_file import SHIPPED, load
 equations = mechanisms.dense()
 build_from_equations(equations, mechanisms.metadata("dense", equations), "0" * 64, Path(sys.argv[2]))

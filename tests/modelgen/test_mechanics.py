@@ -17,7 +17,7 @@ import modelgen
 from modelgen import LogCos, ModelError, Robot
 from modelgen.artifact import folder as artifact
 from modelgen.backends import MODULES
-from modelgen.build import build, selected
+from modelgen.builder import build, selected
 from modelgen.derivation.content_hash import content_hash
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.lowering import mechanics

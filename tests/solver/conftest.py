@@ -15,13 +15,20 @@ import torch
 import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
-from solver.fvi.settings import Settings
-from solver.fvi.stated import read_settings
-from tests.solver.training import shortened, start
+from solver.training.settings import Settings
+from tests.solver.small_trainings import shortened, start
 
 TINY: dict[str, Any] = {
     "iterations": 5,
     "states": 192,
+    "sampling": "uniform",
+    "optimiser": "amsgrad",
+    "loss_scale": 0.0,
+    "limit_cost": 0.0,
+    "reaction_periods": 0.0,
+    "basin": False,
+    "modulation": "wiener",
+    "adversaries": {"state": 0.025, "action": 0.1, "observation": 0.025, "parameters": 0.15},
     "epochs": 2,
     "minibatch": 50,
     "trace_decay": 0.8,
@@ -33,7 +40,6 @@ TINY: dict[str, Any] = {
     "evaluate_every": 3,
     "episodes": 3,
     "threads": 1,
-    "chunk": 100,
 }
 
 SLIDER = '''
@@ -101,17 +107,31 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def tiny() -> Callable[..., Settings]:
-    """Settings of a run that takes well under a second."""
-    return lambda **changes: read_settings({**TINY, **changes})
+    """Settings of a run that takes well under a second; algorithm="cfvi" takes the adversaries out."""
+
+    def settings(algorithm: str = "rfvi", **changes: Any) -> Settings:
+        nominal: dict[str, Any] = {"adversaries": {}} if algorithm == "cfvi" else {}
+        return Settings(**{**TINY, **nominal, **changes})
+
+    return settings
+
+
+def words_of(name: str, value: Any) -> list[str]:
+    """A setting on the command line."""
+    flag = "--" + name.replace("_", "-")
+    if isinstance(value, bool):
+        return [flag if value else flag.replace("--", "--no-", 1)]
+    if isinstance(value, dict):
+        return [flag, *(str(word) for pair in value.items() for word in pair)]
+    return [flag, *map(str, value if isinstance(value, tuple) else (value,))]
 
 
 @pytest.fixture(scope="session")
 def tiny_options(short: str) -> list[str]:
     """The same settings, and the short pendulum, as words on the command line."""
-    words = ["--generated", short, "--preview", "0", "--polish", "0"]
+    words = ["--generated", short, "--preview", "0", "--polish", "0", "--convergence", "0"]
     for name, value in TINY.items():
-        values = value if isinstance(value, tuple) else (value,)
-        words += ["--" + name.replace("_", "-"), *map(str, values)]
+        words += words_of(name, value)
     return words
 
 

@@ -20,13 +20,13 @@ import solver
 from modelgen.cli import main as modelgen_main
 from modelgen.report.linearization import linearize
 from solver.cli import main as solver_main
-from solver.fvi.settings import Settings
-from solver.fvi.solution import load_solution
 from solver.oracles.guesses import straight
 from solver.oracles.trajectory import NonlinearProgram
+from solver.training.settings import Settings
+from solver.training.solution import load_solution
 from tests.solver.conftest import SLIDER
-from tests.solver.policies.test_c_export import COMPILER, STRICT
-from tests.solver.training import start
+from tests.solver.export.test_c_export import COMPILER, STRICT
+from tests.solver.small_trainings import start
 
 LIMIT, BETA = 10.0, 3.0
 REACH = 2 * LIMIT

@@ -16,8 +16,6 @@ from modelgen.commandline.options import field_docs
 from modelgen.commandline.reading import completed, read
 from solver.cli import PROGRAM, main
 from solver.commands import train
-from solver.fvi.run import RUN, load_run, load_run_checkpoint
-from solver.fvi.settings import Settings
 from solver.observer.observer import Observer
 from solver.plants import make_plant
 from solver.plants.harsh.harshness import EFFECTS
@@ -27,6 +25,8 @@ from solver.problem.parameters import changed_parameters
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import load_controller
 from solver.streams import EVALUATION_SEED
+from solver.training.run import RUN, load_run, load_run_checkpoint
+from solver.training.settings import Settings
 
 Capture = pytest.CaptureFixture[str]
 
@@ -84,7 +84,7 @@ def test_the_preset_applies_wherever_it_stands(
     def begun(*_: object) -> None:
         raise KeyboardInterrupt  # run.json is written: its settings are what counts here
 
-    monkeypatch.setattr("solver.fvi.training._train", begun)
+    monkeypatch.setattr("solver.training.kind._train", begun)
     assert main([*words, "--width", "4", "--preview", "0", "--out", str(tmp_path)]) == 130
     run = load_run(tmp_path)
     assert (run.preset, run.robot) == ("paper", "cartpole")
@@ -333,5 +333,5 @@ def test_ctrl_c_during_an_evaluation_exits_130(finished_run: Path, monkeypatch: 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("solver.studies.evaluation.rollouts", interrupted)
+    monkeypatch.setattr("solver.evaluation.evaluation.rollouts", interrupted)
     assert main(["evaluate", str(finished_run)]) == 130

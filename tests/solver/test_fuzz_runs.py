@@ -19,20 +19,20 @@ from hypothesis import strategies as st
 
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
-from solver.baselines.run import BASELINE, load_baseline
-from solver.baselines.settings import BaselineSettings
 from solver.certification import counterexample, specification
 from solver.errors import SolverError
-from solver.fvi import stall
-from solver.fvi.run import RUN
-from solver.fvi.solution import load_solution
+from solver.lab.baselines.run import BASELINE, load_baseline
+from solver.lab.baselines.settings import BaselineSettings
+from solver.lab.reproduction import certificates, gallery, robustness, table1
+from solver.lab.reproduction.rows import read_known, read_rows
+from solver.lab.sweeps import specification as sweeps
 from solver.problem.problem import Problem
-from solver.reproduction import certificates, gallery, robustness, table1
-from solver.reproduction.rows import read_known, read_rows
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT, METRICS
 from solver.runs.metrics import read_metrics, training_seconds
-from solver.sweeps import specification as sweeps
+from solver.training import diagnosis as stall
+from solver.training.run import RUN
+from solver.training.solution import load_solution
 from tests.modelgen.support.damage import Damage, Mistake, damaged, damages, mistaken, mistakes
 
 

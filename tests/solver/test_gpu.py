@@ -12,20 +12,20 @@ from unittest import mock
 import pytest
 import torch
 
-from solver.fvi import basin
-from solver.fvi.initial_value import make_ensemble
-from solver.fvi.run import load_run_checkpoint
-from solver.fvi.settings import Settings
 from solver.fvi.targets import chunk_targets
-from solver.fvi.training import load_controller, resume
 from solver.game import held_input_policy
 from solver.game.adversaries.action import ActionAdversary
 from solver.game.game import Game
 from solver.game.modulation import Modulation
+from solver.local import basin
 from solver.plants.rollouts import controller, rollouts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.replay import Replayed
+from solver.training.initial_value import make_ensemble
+from solver.training.kind import load_controller, resume
+from solver.training.run import load_run_checkpoint
+from solver.training.settings import Settings
 from solver.value import fitting
 from solver.value.adam import Adam
 from solver.value.fitting import Fit
@@ -34,7 +34,7 @@ from solver.value.network import Ensemble, Factor
 from solver.value.optimiser import Optimiser
 from solver.value.soap import Soap
 from tests.solver.pretended_gpu import pretended_gpu
-from tests.solver.training import shortened, start
+from tests.solver.small_trainings import shortened, start
 
 ROBOTS = ("pendulum", "double_pendulum")  # one input, and two
 ORDER = torch.randperm(50, generator=torch.Generator().manual_seed(2))

@@ -10,9 +10,9 @@ import re
 from pathlib import Path
 
 import modelgen
-from solver.baselines.settings import BaselineSettings, baseline_settings
-from solver.fvi.presets import make_settings
-from solver.fvi.settings import Settings
+from solver.lab.baselines.settings import BaselineSettings, baseline_settings
+from solver.training.presets import make_settings
+from solver.training.settings import Settings
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 #: Machine-dependent: its default is the number of cores.

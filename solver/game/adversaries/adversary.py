@@ -67,11 +67,6 @@ class Adversary(ABC):
 
     alpha: float
 
-    @classmethod
-    def setting(cls) -> str:
-        """The name of the setting that holds alpha."""
-        return f"alpha_{cls.name}"
-
     @abstractmethod
     def direction(self, hamiltonian: Hamiltonian) -> Tensor:
         """The gradient (N, d) of the Hamiltonian with respect to this adversary's variable."""

@@ -22,7 +22,7 @@ import modelgen
 from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import GENERATOR_VERSION, from_json, to_json
 from modelgen.backends import MODULES
-from modelgen.build import BuildReport, build_from_equations
+from modelgen.builder import BuildReport, build_from_equations
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.errors import ArtifactError
 from tests.modelgen.support import mechanisms

@@ -12,7 +12,7 @@ import pytest
 import modelgen
 from modelgen import backends
 from modelgen.artifact import folder as artifact
-from modelgen.build import build_from_equations
+from modelgen.builder import build_from_equations
 from modelgen.errors import ArtifactError, ModelError
 from tests.modelgen.support import mechanisms
 

@@ -15,7 +15,7 @@ import pytest
 import modelgen
 from modelgen.artifact import folder as artifact
 from modelgen.backends import c
-from modelgen.build import export
+from modelgen.builder import export
 from modelgen.cli import main
 from modelgen.derivation import lowering
 from modelgen.derivation.model_file import SHIPPED, load

@@ -12,7 +12,7 @@ from sympy import cos, sin
 import modelgen
 from modelgen import LogCos, ModelError, Robot
 from modelgen.artifact import folder as artifact
-from modelgen.build import build_artifact
+from modelgen.builder import build_artifact
 from modelgen.derivation.content_hash import content_hash
 from modelgen.loader import CompiledRobot
 

@@ -18,7 +18,7 @@ import pytest
 import modelgen
 from modelgen.backends import numba as backend
 from modelgen.backends.cache import CACHE
-from modelgen.build import build_from_equations
+from modelgen.builder import build_from_equations
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from tests.modelgen.support import mechanisms

@@ -15,7 +15,7 @@ from sympy import asin, sqrt
 import modelgen
 from modelgen import ModelError, Robot
 from modelgen.artifact.folder import MANIFEST
-from modelgen.build import build_artifact
+from modelgen.builder import build_artifact
 from modelgen.derivation.integration import MOST_STEPS, TOLERANCE
 from tests.modelgen.support.declared import TASK, cart
 

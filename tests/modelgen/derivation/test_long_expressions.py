@@ -12,7 +12,7 @@ import pytest
 from sympy import Add, expand, sin
 
 import modelgen
-from modelgen.build import build_artifact
+from modelgen.builder import build_artifact
 from tests.modelgen.support.declared import TASK, cart
 
 TERMS = range(1, 401)

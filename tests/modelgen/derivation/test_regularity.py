@@ -10,7 +10,7 @@ import pytest
 from sympy import Rational, exp, sign, sqrt, symbols
 
 from modelgen import LogCos, ModelError, Robot, load
-from modelgen.build import build_artifact, export
+from modelgen.builder import build_artifact, export
 
 S, V = symbols("s v", real=True)  # stand for the coordinate and its rate
 

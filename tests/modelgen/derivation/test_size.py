@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import modelgen.build
+import modelgen.builder
 from modelgen import ModelError, Quadratic, Robot
 from modelgen.artifact import folder as artifact
 from modelgen.cli import main
@@ -74,10 +74,10 @@ def test_jacobians_grow_with_the_fourth_power_of_the_coordinates() -> None:
 
 
 def test_what_will_not_fit_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modelgen.build, "equations_of_motion", lambda _: pytest.fail("work was done"))
+    monkeypatch.setattr(modelgen.builder, "equations_of_motion", lambda _: pytest.fail("work was done"))
     robot = tree(48)
     with pytest.raises(ModelError) as caught:
-        list(modelgen.build.build(robot, tmp_path))
+        list(modelgen.builder.build(robot, tmp_path))
     message = str(caught.value)
     assert caught.value.place == robot.place
     assert caught.value.place.file == calling_place().file
@@ -94,7 +94,7 @@ def test_what_will_not_fit_is_refused_before_any_work(tmp_path: Path, monkeypatc
     allowed = int(message.rpartition("--most-operations ")[2].rstrip("."))
     for how in (dict(functions=("dynamics", "affine_dynamics")), dict(most_operations=allowed)):
         with pytest.raises(pytest.fail.Exception, match="work was done"):
-            list(modelgen.build.build(robot, tmp_path, **how))
+            list(modelgen.builder.build(robot, tmp_path, **how))
 
 
 def test_a_pipe_is_told_of_each_stage_before_its_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ def test_a_pipe_is_told_of_each_stage_before_its_work(tmp_path: Path, monkeypatc
     told: list[str] = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(pipe, line_buffering=False))
-    monkeypatch.setattr(modelgen.build, "check_domain", check)
+    monkeypatch.setattr(modelgen.builder, "check_domain", check)
     assert main(["build", str(SHIPPED / "pendulum.py")]) == 2
     lines = told[0].splitlines()
     assert lines[0].startswith("pendulum")

@@ -10,7 +10,7 @@ from sympy import cos, sin
 
 import modelgen
 from modelgen import LogCos, Robot
-from modelgen.build import build_artifact
+from modelgen.builder import build_artifact
 from modelgen.identification.identify import Identified, identify
 from modelgen.identification.model import Model
 from modelgen.loader import CompiledRobot

@@ -10,7 +10,7 @@ import pytest
 
 from modelgen import ActionCost, load
 from modelgen.artifact.folder import SHIPPED
-from modelgen.build import build_artifact
+from modelgen.builder import build_artifact
 from modelgen.linear.weights import weights
 from tests.modelgen.support.action_costs import LIMITS, REFERENCES, WEIGHTS, name, pair
 

@@ -13,7 +13,7 @@ from sympy.physics.mechanics import KanesMethod, Particle, Point, ReferenceFrame
 
 import modelgen
 from modelgen import ModelError, Robot
-from modelgen.build import build_artifact
+from modelgen.builder import build_artifact
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
 from modelgen.derivation.sampling import samples

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from modelgen import Robot
-from modelgen.build import build_artifact
+from modelgen.builder import build_artifact
 from modelgen.statement.action_costs import ACTION_COSTS, ActionCost
 
 LIMITS, WEIGHTS = (2.5, 0.8), (0.5, 1.7)

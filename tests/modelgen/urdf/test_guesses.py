@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from modelgen.build import build_artifact
+from modelgen.builder import build_artifact
 from modelgen.urdf.read import model_file
 from tests.modelgen.urdf.machine import (
     RAIL,

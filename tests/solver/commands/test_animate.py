@@ -12,7 +12,7 @@ from PIL import Image
 from modelgen.loader import CompiledRobot
 from modelgen.moving import FRAMES
 from solver.cli import main
-from solver.studies.animation import DPI, SIDE, Scene, animate
+from solver.evaluation.animation import DPI, SIDE, Scene, animate
 
 
 def frames(path: Path) -> list[np.ndarray]:

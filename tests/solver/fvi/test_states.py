@@ -12,9 +12,9 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.fvi.settings import Settings
 from solver.fvi.states import PARTS, StateSource, disturbed
 from solver.problem.problem import Problem
+from solver.training.settings import Settings
 
 Load = Callable[[str], CompiledRobot]
 

@@ -15,9 +15,6 @@ from torch import Tensor
 import solver
 from modelgen.loader import CompiledRobot
 from solver.cli import main
-from solver.fvi.initial_value import make_ensemble
-from solver.fvi.presets import make_settings
-from solver.fvi.solution import load_solution
 from solver.fvi.targets import Trace, chunk_targets
 from solver.game.adversaries.parameters import ParameterAdversary
 from solver.game.closed_form_policy import ClosedFormPolicy
@@ -28,6 +25,9 @@ from solver.plants.rollouts import Controller, controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.runs.metrics import read_metrics
+from solver.training.initial_value import make_ensemble
+from solver.training.presets import make_settings
+from solver.training.solution import load_solution
 from solver.value.frozen import FrozenValue
 
 Load = Callable[[str], CompiledRobot]

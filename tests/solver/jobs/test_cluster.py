@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 
 from solver.cli import main
-from solver.fvi.run import load_run_checkpoint
 from solver.jobs.engines import engine
 from solver.jobs.processes import LOG, Job, perform, run_all
 from solver.jobs.versions import versions
+from solver.lab.reproduction.runs import run_plan
+from solver.lab.sweeps.specification import read
 from solver.problem.robots import load_robot
-from solver.reproduction.runs import run_plan
 from solver.runs.folder import METRICS
 from solver.runs.metrics import read_metrics
-from solver.sweeps.specification import read
+from solver.training.run import load_run_checkpoint
 from tests.solver.jobs.conftest import Cluster
-from tests.solver.reproduction.small_plans import quiet, train_here
+from tests.solver.lab.reproduction.small_plans import quiet, train_here
 
 SPEC = """
 robots = ["pendulum"]

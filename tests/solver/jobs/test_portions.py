@@ -22,13 +22,13 @@ from modelgen.derivation.model_file import SHIPPED
 from solver.certification import experiment as experiments
 from solver.certification.experiment import Experiment, portion
 from solver.errors import SolverError
+from solver.evaluation import robustness
+from solver.evaluation.parameter_box import ParameterRange
+from solver.evaluation.robustness import Trial, measure
 from solver.jobs.engines import results, workers
 from solver.jobs.portions import policy
 from solver.plants.rollouts import sample_starts
 from solver.runs.folder import CHECKPOINT
-from solver.studies import robustness
-from solver.studies.parameter_box import ParameterRange
-from solver.studies.robustness import Trial, measure
 from tests.solver.jobs.conftest import Cluster
 
 BUSY = 400  # ticks: both workers have begun, and roll out

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from solver.cli import main
-from solver.sweeps.specification import read
+from solver.lab.sweeps.specification import read
 from tests.solver.jobs.test_cluster import SPEC
-from tests.solver.reproduction.small_plans import train_here
+from tests.solver.lab.reproduction.small_plans import train_here
 
 Capture = pytest.CaptureFixture[str]
 

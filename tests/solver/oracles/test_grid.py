@@ -14,13 +14,13 @@ from scipy.linalg import solve_continuous_are
 import modelgen
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.fvi.settings import NO_ADVERSARIES, Settings
 from solver.game.adversaries import make_adversaries
 from solver.game.game import Game
 from solver.oracles.grid import one_sided, solve
-from solver.policies.load import load_value
+from solver.policy import load_value
 from solver.problem.problem import Problem
-from tests.solver.training import start
+from solver.training.settings import NO_ADVERSARIES, Settings
+from tests.solver.small_trainings import start
 
 Load = Callable[[str], CompiledRobot]
 

@@ -309,7 +309,7 @@ def test_only_the_owner_of_the_process_sets_the_threads_of_torch(
         seen.append(torch.get_num_threads())
         return linear(problem)(x)
 
-    monkeypatch.setattr("solver.studies.evaluation.load_controller", lambda *_: (problem, act, "linear"))
+    monkeypatch.setattr("solver.evaluation.evaluation.load_controller", lambda *_: (problem, act, "linear"))
     torch.set_num_threads(2)
     try:
         rollouts(problem, act, sample_starts(problem, 3, 0), seconds=0.04)

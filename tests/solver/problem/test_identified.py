@@ -19,15 +19,15 @@ import modelgen
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
-from solver.fvi.controllable import require_controllable
-from solver.fvi.run import load_run
-from solver.fvi.solution import load_solution
+from solver.export.c_export import emit
 from solver.game.adversaries.action import ActionAdversary
 from solver.game.adversaries.observation import ObservationAdversary
 from solver.game.adversaries.parameters import ParameterAdversary
-from solver.policies.c_export import emit
+from solver.preflight.controllable import require_controllable
 from solver.problem.identified import Identified, read
 from solver.problem.problem import Problem
+from solver.training.run import load_run
+from solver.training.solution import load_solution
 
 Load = Callable[[str], CompiledRobot]
 Capture = pytest.CaptureFixture[str]

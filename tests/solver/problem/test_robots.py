@@ -14,13 +14,13 @@ import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.fvi.presets import make_settings
-from solver.fvi.warnings import forewarnings
 from solver.plants.mujoco.plant import MuJoCoPlant
 from solver.plants.outcome import succeeded
 from solver.plants.rollouts import rollouts
+from solver.preflight.warnings import forewarnings
 from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
+from solver.training.presets import make_settings
 
 GEARED = '''
 """The shipped pendulum behind a gear: its velocity is the spin of the drive, half the rate of the angle."""

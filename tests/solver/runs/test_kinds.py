@@ -17,7 +17,6 @@ import solver
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
-from solver.fvi.run import load_run
 from solver.plants.outcome import summary
 from solver.plants.rollouts import Controller, rollouts, sample_starts
 from solver.problem.problem import Problem
@@ -26,6 +25,7 @@ from solver.runs import kinds
 from solver.runs.folder import load_checkpoint, load_description, require_free, save_checkpoint, save_description
 from solver.runs.kinds import KINDS, Description, Kind, Training, holds_run, kind_of, load_controller, remove_run
 from solver.runs.metrics import MetricsLog, Report, read_metrics
+from solver.training.run import load_run
 
 Capture = pytest.CaptureFixture[str]
 

@@ -15,13 +15,13 @@ import torch
 import solver
 from solver.cli import main
 from solver.errors import SolverError
-from solver.fvi import shipping
-from solver.fvi.run import RUN, load_run
 from solver.oracles import limit
 from solver.oracles.trajectory import Trajectory
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import load_controller
+from solver.training import shipping
+from solver.training.run import RUN, load_run
 
 Capture = pytest.CaptureFixture[str]
 NAME = "pendulum-rfvi"

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import modelgen
 from modelgen.backends import threads
 from modelgen.backends.llvm import backend
-from modelgen.build import build_artifact
+from modelgen.builder import build_artifact
 from modelgen.derivation import model_file as modelfile
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot

@@ -12,8 +12,6 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.fvi.settings import Settings
-from solver.fvi.trainer import Trainer, workers_of
 from solver.game import adversaries
 from solver.game.admissible_sets import Box
 from solver.game.adversaries import make_adversaries
@@ -24,6 +22,8 @@ from solver.game.modulation import Modulation
 from solver.oracles.grid import solve
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
+from solver.training.settings import Settings
+from solver.training.trainer import Trainer, workers_of
 
 Load = Callable[[str], CompiledRobot]
 robots = pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum"])
@@ -56,7 +56,7 @@ class GainAdversary(Adversary):
 def with_gain(monkeypatch: pytest.MonkeyPatch) -> None:
     """The line in the table."""
     monkeypatch.setattr(adversaries, "ADVERSARIES", [*adversaries.ADVERSARIES, GainAdversary])
-    monkeypatch.setattr("solver.fvi.settings.ADVERSARIES", adversaries.ADVERSARIES)
+    monkeypatch.setattr("solver.training.settings.ADVERSARIES", adversaries.ADVERSARIES)
 
 
 @robots

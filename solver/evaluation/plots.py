@@ -1,0 +1,172 @@
+"""Figures of a run: value function and policy with rollouts, rollouts over time, learning curve."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure, FigureBase
+from numpy.typing import NDArray
+
+from modelgen.errors import suggestion
+from modelgen.files import replacing
+from solver.errors import SolverError
+from solver.plants.nominal import Nominal
+from solver.plants.outcome import Rollouts, decimals
+from solver.plants.rollouts import rollouts, sample_starts
+from solver.problem.parameters import changed_parameters
+from solver.problem.problem import Problem
+from solver.runs.folder import FIGURES
+from solver.runs.metrics import read_metrics
+from solver.runs.shipped import is_shipped, run_folder
+from solver.streams import EVALUATION_SEED
+from solver.training.run import KEYS
+from solver.training.solution import Solution, load_solution
+
+GRID = 161
+DRAWN = 10  # rollouts
+
+
+def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str | None) -> list[Path]:
+    """Write the figures to folder/figures and return their paths.
+
+    folder: of the run, or the name of a shipped policy, whose figures go to runs/NAME/figures. A run without metrics
+    has no learning curve.
+    """
+    solution = load_solution(folder, generated)
+    problem = solution.problem
+    theta = changed_parameters(problem, changes)
+    starts = sample_starts(problem, DRAWN, EVALUATION_SEED)
+    result = rollouts(problem, solution.controller(), starts, Nominal(problem, theta))
+    trained = f"{solution.run.robot}, {solution.run.settings.algorithm}"
+    arrived = f"success {100 * float(result.success.float().mean()):.0f} % of {len(result.success)}"
+    title = f"{trained}, rollouts with {' '.join(changes)}" if changes else trained
+    figures = {
+        "value_and_policy": value_and_policy(solution, coordinate(problem, joint), result, title),
+        "rollouts": over_time(problem, result, title, arrived),
+    }
+    metrics = read_metrics(run_folder(folder), KEYS)
+    if metrics:
+        figures["learning_curve"] = learning_curve(metrics, trained)
+    target = (Path("runs") / folder if is_shipped(folder) else folder) / FIGURES
+    for name, figure in figures.items():
+        with replacing(target / f"{name}.png", SolverError) as unfinished:
+            figure.savefig(unfinished, dpi=140)
+    return [target / f"{name}.png" for name in figures]
+
+
+def coordinate(problem: Problem, joint: str | None) -> int:
+    """Index of the coordinate on the horizontal axis: the named one, else the first continuous, else the first."""
+    names = problem.robot.metadata.coordinates
+    if joint is None:
+        return problem.continuous[0] if problem.continuous else 0
+    if joint not in names:
+        raise SolverError(
+            f"robot {problem.robot.name} has no coordinate '{joint}'.{suggestion(joint, names)} Coordinates: "
+            f"{', '.join(names)}"
+        )
+    return names.index(joint)
+
+
+def value_and_policy(solution: Solution, i: int, result: Rollouts, title: str) -> Figure:
+    """Maps of V and of every input over coordinate i and its rate, the other states at the target."""
+    width = 5.2 * (1 + len(solution.problem.robot.metadata.inputs))
+    figure = Figure(figsize=(width, 4.2), layout="constrained")
+    draw_value_and_policy(figure, solution, i, result, title)
+    return figure
+
+
+def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result: Rollouts, title: str) -> QuadMesh:
+    """The same in a figure or a part of one. Returns the map of V, whose colour scale is its own."""
+    problem = solution.problem
+    states = problem.robot.metadata.states
+    j = i + len(problem.robot.metadata.coordinates)
+    horizontal, vertical = np.meshgrid(
+        np.linspace(-states[i].limit, states[i].limit, GRID),
+        np.linspace(-states[j].limit, states[j].limit, GRID),
+    )
+    x = problem.target.repeat(GRID * GRID, 1)
+    x[:, i] = torch.from_numpy(horizontal.ravel()).float()
+    x[:, j] = torch.from_numpy(vertical.ravel()).float()
+    value, u = solution.value(x)[0], solution.controller()(x)[0]
+    inputs = problem.robot.metadata.inputs
+    axes = np.atleast_1d(figure.subplots(1, 1 + len(inputs), sharey=True))
+    meshes: list[QuadMesh] = []
+    maps: list[tuple[str, torch.Tensor, str, float | None]] = [("value V(x)", value, "viridis", None)]
+    maps += [(f"policy: {entry.name} [{entry.unit}]", u[:, k], "RdBu", entry.limit) for k, entry in enumerate(inputs)]
+    for axis, (label, field, colours, limit) in zip(axes, maps, strict=True):
+        mesh = axis.pcolormesh(
+            horizontal,
+            vertical,
+            field.numpy().reshape(GRID, GRID),
+            cmap=colours,
+            vmin=None if limit is None else -limit,
+            vmax=limit,
+            rasterized=True,
+        )
+        meshes.append(mesh)
+        figure.colorbar(mesh, ax=axis)
+        for k in range(result.x.shape[1]):
+            axis.plot(*_broken(result.x[:, k, i], states[i].continuous, result.x[:, k, j]), "k", lw=0.7, alpha=0.6)
+        axis.set(title=label, xlabel=f"{states[i].name} [{states[i].unit}]")
+    axes[0].set_ylabel(f"{states[j].name} [{states[j].unit}]")
+    figure.suptitle(title)
+    return meshes[0]
+
+
+def over_time(problem: Problem, result: Rollouts, title: str, outcome: str) -> Figure:
+    """Every state and input of rollouts over time; the title says what they return."""
+    metadata = problem.robot.metadata
+    rows = len(metadata.states) + len(metadata.inputs)
+    figure = Figure(figsize=(7.5, 1.6 * rows + 0.6), layout="constrained")
+    axes = np.atleast_1d(figure.subplots(rows, 1, sharex=True))
+    time = torch.arange(len(result.x)) * problem.control_step
+    for i, state in enumerate(metadata.states):
+        for k in range(result.x.shape[1]):
+            axes[i].plot(*_broken(result.x[:, k, i], state.continuous, time)[::-1], lw=0.8, alpha=0.8)
+        _label(axes[i], f"{state.name}\n[{state.unit}]")
+    for i, entry in enumerate(metadata.inputs):
+        axis = axes[len(metadata.states) + i]
+        axis.plot(time[:-1], result.u[:, :, i], lw=0.8, alpha=0.8, drawstyle="steps-post")
+        axis.set_ylim(-1.05 * entry.limit, 1.05 * entry.limit)
+        _label(axis, f"{entry.name}\n[{entry.unit}]")
+    axes[-1].set_xlabel("time [s]")
+    mean = float(result.returns.mean())
+    figure.suptitle(f"{title}: return {mean:.{decimals(mean, 1)}f}, {outcome}")
+    return figure
+
+
+def learning_curve(rows: list[dict[str, float]], title: str) -> Figure:
+    """Return with its spread, and the value error, over iterations."""
+    figure = Figure(figsize=(7.0, 5.2), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True)
+    evaluated = [row for row in rows if "return_mean" in row]
+    iteration = np.array([row["iteration"] for row in evaluated])
+    mean = np.array([row["return_mean"] for row in evaluated])
+    spread = np.array([row["return_spread"] for row in evaluated])
+    upper.fill_between(iteration, mean - spread, mean + spread, alpha=0.25, lw=0)
+    upper.plot(iteration, mean, marker="o", ms=3)
+    upper.set(ylabel="return, mean ± 1.96 sd", title=title)
+    lower.semilogy([row["iteration"] for row in rows], [row["value_error"] for row in rows])
+    lower.set(xlabel="iteration", ylabel="value error")
+    for axis in (upper, lower):
+        axis.grid(alpha=0.3)
+    return figure
+
+
+def _label(axis: Axes, text: str) -> None:
+    axis.set_ylabel(text)
+    axis.grid(alpha=0.3)
+
+
+def _broken(angle: torch.Tensor, wraps: bool, other: torch.Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Two series with a gap wherever a wrapping angle jumps, so that no line crosses the figure."""
+    first, second = angle.numpy().copy(), other.numpy().copy()
+    if wraps:
+        jumps = np.flatnonzero(np.abs(np.diff(first)) > math.pi) + 1
+        first, second = np.insert(first, jumps, np.nan), np.insert(second, jumps, np.nan)
+    return first, second

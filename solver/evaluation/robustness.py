@@ -1,0 +1,141 @@
+"""Measure policies over a box of physical parameters that they do not know.
+
+Runs with the same label, which differ by their seeds, are one group.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from solver.errors import SolverError
+from solver.evaluation.parameter_box import Axis, Box, ParameterRange, make_box
+from solver.evaluation.statistics import Group, Samples, summarise
+from solver.jobs.engines import Here, results
+from solver.jobs.portions import Policy, policy
+from solver.plants import PlantName, all_effects, make_plant
+from solver.plants.rollouts import require_episodes, rollouts, sample_starts
+from solver.problem.parameters import left_all_bounds
+from solver.problem.problem import Problem
+from solver.runs.shipped import run_folder
+from solver.serial import serial_torch
+
+Array = NDArray[Any]
+ROLLOUTS_AT_ONCE = 1024  # in one job
+FEW = 2048  # rollouts of all policies, which are made here: starting other processes would take longer
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How every run is evaluated at every point of the box."""
+
+    plant: PlantName = "nominal"
+    effects: tuple[str, ...] = ()
+    episodes: int = 100
+    seed: int = 0
+    reaction_periods: float | None = None  # as in `load_controller`
+    observer: bool = False  # as in `solver.evaluation.evaluation.evaluate`
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """All groups over one box: the content of the JSON file."""
+
+    robot: str
+    plant: str
+    effects: tuple[str, ...]
+    observer: bool
+    episodes: int  # of every run at every point
+    seed: int
+    axes: tuple[Axis, ...]
+    groups: tuple[Group, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The same in built-in types."""
+        return dataclasses.asdict(self)
+
+
+def measure(
+    folders: Sequence[Path],
+    ranges: Sequence[ParameterRange],
+    trial: Trial,
+    generated: str | None = None,
+    announce: Callable[[str], None] = lambda _: None,
+    executor: Executor | None = None,
+) -> Robustness:
+    """Roll out every run over the box of the ranges; folders: of runs, or names of shipped policies.
+
+    executor: where the rollouts are made, of `solver.jobs.engines.workers`; by default here. The numbers do not depend
+    on it.
+
+    Raises SolverError for runs of different robots or artifacts, and for a run that is given twice.
+    """
+    if not folders:
+        raise SolverError("name at least one run folder")
+    places = list(map(run_folder, folders))
+    paths = [place.resolve() for place in places]
+    twice = [str(path) for path in paths if paths.count(path) > 1]
+    if twice:
+        raise SolverError(f"{twice[0]} is named twice, and its rollouts would count as those of two seeds")
+    require_episodes(trial.episodes)
+    policies = [policy(folder, generated, trial.reaction_periods) for folder in folders]
+    loaded = [each.load() for each in policies]
+    names = sorted({problem.robot.name for problem, _, _ in loaded})
+    if len(names) > 1:
+        raise SolverError(f"the runs are of different robots, {', '.join(names)}; give those of one at a time")
+    if len({problem.robot.hash for problem, _, _ in loaded}) > 1:
+        raise SolverError(f"the runs are of different artifacts of {names[0]}; give those of one model at a time")
+    contents = [each.checkpoint for each in policies]
+    for number, content in enumerate(contents):
+        if content in contents[:number]:
+            first = folders[contents.index(content)]
+            raise SolverError(
+                f"{folders[number]} holds the same run as {first}, and its rollouts would count as those of two seeds"
+            )
+    box = make_box(loaded[0][0], ranges)
+    samples: dict[str, dict[str, Samples]] = {}
+    few = len(policies) * len(box.theta) * trial.episodes <= FEW
+    place = Here() if executor is None or few else executor
+    jobs = [submit(place, each, box, trial) for each in policies]
+    for number, (folder, (problem, _, label), parts) in enumerate(zip(folders, loaded, jobs, strict=True), start=1):
+        announce(f"{number} of {len(folders)}: {folder} ({label})")
+        samples.setdefault(label, {})[str(folder)] = gathered(problem, box, parts)
+    effects = tuple(all_effects(trial.plant, trial.effects))
+    groups = tuple(summarise(label, tuple(runs), list(runs.values()), box) for label, runs in samples.items())
+    return Robustness(names[0], trial.plant, effects, trial.observer, trial.episodes, trial.seed, box.axes, groups)
+
+
+def submit(executor: Executor, told: Policy, box: Box, trial: Trial) -> list[Future[Array]]:
+    """Give away the rollouts of one policy from the same starts at every point, as jobs of some points each."""
+    count = -(-len(box.theta) * trial.episodes // ROLLOUTS_AT_ONCE)
+    points = torch.tensor_split(box.theta, min(count, len(box.theta)))
+    return [executor.submit(portion, told, trial, theta.numpy()) for theta in points]
+
+
+def portion(told: Policy, trial: Trial, theta: Array) -> Array:
+    """A job: returns, their state and action parts, and successes (4, K, episodes) at K points theta (K, p)."""
+    with serial_torch():
+        problem, act, _ = told.load()
+        starts = sample_starts(problem, trial.episodes, trial.seed)
+        robots = torch.from_numpy(theta).repeat_interleave(trial.episodes, 0)
+        plant = make_plant(trial.plant, problem, robots, trial.effects, trial.seed)
+        result = rollouts(problem, act, starts.repeat(len(theta), 1), plant, observed=trial.observer)
+        each = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
+        return each.reshape(4, len(theta), trial.episodes).numpy()
+
+
+def gathered(problem: Problem, box: Box, parts: Sequence[Future[Array]]) -> Samples:
+    """The results of all points. Raises SolverError for rollouts whose states are not finite."""
+    samples = np.concatenate(list(results(parts)), 1).astype(np.float64)
+    broken = np.argwhere(~np.isfinite(samples).all((0, 2)))
+    if len(broken):
+        raise left_all_bounds(problem, box.theta[broken[0, 0]])
+    return samples

@@ -1,0 +1,109 @@
+"""Write a run's policy as C99 source for the robot's own controller: no allocation, no state, no library but libm.
+
+The observer beside it keeps its state in a struct of the caller's.
+
+The source holds the network's weights as constants. For B(x) and for the optimal input it calls NAME_affine_dynamics
+and NAME_optimal_input of `modelgen export NAME --c DIR`. The C code stands in `templates`.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from modelgen.loader import CompiledRobot
+from solver.export.c_templates import domain, facts, feature_map, filled, listed, names, origin
+from solver.game.held_input_policy import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held_seconds
+from solver.observer.observer import Observer
+from solver.observer.sensing import make_sensing, usual_counts
+from solver.problem.problem import Problem
+from solver.training.solution import Solution
+from solver.value.network import DIAGONAL_FLOOR
+
+
+def emit(solution: Solution, label: str) -> dict[str, str]:
+    """NAME_policy.h, NAME_policy.c and NAME_policy_driver.c of a run, by file name."""
+    robot = solution.problem.robot
+    seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
+    fields = {**names(robot, label), **_held_input(robot, seconds), **_network(solution), **_basin(solution)}
+    fields |= domain(solution.problem)
+    fields |= facts(robot, *origin(robot), f"Control rate {robot.metadata.task.control_rate} Hz.")
+    held = "one_input.c" if len(robot.metadata.inputs) == 1 else "several_inputs.c"
+    act = ("held_input.c", held) if seconds else ("closed_form.c",)
+    fields["act"] = "\n".join(filled(template, fields) for template in act)
+    files = {".h": "policy.h", ".c": "policy.c", "_driver.c": "policy_driver.c"}
+    return {f"{robot.name}_policy{end}": filled(template, fields) for end, template in files.items()}
+
+
+def emit_observer(problem: Problem) -> dict[str, str]:
+    """NAME_observer.h, NAME_observer.c and NAME_observer_driver.c of a robot with usual encoders, by file name."""
+    robot, observer = problem.robot, Observer(problem, make_sensing(problem, usual_counts(problem)))
+    coordinates, n = robot.metadata.coordinates, len(problem.target)
+    q = len(coordinates)
+    exact = make_sensing(problem, rates=problem.target.new_zeros(n - q)).deviation.double() ** 2
+    fields = names(robot, "") | {
+        "q": q,
+        "coordinates": ", ".join(coordinates),
+        "rates": ", ".join(robot.state_names[q:]),
+        "columns": len(observer.added) + len(observer.errors),
+        "steps": problem.substeps,
+        "turns": ", ".join(str(int(state.continuous)) for state in robot.metadata.states),
+        "state_limits": listed(problem.state_limits.tolist()),
+        "input_limits": listed(problem.input_limits.tolist()),
+        "wrong": listed((observer.errors**2).tolist()) or "0",
+        "unknown": listed(observer.unknown.tolist()),
+        "added": listed(observer.added[q:].tolist()),
+        "left": f"{observer.left:.17g}",
+        "usual": listed(observer.measured.tolist()),
+        # Of rates as good as not measured, until the user writes those of the sensors.
+        "usual_rates": listed(observer.unknown[q:n].tolist()),
+        "least": listed(exact[:q].tolist()),
+        "least_rates": listed(exact[q:].tolist()),
+    }
+    files = {".h": "observer.h", ".c": "observer.c", "_driver.c": "observer_driver.c"}
+    return {f"{robot.name}_observer{end}": filled(template, fields) for end, template in files.items()}
+
+
+def _held_input(robot: CompiledRobot, seconds: float) -> dict[str, object]:
+    return {
+        "limits": listed(float(limit) for limit in robot.input_limits),
+        "seconds": repr(seconds),
+        "shortest": repr(SHORTEST),
+        "small": repr(SMALL),
+        "bisections": BISECTIONS,
+        "contractions": CONTRACTIONS,
+    }
+
+
+def _network(solution: Solution) -> dict[str, object]:
+    features, first = solution.ensemble.features, solution.ensemble.factors[0]
+    sizes = [features.size, *(len(bias) for bias in first.biases)]
+    members = []
+    for member in solution.ensemble.factors:
+        parts = [
+            torch.cat([w.detach().flatten(), b.detach()]) for w, b in zip(member.weights, member.biases, strict=True)
+        ]
+        members.append(torch.cat(parts).numpy())
+    rows = (", ".join(f"{value!s}f" for value in member) for member in members)
+    return feature_map(features) | {
+        "layers": len(sizes) - 2,
+        "widest": max(sizes),
+        "members": len(members),
+        "weights": len(members[0]),
+        "sizes": ", ".join(map(str, sizes)),
+        "at_target": listed(features.at_target.tolist()),
+        "metric": ",\n".join(f"    {{{listed(row)}}}" for row in features.metric.tolist()),
+        "bend": repr(float(features.bend)),
+        "floor": repr(DIAGONAL_FLOOR),
+        "network": ",\n".join(f"    {{{row}}}" for row in rows),
+    }
+
+
+def _basin(solution: Solution) -> dict[str, object]:
+    """The states around the target where V is a quadratic form; level 0 where there are none."""
+    basin = solution.value.basin
+    return {
+        "basin_level": repr(basin.level),
+        "target": listed(basin.target.tolist()),
+        "turns": ", ".join(str(int(wraps)) for wraps in basin.continuous.tolist()),
+        "basin_cost": ",\n".join(f"    {{{listed(row)}}}" for row in basin.cost.tolist()),
+    }

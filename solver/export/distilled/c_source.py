@@ -1,0 +1,73 @@
+"""The distilled policy in C99, with a header that states what it is and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from solver.export.c_templates import domain, feature_map, filled, listed, names
+from solver.export.c_templates import facts as stated
+from solver.export.distilled.network import LARGEST, SmallNetwork, controller
+from solver.problem.problem import Problem
+
+REPLAYED = 32  # states of the replay
+CLOSE = 1e-3  # of an input's limit, within which a board computes what Torch did
+
+
+def emit(problem: Problem, network: SmallNetwork, label: str, facts: Sequence[str]) -> dict[str, str]:
+    """NAME_policy.h, NAME_policy.c, a driver and the replay, by file name. facts: lines for the header."""
+    robot = problem.robot
+    sizes = [len(network.weights[0]), *(weight.shape[1] for weight in network.weights)]
+    rows = _rows(network)
+    _, slope, level = network.correction()
+    fields = (
+        names(robot, label)
+        | feature_map(network.features)
+        | stated(robot, *facts)
+        | domain(problem)
+        | {
+            "layers": len(sizes) - 2,
+            "widest": max(sizes),
+            "sizes": ", ".join(map(str, sizes)),
+            "weights": sum(map(len, rows)),
+            "slope": ",\n".join(f"    {{{_floats(row)}}}" for row in slope.numpy()),
+            "level": _floats(level.numpy()),
+            "network": ",\n".join(f"    {_floats(row)}" for row in rows),
+            "input_scale": listed(network.scale.tolist()),
+            "largest": repr(LARGEST),
+        }
+        | _replay(problem, network)
+    )
+    ends = (".h", ".c", "_driver.c", "_replay.c")
+    return {f"{robot.name}_policy{end}": filled(f"distilled_policy{end}", fields) for end in ends}
+
+
+def _replay(problem: Problem, network: SmallNetwork) -> dict[str, object]:
+    """States of the domain, and the inputs of the policy there in Torch."""
+    x = problem.sample_domain(REPLAYED, torch.Generator().manual_seed(0))
+    u = controller(problem, network)(x)[0]
+
+    def rows(values: torch.Tensor) -> str:
+        return ",\n".join(f"    {{{listed(row)}}}" for row in values.tolist())
+
+    return {
+        "rows": REPLAYED,
+        "close": CLOSE,
+        "replayed_states": rows(x),
+        "replayed_inputs": rows(u),
+        "input_limits": listed(problem.input_limits.tolist()),
+    }
+
+
+def _rows(network: SmallNetwork) -> list[NDArray[np.float32]]:
+    """Of every output of every layer: its bias, then its weights, with as many digits as float32 has."""
+    biases = [*(bias.detach() for bias in network.biases), network.correction()[0]]
+    layers = zip(network.weights, biases, strict=True)
+    return [row for weight, bias in layers for row in torch.cat([bias[:, None], weight.detach().T], 1).numpy()]
+
+
+def _floats(row: NDArray[np.float32]) -> str:
+    return ", ".join(f"{value!s}f" for value in row)

@@ -1,0 +1,128 @@
+"""`solver export --budget`: distil, compare, count on an emulated board, and write the C source."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from solver.errors import SolverError
+from solver.export.c_export import emit_observer
+from solver.export.c_templates import origin
+from solver.export.distilled.board import COMPILER, compiler_version, count_period, count_policy, missing_tools
+from solver.export.distilled.c_source import CLOSE, emit
+from solver.export.distilled.comparison import EPISODES, compare, require_small_loss, table
+from solver.export.distilled.cost import CYCLES, Budget, Cost, cost, read_budget, widest
+from solver.export.distilled.network import LAYERS, SmallNetwork, controller
+from solver.export.distilled.observer_cost import ObserverCost, observer_cost
+from solver.export.distilled.training import Effort, distil
+from solver.streams import require_seed
+from solver.training.solution import Solution
+
+MAX_LOSS = 0.02
+COUNTED = 10_000  # states, and control periods, at which instructions are counted
+USUAL = Effort()
+
+
+def export(
+    solution: Solution,
+    label: str,
+    budget: str,
+    kernels: Path,
+    max_loss: float = MAX_LOSS,
+    seed: int = 0,
+    effort: Effort = USUAL,
+    report: Callable[[str], None] = lambda _: None,
+    observer: bool = False,
+) -> dict[str, str]:
+    """The C files of the widest network that fits the budget, by file name; `report` gets lines of text.
+
+    kernels: the folder of `modelgen export NAME --c`, without which nothing is counted. observer: the exported observer
+    takes its part of the budget, gives the states on the harsh plant, and its files are there too. Raises SolverError
+    for a budget that cannot be read or in which they do not fit, where the distilled policy loses more than max_loss, a
+    share of return and successes on the nominal robot, and for kernels of another robot.
+    """
+    if not 0.0 <= max_loss < math.inf:
+        raise SolverError(f"--max-loss is {max_loss}; give a share of the return, for example {MAX_LOSS}")
+    require_seed(seed)
+    problem, allowed = solution.problem, read_budget(budget)
+    beside = observer_cost(problem) if observer else None
+    width = widest(problem, allowed, beside.period.instructions if beside else 0)
+    network = distil(solution, width, seed, effort, report)
+    comparisons = compare(problem, solution.controller(), controller(problem, network), observer)
+    facts = _facts(solution, allowed, width, cost(problem, width), beside, seed)
+    compared = [f"Against the run's own policy, {EPISODES} rollouts each:", *table(comparisons)]
+    for line in (*facts, *compared):
+        report(line)
+    require_small_loss(comparisons[0], max_loss, budget)
+    besides = emit_observer(problem) if observer else {}
+    counted = _counted(solution, network, besides, kernels)
+    for line in counted:
+        report(line)
+    return emit(problem, network, label, [*facts, *counted, "", *compared]) | besides
+
+
+def _counted(solution: Solution, network: SmallNetwork, observer: dict[str, str], kernels: Path) -> list[str]:
+    """The largest counts on an emulated board, or why there are none. Raises SolverError where the board computes other
+    inputs than Torch."""
+    problem, name = solution.problem, solution.problem.robot.name
+    beside = [kernels / f"{name}{end}" for end in (".h", ".c")]
+    if missing := missing_tools():
+        return [f"Not counted on an emulated board, for want of {missing}."]
+    if not all(path.is_file() for path in beside):
+        return [f"Not counted on an emulated board: `modelgen export {name} --c DIR` comes first."]
+    with tempfile.TemporaryDirectory() as scratch:
+        for path in beside:
+            shutil.copy(path, scratch)
+        for file, text in (emit(problem, network, name, []) | observer).items():
+            (Path(scratch) / file).write_text(text)
+        counts, x = count_policy(solution, Path(scratch), COUNTED)
+        period = count_period(solution, Path(scratch), COUNTED) if observer else None
+    wanted = controller(problem, network)(torch.from_numpy(x))[0]
+    if not (np.abs(counts.u - wanted.numpy()) <= CLOSE * problem.input_limits.numpy()).all():
+        raise SolverError(
+            f"{beside[1]} does not compute the inputs of this run; write it again with `modelgen export {name} --c DIR`"
+        )
+    lines = [f"Counted on an emulated board with {COMPILER} {compiler_version()}, at most"]
+    lines.append(f"    {_cost(counts.largest)}: the policy, over {len(x)} states" + (",", ".")[period is None])
+    if period is not None:
+        lines.append(f"    {_cost(period[0].largest)}: policy and observer, over {len(period[1])} control periods.")
+    return lines
+
+
+def _facts(
+    solution: Solution, budget: Budget, width: int, policy: Cost, observer: ObserverCost | None, seed: int
+) -> list[str]:
+    """What the header states of the policy and of its cost."""
+    robot = solution.problem.robot
+    return [
+        *origin(robot),
+        f"Network of {LAYERS} layers of {width} neurons, weights in single precision; seed {seed}. "
+        f"Control rate {robot.metadata.task.control_rate} Hz.",
+        "On a Cortex-M4F in single precision, arm-none-eabi-gcc, newlib's libm, a control period takes at most",
+        *_costs(policy, observer, budget),
+        "Angles of more than 30 turns take longer.",
+    ]
+
+
+def _costs(policy: Cost, observer: ObserverCost | None, budget: Budget) -> list[str]:
+    """Instructions, flash and stack of the policy, of the observer where there is one, and of both."""
+    lines, instructions = [f"    {_cost(policy)}: the policy, with -O2,"], policy.instructions
+    if observer is not None:
+        instructions += observer.period.instructions
+        lines += [
+            f"    {_cost(observer.period)}: the observer with one period of delay, with -O3",
+            f"        ({observer.delay} instructions more for every further period of delay),",
+        ]
+    used = instructions * CYCLES
+    spent = f"{used / budget.hertz * 1e6:.0f} us of the budget {budget.text}"
+    return [*lines, f"    {instructions} instructions in all: {used} cycles at {CYCLES} each, {spent}."]
+
+
+def _cost(each: Cost) -> str:
+    return f"{each.instructions} instructions, {each.flash} bytes of flash, libm included, {each.stack} of stack"

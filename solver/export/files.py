@@ -1,0 +1,44 @@
+"""The files of an exported policy: C99, ONNX or JavaScript."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from modelgen.errors import suggestion
+from solver.errors import SolverError
+from solver.training.solution import Solution, label
+
+FORMATS = ("c", "onnx", "js")
+
+
+def policy_files(
+    solution: Solution, directory: Path, formats: Sequence[str], observer: bool = False
+) -> dict[Path, bytes]:
+    """Contents by path of a policy in some formats. observer: with "c", the observer too.
+
+    Raises SolverError for an unknown format, for none at all, and for an observer without C.
+    """
+    for name in formats:
+        if name not in FORMATS:
+            raise SolverError(f"unknown format {name!r}.{suggestion(name, FORMATS)} Formats: {', '.join(FORMATS)}")
+    if not formats:
+        raise SolverError(f"name a format to export: {', '.join(FORMATS)}")
+    if observer and "c" not in formats:
+        raise SolverError("the observer is written in C; export c too")
+    text, stem = label(solution.run, solution.problem.robot), f"{solution.problem.robot.name}_policy"
+    files: dict[Path, bytes] = {}
+    if "c" in formats:
+        from solver.export.c_export import emit, emit_observer
+
+        sources = emit(solution, text) | (emit_observer(solution.problem) if observer else {})
+        files |= {directory / name: source.encode() for name, source in sources.items()}
+    if "onnx" in formats:
+        from solver.export.onnx_export import emit as emit_onnx
+
+        files[directory / f"{stem}.onnx"] = emit_onnx(solution, text, solution.run.generated)
+    if "js" in formats:
+        from solver.export.js_export import emit as emit_js
+
+        files[directory / f"{stem}.js"] = emit_js(solution, text).encode()
+    return files

@@ -1,0 +1,213 @@
+"""Write a run's policy as one ONNX graph: x (N, n) -> u (N, m), V (N, 1), dV_dx (N, n), any N, float32.
+
+The formulas are those of `solver.value.frozen`, `solver.value.basin` and `solver.game.held_input_policy`, written here
+with ONNX's operations. B(x) and the action cost come from the artifact's CasADi functions.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import casadi
+import numpy as np
+
+import modelgen
+from modelgen.loader import CompiledRobot
+from solver.export.onnx_graph import Graph, Value, entries, where
+from solver.game.held_input_policy import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
+from solver.training.solution import Solution
+from solver.value.basin import TURN, Basin
+from solver.value.features import Features
+from solver.value.network import DIAGONAL_FLOOR, Factor
+
+
+def emit(solution: Solution, label: str, generated: str | None) -> bytes:
+    """The content of the .onnx file. generated: the folder of artifacts, where it has moved."""
+    folder = generated or solution.run.generated
+    robot = modelgen.load(solution.problem.robot.name, backend="casadi", dtype="float64", directory=folder)
+    robot = robot.with_nominal([each.value for each in solution.problem.robot.metadata.parameters])
+    graph = Graph()
+    x, n, m = Value(graph, "x"), len(robot.metadata.states), len(robot.metadata.inputs)
+    value, gradient = _value(solution, x)
+    policy = _Policy(solution, robot)
+    outputs = {"u": (policy(x, gradient), m), "V": (value, 1), "dV_dx": (gradient, n)}
+    content: bytes = graph.model({"x": n}, outputs, _facts(solution, robot, label)).SerializeToString()
+    return content
+
+
+def _facts(solution: Solution, robot: CompiledRobot, label: str) -> dict[str, str]:
+    """The metadata of the file; lists as JSON."""
+    metadata = robot.metadata
+
+    def described(entries: Any) -> str:
+        return json.dumps([{"name": e.name, "unit": e.unit, "limit": e.limit, "meaning": e.meaning} for e in entries])
+
+    return {
+        "robot": robot.name,
+        "policy": label,
+        "states": described(metadata.states),
+        "inputs": described(metadata.inputs),
+        "control_rate": repr(metadata.task.control_rate),
+        "reaction_periods": repr(solution.run.settings.reaction_periods),
+        "artifact": robot.hash,
+    }
+
+
+def _value(solution: Solution, x: Value) -> tuple[Value, Value]:
+    """V (N, 1) and dV/dx (N, n) of the ensemble and its basin."""
+    features, members = solution.ensemble.features, solution.ensemble.factors
+    c = len(features.angles)
+    angle, rest = x.picked(features.angles.tolist()), x.picked(features.others.tolist())
+    z = x.graph.apply("Sin", angle) | x.graph.apply("Cos", angle) | rest * features.scale.numpy()
+    metric, bend = features.metric.numpy(), float(features.bend)
+    straight = (z - features.at_target.numpy()) @ metric
+    shrunk = x.graph.constant(1.0) / x.graph.apply("Sqrt", (straight * straight).row_sum() * bend + 1.0)
+    error = straight * shrunk
+    parts = [_member(member, features, z, error) for member in members]
+    value, dz, dy = parts[0]
+    for more, by_features, by_error in parts[1:]:
+        value, dz, dy = value + more, dz + by_features, dy + by_error
+    dz = dz + ((dy - error * ((dy * error).row_sum() * bend)) * shrunk) @ metric.T
+    value, dz = value / float(len(members)), dz / float(len(members))
+    sine, cosine = range(c), range(c, 2 * c)
+    by_angle = dz.picked(sine) * z.picked(cosine) - dz.picked(cosine) * z.picked(sine)
+    by_rest = dz.picked(range(2 * c, features.size)) * features.scale.numpy()
+    order = np.argsort([*features.angles.tolist(), *features.others.tolist()])
+    return _overlaid(solution.value.basin, x, value, (by_angle | by_rest).picked(order.tolist()))
+
+
+def _member(member: Factor, features: Features, z: Value, error: Value) -> tuple[Value, Value, Value]:
+    """V (N, 1) of one member and its derivatives by z and by the error, both (N, n_z), by one reverse sweep."""
+    apply = z.graph.apply
+    weights = [weight.detach().numpy() for weight in member.weights]
+    biases = [bias.detach().numpy() for bias in member.biases]
+    rows, columns, diagonal = member.rows.tolist(), member.column_sum.numpy(), member.diagonal.numpy()
+    on_diagonal = z.graph.constant(diagonal[None], np.bool_)
+    hidden: list[Value] = []
+    h = z
+    for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
+        h = apply("Tanh", h @ weight + bias)
+        hidden.append(h)
+    raw = h @ weights[-1] + biases[-1]
+    entry = where(on_diagonal, apply("Softplus", raw) + DIAGONAL_FLOOR, raw)
+    factor = error.picked(rows)
+    y = (entry * factor) @ columns
+    outer = y @ columns.T * -2.0
+    adjoint = outer * factor * where(on_diagonal, apply("Sigmoid", raw), 1.0)
+    for weight, h in zip(weights[:0:-1], reversed(hidden), strict=True):
+        adjoint = adjoint @ weight.T * (h.graph.constant(1.0) - h * h)
+    return -(y * y).row_sum(), adjoint @ weights[0].T, (outer * entry) @ np.eye(features.size)[rows]
+
+
+def _overlaid(basin: Basin, x: Value, value: Value, gradient: Value) -> tuple[Value, Value]:
+    """V and dV/dx with the quadratic form in the basin."""
+    if basin.level == 0.0:
+        return value, gradient
+    away = x - basin.target.numpy()
+    turns = basin.continuous.numpy() * TURN
+    e = away - x.graph.apply("Round", away / TURN) * turns
+    slope = e @ basin.cost.numpy()
+    distance = (slope * e).row_sum()
+    inside = distance < basin.level
+    return where(inside, -distance, value), where(inside, slope * -2.0, gradient)
+
+
+class _Policy:
+    """The inputs (N, m) within their limits at states (N, n) with dV/dx (N, n)."""
+
+    def __init__(self, solution: Solution, robot: CompiledRobot) -> None:
+        self._solution, self._robot = solution, robot
+        self._limits = [entry.limit for entry in robot.metadata.inputs]
+        self._seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
+        self._optimal = partial(entries, robot.casadi_function("optimal_input"))
+        cost, u = robot.casadi_function("action_cost"), casadi.SX.sym("u", len(self._limits))
+        self._slopes = casadi.Function("slopes", [u], [casadi.vertcat(*cost(u)[1:])])
+
+    def __call__(self, x: Value, gradient: Value) -> Value:
+        b = self._control_matrix(x)
+        w = self._gain(b, gradient)
+        argument = self._held(x, b, w) if self._seconds else w
+        return _beside(self._closed(argument))
+
+    def _control_matrix(self, x: Value) -> list[list[Value | None]]:
+        """B(x) as m columns of n entries (N, 1)."""
+        n, m = len(self._robot.metadata.states), len(self._limits)
+        state, theta = casadi.SX.sym("x", n), self._robot.nominal_parameters
+        matrix = casadi.sparsify(self._robot.casadi_function("affine_dynamics")(state, theta)[1])
+        flat = entries(casadi.Function("control_matrix", [state], [matrix]), x)
+        return [flat[k * n : (k + 1) * n] for k in range(m)]
+
+    def _gain(self, b: list[list[Value | None]], gradient: Value) -> list[Value]:
+        """w = B^T dV/dx, m columns."""
+        slopes = gradient.columns(len(b[0]))
+        return [_sum([entry * s for entry, s in zip(column, slopes, strict=True) if entry is not None]) for column in b]
+
+    def _closed(self, w: list[Value]) -> list[Value]:
+        """grad g~(w)."""
+        return [entry for entry in self._optimal(_beside(w)) if entry is not None]
+
+    def _held(self, x: Value, b: list[list[Value | None]], w: list[Value]) -> list[Value]:
+        """w(u) of u = grad g~(w(u))."""
+        closed, chords = self._closed(w), []
+        for column, u, limit in zip(b, closed, self._limits, strict=True):
+            size = u.graph.apply("Max", abs(u), SHORTEST * limit)
+            step = where(u < 0.0, -size, size)
+            moved = [step * 0.0 if entry is None else entry * step * self._seconds for entry in column]
+            beside = self._gain(b, _value(self._solution, x + _beside(moved))[1])
+            chords.append([(here - there) / step for here, there in zip(w, beside, strict=True)])
+        m = range(len(w))
+        p = _semidefinite([[(chords[k][i] + chords[i][k]) * 0.5 for k in m] for i in m])
+        return [self._one_input(closed[0], w[0], p[0][0])] if len(w) == 1 else self._contracted(w, p)
+
+    def _one_input(self, closed: Value, w: Value, p: Value) -> Value:
+        """Newton's method, or bisection where a step leaves the range; `_one_input` of the held-input policy."""
+        size, high = abs(w), abs(closed)
+        low, u = high * 0.0, high
+        for _ in range(NEWTON_STEPS):
+            first, second = (entry if entry is not None else u * 0.0 for entry in entries(self._slopes, u))
+            excess = first + p * u - size
+            above = excess.graph.constant(0.0) < excess
+            low, high = where(above, low, u), where(above, u, high)
+            step = u - excess / (second + p)
+            outside = u.graph.apply("Or", step < low, high < step)
+            u = where(outside, (low + high) * 0.5, step)
+        return w - p * where(w < 0.0, -u, u)
+
+    def _contracted(self, w: list[Value], p: list[list[Value]]) -> list[Value]:
+        """Repeated linear solutions; `_contracted` of the held-input policy."""
+        at = w
+        for _ in range(CONTRACTIONS):
+            away = [where(abs(y) < SMALL, SMALL, y) for y in at]
+            share = [u / y for u, y in zip(self._closed(away), away, strict=True)]
+            rows = [[entry * s for entry, s in zip(row, share, strict=True)] for row in p]
+            at = solved([[e + 1.0 if i == k else e for k, e in enumerate(row)] for i, row in enumerate(rows)], w)
+        return at
+
+
+def _sum(values: list[Value]) -> Value:
+    total = values[0]
+    for value in values[1:]:
+        total = total + value
+    return total
+
+
+def _beside(columns: list[Value]) -> Value:
+    return columns[0].graph.apply("Concat", *columns, axis=1)
+
+
+def _semidefinite(rest: list[list[Value]]) -> list[list[Value]]:
+    """The positive semidefinite matrix near a symmetric one; `_semidefinite` of the held-input policy."""
+    apply, m = rest[0][0].graph.apply, range(len(rest))
+    found: list[list[Value]] = [[rest[0][0] * 0.0 for _ in m] for _ in m]
+    for j in m:
+        root = [apply("Sqrt", apply("Max", rest[i][i], 0.0)) for i in m]
+        column = {
+            i: apply("Max", -root[i], apply("Min", root[i], rest[i][j] / apply("Max", root[j], SMALL))) for i in m[j:]
+        }
+        for i in m[j:]:
+            for k in m[j:]:
+                product = column[i] * column[k]
+                found[i][k], rest[i][k] = found[i][k] + product, rest[i][k] - product
+    return found

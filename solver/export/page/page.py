@@ -1,0 +1,122 @@
+"""One HTML file in which a robot moves under the policies of runs, computed in the reader's browser, in float64.
+
+The text of the page is `page.html`, `simulation.js` (the closed loop), `worker.js` (100 starts, maps), and what one
+sees: `page.js` (the experiment and the address that holds it), `scene.js` (the moving robot), `figures.js` (plots,
+maps, distributions) and `controls.js` (sliders, keys, facts, and the start). The robot's functions are translated from
+its artifact. Nothing is fetched from anywhere.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from solver.errors import SolverError
+from solver.export.js_export import as_json, numbers
+from solver.export.js_export import engine as policy_engine
+from solver.plants.harsh.harshness import Harshness
+from solver.plants.harsh.plant import Harsh
+from solver.plants.harsh.sensors import NOISE
+from solver.plants.harsh.stiction import BREAKAWAY, COULOMB, RESTING, SWEEPS
+from solver.plants.outcome import settling_periods, tolerances
+from solver.problem.problem import Problem
+from solver.training.solution import Solution
+
+FOLDER = Path(__file__).parent
+MOST_RUNS = 4
+SEEN = ("page.js", "scene.js", "figures.js", "controls.js")  # one script, in this order
+
+
+def emit(solutions: Sequence[Solution]) -> str:
+    """The page of runs of one robot. Raises SolverError for other numbers of runs, for runs of several robots, and for
+    a robot that nothing draws."""
+    if not 1 <= len(solutions) <= MOST_RUNS:
+        raise SolverError(f"{len(solutions)} runs; a page shows 1 to {MOST_RUNS} side by side")
+    problem = solutions[0].problem
+    for solution in solutions:
+        if solution.problem.robot.hash != problem.robot.hash:
+            raise SolverError(
+                f"{solution.label} is a run of another robot than {solutions[0].label}; make a page for each robot"
+            )
+    runs = as_json([{**numbers(each), **_origin(each)} for each in solutions])
+    given = f"const runs = {runs};\nconst workerText = {as_json(_text('worker.js'))};"
+    parts = {
+        "@TITLE@": html.escape(f"{problem.robot.name}: policies to push"),
+        "@EQUATIONS@": "\n".join(problem.robot.equations()),
+        "@ENGINE@": engine(problem),
+        "@PAGE@": "\n".join([given, *map(_text, SEEN)]),
+    }
+    page = _text("page.html")
+    for mark, text in parts.items():
+        page = page.replace(mark, text, 1)
+    return page
+
+
+def engine(problem: Problem) -> str:
+    """The script that computes, in the page, in its workers and in the tests: robot, facts, rules, makeSimulation."""
+    robot = problem.robot
+    if not robot.drawing.segments([problem.target.tolist()]).size:
+        raise SolverError(f"nothing says where {robot.name} is; add robot.draw(...) to its model file and build again")
+    source, names = robot.javascript()
+    nominal = [parameter.value for parameter in robot.metadata.parameters]
+    return "\n".join(
+        [
+            f"const robot = (() => {{\n{source}\nreturn {{ {', '.join(names)} }};\n}})();",
+            f"const facts = {as_json(asdict(robot.metadata))};",
+            f"const nominal = {as_json(nominal)};",
+            f"const rules = {as_json(_rules(problem))};",
+            "rules.points = 1 + Math.max(...robot.SEGMENTS.flat());",
+            policy_engine(),
+            _text("simulation.js"),
+        ]
+    )
+
+
+def _rules(problem: Problem) -> dict[str, object]:
+    """What the page needs to judge and to draw, and the artifact does not state."""
+    position, rate = tolerances(problem)
+    return {
+        "position": position.tolist(),
+        "rate": rate.tolist(),
+        "settled": 1 + settling_periods(problem),
+        "unwrapped": problem.unwrapped_costs,
+        "noise": [NOISE.get(state.unit, 0.0) for state in problem.robot.metadata.states],
+        "stiction": _stiction(problem),
+        "view": problem.robot.drawing.view,
+    }
+
+
+def _stiction(problem: Problem) -> dict[str, object] | None:
+    """Dry friction of the harsh plant at its usual magnitude; None where it cannot be computed for this robot."""
+    try:
+        plant = Harsh(problem, Harshness(stiction=1.0))
+    except SolverError:
+        return None
+    return {
+        "rates": plant.rates,
+        "steps": plant.steps,
+        "sweeps": SWEEPS if len(plant.rates) > 1 else 1,
+        "breakaway": (BREAKAWAY * problem.input_limits).tolist(),
+        "coulomb": COULOMB,
+        "resting": (RESTING * problem.state_limits[plant.rates]).tolist(),
+    }
+
+
+def _origin(solution: Solution) -> dict[str, object]:
+    """What the training was."""
+    robot, training = solution.problem.robot, solution.run.identity()
+    return {
+        "label": solution.label,
+        "algorithm": solution.run.settings.algorithm,
+        "preset": solution.run.preset,
+        "iteration": solution.iteration,
+        "training": {name: value for name, value in training.items() if isinstance(value, int | float | str)},
+        "artifact": robot.hash[:12],
+        "model": robot.model_hash[:12],
+    }
+
+
+def _text(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")

@@ -1,0 +1,53 @@
+"""Robust fitted value iteration (paper, Algorithm 1): targets from the frozen V^k, then a fit, again and again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from solver.fvi.divergence import require_fit, require_targets
+from solver.fvi.fit import Fitter
+from solver.fvi.states import StateSource
+from solver.fvi.step import Step
+from solver.fvi.targets import value_targets
+from solver.game.game import Game
+from solver.plants.rollouts import controller
+from solver.streams import Purpose
+from solver.value.frozen import FrozenValue
+from solver.value.network import Ensemble
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """The result of one value iteration: states x (N, n), their targets (N,), the mean loss and the seconds taken."""
+
+    step: Step
+    x: Tensor
+    target: Tensor
+    loss: float
+    seconds_targets: float
+    seconds_fit: float
+
+
+def value_iteration(
+    nominal: Game, value: Ensemble, states: StateSource, fitter: Fitter, plan: Iterable[Step], workers: Executor
+) -> Iterator[Iteration]:
+    """Iterations of a plan, each of which has changed `value` in place. `nominal` is the game without adversaries.
+
+    Observers of an iteration may change what the plan yields next. Raises DivergenceError for targets or weights that
+    explode.
+    """
+    for step in plan:
+        begin, frozen, game = time.perf_counter(), FrozenValue(value), nominal.against(step.adversaries)
+        policy = controller(game.problem, frozen, step.lookahead.reaction_periods)
+        x = states.draw(policy, step.states, step.generator(Purpose.STATES, game.problem.device))
+        target = value_targets(game, frozen, x, step.lookahead, step.seed(Purpose.ADVERSARY), workers)
+        require_targets(target, nominal.lowest_value, step)
+        middle = time.perf_counter()
+        loss = fitter.fit(value, x, target, step, workers)
+        require_fit(float(FrozenValue(value)(x)[0].mean()), loss, nominal.lowest_value, step)
+        yield Iteration(step, x, target, loss, middle - begin, time.perf_counter() - middle)

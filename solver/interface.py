@@ -1,0 +1,193 @@
+"""The Python interface: `train` a policy, `load` a run, and what can be done with it."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from modelgen.loader import CompiledRobot
+from solver.evaluation.evaluation import Evaluation, evaluate
+from solver.plants import PlantName
+from solver.policy import Policy, Value, load_policy, load_value
+from solver.preflight.check import preflight
+from solver.problem.robots import load_robot
+from solver.runs.folder import require_free
+from solver.runs.kinds import Description, kind_of, kind_that_trains
+from solver.runs.metrics import read_metrics
+from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
+from solver.training.plan import Adversaries, plan
+from solver.training.run import ARTIFACT
+
+if TYPE_CHECKING:
+    from solver.certification.certificate import Certificate
+    from solver.oracles.limit import Limit
+
+Format = Literal["c", "onnx", "js"]
+Callback = Callable[[dict[str, float]], None]
+
+
+class Run:
+    """A training in a run folder, or a policy that ships with the package."""
+
+    def __init__(self, folder: str | Path, generated: str | None = None) -> None:
+        """Opens a folder, or a shipped policy by its name. generated: folder of artifacts, if it has moved.
+
+        Raises SolverError for a folder without a run and for a damaged description.
+        """
+        self.name, self.folder, self._generated = str(folder), run_folder(folder), generated
+        self._kind = kind_of(self.folder)
+        self.description: Description = self._kind.training.read(self.folder)
+
+    def __repr__(self) -> str:
+        done, length = self._kind.done(self.folder), self.description.length
+        state = "finished" if done >= length or is_shipped(self.name) else f"{done} of {length} {self._kind.unit}s"
+        return f"<solver run {self.name}: {self.description.robot}, {self.settings.algorithm}, {state}>"
+
+    @property
+    def settings(self) -> Any:
+        """Settings of the training."""
+        return self.description.settings
+
+    @cached_property
+    def robot(self) -> CompiledRobot:
+        """Robot with float64 kernels and the parameters that the policy was trained on."""
+        return load_robot(self.description.robot, "cpu", self._generated or self.description.generated)
+
+    @cached_property
+    def policy(self) -> Policy:
+        """Policy as a function of arrays: `run.policy(x)` maps (N, n) or (n,) to inputs (N, m) or (m,)."""
+        return load_policy(self.folder, self._generated)
+
+    @cached_property
+    def value(self) -> Value:
+        """Value function: `run.value(x)` gives V (N,) and dV/dx (N, n)."""
+        return load_value(self.folder, self._generated)
+
+    @property
+    def metrics(self) -> list[dict[str, float]]:
+        """Metrics of every iteration."""
+        return read_metrics(self.folder)
+
+    def evaluate(
+        self,
+        parameters: Mapping[str, float] | None = None,
+        plant: PlantName = "nominal",
+        episodes: int = 100,
+        **options: Any,
+    ) -> Evaluation:
+        """Rollouts on a plant whose parameters may differ from the model's; see `solver.evaluate`."""
+        return evaluate(
+            self.name, parameters=parameters, plant=plant, episodes=episodes, generated=self._generated, **options
+        )
+
+    def certify(self, specification: str | Path | None = None, seed: int = 0) -> Certificate:
+        """Bound on the failure probability and the worst case, under a specification file or the task's own."""
+        from solver.certification.certificate import certify
+
+        return certify(self.folder, None if specification is None else Path(specification), seed, self._generated)
+
+    def limit(self, guesses: int = 24, starts: int = 5, parameters: Mapping[str, float] | None = None) -> Limit:
+        """Best return that trajectory optimisation finds, and the gap of this run to it."""
+        from solver.oracles.limit import find_limit
+
+        return find_limit(self.name, parameters or {}, guesses, 0, self._generated, starts)
+
+    def plot(self, directory: str | Path | None = None) -> list[Path]:
+        """Figures of the value function, the policy, rollouts and the learning curve. Returns their paths."""
+        from solver.evaluation.plots import plot_run
+
+        return plot_run(Path(self.name), None, {}, self._generated, None if directory is None else Path(directory))
+
+    def export(self, directory: str | Path, *formats: Format, observer: bool = False) -> list[Path]:
+        """Files of the policy in a directory: C99, ONNX or JavaScript. Returns their paths.
+
+        observer: with "c", the observer too. Raises SolverError for an unknown format.
+        """
+        from solver.export.files import policy_files
+        from solver.runs.folder import write_bytes
+        from solver.training.solution import load_solution
+
+        files = policy_files(load_solution(self.folder, self._generated), Path(directory), formats, observer)
+        for path, content in files.items():
+            write_bytes(path, content)
+        return list(files)
+
+
+def train(
+    robot: str | CompiledRobot,
+    *,
+    algorithm: str = "rfvi",
+    adversaries: Adversaries | None = None,
+    preset: str = "fast",
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    generated: str | None = None,
+    identified: str | Path | None = None,
+    start_from: str | Path | None = None,
+    preview: float = 20.0,
+    callback: Callback = lambda _: None,
+    **settings: Any,
+) -> Run:
+    """Train a policy for a robot.
+
+    robot: name of a built robot, or a robot of `modelgen.compile`, whose artifact then lies in the run folder.
+    algorithm: rfvi, cfvi (without adversaries), sac, ddpg or ppo. adversaries: in place of the preset's, for example
+    [solver.Parameters(0.03), solver.Action(0.3)]. out: run folder, by default below runs/, named after robot, algorithm,
+    preset and seed. overwrite: replace a run in that folder. generated: folder of artifacts. identified: file of
+    `modelgen identify`. start_from: run whose value function the training begins with. preview: seconds of the search
+    for a motion to the target before the training, 0 for none. callback: called with the metrics of every iteration; an
+    exception ends the training, which `resume` continues. settings: any of `solver.Settings` by name.
+
+    Warnings of the checks before the training are given with `warnings`. Raises SolverError for an unknown name or a
+    folder with a run, ModelError for an unknown robot, DivergenceError if the training diverges.
+    """
+    kind = kind_that_trains(algorithm)
+    artifact: Path | None = None
+    if isinstance(robot, CompiledRobot):
+        artifact, robot, generated = robot.folder, robot.name, str(robot.folder.parent)
+    if kind.command == "train":
+        compiled, run = plan(
+            robot,
+            generated,
+            algorithm=algorithm,
+            preset=preset,
+            adversaries=adversaries,
+            identified=identified,
+            start_from=start_from,
+            **settings,
+        )
+        folder = Path("runs") / run.name if out is None else Path(out)
+        require_free(folder, "train", overwrite)
+        if artifact is not None:
+            shutil.copytree(artifact, folder / ARTIFACT / artifact.name, dirs_exist_ok=True)
+            run = replace(run, generated=str(folder / ARTIFACT))
+        for text in preflight(compiled, run.settings, run.identified, preview).warnings:
+            warnings.warn(text, stacklevel=2)
+        kind.training.start(run, folder, callback, overwrite)
+    else:
+        described = kind.training.describe(
+            load_robot(robot, "cpu", generated), generated, algorithm=algorithm, **settings
+        )
+        folder = Path("runs") / described.name if out is None else Path(out)
+        kind.training.start(described, folder, callback, overwrite)
+    return Run(folder)
+
+
+def resume(folder: str | Path, callback: Callback = lambda _: None) -> Run:
+    """Continue the run in a folder to its end, with its own settings.
+
+    Raises SolverError if the folder holds no run, or one that is damaged or of another artifact.
+    """
+    require_no_shipped(folder)
+    kind_of(folder).training.resume(Path(folder), callback)
+    return Run(folder)
+
+
+def load(run: str | Path, generated: str | None = None) -> Run:
+    """The run in a folder, or a shipped policy by its name, for example `solver.load("pendulum-rfvi")`."""
+    return Run(run, generated)

@@ -1,0 +1,1 @@
+"""What only research needs: baselines, reproduction of the paper, sweeps, jobs on a cluster."""

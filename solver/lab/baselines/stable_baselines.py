@@ -1,0 +1,206 @@
+"""Stable-Baselines3 on the robots' environments: the batch interface it steps, and its models with our settings."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from solver.errors import SolverError
+from solver.gym.environment import RobotVectorEnv
+from solver.gym.observations import feature_scales
+from solver.lab.baselines.settings import BaselineSettings
+
+try:
+    from gymnasium.spaces import Box
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.logger import Logger
+    from stable_baselines3.common.noise import OrnsteinUhlenbeckActionNoise
+    from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+    from stable_baselines3.common.vec_env import VecEnv
+    from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
+
+    from solver.lab.baselines.compiled import Compiled, CompiledDDPG, CompiledSAC
+except ImportError as error:
+    raise SolverError(
+        "baselines need Stable-Baselines3, which is not installed: pip install 'robust-value-iteration[baselines]'"
+    ) from error
+
+Array = NDArray[Any]
+TEMPERATURE = 0.05  # of SAC, before it is learned
+ROLLOUT = 32  # actions in every environment between two updates of PPO
+NORMAL = 0.5 * math.log(2.0 * math.pi * math.e)  # entropy of a Gaussian with deviation 1, in nats
+ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")  # of a replay buffer
+
+
+class Environments(VecEnv):
+    """A RobotVectorEnv in Stable-Baselines3's words; an action of 1 is `input_share` of the input's limit, and a reward
+    of 1 is `unit` of the robot's."""
+
+    def __init__(self, environments: RobotVectorEnv, input_share: float = 1.0, unit: float = 1.0) -> None:
+        self.environments, self.input_share, self.unit = environments, input_share, unit
+        spaces = environments.single_observation_space, environments.single_action_space
+        super().__init__(environments.num_envs, *spaces)
+        self._actions: Array = np.zeros(environments.action_space.shape or ())
+
+    def reset(self) -> Array:
+        """New episodes, with the seeds given to `seed` since the last reset."""
+        seeds = [seed for seed in self._seeds if seed is not None]
+        observations, _ = self.environments.reset(seed=seeds or None)
+        self._reset_seeds()
+        return observations
+
+    def step_async(self, actions: Array) -> None:
+        """Keep the actions for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """One action each; an episode at its end reports its last observation, and that it was cut by time."""
+        observations, rewards, _, ended, found = self.environments.step(self.input_share * self._actions)
+        infos: list[dict[str, Any]] = [{} for _ in ended]
+        for row in np.flatnonzero(ended):
+            infos[row] = {"terminal_observation": found["final_obs"][row], "TimeLimit.truncated": True}
+        return observations, (rewards / self.unit).astype(np.float32), ended, infos
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """An attribute that all environments share, once for each."""
+        return [getattr(self.environments, attr_name) for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, *_: Any, **__: Any) -> None:
+        """Refused: the environments are one object."""
+        raise SolverError(f"{attr_name} cannot be set on single environments of a batch")
+
+    def env_method(self, method_name: str, *_: Any, **__: Any) -> list[Any]:
+        """Refused: the environments are one object."""
+        raise SolverError(f"{method_name} cannot be called on single environments of a batch")
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: VecEnvIndices = None) -> list[bool]:  # noqa: ARG002
+        """False for each."""
+        return [False for _ in self._get_indices(indices)]
+
+
+class Scaled(BaseFeaturesExtractor):
+    """Observations (N, k) times a scale (k,): what the networks are given, as the solver's own are."""
+
+    scale: Tensor
+
+    def __init__(self, observation_space: Box, scale: list[float]) -> None:
+        super().__init__(observation_space, len(scale))
+        self.register_buffer("scale", torch.tensor(scale))
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """What enters the first layer, (N, k)."""
+        return observations * self.scale
+
+
+def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: int) -> BaseAlgorithm:
+    """An untrained model, its buffer for `steps` actions; docs/reference/baseline-settings.md has the reasons."""
+    s, problem = settings, environments.problem
+    shared: dict[str, Any] = {
+        "policy": "MlpPolicy",
+        "env": Environments(environments, s.input_share, s.loss_scale if s.algorithm == "ppo" else 1.0),
+        "learning_rate": s.learning_rate,
+        "batch_size": s.minibatch,
+        "gamma": discount(s, environments.episodes.seconds),
+        "seed": s.seed,
+        "device": "cpu",
+    }
+    scale = feature_scales(problem, s.position_scale, s.rate_scale)
+    networks = {
+        "net_arch": [s.width] * s.layers,
+        "features_extractor_class": Scaled,
+        "features_extractor_kwargs": {"scale": scale},
+    }
+    if s.algorithm == "ppo":
+        learner = PPO(**shared, n_steps=ROLLOUT, policy_kwargs=networks)
+        learner.policy.log_std.requires_grad_(False)  # learned, it vanishes before there is a swing
+        return learner
+    off_policy: dict[str, Any] = {
+        "buffer_size": min(steps, 1_000_000),
+        "learning_starts": s.environments * environments.episodes.length,
+        "gradient_steps": max(1, s.environments // 2),
+        "tau": 0.01,
+        "policy_kwargs": networks,
+    }
+    if s.algorithm == "sac":
+        entropy = s.entropy * len(problem.input_limits)
+        automatic: dict[str, Any] = {"ent_coef": f"auto_{TEMPERATURE}", "target_entropy": entropy}
+        model: Compiled = CompiledSAC(**shared, **off_policy, **automatic)
+    else:
+        size = len(problem.input_limits)
+        deviation, period = 0.3 * np.ones(size), environments.episodes.seconds
+        noise = OrnsteinUhlenbeckActionNoise(np.zeros(size), deviation, theta=2.0, dt=period)
+        model = CompiledDDPG(**shared, **off_policy, action_noise=noise)
+    model.loss_scale = s.loss_scale
+    return model
+
+
+def renew_logger(model: BaseAlgorithm) -> None:
+    """Give the model an empty logger; its own would leave a folder of temporary files at every call of `learn`."""
+    model.set_logger(Logger(None, []))
+
+
+def discount(settings: BaselineSettings, seconds: float, steps: int = 0) -> float:
+    """Gamma of an action of so many seconds, after so many actions."""
+    late = settings.algorithm != "ppo" and 2 * steps >= settings.steps
+    lookahead = settings.last_lookahead if late else settings.lookahead
+    return math.exp(-seconds / lookahead)
+
+
+def follow_schedules(model: BaseAlgorithm, settings: BaselineSettings, seconds: float) -> None:
+    """Set what changes with the actions so far, of so many seconds each: the learning rate, the discount of SAC and
+    DDPG, the entropy of SAC and PPO."""
+    rate = settings.learning_rate * (1.0 - 0.9 * model.num_timesteps / settings.steps)
+    model.lr_schedule = lambda _: rate
+    if isinstance(model, Compiled):
+        model.gamma = discount(settings, seconds, model.num_timesteps)
+    entropy = entropy_at(settings, model.num_timesteps)
+    if isinstance(model, CompiledSAC):
+        model.target_entropy = (model.action_space.shape or (1,))[0] * entropy
+    if isinstance(model, PPO):
+        model.policy.log_std.data.fill_(entropy - NORMAL)
+
+
+def entropy_at(settings: BaselineSettings, steps: int) -> float:
+    """That of each input after so many actions."""
+    late = max(0.0, 2.0 * steps / settings.steps - 1.0)
+    return settings.entropy + late * (settings.last_entropy - settings.entropy)
+
+
+def contents(model: BaseAlgorithm) -> dict[str, Any]:
+    """What a model has learned and stored, as tensors and numbers that load weights-only."""
+    content: dict[str, Any] = {
+        "parameters": model.get_parameters(),
+        "entropy": model.log_ent_coef if isinstance(model, CompiledSAC) else None,
+        "updates": model._n_updates,
+        "buffer": None,
+    }
+    if isinstance(model, OffPolicyAlgorithm) and model.replay_buffer is not None:
+        buffer = model.replay_buffer
+        size = buffer.buffer_size if buffer.full else buffer.pos
+        arrays = {name: torch.from_numpy(getattr(buffer, name)[:size]).clone() for name in ARRAYS}
+        content["buffer"] = {"position": buffer.pos, "full": buffer.full, **arrays}
+    return content
+
+
+def fill(model: BaseAlgorithm, content: dict[str, Any]) -> None:
+    """The inverse of `contents`; errors of Torch and NumPy where the content is of another shape."""
+    model.set_parameters(content["parameters"], device="cpu")
+    model._n_updates = content["updates"]
+    if isinstance(model, CompiledSAC) and model.log_ent_coef is not None:
+        model.log_ent_coef.data.copy_(content["entropy"])
+    held = content["buffer"]
+    if held is not None and isinstance(model, OffPolicyAlgorithm) and model.replay_buffer is not None:
+        buffer = model.replay_buffer
+        buffer.pos, buffer.full = held["position"], held["full"]
+        for name in ARRAYS:
+            getattr(buffer, name)[: len(held[name])] = held[name].numpy()

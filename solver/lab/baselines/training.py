@@ -1,0 +1,257 @@
+"""Baselines from Stable-Baselines3 on the same dynamics, starts and evaluation as the solver's own policies.
+
+This module has the functions of `solver.runs.kinds.Training`. Training runs in segments of `evaluate_every` actions.
+Every segment starts new episodes and seeds all random streams by (seed, actions so far), which is the whole random
+state: a resumed run repeats an uninterrupted one bit for bit.
+
+The policy that is kept is the best of those at the ends of the segments, by rollouts that the final evaluation does not
+use: the one with more successes, and of two with as many, the one with the larger mean return.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from modelgen.files import replacing
+from modelgen.loader import CompiledRobot
+from solver.errors import DivergenceError, SolverError
+from solver.gym.environment import RobotVectorEnv
+from solver.gym.observations import features
+from solver.lab.baselines.run import BASELINE, KEYS, MODEL, PARTS, BaselineRun, load_baseline, new_run
+from solver.lab.baselines.settings import BaselineSettings, baseline_settings
+from solver.lab.baselines.stable_baselines import contents, fill, follow_schedules, make_model, renew_logger
+from solver.local.time_scale import time_scale
+from solver.plants.outcome import summary
+from solver.plants.rollouts import Controller, rollouts, sample_starts
+from solver.problem.problem import Problem
+from solver.problem.robots import load_robot, require_same_artifact
+from solver.runs.folder import load_checkpoint, require_free, require_own_checkpoint, save_checkpoint, save_description
+from solver.runs.kinds import remove_run
+from solver.runs.metrics import MetricsLog, Report
+from solver.serial import serial_torch
+from solver.streams import EVALUATION_SEED, Purpose, stream
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.base_class import BaseAlgorithm
+
+HOLDS = 4  # actions in a robot's time scale, where a run does not state for how long one is held
+LEAST_ACTIONS = 16  # in an episode, four time scales: PPO learned the pendulum in episodes of as many, and not of 10
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The best policy so far."""
+
+    steps: int
+    success_rate: float
+    return_mean: float
+    policy: dict[str, Tensor]  # weights of its networks, by name
+
+    def is_better(self, than: Kept) -> bool:
+        """Whether it takes the other's place."""
+        return (self.success_rate, self.return_mean) > (than.success_rate, than.return_mean)
+
+
+def describe(robot: CompiledRobot, generated: str | None, algorithm: str = "sac", **choices: Any) -> BaselineRun:
+    """A new run with an algorithm's defaults and some settings changed."""
+    return new_run(robot, generated, baseline_settings(algorithm, **choices))
+
+
+def start(run: BaselineRun, folder: Path, report: Report, overwrite: bool = False) -> None:
+    """Train a new baseline in `folder`. Raises SolverError when the folder holds a run that must not be replaced."""
+    require_free(folder, "baseline", overwrite)
+    environments = _environments(run, folder)
+    model = make_model(run.settings, environments, run.settings.steps)
+    remove_run(folder)  # only now that the new run can start
+    save_description(folder / BASELINE, run)
+    untrained = Kept(0, 0.0, -math.inf, _policy(model))
+    _save(folder, model, run, untrained)
+    _train(folder, model, environments, run, untrained, report)
+
+
+def resume(folder: Path, report: Report) -> None:
+    """Continue from the folder's checkpoint, with the run's own settings."""
+    run = read(folder)
+    environments = _environments(run, folder)
+    model = make_model(run.settings, environments, run.settings.steps)
+    best = _restore(model, _own_checkpoint(folder, run))
+    _train(folder, model, environments, run, best, report)
+
+
+def read(folder: Path) -> BaselineRun:
+    """Read baseline.json."""
+    return load_baseline(folder)
+
+
+def diagnosis(folder: Path) -> str:  # noqa: ARG001
+    """Nothing: what to change about a baseline is not known here."""
+    return ""
+
+
+def load_controller(
+    folder: str | Path, generated: str | None = None, reaction_periods: float | None = None
+) -> tuple[Problem, Controller, str]:
+    """The nominal problem of a baseline's robot, its deterministic policy, and its label.
+
+    Raises SolverError for reaction_periods, since a baseline has no value function to make another policy of.
+    """
+    folder = Path(folder)
+    run = load_baseline(folder)
+    if reaction_periods is not None:
+        raise SolverError(f"{folder} holds a baseline, which has no value function; leave out --reaction-periods")
+    environments = _environments(run, folder, generated)
+    model = make_model(run.settings, environments, steps=1)
+    best = _restore(model, {**_own_checkpoint(folder, run), "buffer": None})
+    model.policy.load_state_dict(best.policy)
+    text = f"{run.robot} {run.settings.label(len(environments.problem.robot.state_names))}"
+    if model.num_timesteps < run.length:
+        text += f" (after {model.num_timesteps} of {run.length} actions)"
+    return environments.problem, controller(environments.problem, model, run.settings.input_share), text
+
+
+def controller(problem: Problem, model: BaseAlgorithm, input_share: float) -> Controller:
+    """The deterministic policy of a model, in physical states and inputs, with the cost of its input.
+
+    States that are not finite, which the model would refuse, get the input NaN.
+    """
+
+    def act(x: Tensor) -> tuple[Tensor, Tensor]:
+        finite = torch.isfinite(x).all(1, keepdim=True)
+        action, _ = model.predict(features(problem, torch.where(finite, x, 0.0)).numpy(), deterministic=True)
+        u = torch.where(finite, input_share * torch.from_numpy(action) * problem.input_limits, torch.nan)
+        return u, problem.action_cost.cost(u)
+
+    return act
+
+
+def _environments(run: BaselineRun, folder: Path, generated: str | None = None) -> RobotVectorEnv:
+    """The training environments. Raises SolverError for another artifact and for a segment shorter than an episode."""
+    s, robot = run.settings, load_robot(run.robot, "cpu", generated or run.generated)
+    hold, task = s.hold or usual_hold(robot), robot.metadata.task
+    shortest = min(LEAST_ACTIONS * hold / task.control_rate, task.horizon)
+    environments = RobotVectorEnv(
+        run.robot,
+        s.environments,
+        start=s.start,
+        target_share=s.target_share,
+        randomize=s.randomize_share if s.randomize else 0.0,
+        hold=hold,
+        seconds=max(shortest, s.episode_share * task.horizon),
+        generated=generated or run.generated,
+    )
+    require_same_artifact(folder, run.artifact_hash, environments.problem.robot)
+    least = s.environments * environments.episodes.length
+    if s.evaluate_every < least:
+        raise SolverError(
+            f"setting evaluate_every is {s.evaluate_every}, and episodes start anew after every evaluation: give at "
+            f"least {least}, one episode of {environments.episodes.length} actions in each of the "
+            f"{s.environments} environments, or fewer --environments"
+        )
+    return environments
+
+
+def usual_hold(robot: CompiledRobot) -> int:
+    """Control periods in a quarter of a robot's time scale, at least one."""
+    return max(1, round(time_scale(robot) * robot.metadata.task.control_rate / HOLDS))
+
+
+def _train(
+    folder: Path, model: BaseAlgorithm, environments: RobotVectorEnv, run: BaselineRun, best: Kept, report: Report
+) -> None:
+    """Train segments to the end, with metrics and a checkpoint after each."""
+    s, problem, action_seconds = run.settings, environments.problem, environments.episodes.seconds
+    x = sample_starts(problem, s.episodes, EVALUATION_SEED)
+    selection = sample_starts(problem, s.episodes, stream(s.seed, 0, Purpose.SELECTION))
+    try:
+        with closing(MetricsLog(folder, model.num_timesteps + 1, KEYS)) as log, serial_torch():
+            while model.num_timesteps < s.steps:
+                started = time.perf_counter()
+                _learn(model, min(s.evaluate_every, s.steps - model.num_timesteps), s, action_seconds)
+                row = {"steps": float(model.num_timesteps), "seconds": time.perf_counter() - started}
+                losses = model.logger.name_to_value.items()
+                row |= {name.removeprefix("train/"): float(v) for name, v in losses if name.startswith("train/")}
+                act = controller(problem, model, s.input_share)
+                row |= summary(rollouts(problem, act, x))
+                seen = summary(rollouts(problem, act, selection))
+                found = Kept(model.num_timesteps, seen["success_rate"], seen["return_mean"], _policy(model))
+                best = found if found.is_better(best) else best
+                row["kept"] = float(best.steps)
+                log.write(row)
+                _save(folder, model, run, best)
+                report(row)
+    except OSError as error:
+        raise SolverError(
+            f"cannot write metrics to {folder}: {error}. The last checkpoint is whole: free some space and continue "
+            f"with `solver baseline --resume {folder}`."
+        ) from error
+
+
+def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings, action_seconds: float) -> None:
+    """Train one segment. Raises DivergenceError when the weights are no longer finite."""
+    seed = stream(settings.seed, model.num_timesteps, Purpose.STATES) % 2**32
+    assert model.env is not None
+    model.set_env(model.env, force_reset=True)
+    model.set_random_seed(seed)
+    renew_logger(model)
+    follow_schedules(model, settings, action_seconds)
+    failure: Exception | None = None
+    try:
+        model.learn(steps, log_interval=2**62, reset_num_timesteps=False)
+    except (SolverError, ValueError) as error:  # weights that are not finite are noticed by the environment or by Torch
+        failure = error
+    finite = all(bool(torch.isfinite(each).all()) for each in model.policy.parameters())
+    if finite and isinstance(failure, SolverError):
+        raise failure
+    if failure or not finite:
+        raise DivergenceError(
+            f"{settings.algorithm} diverged after {model.num_timesteps} actions: its weights are not finite"
+            f"{f' ({failure})'.splitlines()[0] if failure else ''}. Train again with a smaller --learning-rate than "
+            f"{settings.learning_rate:g}. The last checkpoint is kept."
+        ) from failure
+
+
+def _policy(model: BaseAlgorithm) -> dict[str, Tensor]:
+    """A copy of the weights of its networks."""
+    return {name: value.detach().clone() for name, value in model.policy.state_dict().items()}
+
+
+def _save(folder: Path, model: BaseAlgorithm, run: BaselineRun, best: Kept) -> None:
+    """Write the checkpoint and, with the best policy, the model as Stable-Baselines3 saves it, for other programs."""
+    last = _policy(model)
+    model.policy.load_state_dict(best.policy)
+    with replacing(folder / MODEL, SolverError) as unfinished:
+        model.save(unfinished)
+    model.policy.load_state_dict(last)
+    finished = model.num_timesteps >= run.settings.steps
+    content = {"steps": model.num_timesteps, "artifact_hash": run.artifact_hash, "best": vars(best), **contents(model)}
+    save_checkpoint(folder, content if not finished else {**content, "buffer": None})
+
+
+def _own_checkpoint(folder: Path, run: BaselineRun) -> dict[str, Any]:
+    """The checkpoint of a run. Raises SolverError for one of another robot."""
+    checkpoint = load_checkpoint(folder, PARTS)
+    require_own_checkpoint(checkpoint, run.artifact_hash, folder)
+    return checkpoint
+
+
+def _restore(model: BaseAlgorithm, content: dict[str, Any]) -> Kept:
+    """The inverse of `_save`. Raises SolverError when the checkpoint was made with other settings."""
+    try:
+        best = Kept(**content["best"])
+        model.policy.load_state_dict(best.policy)
+        fill(model, content)
+        model.num_timesteps = content["steps"]
+    except (RuntimeError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise SolverError(
+            f"the checkpoint does not fit the settings in {BASELINE}, which was edited; put the old settings back "
+            f"or train again ({' '.join(str(error).split())})"
+        ) from error
+    return best

@@ -1,0 +1,215 @@
+"""The gallery: every robot trained with the settings that `solver train` takes by itself, a row for each run.
+
+gallery.md holds the table, gallery.json beside it the rows and the limits. A row is written as soon as its run is
+trained. Later calls keep the rows of runs that have not changed, and those of other robots.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from solver.errors import SolverError
+from solver.lab.reproduction.experiments import Plan, Training
+from solver.lab.reproduction.page import NONE, Origin, Page
+from solver.lab.reproduction.rows import read_rows
+from solver.lab.reproduction.runs import settings_hash
+from solver.oracles.limit import find_limit, percent_of_gain
+from solver.plants.outcome import summary
+from solver.plants.rollouts import rollouts, sample_starts
+from solver.runs.folder import CHECKPOINT
+from solver.runs.kinds import load_controller
+from solver.runs.metrics import training_seconds
+from solver.runs.origin import commit, machine
+from solver.streams import EVALUATION_SEED
+
+GUESSES, SEED, STARTS = 24, 0, 5  # of the searches for the limits, as in `solver limit`
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one run came to, and how it was made."""
+
+    robot: str
+    algorithm: str
+    seed: int
+    success_rate: float
+    limit_rate: float
+    return_mean: float
+    return_spread: float
+    chosen_return: float | None  # mean from the limit's own starts; None where no limit was found
+    minutes: float  # of training, without evaluations
+    threads: int
+    machine: str
+    commit: str
+    artifact: str
+    checkpoint: str  # sha256
+    settings: str = ""  # of the training, `settings_hash`
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What a table has one row of."""
+        return self.robot, self.algorithm, self.seed
+
+
+class Gallery:
+    """The page and its JSON file, written anew with every run.
+
+    Raises SolverError for a JSON file of another content.
+    """
+
+    def __init__(self, plan: Plan, out: Path, origin: Origin, announce: Callable[[str], None]) -> None:
+        self.plan, self.out, self.origin, self.announce = plan, out, origin, announce
+        self.rows, self.limits = _read(out / "gallery.json")
+
+    def add(self, training: Training, folder: Path) -> None:
+        """Measure a finished run, unless its row is there already, and write the page."""
+        checkpoint = hashlib.sha256((folder / CHECKPOINT).read_bytes()).hexdigest()
+        key = (training.robot, training.settings.algorithm, training.seed)
+        before = self.rows.get(key)
+        if before is None or before.checkpoint != checkpoint:
+            self.announce(f"evaluating {', '.join(map(str, key))}")
+            self.rows[key] = self._row(training, folder, checkpoint)
+            self.write()
+
+    def write(self) -> list[Path]:
+        """The page and the JSON file; returns their paths."""
+        page = Page(self.plan, self.out)
+        page.name = "gallery"
+        rows = [self.rows[key] for key in sorted(self.rows)]
+        page.say("# Every robot with the default settings")
+        page.say(
+            f"Made by `{self.origin.command}`. Every run is `solver train ROBOT` with `--algorithm` and `--seed` "
+            "as in its row, without any other setting. Returns are of "
+            f"{self.plan.budget.episodes} rollouts on the nominal robot, with 1.96 standard deviations over the "
+            "rollouts. `held` is the share of rollouts in which the simulation held a state at its limit. "
+            "`limit` is the mean over some starts of the best return that is known, of the "
+            "searches of `solver limit`, which begin from every run's own motions too, and of the runs. `idle` is that "
+            "of the robot without input. The gap is what the run loses to the limit from the same starts, and in % of "
+            "limit - idle. Machine and commit are those of the evaluation."
+        )
+        header = ["robot", "algorithm", "seed", "success", "held", "return", "limit", "idle", "gap", "gap, %"]
+        header += ["minutes", "threads", "machine", "commit"]
+        page.table(header, [self._cells(row) for row in rows])
+        missing = [t for t in self.plan.trainings if (t.robot, t.settings.algorithm, t.seed) not in self.rows]
+        if missing:
+            page.say(
+                *(f"- **Missing:** {t.robot}, {t.method}, seed {t.seed}: not trained to the end." for t in missing)
+            )
+        if any(self._is_older(row) for row in rows):
+            page.say("- **older**: trained with an earlier version of the settings that `solver train` takes.")
+        for robot, limit in sorted(self.limits.items()):
+            if "error" in limit:
+                page.say(f"- {robot} has no limit: {limit['error']}")
+        content = {"limits": self.limits, "rows": [dataclasses.asdict(row) for row in rows]}
+        page.keep(json.dumps(content, indent=1, allow_nan=False) + "\n", ".json")
+        return page.write()
+
+    def _is_older(self, row: Row) -> bool:
+        """Whether the row's run had other settings than the plan gives its robot and algorithm now."""
+        same = (t.run for t in self.plan.trainings if (t.robot, t.settings.algorithm) == (row.robot, row.algorithm))
+        return any(settings_hash(run) != row.settings for run in same)
+
+    def _row(self, training: Training, folder: Path, checkpoint: str) -> Row:
+        problem, act, _ = load_controller(folder, self.plan.generated)
+        starts = sample_starts(problem, self.plan.budget.episodes, EVALUATION_SEED)
+        found = summary(rollouts(problem, act, starts))
+        chosen = self._limit(training.robot, folder, problem.robot.hash)
+        return Row(
+            training.robot,
+            training.settings.algorithm,
+            training.seed,
+            found["success_rate"],
+            found["limit_rate"],
+            found["return_mean"],
+            found["return_spread"],
+            chosen,
+            training_seconds(folder) / 60.0,
+            getattr(training.kind.training.read(folder).settings, "threads", 1),
+            machine(),
+            commit(),
+            problem.robot.hash,
+            checkpoint,
+            settings_hash(training.run),
+        )
+
+    def _limit(self, robot: str, folder: Path, artifact: str) -> float | None:
+        """Look for the limit of a robot from the motions of a run, and keep the best of what is known.
+
+        From as many starts as the limit that is known has, so that gaps of rows of one robot can be compared. Returns
+        the run's mean return from the limit's starts; None where no search found a motion.
+        """
+        before = self.limits.get(robot, {})
+        known = before if before.get("artifact") == artifact and "error" not in before else None
+        self.announce(f"looking for the limit of {robot}")
+        try:
+            found = self._search(folder, 0, len(known["starts"])) if known else self._search(folder, GUESSES)
+            if known and not _same_starts(found["starts"], known["starts"]):
+                known, found = None, self._search(folder, GUESSES)
+        except SolverError as error:
+            self.limits[robot] = known or {"artifact": artifact, "error": str(error)}
+            return None
+        if known is None:  # no gap to this limit is known of runs that were measured before it
+            for key, row in self.rows.items():
+                self.rows[key] = dataclasses.replace(row, chosen_return=None) if row.robot == robot else row
+        starts = [_best(each, known and known["starts"][k]) for k, each in enumerate(found["starts"])]
+        means = {name: float(np.mean([each[name] for each in starts])) for name in ("limit", "idle_return")}
+        self.limits[robot] = {"artifact": artifact} | means | {"starts": starts}
+        return float(found["run_return"])
+
+    def _search(self, folder: Path, guesses: int, starts: int = STARTS) -> dict[str, Any]:
+        return find_limit(str(folder), [], guesses, SEED, self.plan.generated, starts).results()
+
+    def _cells(self, row: Row) -> list[str]:
+        limit = self.limits.get(row.robot, {})
+        gap = percent = None
+        if "limit" in limit and row.chosen_return is not None:
+            gap = limit["limit"] - row.chosen_return
+            percent = percent_of_gain(gap, limit["limit"], limit["idle_return"])
+        ends = [f"{limit[name]:.2f}" if name in limit else NONE for name in ("limit", "idle_return")]
+        return [
+            *(row.robot, row.algorithm + (", older" if self._is_older(row) else ""), str(row.seed)),
+            *(f"{100 * row.success_rate:.0f} %", f"{100 * row.limit_rate:.0f} %"),
+            f"{row.return_mean:.2f} ± {row.return_spread:.2f}",
+            *ends,
+            NONE if gap is None else f"{gap:.2f}",
+            NONE if percent is None else f"{percent:.1f}",
+            *(f"{row.minutes:.1f}", str(row.threads), row.machine, row.commit),
+        ]
+
+
+def _same_starts(found: list[dict[str, Any]], before: list[dict[str, Any]]) -> bool:
+    """But for rounding, which differs between machines."""
+    ours, theirs = (np.array([list(each["start"].values()) for each in some]) for some in (found, before))
+    return ours.shape == theirs.shape and np.allclose(ours, theirs)
+
+
+def _best(found: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
+    """The best return known from a start: of the searches, of the run, or of an earlier call.
+
+    A run that the simulation held at a limit does not count: the limit braked it for nothing.
+    """
+    kept = {name: found[name] for name in ("start", "idle_return", "limit", "guess")}
+    if found["run_return"] > kept["limit"] and not found["run_held"]:
+        kept |= {"limit": found["run_return"], "guess": "a run's own motion, as it is"}
+    return before if before is not None and before["limit"] > kept["limit"] else kept
+
+
+def _read(path: Path) -> tuple[dict[tuple[str, str, int], Row], dict[str, dict[str, Any]]]:
+    """The rows, by key, and the limits of an earlier call."""
+    limits: dict[str, dict[str, Any]] = {}
+
+    def read_limits(content: dict[str, Any]) -> None:
+        limits.update(content["limits"])
+        if not all("artifact" in limit for limit in limits.values()):
+            raise ValueError("a limit without its artifact")
+
+    rows = read_rows(path, Row, read_limits)
+    return {row.key: row for row in rows}, limits

@@ -1,0 +1,91 @@
+"""What an experiment found, as Markdown with figures beside it: our numbers, the paper's, and how ours were made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from solver.lab.reproduction import paper_results, robustness, table1
+from solver.lab.reproduction.experiments import Plan
+from solver.lab.reproduction.figures import ablation_figure, learning_figure, value_figure
+from solver.lab.reproduction.page import NONE, Origin, Page, head
+from solver.lab.reproduction.runs import Runs
+from solver.lab.reproduction.table1 import pair
+from solver.runs.metrics import read_metrics
+
+
+def write_report(plan: Plan, runs: Runs, out: Path, origin: Origin, announce: Callable[[str], None]) -> list[Path]:
+    """Evaluate the finished runs and write text and figures to `out`; returns their paths.
+
+    Raises SolverError for a JSON file of table 1 or of robustness there that is of another content.
+    """
+    page = Page(plan, out)
+    head(page, runs, origin, _known(page))
+    WRITERS[plan.experiment](page, runs, announce)
+    return page.write()
+
+
+def _known(page: Page) -> set[tuple[str, str, int]]:
+    """Method, robot and seed of what an earlier call measured and this one may keep."""
+    if page.plan.experiment == "table1":
+        return table1.trained(table1.known_rows(page))
+    return robustness.trained(page) if page.plan.experiment == "fig-robustness" else set()
+
+
+def _final_returns(page: Page, runs: Runs) -> None:
+    """The last evaluation of every curve: mean, worst and best seed, success."""
+    rows = []
+    for robot in page.plan.robots:
+        for method in page.plan.methods:
+            keys = ("return_mean", "success_rate")
+            logs = [read_metrics(folder, keys) for folder in runs.of(method.name, robot).values()]
+            last = [rows[-1] for rows in logs if rows]
+            printed = paper_results.returns(method.name, robot)
+            paper = pair(*printed[:2]) if printed else NONE
+            cells = [NONE] * 3
+            if last:
+                means = [row["return_mean"] for row in last]
+                success = np.mean([row["success_rate"] for row in last])
+                cells = [f"{np.mean(means):.1f}", f"{min(means):.1f} … {max(means):.1f}", f"{100 * success:.1f} %"]
+            rows.append([f"{robot}, {method.name}", *cells, paper])
+    page.table(["", "return after the last iteration", "worst and best seed", "success", "paper's return"], rows)
+
+
+def _learning(page: Page, runs: Runs, _: Callable[[str], None]) -> None:
+    page.say("Mean return over the seeds at every evaluation, in a band from the worst to the best seed.")
+    page.show(learning_figure(page.plan, runs), "", "Learning curves")
+    _final_returns(page, runs)
+
+
+def _ablation(page: Page, runs: Runs, _: Callable[[str], None]) -> None:
+    page.say(
+        "Curves as in the learning curves, for shares of the admissible set that multiply all four radii of the "
+        "preset. Share 0 is cFVI. Ramped up: the radii grow over the iterations that the preset's `adversary_ramp` "
+        "names; at once: they are full from the first iteration, as in the paper. Spread states: RTDP's states from "
+        "rollouts have a Gaussian added to them (`on_policy_spread`)."
+    )
+    page.say(
+        "In the paper rFVI learns at every share, while RTDP rFVI fails above a share of 0.3 on the cart-pole and "
+        "above 0.1 on the Furuta pendulum. Its shares are of larger radii."
+    )
+    page.show(ablation_figure(page.plan, runs), "", "Learning curves for several admissible sets")
+    _final_returns(page, runs)
+
+
+def _value(page: Page, runs: Runs, _: Callable[[str], None]) -> None:
+    page.say("Value function and policy over one joint and its rate, other states at the target; lines are rollouts.")
+    for robot in page.plan.robots:
+        figure = value_figure(page.plan, runs, robot)
+        if figure is not None:
+            page.show(figure, f"-{robot}", f"{robot}: value function and policy")
+
+
+WRITERS = {
+    "table1": table1.write_table1,
+    "fig-value": _value,
+    "fig-learning": _learning,
+    "fig-robustness": robustness.write_robustness,
+    "fig-ablation": _ablation,
+}

@@ -1,0 +1,1 @@
+"""What is known beside the target: linearisation, time scale, regulator, basin."""

@@ -1,0 +1,141 @@
+"""The basin of a robot: the states around the target where the Riccati equation gives the value function.
+
+Near the target V = -e^T P e, where P solves the Riccati equation of the discounted task, xdot = (A - rho/2) x + B u.
+The basin is the largest sublevel set of e^T P e from whose boundary the policy of this V works on the robot itself,
+with limited inputs that are held: every rollout arrives at the target, meets no limit, and costs at most COST_ERROR
+more than e^T P e.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from modelgen.linear import regulator
+from solver.local.linearization import in_double_precision, in_units_of_limits, linearized, scaled_weights
+from solver.plants.nominal import Nominal
+from solver.plants.rollouts import controller, rollouts, sample_starts, without_input
+from solver.problem.problem import Problem
+from solver.value.basin import Basin
+
+Array = NDArray[np.float64]
+
+REST = 1e-6  # a drift at the target, in limits per second, that counts as none
+HALVINGS = 30  # of the level, from the cost with every state at its limit to the smallest that is tried
+SAMPLES = 256  # states on a shell
+COST_ERROR = 0.15  # most by which the cost of a rollout may exceed the Riccati equation's, as a share of that cost,
+NEGLIGIBLE = 0.005  # or of what the task costs from its starts, where that is more
+STARTS = 64  # from which the latter is estimated
+ARRIVED = 0.05  # share of the level that is left when a rollout counts as arrived
+TIME_CONSTANTS = 5.0  # of the closed loop's slowest motion: duration of a rollout
+LEAST_PERIODS, MOST_HORIZONS = 10, 2.0  # bounds of this duration, in control periods and in horizons of the task
+NEAREST, SPREAD = 0.1, 3000.0  # of `near_target`: smallest level as a share of the basin's, and largest by smallest
+SEED = 0
+
+
+def cost_to_go(problem: Problem) -> tuple[Array, float] | None:
+    """P (n, n) in SI units, and the decay (1/s) of the slowest closed-loop motion that the cost sees.
+
+    None where the target is no equilibrium without inputs, or where no regulator exists.
+    """
+    robot = in_double_precision(problem.robot)
+    limits = np.asarray(robot.state_limits)
+    drift, A, B = linearized(robot)
+    if np.abs(drift / limits).max() > REST:
+        return None
+    A, B = in_units_of_limits(robot, A - 0.5 * problem.discount_rate * np.eye(len(A)), B)
+    Q, R = scaled_weights(robot)
+    if regulator.obstacle(A, B, Q):
+        return None
+    P = regulator.cost_to_go(A, B, Q, R)
+    if P is None:
+        return None
+    decays = -np.linalg.eigvals(A - B @ np.linalg.solve(R, B.T @ P)).real
+    slowest = decays[decays > regulator.DECAY * np.abs(decays).max()].min()
+    return P / np.outer(limits, limits), float(slowest)
+
+
+def find_basin(problem: Problem, reaction_periods: float) -> Basin | None:
+    """The basin of a problem, its level found by bisection with rollouts; None where there is none.
+
+    reaction_periods: of the policy, as in `Settings`.
+    """
+    found = cost_to_go(problem)
+    if found is None:
+        return None
+    P, decay = found
+    cost = torch.as_tensor(P, dtype=torch.float32, device=problem.target.device)
+    shortest = LEAST_PERIODS * problem.control_step
+    seconds = min(max(TIME_CONSTANTS / decay, shortest), MOST_HORIZONS * problem.robot.metadata.task.horizon)
+    largest = float(torch.trace(cost * problem.state_limits * problem.state_limits[:, None]))
+
+    def basin(exponent: int) -> Basin:
+        return Basin(problem.target, ~problem.clipped, cost, largest * 2.0**exponent)
+
+    negligible = NEGLIGIBLE * _start_cost(problem, basin(0))
+    good, bad = -HALVINGS, 0  # exponents
+    while bad - good > 1:
+        between = (good + bad) // 2
+        if _arrives(problem, basin(between), seconds, reaction_periods, negligible):
+            good = between
+        else:
+            bad = between
+    return basin(good) if good > -HALVINGS else None
+
+
+def _start_cost(problem: Problem, basin: Basin) -> float:
+    """An estimate of what the task costs from its starts: that of the Riccati equation, or without any input, where
+    that is less."""
+    x = sample_starts(problem, STARTS, SEED)
+    idle = -rollouts(problem, without_input(problem), x).returns
+    return float(torch.minimum(basin.distance(x), idle).mean())
+
+
+def shell(problem: Problem, basin: Basin, size: int) -> Tensor:
+    """States (size, n) on the boundary of a basin. A state that its cost does not see is as large as its limits."""
+    generator = torch.Generator(device=problem.target.device).manual_seed(SEED)
+    away = torch.randn(size, len(problem.target), generator=generator, device=problem.target.device)
+    e = away @ _inverse_root(problem, basin.cost, basin.level)
+    e = e * (basin.level / ((e @ basin.cost) * e).sum(1, keepdim=True)).sqrt()
+    return problem.target + e
+
+
+def _inverse_root(problem: Problem, cost: Tensor, level: float) -> Tensor:
+    """S (n, n) with S^T (P + level/limits^2) S = 1."""
+    limits = problem.state_limits.double()
+    scaled = cost.double() * limits * limits[:, None] + level * torch.eye(len(limits)).to(limits)
+    values, vectors = torch.linalg.eigh(scaled)
+    root: Tensor = ((vectors * values.clamp_min(1e-12 * values.max()).rsqrt()) @ vectors.T * limits).float()
+    return root
+
+
+def _arrives(problem: Problem, basin: Basin, seconds: float, reaction_periods: float, negligible: float) -> bool:
+    """Whether the policy of the quadratic form brings the robot from the basin's boundary to the target, away from all
+    limits, and at its cost but for COST_ERROR of it or a negligible cost."""
+    x = shell(problem, basin, SAMPLES)
+    if bool(problem.at_limit(x).any()):
+        return False
+
+    def value(at: Tensor) -> tuple[Tensor, Tensor]:
+        return -basin.distance(at), -2.0 * basin.error(at) @ basin.cost
+
+    result = rollouts(problem, controller(problem, value, reaction_periods), x, Nominal(problem), seconds)
+    arrived = basin.distance(result.x[-1]) < ARRIVED * basin.level
+    paid = -result.returns < basin.level + max(COST_ERROR * basin.level, negligible)
+    return bool((arrived & paid & ~result.at_limit.any(-1)).all())
+
+
+def near_target(problem: Problem, basin: Basin, size: int, generator: torch.Generator) -> Tensor:
+    """States (size, n) around the target in the metric of P, within the limits: on shells whose levels are spread
+    evenly in their logarithm, from a tenth of the basin's level to 300 times it."""
+    device = generator.device
+    limits, cost = problem.state_limits.double(), basin.cost.double()
+    values, vectors = torch.linalg.eigh(cost * limits * limits[:, None])
+    exponent = torch.rand(size, 1, generator=generator, device=device)
+    level = basin.level * NEAREST * SPREAD**exponent
+    away = torch.randn(size, len(limits), generator=generator, device=device)
+    away = away / torch.linalg.vector_norm(away, dim=1, keepdim=True)
+    axes = (values.clamp_min(0.0) / level.double() + 1.0).rsqrt()  # half axes, as shares of the limits
+    return problem.confine(problem.target + ((away * axes).float() @ vectors.T.float()) * problem.state_limits)

@@ -1,0 +1,46 @@
+"""Observer that skips ahead where evaluations agree on a solved task, and waits before the last phase where not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from solver.fvi.algorithm import Iteration
+from solver.training.schedule import Schedule
+
+
+@dataclass
+class Convergence:
+    """Follows the success rate and the mean return of the last evaluations. tolerance 0 follows nothing."""
+
+    schedule: Schedule
+    tolerance: float  # largest relative difference between returns that agree
+    count: int = 3  # evaluations that must agree
+    solved: float = 0.98  # least success rate of each
+    wait: float = 0.5  # most iterations to wait, as a share of the settings' number
+    evaluations: list[list[float]] = field(default_factory=list)  # success rate and mean return
+
+    def observe(self, iteration: Iteration, row: dict[str, float]) -> None:  # noqa: ARG002
+        """Let the schedule skip to its next phase, or stay where it is."""
+        schedule = self.schedule
+        if "return_mean" in row:
+            new = [row["success_rate"], row["return_mean"]]
+            self.evaluations = [*self.evaluations, new][-self.count :]
+        polishing = schedule.polished > 0 and schedule.position <= schedule.nominal_end
+        if polishing or self.tolerance == 0.0 or len(self.evaluations) < self.count:
+            return
+        returns = [mean for success, mean in self.evaluations if success >= self.solved]
+        agree = len(returns) == self.count and max(returns) - min(returns) < self.tolerance * abs(returns[-1])
+        if agree:
+            schedule.go_to(schedule.next_phase())
+        elif schedule.position == schedule.refinement and schedule.added < self.wait * schedule.settings.iterations:
+            schedule.go_to(schedule.position - 1)
+
+    def state(self) -> dict[str, Any]:
+        """Entries of a checkpoint."""
+        return {"evaluations": self.evaluations}
+
+    def restore(self, checkpoint: Mapping[str, Any]) -> None:
+        """The inverse of `state`. Raises TypeError or ValueError for entries that are not pairs of numbers."""
+        self.evaluations = [[float(number) for number in pair] for pair in checkpoint["evaluations"]]

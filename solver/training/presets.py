@@ -1,0 +1,120 @@
+"""The preset `fast`: settings that follow from a robot. The authors' preset `paper` is in `solver.lab.paper`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import Any, Literal
+
+from modelgen.errors import suggestion
+from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
+from solver.game.adversaries.adversary import Adversary
+from solver.local.time_scale import crossing_time, time_scale
+from solver.training.settings import Settings
+
+STEPS = 8  # value steps in a time scale of the robot
+CROSSING = 5  # least number of value steps in which a full input takes a state across its limit
+
+
+def fast(robot: CompiledRobot) -> dict[str, Any]:
+    """Settings for minutes of training on two cores, from the size of a robot and its time scale.
+
+    - Times are physical: a value step is a share of the robot's time scale, whatever the control rate. The first steps
+      are long, to carry the reward back fast, and the last ones short.
+    - The radii of the adversaries grow from zero after the nominal task is solved. With adversaries from the first
+      iteration the robot does not learn to swing up.
+
+    docs/results/choices.md has the measurements.
+    """
+    metadata = robot.metadata
+    simple = len(metadata.states) <= 2
+    seconds = min(time_scale(robot) / STEPS, crossing_time(robot) / CROSSING)
+    hold = max(1, round(seconds * metadata.task.control_rate))
+    weakest = min(entry.limit for entry in metadata.inputs)
+    common = {
+        "iterations": 100,
+        "convergence": 0.01,
+        "polish": 6,
+        "step_periods": (2 * hold, *8 * (hold,), max(1, hold // 2)),
+        "minibatch": 256,
+        "epochs": 8,
+        "adversary_ramp": (0.7, 0.85),
+    }
+    if simple:
+        radii = {"state": 0.02, "action": round(0.12 * weakest, 9), "observation": 0.001, "parameters": 0.025}
+        return {**common, "states": 3072, "members": 2, "adversaries": radii}
+    radii = {"state": 0.002, "action": round(0.03 * weakest, 9), "observation": 0.001, "parameters": 0.03}
+    return {
+        **common,
+        "states": 6144 if len(metadata.states) <= 4 else 12288,
+        "members": 3,
+        "trace_decay": 0.91,
+        "learning_rate": 2e-3,
+        "input_scale": 4.0,
+        "adversaries": radii,
+    }
+
+
+def fast_nominal(robot: CompiledRobot) -> dict[str, Any]:
+    """Settings of `fast` without adversaries: the short steps come where these would begin to grow."""
+    settings = fast(robot)
+    steps: tuple[int, ...] = settings["step_periods"]
+    return {**settings, "adversaries": {}, "iterations": 80, "step_periods": (*steps[:7], steps[-1])}
+
+
+Preset = Callable[[CompiledRobot], dict[str, Any]]
+#: Module, and its functions for rfvi and for cfvi: the table of presets.
+PRESETS = {
+    "fast": ("solver.training.presets", "fast", "fast_nominal"),
+    "paper": ("solver.lab.paper", "paper", "paper_nominal"),
+}
+#: Continuous fitted value iteration, cfvi, is the robust one without adversaries.
+Algorithm = Literal["rfvi", "cfvi"]
+ALGORITHMS = ("rfvi", "cfvi")
+
+
+def make_settings(
+    preset: str,
+    robot: CompiledRobot,
+    algorithm: str = "rfvi",
+    adversaries: Iterable[Adversary] | Mapping[str, float] | None = None,
+    **changes: Any,
+) -> Settings:
+    """Settings of a preset for a robot with kernels on the CPU, some of them changed.
+
+    algorithm: rfvi as the preset has it, or cfvi without adversaries. adversaries: in place of the preset's, as objects
+    or as radii by name; none at all make it cfvi. Raises SolverError for an unknown preset, algorithm or setting, and
+    for adversaries of cfvi.
+    """
+    _require_choice("preset", preset, PRESETS)
+    _require_choice("algorithm", algorithm, ALGORITHMS)
+    known = {entry.name for entry in dataclasses.fields(Settings)}
+    for name in changes:
+        _require_choice("setting", name, sorted(known))
+    module, *functions = PRESETS[preset]
+    radii = None if adversaries is None else radii_of(adversaries)
+    make: Preset = getattr(import_module(module), functions[algorithm == "cfvi" or radii == {}])
+    settings = Settings(**{**make(robot), **({} if radii is None else {"adversaries": radii}), **changes})
+    if algorithm == "cfvi" != settings.algorithm:
+        raise SolverError(f"cfvi has no adversaries, but {', '.join(settings.adversaries)} was given; train rfvi")
+    return settings
+
+
+def radii_of(adversaries: Iterable[Adversary] | Mapping[str, float]) -> dict[str, float]:
+    """Radii by name of adversaries given as objects or already by name. Raises SolverError for anything else."""
+    if isinstance(adversaries, Mapping):
+        return dict(adversaries)
+    radii = {}
+    for adversary in adversaries:
+        if not isinstance(adversary, Adversary):
+            raise SolverError(f"adversaries has {adversary!r}; give for example solver.Action(0.3)")
+        radii[adversary.name] = adversary.alpha
+    return radii
+
+
+def _require_choice(what: str, name: str, choices: Iterable[str]) -> None:
+    choices = tuple(choices)
+    if name not in choices:
+        raise SolverError(f"unknown {what} '{name}'.{suggestion(name, choices)} Choices are {', '.join(choices)}")

@@ -1,0 +1,141 @@
+"""The plan of a training: the steps that follow from its settings, position by position.
+
+Observers of the training may change which position comes next (`go_to`). A training then skips iterations where its
+evaluations agree on a solved task, and adds some where they do not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from solver.fvi.step import Lookahead, Step
+from solver.game.adversaries import make_adversaries
+from solver.training.settings import Settings
+
+
+@dataclass
+class Schedule:
+    """Steps of a training. `position` is that of the next one; `added` counts the steps beyond the settings' number."""
+
+    settings: Settings
+    position: int = 0
+    added: int = 0
+    polished: int = 0  # how many of the added steps polish V
+    last_phase: float = 0.85  # share of the iterations after which no position is skipped: the learning rate falls
+    polish_states: int = 6  # states of a polishing step, as a multiple of the setting
+    polish_epochs: int = 2  # its epochs, likewise
+    polish_rate: float = 1.5  # its first learning rate, likewise
+
+    def __iter__(self) -> Iterator[Step]:
+        while self.position < self.settings.iterations:
+            step = self.step()
+            self.position += 1
+            yield step
+
+    @property
+    def number(self) -> int:
+        """Number of the next step; no other step has it."""
+        return self.position + self.added
+
+    def go_to(self, position: int) -> None:
+        """Let the step at `position` come next. Counts those that come twice."""
+        self.added += max(0, self.position - position)
+        self.position = position
+
+    def step(self) -> Step:
+        """Step at the present position."""
+        s, k = self.settings, self.position
+        states, rates, fresh = s.states, s.epochs * (self._learning_rate(),), s.optimiser == "amsgrad"
+        if self.polishing:
+            states, rates, fresh = self.polish_states * s.states, self._polish_rates(), True
+        periods = s.step_periods[k * len(s.step_periods) // s.iterations]
+        share = self.adversary_share(k)
+        return Step(
+            number=self.number,
+            run_seed=s.seed,
+            states=states,
+            lookahead=Lookahead(s.trace_decay, s.trace_floor, periods, s.reaction_periods, s.modulation),
+            adversaries=make_adversaries({name: share * radius for name, radius in s.adversaries.items()}),
+            minibatch=s.minibatch,
+            learning_rates=rates,
+            fresh_optimiser=fresh,
+            adversary_share=share,
+        )
+
+    def adversary_share(self, position: int) -> float:
+        """Share of their full radii that the adversaries have at a position, in [0, 1]; 0 without adversaries."""
+        s = self.settings
+        begin, full = (share * s.iterations for share in s.adversary_ramp)
+        if s.algorithm == "cfvi" or position < begin:
+            return 0.0
+        return 1.0 if position >= full else (position - begin) / (full - begin)
+
+    @property
+    def due(self) -> bool:
+        """Whether V is to be evaluated now: every so many iterations, at the end, and after each polishing step."""
+        ends = {self.settings.iterations}
+        if self.polished:
+            ends.add(self.nominal_end)
+        return self.position in ends or self.number % self.settings.evaluate_every == 0
+
+    @property
+    def nominal_end(self) -> int:
+        """Position before which no adversary plays: a rough V is polished there."""
+        return self.settings.iterations if self.settings.algorithm == "cfvi" else self.refinement
+
+    @property
+    def polishing(self) -> bool:
+        """Whether the next step polishes V."""
+        return self.polished > 0 and self.position == self.nominal_end - 1
+
+    @property
+    def refinement(self) -> int:
+        """Position at which the task should be solved: the adversaries begin to grow, or, without adversaries, the
+        step length changes for the last time."""
+        if self.settings.algorithm == "rfvi":
+            return math.ceil(self.settings.adversary_ramp[0] * self.settings.iterations)
+        return max(self._step_changes(), default=0)
+
+    def next_phase(self) -> int:
+        """First later position at which the step length changes, the adversaries begin to grow, or the last phase
+        begins; the present position where there is none, and while the adversaries grow."""
+        s, robust = self.settings, self.settings.algorithm == "rfvi"
+        if robust and self.position >= self.refinement and self.adversary_share(self.position) < 1.0:
+            return self.position
+        begins = self._step_changes()
+        if robust and s.adversary_ramp[1] > 0.0:
+            begins.append(self.refinement)
+        begins.append(math.ceil(self.last_phase * s.iterations))
+        return min((begin for begin in begins if begin > self.position), default=self.position)
+
+    def _step_changes(self) -> list[int]:
+        """Positions at which the step length changes."""
+        steps = self.settings.step_periods
+        changes = [stage for stage in range(1, len(steps)) if steps[stage] != steps[stage - 1]]
+        return [math.ceil(stage * self.settings.iterations / len(steps)) for stage in changes]
+
+    def _learning_rate(self) -> float:
+        """Learning rate of the next fit, on a half cosine over the iterations; constant in the authors' settings."""
+        s = self.settings
+        if s.optimiser == "amsgrad":
+            return s.learning_rate
+        share = 0.5 * (1.0 + math.cos(math.pi * self.position / max(1, s.iterations - 1)))
+        return s.final_learning_rate + (s.learning_rate - s.final_learning_rate) * share
+
+    def _polish_rates(self) -> tuple[float, ...]:
+        """Learning rates of the epochs of a polishing fit (half cosine)."""
+        s, epochs = self.settings, self.polish_epochs * self.settings.epochs
+        shares = (0.5 * (1.0 + math.cos(math.pi * i / epochs)) for i in range(epochs))
+        first, last = self.polish_rate * s.learning_rate, s.final_learning_rate
+        return tuple(last + (first - last) * share for share in shares)
+
+    def state(self) -> dict[str, Any]:
+        """Entries of a checkpoint."""
+        return {"iteration": self.position, "added": self.added, "polished": self.polished}
+
+    def restore(self, checkpoint: Mapping[str, Any]) -> None:
+        """The inverse of `state`. Raises KeyError for a checkpoint without its entries."""
+        self.position, self.added, self.polished = (checkpoint[name] for name in ("iteration", "added", "polished"))

@@ -1,0 +1,188 @@
+"""Observer that evaluates V by rollouts and keeps the best: the last V is not always the best one.
+
+Of two value functions the one with more successes is better. A success on whose way the simulation held the robot at a
+limit counts as two thirds of one, because the limit acted as a free brake.
+
+cFVI is judged on the nominal robot. rFVI is judged there first, by its successes and by the price of its robustness: at
+most 5 % of what the best V of the training gains over the idle robot. Then other robots count, each rollout with its
+own parameters, by the quarters of them that succeed. Between equals the V made against larger adversaries is better,
+then the V with the larger return: the mean of the nominal return and of the worst quarter of the other robots.
+
+Where fewer than three quarters of the others succeed, their share and the size of the adversaries mean little. Then the
+nominal return decides: the mean from the task's starts and from states anywhere in the domain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from itertools import accumulate, pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from solver.fvi.algorithm import Iteration
+from solver.game.adversaries.parameters import ParameterAdversary
+from solver.plants.nominal import Nominal
+from solver.plants.outcome import Rollouts, summary
+from solver.plants.rollouts import Controller, controller, rollouts, sample_starts, without_input
+from solver.problem.problem import Problem
+from solver.streams import EVALUATION_SEED, Purpose, stream
+from solver.training.schedule import Schedule
+from solver.training.settings import Settings
+from solver.value.frozen import FrozenValue
+from solver.value.network import Ensemble
+from solver.value.protocol import ValueFunction
+
+ROLLOUTS = 64
+SPREAD = 0.15  # half width of the box of parameters of other robots, as a share, where the robot is not identified
+PRICE = 0.05  # share of the gain over the idle robot that robustness may cost on the nominal robot
+HELD = 2.0 / 3.0  # weight of a success that met a limit
+WORST = 0.25  # share of the rollouts on other robots whose mean return counts
+LEAST_GAIN = 0.05  # of the idle robot's return: the gain in a mismatch is at least this
+
+
+@dataclass(frozen=True)
+class Score:
+    """Quality of a value function."""
+
+    successes: float  # share of the rollouts on the nominal robot that succeed, with weight HELD if they met a limit
+    quarters: float  # of the rollouts on other robots that succeed: 0, 3 or 4 quarters; 1 where there are none
+    adversary: float  # share of their full radii that the adversaries had when it was made
+    value: float  # mean return of the rollouts that count
+    nominal: float  # mean return on the nominal robot
+
+    def rank(self, least: float) -> tuple[float, ...]:
+        """Key for comparison, larger is better. least: nominal return that robustness may lower it to."""
+        adversary = self.adversary if self.quarters else 0.0
+        return self.successes, float(self.nominal >= least), self.quarters, adversary, self.value
+
+
+@dataclass(frozen=True)
+class Best:
+    """Best value function of a training so far: after how many iterations, its score and its weights."""
+
+    iteration: int
+    score: Score
+    ensemble: dict[str, Tensor]
+
+
+class Selection:
+    """Evaluates the value function when the schedule says so, and keeps the best."""
+
+    def __init__(self, problem: Problem, settings: Settings, value: Ensemble, schedule: Schedule) -> None:
+        self.problem, self.settings, self.value, self.schedule = problem, settings, value, schedule
+        self.best: Best | None = None
+        self.nominal = -math.inf  # best nominal return of a V with as many successes as the best V
+        generator = torch.Generator(device=settings.device).manual_seed(stream(settings.seed, 0, Purpose.SELECTION))
+        self.starts = problem.sample_starts(ROLLOUTS, generator)
+        idle = rollouts(problem, without_input(problem), self.starts)
+        self.idle_return = float(torch.nan_to_num(idle.returns, nan=-torch.inf).mean())
+        self.theta: Tensor | None = None  # (ROLLOUTS, p) of the other robots
+        if settings.algorithm == "rfvi":
+            share = 2.0 * torch.rand(ROLLOUTS, len(problem.theta), generator=generator, device=settings.device) - 1.0
+            if problem.identified is None:
+                spread = problem.theta + SPREAD * share * problem.theta.abs()
+            else:  # on the boundary of the ellipsoid, where the adversary plays
+                spread = ParameterAdversary(1.0).admissible_set(problem, 1.0).extreme_point(share)
+            self.theta = spread.clamp(problem.theta_bounds[:, 0], problem.theta_bounds[:, 1])
+            self.anywhere = problem.sample_domain(ROLLOUTS, generator)
+
+    def observe(self, iteration: Iteration, row: dict[str, float]) -> None:
+        """Evaluate the present V if that is due, add what it is worth to the row, and keep it if it is the best."""
+        if not self.schedule.due:
+            return
+        x = sample_starts(self.problem, self.settings.episodes, EVALUATION_SEED)
+        value = FrozenValue(self.value)
+        policy = controller(self.problem, value.sparing, self.settings.reaction_periods)
+        score, result = self.judge(policy, x, iteration.step.adversary_share)
+        self._keep(score)
+        assert self.best is not None
+        row |= summary(result) | {
+            "value_mismatch": value_mismatch(self.problem, value, result, self.idle_return),
+            "selection_success": score.successes,
+            "selection_quarters": score.quarters,
+            "selection_return": score.value,
+            "selection_nominal": score.nominal,
+            "kept": self.best.iteration,
+        }
+
+    def _keep(self, score: Score) -> None:
+        """Keep a copy of the present weights if they are the best."""
+        before = self.best
+        if before is None or score.successes >= before.score.successes:
+            more = before is None or score.successes > before.score.successes
+            self.nominal = score.nominal if more else max(self.nominal, score.nominal)
+        least = self.nominal - PRICE * max(self.nominal - self.idle_return, 0.0)
+        if before is None or score.rank(least) > before.score.rank(least):
+            weights = {name: values.clone() for name, values in self.value.state_dict().items()}
+            self.best = Best(self.schedule.number, score, weights)
+
+    def judge(self, policy: Controller, x: Tensor, adversary: float) -> tuple[Score, Rollouts]:
+        """Score of a policy, and its rollouts from further states x (K, n) on the nominal robot.
+
+        adversary: share of their full radii that the adversaries had when its V was made. All rollouts are made
+        together: the time of a rollout hardly depends on their number.
+        """
+        begin = [x, self.starts]
+        robots = None
+        if self.theta is not None:
+            begin.append(self.anywhere)
+            robots = torch.cat([self.problem.theta.expand(sum(map(len, begin)), -1), self.theta])
+            begin.append(self.starts)
+        result = rollouts(self.problem, policy, torch.cat(begin), Nominal(self.problem, robots))
+        ends = accumulate(map(len, begin), initial=0)
+        evaluated, nominal, *rest = (result.part(slice(*rows)) for rows in pairwise(ends))
+        quarters, mean = 1.0, float(_sorted_returns(nominal).mean())
+        value = mean
+        if rest:
+            anywhere, others = rest
+            quarters = math.floor(4.0 * float(others.success.float().mean())) / 4.0
+            if quarters >= 1.0 - WORST:
+                worst = _sorted_returns(others)[: round(WORST * len(self.starts))]
+                value = (value + float(worst.mean())) / 2.0
+            else:
+                quarters, value = 0.0, (value + float(_sorted_returns(anywhere).mean())) / 2.0
+        successes = nominal.success * torch.where(nominal.at_limit.any(1), HELD, 1.0)
+        return Score(float(successes.mean()), quarters, adversary, value, mean), evaluated
+
+    def restore_best(self) -> None:
+        """Put the weights of the best V back into the value function."""
+        assert self.best is not None
+        self.value.load_state_dict(self.best.ensemble)
+
+    def state(self) -> dict[str, Any]:
+        """Entries of a checkpoint."""
+        best = vars(self.best) | {"score": list(astuple(self.best.score))} if self.best else {}
+        return {"nominal": self.nominal, "best": best}
+
+    def restore(self, checkpoint: Mapping[str, Any]) -> None:
+        """The inverse of `state`. Raises KeyError or TypeError for entries that do not fit."""
+        self.nominal, best = float(checkpoint["nominal"]), checkpoint["best"]
+        if best:
+            self.best = Best(**best | {"score": Score(*best["score"])})
+
+
+def _sorted_returns(result: Rollouts) -> Tensor:
+    """Returns of rollouts, the worst first."""
+    return torch.nan_to_num(result.returns, nan=-torch.inf).sort().values
+
+
+@torch.no_grad()
+def value_mismatch(problem: Problem, value: ValueFunction, result: Rollouts, idle_return: float) -> float:
+    """Mean |V(x_0) - J(x_0)| of rollouts on the nominal robot, as a share of their gain over the idle robot.
+
+    J: the discounted reward of the policy, plus V where the rollout ends. The state cost of a period is taken at its
+    beginning.
+    """
+    periods = len(result.u)
+    elapsed = problem.control_step * torch.arange(periods, device=result.u.device)
+    weight = torch.exp(-problem.discount_rate * elapsed) * problem.control_step  # (T,)
+    paid = torch.zeros_like(result.returns)
+    for x, u, share in zip(result.x, result.u, weight, strict=False):  # x has one row more, the end
+        paid -= share * (problem.state_cost(x) + problem.action_cost.cost(u))
+    paid += math.exp(-problem.discount_rate * problem.control_step * periods) * value(result.x[-1])[0]
+    gain = max(float(result.returns.mean()) - idle_return, LEAST_GAIN * abs(idle_return))
+    return float((value(result.x[0])[0] - paid).abs().mean()) / gain

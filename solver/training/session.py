@@ -1,0 +1,169 @@
+"""A training between two iterations: value iteration, assembled from settings, and the observers of its iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Protocol
+
+from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
+from solver.fvi.algorithm import Iteration, value_iteration
+from solver.fvi.fit import Fitter
+from solver.fvi.states import MIXTURES, StateSource
+from solver.game.game import Game
+from solver.local.basin import find_basin
+from solver.problem.identified import Identified
+from solver.problem.problem import Problem
+from solver.serial import serial_torch
+from solver.training.convergence import Convergence
+from solver.training.networks import make_ensemble, make_optimiser
+from solver.training.polish import Polish
+from solver.training.schedule import Schedule
+from solver.training.selection import Selection
+from solver.training.settings import Settings, read_settings
+
+REACH = 100.0  # levels of the basin, up to which errors are measured by its quadratic form
+
+Row = dict[str, float]  # the metrics of an iteration
+
+
+class Observer(Protocol):
+    """Watches a training. It may add metrics to the row of an iteration, and change what the schedule does next."""
+
+    def observe(self, iteration: Iteration, row: Row) -> None:
+        """Called after every iteration, in the order of `Session.observers`."""
+
+    def state(self) -> dict[str, Any]:
+        """Entries of a checkpoint."""
+
+    def restore(self, checkpoint: dict[str, Any]) -> None:
+        """The inverse of `state`."""
+
+
+class Session:
+    """The problem, the value function, the source of states, the fit, the schedule and the observers of a training."""
+
+    def __init__(
+        self,
+        robot: CompiledRobot,
+        settings: Settings,
+        checkpoint: dict[str, Any] | None = None,
+        identified: Identified | None = None,
+    ) -> None:
+        """A new training, or one that continues from a checkpoint.
+
+        Raises SolverError if the checkpoint was made with other settings; threads and device may differ.
+        """
+        self.robot, self.settings = robot, settings
+        self.problem = Problem(robot, settings.device, settings.integrator, identified)
+        self.game = Game(self.problem, limit_cost=settings.limit_cost)
+        self.value = make_ensemble(robot, settings).to(settings.device)
+        self.states = StateSource(self.problem, MIXTURES[settings.sampling])
+        self.fitter = Fitter(self.game, partial(make_optimiser, settings=settings), settings.loss_scale)
+        self.fitter.renew(self.value)
+        self.schedule = Schedule(settings)
+        self.selection = Selection(self.problem, settings, self.value, self.schedule)
+        self.observers: list[Observer] = [
+            self.selection,
+            Convergence(self.schedule, settings.convergence),
+            Polish(self.schedule, self.selection, settings.polish),
+        ]
+        if checkpoint:
+            self._restore(checkpoint)
+        elif settings.basin and (basin := find_basin(self.problem, settings.reaction_periods)):
+            self.value.set_basin(basin)
+            self.value.set_metric(basin.cost, REACH * basin.level)
+            self.states.basin = basin
+
+    def rows(self, workers: ThreadPoolExecutor) -> Iterator[Row]:
+        """Metrics of every iteration up to the end of the schedule, after all observers."""
+        iterations = value_iteration(self.game, self.value, self.states, self.fitter, self.schedule, workers)
+        for iteration in iterations:
+            row = _metrics(iteration, self.schedule.added)
+            for observer in self.observers:
+                observer.observe(iteration, row)
+            yield row
+
+    def checkpoint(self) -> dict[str, Any]:
+        """Everything that another process needs to continue; `torch.load` reads it with weights_only."""
+        content = {
+            "artifact_hash": self.robot.hash,
+            "settings": self.settings.results(),
+            "ensemble": self.value.state_dict(),
+            "visited": self.states.visited,
+            "optimisers": [optimiser.state for optimiser in self.fitter.optimisers],
+            **self.schedule.state(),
+        }
+        for observer in self.observers:
+            content |= observer.state()
+        return content
+
+    def _restore(self, checkpoint: dict[str, Any]) -> None:
+        """The inverse of `checkpoint`."""
+        require_same_settings(self.settings, checkpoint["settings"])
+        try:
+            self.value.load_state_dict(checkpoint["ensemble"])
+            self.states.basin = self.value.basin if self.value.basin.level else None
+            for optimiser, state in zip(self.fitter.optimisers, checkpoint["optimisers"], strict=True):
+                optimiser.restore(state)
+            self.states.restore(checkpoint["visited"])
+            self.schedule.restore(checkpoint)
+            for observer in self.observers:
+                observer.restore(checkpoint)
+        except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+            raise SolverError(
+                "the checkpoint does not fit: run.json was edited, or another version of solver wrote it. Restore the "
+                f"old run.json or train again ({' '.join(str(error).split())})"
+            ) from error
+
+
+def require_same_settings(settings: Settings, stored: object) -> None:
+    """Check of the settings in a checkpoint. Raises SolverError unless they are those of run.json."""
+    if not isinstance(stored, dict):
+        raise SolverError("the checkpoint is damaged: it holds no settings; train again")
+    try:
+        trained = read_settings(stored).results()
+    except TypeError as error:
+        raise SolverError(f"the checkpoint is of another version: {error}; train again") from error
+    for name, value in settings.results().items():
+        if trained[name] != value:
+            raise SolverError(
+                f"run.json has {name} {value}, the checkpoint {trained[name]}: run.json was edited. Restore the old "
+                "value, or train again with the new one."
+            )
+
+
+def _metrics(iteration: Iteration, waited: int) -> Row:
+    """The row of an iteration, before any observer."""
+    step, target = iteration.step, iteration.target
+    return {
+        "iteration": float(step.number),
+        "waited": float(waited),
+        "seconds_targets": iteration.seconds_targets,
+        "seconds_fit": iteration.seconds_fit,
+        "learning_rate": step.learning_rates[0],
+        "step_periods": float(step.lookahead.step_periods),
+        "steps": float(step.lookahead.steps),
+        "adversary": step.adversary_share,
+        "value_error": iteration.loss,
+        "target_mean": float(target.mean()),
+        "target_worst": float(target.min()),
+    }
+
+
+@contextmanager
+def workers_of(settings: Settings) -> Iterator[ThreadPoolExecutor]:
+    """Worker threads that each run Torch serially; one on a GPU."""
+    with serial_torch():
+        pool = ThreadPoolExecutor(settings.threads if settings.device == "cpu" else 1)
+        wait = True
+        try:
+            yield pool
+        except KeyboardInterrupt:
+            wait = False  # a fit may take long, and nobody wants it any more
+            raise
+        finally:
+            pool.shutdown(wait, cancel_futures=True)

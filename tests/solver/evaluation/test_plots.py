@@ -1,0 +1,135 @@
+"""Figures: they are written, they show something, and they survive runs with little to show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib.image
+import numpy as np
+import pytest
+import torch
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+
+from solver.errors import SolverError
+from solver.evaluation import plots
+from solver.evaluation.plots import _broken, coordinate, learning_curve, plot_run, value_and_policy
+from solver.game.closed_form_policy import ClosedFormPolicy
+from solver.plants.outcome import Rollouts
+from solver.plants.rollouts import controller, rollouts
+from solver.problem.integrator import integrate_period
+from solver.runs.folder import METRICS
+from solver.runs.metrics import read_metrics
+from solver.training.settings import Settings
+from solver.training.solution import Solution, load_solution
+from tests.solver.small_trainings import start_unjudged
+
+
+def assert_shows_something(path: Path, colours: int) -> None:
+    """A picture of some size with at least so many colours that is not mostly one of them."""
+    image = matplotlib.image.imread(path)
+    assert min(image.shape[:2]) > 300
+    quantised = (image[:, :, :3] * 15).astype(int) @ np.array([256, 16, 1])
+    _, counts = np.unique(quantised, return_counts=True)
+    assert len(counts) >= colours
+    assert counts.max() < 0.98 * counts.sum()
+
+
+def test_three_figures_of_the_pendulum(run_copy: Path) -> None:
+    paths = plot_run(run_copy, None, ["mass=1.3x"], None)
+    assert [path.name for path in paths] == ["value_and_policy.png", "rollouts.png", "learning_curve.png"]
+    for path, colours in zip(paths, (200, 20, 15), strict=True):
+        assert path.parent == run_copy / "figures"
+        assert_shows_something(path, colours)
+
+
+def test_two_inputs_and_two_joints(tiny: Callable[..., Settings], tmp_path: Path) -> None:
+    start_unjudged("double_pendulum", tiny(iterations=1), tmp_path)
+    for path in plot_run(tmp_path, "elbow", [], None):
+        assert_shows_something(path, 15)
+
+
+def test_the_joint_and_the_changed_parameters_are_what_is_drawn(
+    run_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[int, Rollouts, str]] = []
+
+    def spy(solution: Solution, i: int, result: Rollouts, title: str) -> Figure:
+        drawn.append((i, result, title))
+        return value_and_policy(solution, i, result, title)
+
+    monkeypatch.setattr(plots, "value_and_policy", spy)
+    monkeypatch.setattr(plots, "coordinate", lambda _, joint: {"the one asked for": 0}[joint])
+    for changes in ([], ["mass=1.3x"]):
+        plot_run(run_copy, "the one asked for", changes, None)
+    (_, nominal, _), (i, heavy, title) = drawn
+    assert i == 0
+    assert "mass=1.3x" in title
+    assert torch.equal(nominal.x[0], heavy.x[0])
+    problem = load_solution(run_copy).problem
+    expected = integrate_period(problem, heavy.x[0].clone(), heavy.u[0], torch.tensor([1.3, 1.0])).x
+    torch.testing.assert_close(heavy.x[1], expected)
+    assert not torch.equal(heavy.x[1], nominal.x[1])
+    labels = [axes.get_xlabel() for axes in value_and_policy(load_solution(run_copy), 0, heavy, title).axes]
+    assert any("angle" in label for label in labels)
+
+
+def test_the_maps_show_value_and_every_input_where_they_are(tiny: Callable[..., Settings], tmp_path: Path) -> None:
+    start_unjudged("double_pendulum", tiny(iterations=1), tmp_path)
+    solution = load_solution(tmp_path)
+    x = torch.zeros(1, 4)
+    x[0, 1], x[0, 3] = 0.5, 8.0
+    result = rollouts(solution.problem, controller(solution.problem, solution.value), x, seconds=0.1)
+    value, gradient = solution.value(x)
+    u, _, _ = ClosedFormPolicy(solution.problem).respond(x, gradient)
+    shown: list[Any] = [
+        axes.collections[0] for axes in value_and_policy(solution, 1, result, "").axes if axes.get_title()
+    ]
+    for mesh, expected in zip(shown, (value[0], u[0, 0], u[0, 1]), strict=True):
+        places = np.asarray(mesh.get_coordinates())
+        corners = (places[1:, 1:] + places[:-1, :-1]) / 2.0  # the middles of the cells
+        field = np.asarray(mesh.get_array()).reshape(corners.shape[:2])
+        distance = np.abs((corners - [0.5, 8.0]) / [np.pi, 20.0]).sum(-1)
+        i, j = np.unravel_index(distance.argmin(), distance.shape)
+        span = field.max() - field.min()
+        assert abs(field[i, j] - float(expected)) < 0.05 * span
+        assert abs(field[-1 - i, j] - field[i, j]) > 1e-6 * span  # no mirror would show the same
+    assert not np.array_equal(shown[1].get_array(), shown[2].get_array())
+
+
+def test_the_learning_curve_has_the_band_of_the_returns(run_copy: Path) -> None:
+    rows = [row for row in read_metrics(run_copy) if "return_mean" in row]
+    (axes, *_) = learning_curve(rows, "").axes
+    (path, *_) = next(each for each in axes.collections if isinstance(each, PolyCollection)).get_paths()
+    band = np.asarray(path.vertices)[:, 1]
+    assert band.min() == pytest.approx(min(row["return_mean"] - row["return_spread"] for row in rows))
+    assert band.max() == pytest.approx(max(row["return_mean"] + row["return_spread"] for row in rows))
+
+
+def test_coordinates_by_name(finished_run: Path) -> None:
+    problem = load_solution(finished_run).problem
+    assert coordinate(problem, None) == coordinate(problem, "angle") == 0
+    with pytest.raises(SolverError, match="Did you mean `angle`"):
+        coordinate(problem, "angel")
+
+
+def test_a_run_without_metrics_yet(run_copy: Path) -> None:
+    (run_copy / METRICS).unlink()
+    assert all(path.stat().st_size > 5000 for path in plot_run(run_copy, None, [], None))
+
+
+def test_figures_that_cannot_be_written(run_copy: Path) -> None:
+    (run_copy / "figures").write_text("in the way")
+    with pytest.raises(SolverError, match="cannot write"):
+        plot_run(run_copy, None, [], None)
+
+
+def test_lines_break_where_an_angle_wraps() -> None:
+    angle = torch.tensor([3.0, 3.1, -3.1, -3.0])
+    first, second = _broken(angle, True, torch.arange(4.0))
+    assert [math.isnan(v) for v in first] == [False, False, True, False, False]
+    assert [math.isnan(v) for v in second] == [False, False, True, False, False]
+    assert len(_broken(angle, False, angle)[0]) == 4

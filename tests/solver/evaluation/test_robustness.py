@@ -1,0 +1,279 @@
+"""Robustness: statistics against NumPy, bootstrap against SciPy, sweep against single evaluations, figure and JSON."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+
+from modelgen.cli import main as modelgen_main
+from modelgen.derivation.model_file import SHIPPED
+from solver.cli import main
+from solver.errors import SolverError
+from solver.evaluation.parameter_box import Box, ParameterRange, make_box
+from solver.evaluation.robustness import Trial, gathered, measure, submit
+from solver.evaluation.statistics import QUANTITIES, STATISTICS, WORST_CASES, Samples, bootstrap, statistics, summarise
+from solver.jobs.engines import Here
+from solver.jobs.portions import policy
+from solver.plants import make_plant
+from solver.plants.nominal import Nominal
+from solver.plants.rollouts import rollouts, sample_starts
+from solver.problem.parameters import changed_parameters
+from solver.runs.kinds import load_controller
+from solver.streams import EVALUATION_SEED
+from solver.training.settings import Settings
+from solver.training.solution import load_solution
+from tests.solver.small_trainings import start
+
+Capture = pytest.CaptureFixture[str]
+TrainTiny = Callable[..., None]
+
+
+def draws(runs: int, points: int = 3, episodes: int = 7) -> np.ndarray:
+    """Samples as `gathered` gives them, of several runs, whose means differ by more than their episodes do."""
+    random = np.random.default_rng(4)
+    samples = random.normal(-30.0, 1.0, (runs, 4, points, episodes)) + random.normal(0.0, 3.0, (runs, 1, 1, 1))
+    samples[:, 3] = random.random((runs, points, episodes)) < 0.7
+    return samples
+
+
+def test_statistics_are_those_of_all_rollouts_of_a_group() -> None:
+    samples = draws(4)
+    found = statistics(samples)
+    assert tuple(found) == STATISTICS
+    for point in range(3):
+        for k, quantity in enumerate(QUANTITIES):
+            values = np.concatenate([run[k, point] for run in samples])
+            for share in (25, 50, 75):
+                assert found[f"{quantity}_{share}"][point] == pytest.approx(np.quantile(values, share / 100))
+        returns = np.concatenate([run[0, point] for run in samples])
+        assert found["return_mean"][point] == pytest.approx(returns.mean())
+        assert found["return_worst"][point] == returns.min()
+        assert found["success_rate"][point] == pytest.approx(np.mean([run[3, point].mean() for run in samples]))
+
+
+# Of few runs the resampled means take few values, so that both must agree closely.
+@pytest.mark.parametrize(("count", "share"), [(4, 0.02), (6, 0.03), (12, 0.06)])
+def test_intervals_are_those_of_a_bootstrap_over_runs(count: int, share: float) -> None:
+    samples = draws(count)
+    bounds = bootstrap(lambda pooled: statistics(pooled)["return_mean"], samples)
+    assert bounds is not None
+    for point in range(3):
+        means = samples[:, 0, point].mean(1)
+        theirs = scipy.stats.bootstrap((means,), np.mean, method="percentile", n_resamples=20000, rng=1)
+        width = theirs.confidence_interval.high - theirs.confidence_interval.low
+        np.testing.assert_allclose(bounds[:, point], theirs.confidence_interval, atol=share * width)
+        assert width > 2.0 * 1.96 * 1.0 / np.sqrt(7 * count)  # wider than rollouts that were all independent
+
+
+def test_one_run_has_no_interval() -> None:
+    assert bootstrap(lambda pooled: pooled, draws(1)) is None
+
+
+def test_the_worst_case_is_found_with_its_place_and_interval(runs: list[Path]) -> None:
+    problem = load_solution(runs[0]).problem
+    box = make_box(problem, [ParameterRange("mass", 0.5, 1.5, 3, False), ParameterRange("length", -0.1, 0.1, 2, True)])
+    samples = draws(5, points=6)
+    samples[:, 0, 4] -= 40.0  # mass 1.5, length 0.9
+    group = summarise("x", ("a",) * 5, list(samples), box)
+    assert tuple(group.worst) == WORST_CASES
+    worst = group.worst["return_mean"]
+    assert worst.parameters == pytest.approx({"mass": 1.5, "length": 0.9})
+    assert worst.statistic.value == pytest.approx(samples[:, 0, 4].mean())
+    assert worst.statistic.low == pytest.approx(group.statistics["return_mean"].low[2][0])
+    assert worst.statistic.high == pytest.approx(group.statistics["return_mean"].high[2][0])
+    assert worst.statistic.low < worst.statistic.value < worst.statistic.high
+
+
+def test_the_box_is_a_grid_in_the_order_of_its_axes(runs: list[Path]) -> None:
+    problem = load_solution(runs[0]).problem
+    box = make_box(problem, [ParameterRange("length", 0.5, 1.5, 3, False), ParameterRange("mass", -0.2, 0.2, 2, True)])
+    assert box.shape == (3, 2)
+    np.testing.assert_allclose(
+        box.theta, [[0.8, 0.5], [1.2, 0.5], [0.8, 1.0], [1.2, 1.0], [0.8, 1.5], [1.2, 1.5]], rtol=1e-6
+    )
+    assert [axis.values for axis in box.axes] == [(0.5, 1.0, 1.5), pytest.approx((0.8, 1.2))]
+    assert [(axis.unit, axis.nominal, axis.added) for axis in box.axes] == [("m", 1.0, False), ("kg", 1.0, True)]
+
+
+def sweep(run: Path, box: Box, trial: Trial) -> Samples:
+    """The samples of one policy, made here."""
+    return gathered(load_controller(run)[0], box, submit(Here(), policy(run), box, trial))
+
+
+@pytest.mark.parametrize("plant", ["nominal", "harsh", "mujoco"])
+def test_a_sweep_is_many_evaluations(runs: list[Path], plant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if plant == "mujoco":
+        pytest.importorskip("mujoco")
+    effects = ("delay", "stiction", "backlash", "encoder") if plant == "harsh" else ()  # noise is drawn by the batch
+    monkeypatch.setattr("solver.evaluation.robustness.ROLLOUTS_AT_ONCE", 8)  # two points at once
+    problem, act, _ = load_controller(runs[0])
+    box = make_box(problem, [ParameterRange("mass", 0.5, 1.5, 3, False)])
+    samples = sweep(runs[0], box, Trial(plant, effects, 4, 11))
+    for point, change in enumerate(("mass=0.5x", "mass=1x", "mass=1.5x")):
+        there = make_plant(plant, problem, changed_parameters(problem, [change]), effects)
+        result = rollouts(problem, act, sample_starts(problem, 4, 11), there)
+        each = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
+        np.testing.assert_allclose(samples[:, point], each, rtol=2e-3, atol=1e-3)
+    assert abs(samples[0, 0] - samples[0, 2]).max() > 0.1
+
+
+def test_the_command_writes_a_figure_and_json(runs: list[Path], tmp_path: Path, capsys: Capture) -> None:
+    words = [*map(str, runs), "--parameter", "mass", "--from", "0.5", "--to", "1.5", "--points", "3", "--episodes", "4"]
+    out = tmp_path / "figures" / "over.mass"
+    assert main(["robustness", *words, "--out", str(out)]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert "over.mass.json" in printed.out
+    picture = matplotlib.image.imread(out.with_name("over.mass.png"))
+    assert len(np.unique(picture.reshape(-1, picture.shape[2]), axis=0)) > 30
+    content = json.loads(out.with_name("over.mass.json").read_text())
+    assert content.keys() == {"robot", "plant", "effects", "observer", "episodes", "seed", "axes", "groups"}
+    (axis,) = content["axes"]
+    assert axis == {
+        "parameter": "mass", "unit": "kg", "nominal": 1.0, "added": False,
+        "changes": [0.5, 1.0, 1.5], "values": [0.5, 1.0, 1.5],
+    }  # fmt: skip
+    first, second = content["groups"]
+    assert first["runs"] == [str(run) for run in runs[:3]]
+    assert second["runs"] == [str(runs[3])]
+    assert first["label"] in printed.out
+    for group in (first, second):
+        assert tuple(group["statistics"]) == STATISTICS
+        assert tuple(group["worst"]) == WORST_CASES
+        for statistic in group["statistics"].values():
+            assert statistic.keys() == {"value", "low", "high"}
+            assert len(statistic["value"]) == 3
+        assert group["worst"]["success_rate"].keys() == {"statistic", "parameters"}
+    assert second["statistics"]["return_mean"]["low"] is None
+    assert len(first["statistics"]["return_mean"]["low"]) == 3
+    problem, act, _ = load_controller(runs[3])
+    nominal = rollouts(problem, act, sample_starts(problem, 4, content["seed"]), Nominal(problem)).returns.mean()
+    assert second["statistics"]["return_mean"]["value"][1] == pytest.approx(float(nominal), rel=1e-3)
+
+
+def test_a_grid_of_two_parameters(runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["--parameter", "mass", "length", "--from", "-0.1", "-0.2", "--to", "0.1", "--points", "3", "2", "--offset"]
+    words += ["--plant", "harsh", "--harsh", "delay", "noise=2x", "--episodes", "2"]
+    assert main(["robustness", str(runs[0]), str(runs[3]), *words]) == 0
+    stem = tmp_path / "runs" / "robustness-pendulum-harsh-delay-noise=2x-mass-length"
+    content = json.loads(stem.with_name(f"{stem.name}.json").read_text())
+    assert content["effects"] == ["delay", "noise=2x"]
+    assert [axis["values"] for axis in content["axes"]] == [pytest.approx([0.9, 1.0, 1.1]), pytest.approx([0.8, 1.1])]
+    for group in content["groups"]:
+        assert np.shape(group["statistics"]["success_rate"]["value"]) == (3, 2)
+        assert group["worst"]["return_mean"]["parameters"].keys() == {"mass", "length"}
+    assert stem.with_name(f"{stem.name}.png").is_file()
+
+
+def test_a_label_says_all_but_the_seed(runs: list[Path], train_tiny: TrainTiny, tmp_path: Path) -> None:
+    labels = [load_controller(run)[2] for run in runs]
+    assert labels[0] == labels[1] == labels[2] != labels[3]
+    assert "cfvi" in labels[3]
+    assert "alpha" not in labels[3]  # radii of adversaries that do not play
+    train_tiny(tmp_path, iterations=1, step_periods=(1,), alpha_action=0.07, backend="torch")
+    other = load_controller(tmp_path)[2]
+    assert "alpha_action=0.1" in labels[0]  # the tiny runs are no preset's
+    assert other == labels[0].replace("alpha_action=0.1", "alpha_action=0.07")
+
+
+def test_copies_and_runs_of_another_model_are_not_pooled(
+    runs: list[Path], tiny: Callable[..., Settings], tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(runs[0], tmp_path / "copy"))
+    with pytest.raises(SolverError, match=r"copy holds the same run as"):
+        measure([runs[0], copy], [range_of_mass()], Trial(episodes=2))
+    text = (SHIPPED / "pendulum.py").read_text()
+    (tmp_path / "pendulum.py").write_text(text.replace('"mass", 1.0', '"mass", 1.2'))
+    generated = str(tmp_path / "generated")
+    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--directory", generated]) == 0
+    start("pendulum", "fast", tiny(iterations=1, step_periods=(1,)), tmp_path / "heavy", generated, lambda _: None)
+    with pytest.raises(SolverError, match="different artifacts of pendulum"):
+        measure([runs[0], tmp_path / "heavy"], [range_of_mass()], Trial(episodes=2))
+
+
+def test_noise_follows_the_seed(runs: list[Path]) -> None:
+    box = make_box(load_controller(runs[0])[0], [range_of_mass()])
+    first, again, other = (sweep(runs[0], box, Trial("harsh", ("noise",), 2, seed)) for seed in (5, 5, 6))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_the_command_has_the_seed_of_the_evaluations(runs: list[Path], tmp_path: Path) -> None:
+    words = [str(runs[0]), "--parameter", "mass", "--from", "0.9", "--to", "1.1", "--points", "2", "--episodes", "2"]
+    for seed, flag in ((EVALUATION_SEED, []), (7, ["--seed", "7"])):
+        assert main(["robustness", *words, *flag, "--out", str(tmp_path / "x")]) == 0
+        assert json.loads((tmp_path / "x.json").read_text())["seed"] == seed
+
+
+def test_the_interval_of_the_worst_case_is_that_of_the_minimum(runs: list[Path]) -> None:
+    """Two points that are worst in turns: the interval of either is no interval of the lower one."""
+    box = make_box(load_solution(runs[0]).problem, [range_of_mass()])
+    samples = np.zeros((4, 4, 2, 3))
+    samples[:, 0] = np.array([[-40.0, -10.0], [-10.0, -40.0], [-40.0, -10.0], [-10.0, -40.0]])[:, :, None]
+    worst = summarise("x", ("a",) * 4, list(samples), box).worst["return_mean"].statistic
+    draws = np.array(list(itertools.product(range(4), repeat=4)))
+    lowest = samples[draws, 0].mean((1, 3)).min(1)  # every resample there is
+    assert worst.value == -25.0
+    assert (worst.low, worst.high) == pytest.approx(tuple(np.percentile(lowest, (2.5, 97.5))))
+    assert worst.high == -25.0  # no resample's lower point is above its middle
+
+
+def test_a_label_says_where_a_training_stopped(train_tiny: TrainTiny, tmp_path: Path) -> None:
+    def stop(_: dict[str, float]) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_tiny(tmp_path, report=stop, iterations=3, step_periods=(1,))
+    assert load_controller(tmp_path)[2].endswith("(after 1 of 3 iterations)")
+
+
+def range_of_mass(start: float = 0.5, end: float = 1.5, points: int = 2, name: str = "mass") -> ParameterRange:
+    return ParameterRange(name, start, end, points, False)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        ([range_of_mass(name="mas")], "Did you mean `mass`"),
+        ([range_of_mass(start=-0.5)], "positive by its bounds"),
+        ([range_of_mass(points=1)], "at least two points"),
+        ([range_of_mass(start=2.0)], "a --from below the --to"),
+        ([range_of_mass(end=float("inf"))], "a --from below the --to"),
+        ([range_of_mass(), range_of_mass()], "two different ones"),
+        ([], "give one"),
+    ],
+)
+def test_boxes_that_cannot_be(runs: list[Path], ranges: list[ParameterRange], message: str) -> None:
+    with pytest.raises(SolverError, match=message):
+        measure([runs[0]], ranges, Trial())
+
+
+def test_mistakes(runs: list[Path], tmp_path: Path, capsys: Capture, tiny_options: list[str]) -> None:
+    run, mass = str(runs[0]), ["--parameter", "mass", "--from", "0.5", "--to", "1.5"]
+
+    def message(*words: str) -> str:
+        assert main(["robustness", *words, "--out", str(tmp_path / "none")]) == 2
+        return capsys.readouterr().err
+
+    assert "named twice" in message(run, run, *mass)
+    assert "give one, or one each" in message(run, *mass, "--points", "3", "4")
+    assert "--parameter stands twice" in message(run, *mass, "--parameter", "length")
+    assert "give at least 1" in message(run, *mass, "--episodes", "0")
+    assert "at most 100000" in message(run, *mass, "--episodes", "100000000000")
+    assert "add --plant harsh" in message(run, *mass, "--harsh", "noise")
+    assert "not a run folder" in message(str(tmp_path), *mass)
+    other = tmp_path / "cartpole"
+    assert main(["train", "cartpole", *tiny_options, "--iterations", "1", "--out", str(other)]) == 0
+    assert "different robots, cartpole, pendulum" in message(run, str(other), *mass)
+    assert not list(tmp_path.glob("none*"))
+    assert main(["robustness", run]) == 2

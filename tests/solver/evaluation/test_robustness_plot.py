@@ -1,0 +1,49 @@
+"""Figures of robustness draw the numbers of the JSON file, where they belong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection, PolyCollection
+
+from solver.evaluation.parameter_box import ParameterRange
+from solver.evaluation.robustness import Trial, measure
+from solver.evaluation.robustness_plot import figure
+
+MASS = ParameterRange("mass", 0.5, 1.5, 3, False)
+
+
+def test_a_figure_draws_its_numbers(runs: list[Path]) -> None:
+    result = measure(runs, [MASS], Trial(episodes=3))
+    drawn = figure(result)
+    axis = result.axes[0]
+    for panel, quantity in zip(drawn.axes, ("return", "success_rate", "state_reward", "action_reward"), strict=True):
+        median = quantity if quantity == "success_rate" else f"{quantity}_50"
+        assert [line.get_xdata() for line in panel.lines[-1:]] == [[axis.nominal, axis.nominal]]
+        for line, group in zip(panel.lines, result.groups, strict=False):
+            assert np.asarray(line.get_xdata()).tolist() == list(axis.values)
+            assert np.asarray(line.get_ydata()).tolist() == group.statistics[median].value
+        bars = [each for each in panel.collections if isinstance(each, LineCollection)]
+        (segments,) = [each.get_segments() for each in bars]  # of the group of three
+        ends = zip(result.groups[0].statistics[median].low, result.groups[0].statistics[median].high, strict=True)
+        np.testing.assert_allclose([segment[:, 1] for segment in segments], list(ends))
+        bands = [each for each in panel.collections if isinstance(each, PolyCollection)]
+        assert len(bands) == (0 if quantity == "success_rate" else 2)
+        for band, group in zip(bands, result.groups, strict=False):
+            heights = np.asarray(band.get_paths()[0].vertices)[:, 1]
+            for share, extreme in ((25, min), (75, max)):
+                assert extreme(heights) == pytest.approx(extreme(group.statistics[f"{quantity}_{share}"].value))
+
+
+def test_a_map_marks_the_lowest_and_the_nominal(runs: list[Path]) -> None:
+    result = measure([runs[0]], [MASS, ParameterRange("length", 0.8, 1.4, 4, False)], Trial(episodes=2))
+    panels = [axes for axes in figure(result).axes if axes.get_title()]
+    for panel, name in zip(panels, ("return_50", "return_worst", "success_rate"), strict=True):
+        field = np.array(result.groups[0].statistics[name].value)
+        np.testing.assert_array_equal(np.asarray(panel.collections[0].get_array()).reshape(4, 3), field.T)
+        i, j = np.unravel_index(field.argmin(), field.shape)
+        lowest, nominal = ([*np.asarray(line.get_xdata()), *np.asarray(line.get_ydata())] for line in panel.lines)
+        assert lowest == [result.axes[0].values[i], result.axes[1].values[j]]
+        assert nominal == [1.0, 1.0]

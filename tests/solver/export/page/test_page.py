@@ -1,0 +1,141 @@
+"""The page's own script, by V8, beside rollouts in float64; and what a page is."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import modelgen
+from solver.cli import main
+from solver.export.js_export import numbers
+from solver.export.page.page import emit, engine
+from solver.plants.harsh.harshness import Harshness
+from solver.plants.harsh.plant import Harsh
+from solver.plants.nominal import Nominal
+from solver.plants.rollouts import controller, rollouts
+from solver.problem.problem import Problem
+from solver.training.settings import Settings
+from solver.training.solution import Solution, load_solution
+from solver.value.frozen import FrozenValue
+from tests.modelgen.support.forgery import saying
+from tests.solver.small_trainings import start_unjudged
+
+LOOP = """
+const simulation = makeSimulation(robot, facts, nominal, rules, run);
+const conditions = { theta: [...nominal], delay: 0, noise: 0, stiction: 0, seed: 1 };
+function roll(x, theta, periods, stiction) {
+  Object.assign(conditions, { theta, stiction });
+  simulation.reset(x, conditions);
+  const states = [];
+  for (let i = 0; i < periods; i++) { simulation.step(conditions); states.push([...simulation.x]); }
+  return JSON.stringify({ states, result: simulation.result, success: simulation.success() });
+}
+"""
+
+
+def in_float64(solution: Solution) -> tuple[Problem, FrozenValue]:
+    """The problem and the value function of a run with every number in double precision."""
+    robot = modelgen.load(solution.problem.robot.name, dtype="float64", parallel=False)
+    problem = Problem(robot)
+    for name, value in list(vars(problem).items()):
+        if isinstance(value, torch.Tensor) and value.is_floating_point():
+            setattr(problem, name, value.double())
+    problem.state_limits = torch.as_tensor(robot.state_limits, dtype=torch.float64)
+    problem.bound = torch.where(problem.clipped, problem.state_limits, torch.inf)
+    return problem, FrozenValue(copy.deepcopy(solution.ensemble).double())
+
+
+@pytest.mark.parametrize(("name", "reaction"), [("pendulum", 1.0), ("pendulum", 0.0), ("planar_arm2", 1.0)])
+def test_a_rollout_is_pythons(name: str, reaction: float, tiny: Callable[..., Settings], tmp_path: Path) -> None:
+    """Three seconds in float64, another parameter than the nominal one, and the same again after a push."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    start_unjudged(name, tiny(iterations=2, algorithm="cfvi"), tmp_path / "run")
+    solution = load_solution(tmp_path / "run", None, reaction)
+    problem, value = in_float64(solution)
+    script = racer.MiniRacer()
+    script.eval(f"{engine(solution.problem)}\nconst run = {json.dumps(numbers(solution))};\n{LOOP}")
+    theta = problem.robot.nominal_parameters * 1.1
+    periods = round(3.0 / problem.control_step)
+    x = problem.sample_starts(1, torch.Generator().manual_seed(3)).double() + 0.05
+    with torch.no_grad():
+        for push in (0.0, 0.5):
+            x[:, x.shape[1] // 2 :] += push
+            plant = Nominal(problem, torch.as_tensor(theta, dtype=torch.float64))
+            expected = rollouts(problem, controller(problem, value, reaction), x, plant, seconds=3.0)
+            found = json.loads(script.eval(f"roll({x[0].tolist()}, {theta.tolist()}, {periods}, 0)"))
+            np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), atol=1e-6)
+            assert found["result"] == pytest.approx(float(expected.returns[0]), rel=1e-6)
+            assert found["success"] == bool(expected.success[0])
+            x = expected.x[-1]
+
+
+@pytest.mark.parametrize("name", ["pendulum", "furuta", "planar_arm2"])
+def test_stiction_is_the_harsh_plants(name: str) -> None:
+    """One second in float64, with twice the usual friction; without it the rollout is another."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    solution = load_solution(f"{name}-rfvi")
+    problem, value = in_float64(solution)
+    script = racer.MiniRacer()
+    script.eval(f"{engine(solution.problem)}\nconst run = {json.dumps(numbers(solution))};\n{LOOP}")
+    x = problem.sample_starts(1, torch.Generator().manual_seed(3)).double()
+    theta = torch.as_tensor(problem.robot.nominal_parameters, dtype=torch.float64)
+    policy = controller(problem, value, solution.run.settings.reaction_periods)
+    with torch.no_grad():
+        expected = rollouts(problem, policy, x, Harsh(problem, Harshness(stiction=2.0), theta), seconds=1.0)
+    rolled = [f"roll({x[0].tolist()}, {theta.tolist()}, {len(expected.u)}, {level})" for level in (2, 0)]
+    found, without = (json.loads(script.eval(text)) for text in rolled)
+    np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), atol=1e-6)
+    assert found["result"] == pytest.approx(float(expected.returns[0]), rel=1e-6)
+    assert np.abs(np.array(without["states"]) - found["states"]).max() > 1e-3
+
+
+def test_one_file_that_fetches_nothing(finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "page.html"
+    assert main(["page", str(finished_run), str(finished_run), "--out", str(path)]) == 0
+    assert "2 runs" in capsys.readouterr().out
+    text = path.read_text()
+    assert not re.search(r"https?://|\bfetch\(|\bsrc=|\bhref=|@[A-Z]+@", text)
+    assert "default-src 'none'" in text
+
+
+def test_a_robots_name_stands_for_its_shipped_policies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["page", "pendulum"]) == 0
+    assert "pendulum.html: 2 runs" in capsys.readouterr().out
+    text = (tmp_path / "pendulum.html").read_text()
+    assert 0 < text.index("pendulum cfvi") < text.index("pendulum rfvi")
+
+
+def test_mistakes(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["page", *[str(finished_run)] * 5]) == 2
+    assert "1 to 4" in capsys.readouterr().err
+
+
+def with_meaning(solution: Solution, meaning: str) -> Any:
+    """The run, of a robot that says something else of itself."""
+    robot = copy.copy(solution.problem.robot)
+    robot.name, robot.metadata = meaning, saying(robot.metadata, meaning)
+    problem = copy.copy(solution.problem)
+    problem.robot = robot
+    return replace(solution, problem=problem)
+
+
+def test_a_script_in_a_model_stays_text(finished_run: Path) -> None:
+    evil = "</script><script>alert(1)</script><!--"
+    plain = load_solution(finished_run)
+    text = emit([with_meaning(plain, evil)])
+    assert evil not in text
+    assert text.count("<script") == emit([plain]).count("<script")
+    assert text.count("<!--") == emit([plain]).count("<!--")
+    assert ".innerHTML" not in text

@@ -1,0 +1,51 @@
+"""A distilled policy around the target, and what it is compared on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from solver.export.distilled import comparison
+from solver.export.distilled.network import SmallNetwork, argument_scale, controller
+from solver.export.distilled.training import target_gain
+from solver.game.held_input_policy import make_policy
+from solver.plants.rollouts import Controller
+from solver.training.solution import load_solution
+
+
+@pytest.mark.parametrize("name", ["furuta-rfvi", "planar_arm2-rfvi"])
+def test_its_gain_at_the_target_is_the_runs(name: str) -> None:
+    """Whatever the weights are: du/dx by central differences, for one input and two."""
+    solution = load_solution(name)
+    problem, scale = solution.problem, argument_scale(solution.problem)
+    teacher = make_policy(problem, solution.value, solution.run.settings.reaction_periods)
+    gain = target_gain(solution, teacher, scale)
+    network = SmallNetwork(solution.ensemble.features, scale, 16, torch.Generator().manual_seed(3), gain)
+    step = 2e-3 * problem.state_limits
+
+    def slopes(act: Controller) -> Tensor:
+        up, down = (act(problem.target + sign * torch.diag(step))[0] for sign in (1.0, -1.0))
+        return (up - down) / problem.input_limits / 4e-3  # (n, m), for states and inputs of unit size
+
+    wanted = slopes(solution.controller())
+    torch.testing.assert_close(slopes(controller(problem, network)), wanted, rtol=0.02, atol=0.01)
+    assert wanted.abs().max() > 0.1
+    assert float(controller(problem, network)(problem.target[None])[0].abs().max()) < 1e-5
+
+
+def test_it_is_compared_on_three_plants(finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through the observer on the harsh plant where it is exported; a policy loses nothing against itself."""
+    monkeypatch.setattr(comparison, "EPISODES", 3)
+    solution = load_solution(finished_run)
+    act = solution.controller()
+    returns = []
+    for observed, harsh in ((False, "harsh"), (True, "harsh, observer")):
+        rows = comparison.compare(solution.problem, act, act, observed)
+        assert [each.plant for each in rows] == ["nominal", "parameters +-20 %", harsh]
+        assert [each.loss for each in rows] == [0.0, 0.0, 0.0]
+        assert all(name in "\n".join(comparison.table(rows)) for name in ("worst", "success", harsh))
+        returns.append(rows[-1].own["return_mean"])
+    assert returns[0] != returns[1]

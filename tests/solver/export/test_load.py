@@ -1,0 +1,154 @@
+"""Policies and value functions from Python: shapes, bad input, another artifact, no SymPy."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import solver
+from modelgen.errors import ModelError
+from solver.errors import SolverError
+from solver.runs.folder import CHECKPOINT
+from solver.training.run import RUN
+from solver.training.solution import load_solution
+
+
+def test_policy_and_value_map_numpy_to_numpy(finished_run: Path) -> None:
+    policy, value = solver.load_policy(finished_run), solver.load_value(str(finished_run))
+    x = np.random.default_rng(0).uniform(-3.0, 3.0, (7, 2))
+    u, (v, dv_dx) = policy(x), value(x)
+    assert (u.shape, v.shape, dv_dx.shape) == ((7, 1), (7,), (7, 2))
+    assert {u.dtype, v.dtype, dv_dx.dtype} == {np.dtype(np.float32)}
+    assert np.abs(u).max() <= 2.5
+    assert (v < 0.0).all()
+    for i in range(7):
+        np.testing.assert_allclose(policy(x[i : i + 1])[0], u[i], rtol=1e-4, atol=1e-5)
+
+
+def test_value_gradient_is_the_slope_of_the_value(finished_run: Path) -> None:
+    value = solver.load_value(finished_run)
+    x, h = np.array([[2.0, -1.0], [0.3, 0.5]]), 1e-2
+    _, dv_dx = value(x)
+    for i in range(2):
+        step = h * np.eye(2)[i]
+        slope = (value(x + step)[0] - value(x - step)[0]) / (2.0 * h)
+        np.testing.assert_allclose(dv_dx[:, i], slope, rtol=2e-2, atol=1e-2)
+
+
+def test_policy_is_the_closed_form_of_the_value(finished_run: Path) -> None:
+    """u = 2a/pi atan(B dV/drate / beta) with B = 3/(m L^2)."""
+    x = np.random.default_rng(1).uniform(-3.0, 3.0, (20, 2))
+    _, dv_dx = solver.load_value(finished_run)(x)
+    beta = 4.0 * 2.5**2 * 0.5 / math.pi
+    expected = 2.0 * 2.501 / math.pi * np.arctan(3.0 * dv_dx[:, 1] / beta)
+    np.testing.assert_allclose(solver.load_policy(finished_run)(x)[:, 0], expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("error")
+def test_inputs_of_many_kinds(finished_run: Path) -> None:
+    policy = solver.load_policy(finished_run)
+    x = np.array([[0.5, 1.0], [1.0, -2.0]])
+    u = policy(x)
+    frozen = x.astype(np.float32)
+    frozen.flags.writeable = False
+    tensor = torch.tensor(x, requires_grad=True)
+    for same in (x.tolist(), x.astype(np.float32), np.asfortranarray(x), x[::-1][::-1], frozen, tensor):
+        assert np.array_equal(policy(same), u)
+    before = x.copy()
+    policy(x)
+    assert np.array_equal(x, before)
+
+
+@pytest.mark.parametrize("shape", [(2,), (3, 3), (2, 1), (1, 2, 2), ()])
+def test_wrong_shapes_name_the_right_one(finished_run: Path, shape: tuple[int, ...]) -> None:
+    for call in (solver.load_policy(finished_run), solver.load_value(finished_run)):
+        with pytest.raises(SolverError, match=r"give \(N, 2\).*angle, angle_rate"):
+            call(np.zeros(shape))
+
+
+@pytest.mark.parametrize("x", ["abc", [["a", "b"]], [[1j, 0.0]], None, [[0.0], [0.0, 1.0]]])
+def test_what_is_no_array_of_numbers(finished_run: Path, x: Any) -> None:
+    with pytest.raises(SolverError, match=r"x is no array of real numbers: .*give \(N, 2\) floats"):
+        solver.load_policy(finished_run)(x)
+
+
+def test_nan_in_nan_out(finished_run: Path) -> None:
+    x = np.array([[math.nan, 0.0], [0.5, 0.1]])
+    u = solver.load_policy(finished_run)(x)
+    v, dv_dx = solver.load_value(finished_run)(x)
+    assert np.isnan(u[0]).all()
+    assert np.isnan(v[0])
+    assert np.isnan(dv_dx[0]).all()
+    assert np.isfinite(u[1]).all()
+    assert np.isfinite(v[1])
+
+
+def test_loads_and_acts_without_sympy(finished_run: Path) -> None:
+    """On a robot's computer SymPy need not be installed, and the model file need not be there."""
+    script = """
+        import sys
+        class Blocked:
+            def find_spec(self, name, path=None, target=None):
+                if name.split(".")[0] in ("sympy", "casadi", "models"):
+                    raise ImportError(f"{name} is blocked")
+        sys.meta_path.insert(0, Blocked())
+        import numpy, solver
+        x = numpy.array([[0.3, -0.2]])
+        print(float(solver.load_policy(sys.argv[1])(x)[0, 0]), float(solver.load_value(sys.argv[1])(x)[0][0]))
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script), str(finished_run)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr
+    x = np.array([[0.3, -0.2]])
+    expected = [solver.load_policy(finished_run)(x)[0, 0], solver.load_value(finished_run)(x)[0][0]]
+    np.testing.assert_allclose([float(word) for word in result.stdout.split()], expected, rtol=1e-5)
+
+
+def test_another_artifact_is_refused(run_copy: Path) -> None:
+    content = json.loads((run_copy / RUN).read_text())
+    content["artifact_hash"] = "ab" * 32
+    (run_copy / RUN).write_text(json.dumps(content))
+    with pytest.raises(SolverError, match=r"trained on artifact abababababab of pendulum.*train anew"):
+        solver.load_policy(run_copy)
+
+
+def test_a_robot_that_is_gone(run_copy: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="There is no artifact 'pendulum'"):
+        solver.load_policy(run_copy, generated=str(tmp_path))
+
+
+def test_checkpoint_of_other_sizes(run_copy: Path) -> None:
+    content = json.loads((run_copy / RUN).read_text())
+    content["settings"]["layers"] = 3
+    (run_copy / RUN).write_text(json.dumps(content))
+    with pytest.raises(SolverError, match="does not fit the settings"):
+        load_solution(run_copy)
+
+
+def test_the_checkpoint_of_another_robot(run_copy: Path) -> None:
+    """Of as many states and inputs, so that its networks fit."""
+    path = run_copy / CHECKPOINT
+    torch.save(torch.load(path, weights_only=True) | {"artifact_hash": "another"}, path)
+    with pytest.raises(SolverError, match="copied from elsewhere"):
+        load_solution(run_copy)
+
+
+def test_damaged_checkpoint(run_copy: Path) -> None:
+    (run_copy / CHECKPOINT).write_bytes(b"")
+    with pytest.raises(SolverError, match="damaged"):
+        solver.load_value(run_copy)
+
+
+def test_loading_leaves_the_random_state_alone(finished_run: Path) -> None:
+    before = torch.get_rng_state()
+    solver.load_policy(finished_run)
+    assert torch.equal(torch.get_rng_state(), before)

@@ -1,0 +1,123 @@
+"""The observer in C: compiled without a warning, and beside Torch's."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from modelgen.builder import export
+from modelgen.derivation.model_file import load as load_model
+from modelgen.loader import CompiledRobot
+from solver.cli import main
+from solver.export.c_export import emit_observer
+from solver.export.c_templates import listed
+from solver.observer.unknown_delay import make_observer
+from solver.plants.harsh.harshness import Harshness
+from solver.plants.harsh.plant import Harsh
+from solver.problem.problem import Problem
+from tests.solver.export.test_c_export import COMPILER, STRICT, needs_compiler
+
+Load = Callable[[str], CompiledRobot]
+PERIODS = 60
+
+
+def compiled(problem: Problem, folder: Path, delay: str, real: str, usual: str = "") -> Path:
+    """The observer's driver. delay: as DELAY=1 or LONGEST_DELAY=3. usual: other variances of what is measured, in C; of
+    all states where rates are measured."""
+    name = problem.robot.name
+    for file, content in export(load_model(name), "c").items():
+        (folder / file).write_bytes(content)
+    for file, text in emit_observer(problem).items():
+        text = re.sub(r"(usual\[SENSORS\] = \{).*?\}", rf"\g<1>{usual}}}", text) if usual else text
+        (folder / file).write_text(text)
+    sources = [str(folder / f"{name}{end}.c") for end in ("", "_observer", "_observer_driver")]
+    defined = [f"-D{name.upper()}_{delay}", f"-D{name.upper()}_REAL={real}"]
+    defined += [f"-D{name.upper()}_RATES"] if len(usual.split(",")) == len(problem.target) else []
+    driver = folder / f"driver_{real}"
+    subprocess.run([str(COMPILER), *STRICT, *defined, *sources, "-lm", "-o", str(driver)], check=True)
+    return driver
+
+
+def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
+    """States, disturbances, the innovation and the likeliest filter, a row a period."""
+    lines = "\n".join(" ".join(map(repr, row)) for row in rows)
+    found = subprocess.run([driver], input=lines, capture_output=True, text=True, check=True)
+    return np.array([line.split() for line in found.stdout.splitlines()], float)
+
+
+@needs_compiler
+@pytest.mark.parametrize("real", ["float", "double"])
+@pytest.mark.parametrize(
+    ("name", "delay", "longest", "rates"),
+    [
+        *product(("pendulum", "furuta", "planar_quadrotor"), (0, 2), (None,), (False, True)),
+        *product(("furuta",), (2,), (3,), (False, True)),
+        ("planar_quadrotor", 1, 2, False),
+    ],
+)
+def test_it_is_torchs(
+    name: str, delay: int, longest: int | None, rates: bool, real: str, load: Load, tmp_path: Path
+) -> None:
+    """Whose covariance is a matrix of double precision, where the C source has its factors. Rates are measured where
+    there is noise and no encoder."""
+    problem = Problem(load(name))
+    plant = Harsh(problem, Harshness(noise=1.0, delay=delay) if rates else Harshness(encoder=1.0, delay=delay))
+    usual = listed((plant.sensing.deviation.double() ** 2).tolist()) if rates else ""
+    delays = f"DELAY={delay}" if longest is None else f"LONGEST_DELAY={longest}"
+    driver = compiled(problem, tmp_path, delays, real, usual)
+    generator = torch.Generator().manual_seed(6)
+    motion = plant.begin(0.5 * problem.sample_domain(1, generator))
+    observer = make_observer(problem, plant.sensing, longest)
+    rows, expected = [], []
+    for _ in range(PERIODS):
+        y = motion.seen[:, : len(plant.sensing.deviation)]
+        x = observer.estimate(y)[0].tolist()
+        limits = problem.input_limits
+        disturbance = ((0.1 * limits - observer.compensate(0.1 * limits[None])[0]) / limits).tolist()
+        found = 0 if longest is None else int(observer.delay[0])  # type: ignore[index]
+        expected.append([*x, *disturbance, float(observer.normalised_innovation[0]), found])
+        u = 0.3 * problem.input_limits * (2.0 * torch.rand(1, len(problem.input_limits), generator=generator) - 1.0)
+        rows.append([*y[0].tolist(), *u[0].tolist()])
+        observer.sent(u)
+        motion.step(u)
+    table, n = estimates(driver, rows), len(problem.target)
+    same = table[:, -1] == np.array(expected)[:, -1]  # at the first periods no delay is likelier than another
+    assert same[10:].all()
+    assert table[-1, -1] == (0 if longest is None else delay)
+    table, expected = table[same], [row for row, each in zip(expected, same, strict=True) if each]
+    states, disturbances, innovations = np.split(table[:, :-1], [n, -1], axis=1)
+    error = states - np.array(expected)[:, :n]
+    error = np.where(problem.clipped, error, np.remainder(error + np.pi, 2.0 * np.pi) - np.pi)
+    np.testing.assert_allclose(error / problem.state_limits.numpy(), np.zeros_like(error), atol=2e-4)
+    shares = disturbances / problem.input_limits.numpy()
+    np.testing.assert_allclose(shares, np.array(expected)[:, n:-2], atol=2e-4)
+    assert np.abs(shares).max() > 1e-3
+    np.testing.assert_allclose(innovations[:, 0], np.array(expected)[:, -2], rtol=0.02, atol=0.02)
+    assert innovations.max() > 0.1
+
+
+@needs_compiler
+def test_ten_seconds_at_an_unstable_target_in_float(load: Load, tmp_path: Path) -> None:
+    """Near to double, with positions that are nearly exact: their variance is a millionth of the usual one."""
+    problem = Problem(load("furuta"))
+    drivers = [compiled(problem, tmp_path, "DELAY=1", real, usual="1e-12, 1e-12") for real in ("float", "double")]
+    periods = round(10.0 / problem.control_step)
+    wave = 0.2 * np.sin(2.0 * np.pi * problem.control_step * np.arange(periods))
+    rows = [[0.3 * angle, angle, 0.5 * angle] for angle in wave.tolist()]
+    single, double = (estimates(driver, rows)[:, :4] / problem.state_limits.numpy() for driver in drivers)
+    assert np.abs(double[10:]).max() > 0.01
+    np.testing.assert_allclose(single, double, atol=1e-3)
+
+
+def test_export_writes_it_on_request(finished_run: Path, tmp_path: Path) -> None:
+    for words, count in (([], 3), (["--observer"], 6)):
+        assert main(["export", str(finished_run), "--c", str(tmp_path / str(count)), *words]) == 0
+        assert len(list((tmp_path / str(count)).iterdir())) == count

@@ -1,0 +1,118 @@
+"""`solver baseline`: its options, mistakes, and what it says without its extra."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from solver.cli import main
+from solver.errors import SolverError
+from solver.lab.baselines.run import load_baseline, new_run
+from solver.lab.baselines.settings import baseline_settings
+from solver.problem.robots import load_robot
+from solver.runs.folder import METRICS
+from tests.solver.lab.baselines.small_runs import words
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_commands(short: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["baseline", "pendulum", "--randomize", *words(short, seed=3)]) == 0
+    folder = Path("runs/pendulum-sac-angle-randomized-seed3")
+    assert f"solver evaluate {folder}" in capsys.readouterr().out
+    assert load_baseline(folder).settings.randomize
+    assert main(["baseline", "pendulum", *words(short), "--out", str(folder)]) == 2
+    assert "already holds a run" in capsys.readouterr().err
+    (folder / "notes.txt").write_text("mine")
+    refused = ["baseline", "pendulum", *words(short, evaluate_every=1), "--out", str(folder), "--overwrite"]
+    assert main(refused) == 2
+    assert "give at least 20" in capsys.readouterr().err
+    assert load_baseline(folder).settings.seed == 3  # a run that cannot start replaces nothing
+    assert main(["baseline", "pendulum", *words(short), "--algorithm", "ppo", "--out", str(folder), "--overwrite"]) == 0
+    assert load_baseline(folder).settings.algorithm == "ppo"
+    assert (folder / "notes.txt").read_text() == "mine"
+    assert main(["baseline", "--resume", str(folder)]) == 0
+    assert len((folder / METRICS).read_text().splitlines()) == 2
+
+
+def test_ppo_has_its_own_defaults_wherever_the_algorithm_stands() -> None:
+    ppo = baseline_settings("ppo", seed=4, randomize=True)
+    assert ppo.label(4) == "PPO-U UDR"
+    assert baseline_settings("sac", randomize_share=0.3, start="gaussian").label(2) == "SAC-N randomize_share=0.3"
+    assert (ppo.episode_share, baseline_settings("sac").episode_share) == (0.125, 1.0)
+
+
+def test_a_setting_that_came_later_tells_runs_apart_where_it_changes_something() -> None:
+    robot = load_robot("pendulum", "cpu", None)
+    identities = [
+        new_run(robot, None, baseline_settings("sac", episode_share=share)).identity() for share in (1.0, 0.5)
+    ]
+    assert "episode_share" not in identities[0]
+    assert identities[1] == {**identities[0], "episode_share": 0.5}
+
+
+@pytest.mark.parametrize(("robot", "actions"), [("pendulum", 200_000), ("cartpole", 400_000)])
+def test_actions_of_sac_and_ddpg_follow_the_robots_state(robot: str, actions: int) -> None:
+    loaded = load_robot(robot, "cpu", None)
+    usual = new_run(loaded, None, baseline_settings()).settings
+    assert (usual.steps, usual.label(actions // 100_000)) == (actions, "SAC-U")
+    shorter = new_run(loaded, None, baseline_settings(steps=1000)).settings
+    assert (shorter.steps, shorter.label(actions // 100_000)) == (1000, "SAC-U steps=1000")
+    assert new_run(loaded, None, baseline_settings("ddpg")).settings.steps == actions
+    assert new_run(loaded, None, baseline_settings("ppo", steps=0)).settings.steps == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["baseline"], "name a robot"),
+        (["baseline", "pendulm"], "Did you mean `pendulum`"),
+        (["baseline", "--resume", "nowhere"], "nowhere is not a run folder"),
+        (["baseline", "pendulum", "--steps", "-1"], "at least 0"),
+        (["baseline", "pendulum", "--randomize-share", "1"], "between 0 and 1"),
+        (["baseline", "pendulum", "--learning-rate", "-1"], "between 0 and inf"),
+        (["baseline", "pendulum", "--lookahead", "0"], "between 0 and inf"),
+        (["baseline", "pendulum", "--rate-scale", "0"], "between 0 and inf"),
+        (["baseline", "pendulum", "--evaluate-every", "100"], "give at least 5056"),
+        (["baseline", "--resume", "x", "--seed", "1"], "keeps its own"),
+    ],
+)
+def test_mistakes_exit_2(command: list[str], message: str, capsys: Capture) -> None:
+    assert main(command) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_unknown_algorithm_is_refused(capsys: Capture) -> None:
+    assert main(["baseline", "pendulum", "--algorithm", "td3"]) == 2
+    assert "Choices are sac, ddpg, ppo" in capsys.readouterr().err
+    with pytest.raises(SolverError, match="choices are sac, ddpg, ppo"):
+        baseline_settings("td3")
+    with pytest.raises(SolverError, match="Did you mean `width`"):
+        baseline_settings("sac", widht=3)
+
+
+def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> None:
+    script = """
+        import sys
+        blocked = ["stable_baselines3", "gymnasium"]
+        class Blocked:
+            def find_spec(self, name, path=None, target=None):
+                if name.split(".")[0] in blocked:
+                    raise ImportError(f"{name} is blocked")
+        sys.meta_path.insert(0, Blocked())
+        from solver.cli import main
+        while blocked:
+            assert main(["baseline", "pendulum"]) == 2
+            blocked.pop()
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    for line, extra in zip(result.stderr.splitlines(), ("[gym]", "[baselines]"), strict=True):
+        assert line.startswith("error: ")
+        assert extra in line

@@ -1,0 +1,119 @@
+"""Finished baselines: what reads them, and which are refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from solver.cli import main
+from solver.errors import SolverError
+from solver.gym.observations import features
+from solver.lab.baselines.run import BASELINE, MODEL, load_baseline
+from solver.lab.baselines.training import load_controller
+from solver.plants.nominal import Nominal
+from solver.plants.outcome import summary
+from solver.plants.rollouts import rollouts, sample_starts
+from solver.runs import kinds
+from solver.runs.folder import CHECKPOINT, load_checkpoint
+from solver.training.run import load_run
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_the_zip_is_stable_baselines_own(finished: Path) -> None:
+    from stable_baselines3 import SAC
+
+    model = SAC.load(finished / MODEL, device="cpu")
+    problem, act, _ = load_controller(finished)
+    x = sample_starts(problem, 4, 0)
+    action = model.predict(features(problem, x).numpy(), deterministic=True)[0]
+    np.testing.assert_allclose(act(x)[0].numpy(), 0.85 * 2.5 * action, rtol=1e-6)
+
+
+def test_the_checkpoint_of_another_robot(finished: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(finished, tmp_path / "run"))
+    torch.save(torch.load(folder / CHECKPOINT, weights_only=True) | {"artifact_hash": "another"}, folder / CHECKPOINT)
+    with pytest.raises(SolverError, match="copied from elsewhere"):
+        load_controller(folder)
+
+
+def test_a_tampered_zip_is_never_unpickled(finished: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(finished, tmp_path / "run"))
+    (folder / MODEL).write_bytes(b"anything")
+    problem, act, _ = load_controller(folder)
+    x = sample_starts(problem, 4, 0)
+    assert torch.equal(act(x)[0], load_controller(finished)[1](x)[0])
+
+
+def test_solver_evaluate_takes_a_baseline(finished: Path, capsys: Capture) -> None:
+    assert main(["evaluate", str(finished), "--episodes", "3", "--set", "mass=1.3x", "--json"]) == 0
+    problem, act, _ = load_controller(finished)
+    theta = problem.theta * torch.tensor([1.3, 1.0])
+    expected = summary(rollouts(problem, act, sample_starts(problem, 3, 20210725), Nominal(problem, theta)))
+    content = json.loads(capsys.readouterr().out)
+    assert content["return_mean"] == pytest.approx(expected["return_mean"], rel=1e-6)
+    assert content["parameters"]["mass"] == pytest.approx(1.3)
+    words = ["evaluate", str(finished), "--episodes", "3", "--plant", "harsh", "--json"]
+    returns = []
+    for more in ([], ["--observer"]):
+        assert main([*words, *more]) == 0
+        returns.append(json.loads(capsys.readouterr().out)["return_mean"])
+    assert returns[0] != returns[1]
+
+
+def test_a_baseline_is_no_run_of_the_solver_and_says_so(finished: Path) -> None:
+    with pytest.raises(SolverError, match="holds a run of `solver baseline`, and this needs one of `solver train`"):
+        load_run(finished)
+    with pytest.raises(SolverError, match="holds a baseline, which has no value function"):
+        kinds.load_controller(finished, reaction_periods=1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"artifact_hash": "ab" * 32}, "trained on artifact abababababab"),
+        ({"settings": {"width": 9}}, "does not fit the settings"),
+        ({"settings": {"widht": 9}}, "is damaged or from another version"),
+        ({"settings": {"seed": 2**32}}, "setting seed is 4294967296"),
+        ({"artifact_hash": None}, "is damaged or from another version"),
+        ({"robot": 5}, "is damaged or from another version"),
+        ({"generated": 5}, "is damaged or from another version"),
+    ],
+)
+def test_edited_runs_are_refused(change: dict[str, Any], message: str, finished: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(finished, tmp_path / "run"))
+    content = json.loads((folder / BASELINE).read_text())
+    settings = {**content["settings"], **change.pop("settings", {})}
+    (folder / BASELINE).write_text(json.dumps({**content, **change, "settings": settings}))
+    with pytest.raises(SolverError, match=message):
+        load_controller(folder)
+
+
+def test_states_that_are_not_finite_get_no_input(finished: Path) -> None:
+    _, act, _ = load_controller(finished)
+    u, cost = act(torch.tensor([[3.0, 0.5], [torch.nan, 0.0], [0.0, torch.inf]]))
+    assert torch.isfinite(u[:, 0]).tolist() == torch.isfinite(cost).tolist() == [True, False, False]
+
+
+def test_a_run_from_a_version_with_fewer_settings_is_refused(finished: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(finished, tmp_path / "run"))
+    content = json.loads((folder / BASELINE).read_text())
+    del content["settings"]["lookahead"]
+    (folder / BASELINE).write_text(json.dumps(content))
+    with pytest.raises(SolverError, match=r"from another version.*does not state lookahead"):
+        load_baseline(folder)
+
+
+def test_weights_that_are_not_finite_are_refused(finished: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(finished, tmp_path / "run"))
+    content = load_checkpoint(folder, keys=["parameters"])
+    next(each for each in content["parameters"]["policy"].values() if each.is_floating_point())[:] = torch.nan
+    torch.save(content, folder / CHECKPOINT)
+    with pytest.raises(SolverError, match="some of its numbers are not finite"):
+        load_controller(folder)

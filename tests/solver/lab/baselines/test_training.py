@@ -1,0 +1,136 @@
+"""Training of baselines: metrics, the policy that is kept, resuming, and divergence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from solver.errors import DivergenceError, SolverError
+from solver.lab.baselines import training
+from solver.lab.baselines.run import KEYS
+from solver.lab.baselines.training import load_controller, resume
+from solver.plants.outcome import summary
+from solver.plants.rollouts import rollouts, sample_starts
+from solver.runs.folder import load_checkpoint
+from solver.runs.metrics import read_metrics
+from tests.solver.lab.baselines.small_runs import ALGORITHMS, Train
+from tests.solver.small_trainings import quiet
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_run_from_start_to_evaluation(algorithm: str, train: Train, tmp_path: Path) -> None:
+    train(tmp_path, algorithm=algorithm, start="gaussian")
+    problem, act, label = load_controller(tmp_path)
+    assert label.startswith(f"pendulum {algorithm.upper()}-N steps=240 ")
+    x = sample_starts(problem, 3, 20210725)
+    result = rollouts(problem, act, x)
+    rows = read_metrics(tmp_path, KEYS)
+    assert [row["steps"] for row in rows] == ([128, 256] if algorithm == "ppo" else [120, 240])
+    (kept,) = (row for row in rows if row["steps"] == rows[-1]["kept"])
+    assert summary(result).items() <= kept.items()  # the run folder holds exactly the policy that was logged
+    assert float(result.u.abs().max()) <= 2.5
+    torch.testing.assert_close(act(x)[1], problem.action_cost.cost(act(x)[0]))
+    assert all(np.isfinite(list(row.values())).all() for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "kept"),
+    [
+        ([(1.0, -9.0), (0.5, -3.0), (1.0, -9.5)], 120),  # successes first, then the return
+        ([(0.0, -9.0), (0.0, -8.0), (0.0, -8.5)], 240),
+    ],
+)
+def test_the_best_policy_is_kept(
+    outcomes: list[tuple[float, float]], kept: int, train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By other rollouts than those of the metrics, which are the first of two in every segment."""
+    stated = iter([pair for outcome in outcomes for pair in ((0.2, -1.0), outcome)])
+
+    def judged(_: object) -> dict[str, float]:
+        success, value = next(stated)
+        return {"success_rate": success, "return_mean": value}
+
+    monkeypatch.setattr(training, "summary", judged)
+    train(tmp_path / "run", steps=360)
+    monkeypatch.undo()
+
+    def stop(row: dict[str, float]) -> None:
+        if row["steps"] == kept:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "until", stop, steps=360)
+    best = load_checkpoint(tmp_path / "run", keys=["best"])["best"]
+    assert best["steps"] == kept
+    shorter = load_checkpoint(tmp_path / "until", keys=["parameters"])["parameters"]["policy"]
+    for name, weights in best["policy"].items():
+        assert torch.equal(weights, shorter[name]), name
+    if kept == 120:  # there is no other to choose from
+        x = torch.tensor([[1.0, 0.5], [-2.0, 1.0]])
+        ours, theirs = (load_controller(tmp_path / name)[1](x)[0] for name in ("run", "until"))
+        torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_resumed_run_repeats_an_uninterrupted_one(algorithm: str, train: Train, tmp_path: Path) -> None:
+    def stop(_: dict[str, float]) -> None:
+        raise KeyboardInterrupt
+
+    train(tmp_path / "whole", algorithm=algorithm)
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "cut", stop, algorithm=algorithm)
+    assert 0 < load_checkpoint(tmp_path / "cut", keys=["steps"])["steps"] < 240
+    resume(tmp_path / "cut", quiet)
+    whole, cut = (load_checkpoint(tmp_path / name, keys=["parameters"]) for name in ("whole", "cut"))
+    assert whole["parameters"]["policy"].keys() == cut["parameters"]["policy"].keys()
+    for name, weights in whole["parameters"]["policy"].items():
+        assert torch.equal(weights, cut["parameters"]["policy"][name]), name
+    rows = [read_metrics(tmp_path / name, KEYS) for name in ("whole", "cut")]
+    assert [{**row, "seconds": 0.0} for row in rows[0]] == [{**row, "seconds": 0.0} for row in rows[1]]
+
+
+def test_another_seed_is_another_policy_and_randomisation_changes_the_data(train: Train, tmp_path: Path) -> None:
+    settings: list[dict[str, Any]] = [{}, {"seed": 1}, {"randomize": True}, {"start": "gaussian"}]
+    returns = []
+    for i, changes in enumerate(settings):
+        train(tmp_path / str(i), steps=120, **changes)
+        returns.append(read_metrics(tmp_path / str(i), KEYS)[-1]["critic_loss"])
+    assert len(set(returns)) == 4
+
+
+def test_divergence_keeps_the_last_checkpoint(train: Train, tmp_path: Path) -> None:
+    with pytest.raises(DivergenceError, match="smaller --learning-rate than 1e"):
+        train(tmp_path, learning_rate=1e30)
+    assert load_checkpoint(tmp_path, keys=["steps"])["steps"] == 0
+
+
+def test_divergence_that_the_environment_notices(train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def learn(model: Any, *_: Any, **__: Any) -> None:
+        with torch.no_grad():
+            next(iter(model.policy.parameters())).fill_(torch.nan)
+        raise SolverError("actions must be finite numbers")
+
+    monkeypatch.setattr("stable_baselines3.SAC.learn", learn)
+    with pytest.raises(DivergenceError, match="weights are not finite"):
+        train(tmp_path, learning_rate=1e-3)
+
+
+def test_nothing_is_left_beside_the_run(train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stable-Baselines3's own logger leaves a folder for every segment."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    train(tmp_path / "run", algorithm="ppo")
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+@pytest.mark.parametrize(("hold", "share", "length"), [(1, 0.1, 16), (1, 0.8, 20), (1, 1.0, 25), (5, 0.1, 5)], ids=str)
+def test_an_episode_of_training_lasts_the_stated_share_of_the_horizon(
+    hold: int, share: float, length: int, train: Train, tmp_path: Path
+) -> None:
+    """The short pendulum's horizon is 25 periods. 16 actions are the least, where they fit into it."""
+    train(tmp_path, algorithm="ppo", steps=4, hold=hold, episode_share=share)
+    assert training._environments(training.read(tmp_path), tmp_path).episodes.length == length

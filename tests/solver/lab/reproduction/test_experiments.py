@@ -1,0 +1,70 @@
+"""What an experiment trains: its methods, their settings, and mistakes in asking for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from solver.cli import main
+from solver.lab.baselines.settings import baseline_settings
+from solver.lab.reproduction import paper_results
+from solver.lab.reproduction.experiments import Choice, make_plan
+from solver.lab.reproduction.runs import _words
+from solver.training.settings import Settings
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_shares_scale_all_four_radii() -> None:
+    plan = make_plan("fig-ablation", "full", Choice(robots=("furuta",), seeds=(3,)))
+    found = {training.method: training.settings for training in plan.trainings}
+    assert len(found) == 20
+    whole, part = found["RTDP, full adversary at once, 1"], found["RTDP, full adversary at once, 0.25"]
+    assert isinstance(whole, Settings)
+    assert isinstance(part, Settings)
+    for name in ("alpha_state", "alpha_action", "alpha_observation", "alpha_parameters"):
+        assert getattr(part, name) == 0.25 * getattr(whole, name) > 0.0
+    assert whole.adversary_ramp == (0.0, 0.0)
+    assert (whole.on_policy_share, whole.on_policy_spread, whole.start_share, whole.seed) == (1.0, 0.0, 0.0, 3)
+    remedied = found["RTDP, spread states, adversary ramped up, 1"]
+    assert isinstance(remedied, Settings)
+    assert remedied.on_policy_spread > 0.0
+    assert remedied.adversary_ramp[1] > 0.0
+    dp = found["DP, full adversary at once, 1"]
+    assert isinstance(dp, Settings)
+    assert dp.on_policy_share == 0.0
+    assert found["DP, adversary ramped up, 0"].algorithm == "cfvi"
+
+
+def test_the_full_table_has_every_row_of_the_papers() -> None:
+    plan = make_plan("table1", "full", Choice(baseline_steps=1000))
+    names = [method.name for method in plan.methods]
+    assert set(names) == {*paper_results.RETURNS, "RTDP rFVI"}
+    assert len(plan.trainings) == len(set(plan.trainings)) == 16 * 3 * 5
+    uniform = next(t for t in plan.trainings if t.method == "PPO-U UDR" and t.robot == "cartpole" and t.seed == 2)
+    assert uniform.settings == baseline_settings("ppo", start="angle", randomize=True, seed=2, steps=1000)
+    assert _words(uniform, Path("F"), None) == (
+        ["cartpole", "--out", "F", "--algorithm", "ppo", "--randomize", "--steps", "1000", "--seed", "2"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["table1", "--methods", "SAC-U"], "table1 with --budget small has no method 'SAC-U'"),
+        (["fig-learning", "--methods", "rFVl"], "Did you mean `rFVI`"),
+        (["table1", "--seeds", "1", "1"], "--seeds 1 1 names something twice"),
+        (["table1", "--seeds", "-1"], "setting seed is -1"),
+        (["table1", "--robots", "pendulun"], "pendulum"),
+        (["table1", "--jobs", "0"], "--jobs is 0"),
+        (["fig-robustness", "--robots", "acrobot"], "mass ranges for pendulum, cartpole, furuta only"),
+        (["table1", "--baseline-steps", "-1", "--budget", "full"], "setting steps is -1"),
+        (["table1", "--baseline-steps", "10"], "no baseline is asked for"),
+        (["fig-value", "--seeds", "0", "1"], "fig-value shows one seed"),
+    ],
+)
+def test_mistakes(words: list[str], message: str, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["reproduce", *words, "--runs", str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.glob("*/"))

@@ -1,0 +1,247 @@
+"""The gallery: rows that come with the runs, and what a later call keeps of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelgen.artifact.folder import SHIPPED, known
+from solver.cli import main
+from solver.commands.reproduce import Options, carry_out
+from solver.errors import SolverError
+from solver.lab.reproduction import gallery
+from solver.lab.reproduction.experiments import Choice, make_plan
+from solver.lab.reproduction.gallery import Gallery
+from solver.lab.reproduction.page import Origin
+from solver.lab.reproduction.runs import _words, run_plan
+from solver.plants.outcome import summary
+from solver.plants.rollouts import rollouts, sample_starts
+from solver.problem.robots import load_robot
+from solver.runs.kinds import load_controller
+from solver.streams import EVALUATION_SEED
+from solver.training.presets import make_settings
+from solver.training.run import load_run
+from tests.solver.lab.reproduction.small_plans import NEVER, choice, quiet, train_here
+
+Capture = pytest.CaptureFixture[str]
+START = {"angle": 3.1, "angle_rate": 0.0}
+
+
+def store_limit(out: Path) -> None:
+    """A limit of the pendulum, as an earlier call wrote it."""
+    artifact = load_robot("pendulum", "cpu", None).hash
+    start = {"start": START, "limit": -5.0, "idle_return": -25.0, "guess": "an idle robot"}
+    limit = {"artifact": artifact, "limit": -5.0, "idle_return": -25.0, "starts": [start]}
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "gallery.json").write_text(json.dumps({"limits": {"pendulum": limit}, "rows": []}))
+
+
+class Found:
+    """What a search returns, as far as the gallery reads it: limits and the run's returns from some starts."""
+
+    def __init__(self, limits: tuple[float, ...], own: tuple[float, ...], held: bool = False) -> None:
+        self.limits, self.own, self.held = limits, own, held
+
+    def results(self) -> dict[str, Any]:
+        """As of `Limit.results`."""
+        starts: list[dict[str, Any]] = [
+            {
+                "start": START,
+                "idle_return": -50.0,
+                "limit": limit,
+                "guess": "",
+                "run_return": own,
+                "run_held": self.held,
+            }
+            for limit, own in zip(self.limits, self.own, strict=True)
+        ]
+        return {"starts": starts, "run_return": sum(self.own) / len(self.own)}
+
+
+def no_search(folder: str, *_: object) -> Found:
+    """No motion better than the one stored, and the return of the run from the start."""
+    problem, act = load_controller(folder)[:2]
+    start = problem.target.new_tensor([list(START.values())])
+    return Found((-35.0,), (float(rollouts(problem, act, start).returns[0]),))
+
+
+@pytest.fixture(scope="module")
+def trained(short: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both runs of the small plan; tests must not change them."""
+    folder = tmp_path_factory.mktemp("gallery") / "runs"
+    with chdir(Path(short).parent):
+        train_here(make_plan("gallery", "small", small()), folder)
+    return folder
+
+
+def rows(out: Path) -> list[dict[str, Any]]:
+    return list(json.loads((out / "gallery.json").read_text())["rows"])
+
+
+def small(**more: Any) -> Choice:
+    return choice(robots=("pendulum",), seeds=(0,), **more)
+
+
+def test_all_robots_with_default_settings() -> None:
+    """Both algorithms on every shipped robot; the command line has no setting but algorithm, seed and threads."""
+    plan = make_plan("gallery", "small", Choice(threads=2))
+    assert list(plan.robots) == known(SHIPPED)
+    assert [(t.robot, t.method) for t in plan.trainings] == [(r, m) for r in plan.robots for m in ("cfvi", "rfvi")]
+    training = plan.trainings[-1]
+    robot = load_robot(training.robot, "cpu", None)
+    assert training.settings == make_settings("fast", robot, algorithm="rfvi", seed=0, threads=2)
+    words = _words(training, Path("out"), None)
+    assert {word for word in words if word.startswith("--")} <= {
+        "--out",
+        "--algorithm",
+        "--preset",
+        "--seed",
+        "--threads",
+    }
+
+
+def test_the_page_holds_what_the_rollouts_give(
+    trained: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_limit(tmp_path)
+    monkeypatch.setattr(gallery, "find_limit", no_search)
+    options = Options("gallery", robots=["pendulum"], seeds=[0], runs=trained, out=tmp_path, jobs=1)
+    assert carry_out(options, small()) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "0 trained, 2 reused"
+    text = (tmp_path / "gallery.md").read_text()
+    assert "`solver reproduce gallery --budget small --robots pendulum --seeds 0 --jobs 1`" in text
+    assert "Missing" not in text
+    assert "older" not in text
+    folders = {load_run(path).settings.algorithm: path for path in (trained).glob("pendulum-*")}
+    for row in rows(tmp_path):
+        problem, act, _ = load_controller(folders[row["algorithm"]])
+        expected = summary(rollouts(problem, act, sample_starts(problem, 3, EVALUATION_SEED)))
+        assert {name: row[name] for name in ("return_mean", "success_rate", "limit_rate")} == pytest.approx(
+            {name: expected[name] for name in ("return_mean", "success_rate", "limit_rate")}
+        )
+        start = problem.target.new_tensor([list(START.values())])
+        chosen = float(rollouts(problem, act, start).returns[0])
+        assert row["chosen_return"] == pytest.approx(chosen, abs=1e-3)
+        gap = -5.0 - chosen
+        cells = (
+            f"| {row['return_mean']:.2f} ± {row['return_spread']:.2f} | -5.00 | -25.00 | {gap:.2f} | {5 * gap:.1f} |"
+        )
+        assert cells in text
+    before = (tmp_path / "gallery.json").read_text()
+    edited = json.loads(before)
+    edited["rows"][0]["machine"] = "another"  # kept, since the run is the same
+    del edited["rows"][0]["settings"]  # as versions wrote it that did not know them
+    (tmp_path / "gallery.json").write_text(json.dumps(edited))
+    carry_out(options, small())
+    assert [row["machine"] == "another" for row in rows(tmp_path)] == [True, False]
+    text = made_again(options, tmp_path)
+    assert text.count("| pendulum | cfvi, older | 0 |") == 1
+    assert "| pendulum | rfvi | 0 |" in text
+
+
+def made_again(options: Options, out: Path) -> str:
+    """The page, written without measuring anything."""
+    made = Gallery(make_plan("gallery", "small", small()), out, Origin(options.command(), 1, 1), quiet)
+    made.write()
+    return (out / "gallery.md").read_text()
+
+
+def test_a_row_is_written_before_the_next_training_ends(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a training that fails is named as missing."""
+    store_limit(tmp_path)
+    monkeypatch.setattr(gallery, "find_limit", no_search)
+    plan = make_plan("gallery", "small", small())
+    for run in trained.glob("pendulum-cfvi-*"):
+        shutil.copytree(run, tmp_path / "runs" / run.name)
+    made = Gallery(plan, tmp_path, Origin("solver reproduce gallery", 1, 1), quiet)
+    runs = run_plan(plan, tmp_path / "runs", 1, quiet, command=NEVER, finished=made.add)
+    assert len(runs.failures) == 1
+    assert [row["algorithm"] for row in rows(tmp_path)] == ["cfvi"]  # by add alone
+    assert "**Missing:** pendulum, rfvi, seed 0" in (tmp_path / "gallery.md").read_text()
+
+
+def test_the_best_known_limit_stays(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By start: of the searches from the first run, of those from the second, and of the runs as they are."""
+    calls: list[int] = []
+    found = [Found((-30.0, -20.0), (-40.0, -20.5)), Found((-28.0, -20.5), (-41.0, -19.0))]
+
+    def search(_: str, __: list[str], guesses: int, *___: object) -> Found:
+        calls.append(guesses)
+        return found[len(calls) - 1]
+
+    monkeypatch.setattr(gallery, "find_limit", search)
+    plan = make_plan("gallery", "small", small())
+    made = Gallery(plan, tmp_path, Origin("solver reproduce gallery", 1, 1), quiet)
+    run_plan(plan, trained, 1, quiet, command=NEVER, finished=made.add)
+    assert calls == [24, 0]  # random motions only the first time
+    limit = json.loads((tmp_path / "gallery.json").read_text())["limits"]["pendulum"]
+    assert [each["limit"] for each in limit["starts"]] == [-28.0, -19.0]
+    assert limit["limit"] == pytest.approx(-23.5)
+    assert "| -23.50 | -50.00 | 6.75 | 25.5 |" in (tmp_path / "gallery.md").read_text()  # the first run's -30.25
+
+
+def test_a_limit_from_other_starts_takes_the_gaps_of_earlier_rows(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_limit(tmp_path)  # from one start
+    calls: list[tuple[int, int]] = []
+
+    def search(_: str, __: list[str], guesses: int, ___: int, ____: str | None, starts: int) -> Found:
+        calls.append((guesses, starts))
+        return Found((-30.0, -20.0), (-40.0, -20.5))
+
+    monkeypatch.setattr(gallery, "find_limit", search)
+    made = Gallery(make_plan("gallery", "small", small()), tmp_path, Origin("solver reproduce gallery", 1, 1), quiet)
+    training, folder = made.plan.trainings[0], next(trained.glob("pendulum-cfvi-*"))
+    made.add(training, folder)
+    assert calls == [(0, 1), (24, 5)]
+    assert made.limits["pendulum"]["limit"] == -25.0
+    earlier = ("pendulum", "rfvi", 7)
+    (row,) = made.rows.values()
+    store_limit(tmp_path)
+    made = Gallery(made.plan, tmp_path, made.origin, quiet)
+    made.rows[earlier] = dataclasses.replace(row, algorithm="rfvi", seed=7)
+    made.add(training, folder)
+    assert made.rows[earlier].chosen_return is None
+    assert made.rows[row.key].chosen_return == -30.25
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_run_that_a_limit_braked_is_no_limit(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: bool
+) -> None:
+    monkeypatch.setattr(gallery, "find_limit", lambda *_: Found((-30.0,), (-20.0,), held))
+    made = Gallery(make_plan("gallery", "small", small()), tmp_path, Origin("solver reproduce gallery", 1, 1), quiet)
+    run_plan(made.plan, trained, 1, quiet, command=NEVER, finished=made.add)
+    assert made.limits["pendulum"]["limit"] == (-30.0 if held else -20.0)
+
+
+def test_a_limit_may_be_missing(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def none_found(robot: str, *_: object) -> None:
+        calls.append(robot)
+        raise SolverError("no motion")
+
+    monkeypatch.setattr(gallery, "find_limit", none_found)
+    plan = make_plan("gallery", "small", small())
+    made = Gallery(plan, tmp_path, Origin("solver reproduce gallery", 1, 1), quiet)
+    run_plan(plan, trained, 1, quiet, command=NEVER, finished=made.add)
+    assert len(calls) == 2
+    assert [row["chosen_return"] for row in rows(tmp_path)] == [None, None]
+    assert "pendulum has no limit: no motion" in (tmp_path / "gallery.md").read_text()
+
+
+def test_mistakes(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "gallery.json").write_text("{}")
+    words = ["reproduce", "gallery", "--robots", "pendulum", "--methods", "rfvi", "--report-only"]
+    assert main([*words, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 2
+    assert "gallery.json is damaged or from another version" in capsys.readouterr().err

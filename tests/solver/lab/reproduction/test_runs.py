@@ -1,0 +1,243 @@
+"""Which runs are trained, resumed and reused, and what stays when one fails or all are interrupted."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from solver.commands import reproduce
+from solver.commands.reproduce import Options, carry_out
+from solver.errors import SolverError
+from solver.jobs.processes import LOG
+from solver.lab.reproduction.experiments import Choice, make_plan
+from solver.lab.reproduction.runs import run_plan, shipped_runs
+from solver.problem.robots import load_robot
+from solver.runs.folder import CHECKPOINT
+from solver.training.presets import fast
+from solver.training.run import RUN, load_run, load_run_checkpoint
+from solver.training.settings import NO_ADVERSARIES, Settings
+from tests.solver.lab.reproduction.small_plans import NEVER, SMALL, TINY, choice, quiet
+from tests.solver.small_trainings import start
+
+Capture = pytest.CaptureFixture[str]
+
+
+def state(parent: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in parent.glob(f"*/{CHECKPOINT}")}
+
+
+def test_runs_have_the_settings_of_their_methods(trained: Path) -> None:
+    runs = {
+        (run.settings.algorithm, run.settings.on_policy_share, run.settings.seed): run.settings
+        for run in all_runs(trained)
+    }
+    assert len(runs) == 8
+    assert set(runs) == {
+        (algorithm, share, seed) for algorithm in ("cfvi", "rfvi") for share in (0.5, 1) for seed in (0, 1)
+    }
+    usual = fast(load_robot("pendulum", "cpu", None))
+    for (algorithm, share, _), settings in runs.items():
+        assert {name: getattr(settings, name) for name in TINY} == TINY
+        assert settings.start_share == (0.0 if share == 1 else 0.05)
+        assert settings.adversary_ramp == usual["adversary_ramp"]
+        for name in NO_ADVERSARIES:
+            assert getattr(settings, name) == (usual[name] if algorithm == "rfvi" else 0.0)
+
+
+def all_runs(parent: Path) -> list[Any]:
+    return [load_run(path.parent) for path in parent.glob(f"*/{RUN}")]
+
+
+def test_a_second_call_trains_nothing(copied: Path) -> None:
+    before = state(copied)
+    runs = run_plan(make_plan("table1", "small", choice()), copied, 2, quiet, command=NEVER)
+    assert (runs.trained, runs.failures, len(runs.folders)) == (0, (), 8)
+    assert state(copied) == before
+
+
+def test_another_experiment_reuses_the_runs_it_shares(copied: Path) -> None:
+    for experiment, shared in (("fig-learning", 8), ("fig-value", 2), ("fig-robustness", 4)):
+        plan = make_plan(experiment, "small", choice())  # type: ignore[arg-type]
+        assert len(run_plan(plan, copied, 1, quiet, command=NEVER).folders) == shared
+    plan = make_plan("fig-ablation", "small", choice())
+    runs = run_plan(plan, copied, 1, quiet, train=False)
+    missing = {training.method for training in plan.trainings} - {training.method for training in runs.folders}
+    # The preset has states from rollouts, and so shares nothing with DP, nor its bare rollouts with RTDP at once.
+    at_once = {f"{source}, full adversary at once, {share}" for source in ("DP", "RTDP") for share in (0, 1)}
+    assert missing == at_once | {f"DP, adversary ramped up, {share}" for share in (0, 1)}
+
+
+def test_the_number_of_threads_and_the_folder_do_not_matter(copied: Path) -> None:
+    for k, path in enumerate(sorted(path.parent for path in copied.glob(f"*/{RUN}"))):
+        path.rename(copied / f"mine{k}")
+    runs = run_plan(make_plan("table1", "small", choice(threads=2)), copied, 1, quiet, command=NEVER)
+    assert sorted(path.name for path in runs.folders.values()) == [f"mine{k}" for k in range(8)]
+
+
+def test_the_adversary_does_not_matter_to_cfvi(copied: Path) -> None:
+    plan = make_plan("fig-value", "small", choice(overrides={"modulation": "wiener"}))
+    runs = run_plan(plan, copied, 1, quiet, train=False)
+    assert {training.method for training in runs.folders} == {"cFVI"}
+
+
+def test_other_settings_get_a_folder_of_their_own(copied: Path) -> None:
+    before = state(copied)
+    plan = make_plan("fig-value", "small", choice(seeds=(0,), overrides={"width": 9}, methods=("rFVI",)))
+    runs = run_plan(plan, copied, 2, quiet)
+    assert (runs.trained, runs.failures) == (1, ())
+    after = state(copied)
+    assert before.items() <= after.items()
+    assert len(after) == 9
+    assert {load_run(path).settings.width for path in runs.folders.values()} == {9}
+
+
+def test_shipped_policies_stand_for_the_usual_settings(tmp_path: Path) -> None:
+    """Not for RTDP, which has settings of its own, nor for another seed."""
+    plan = make_plan("table1", "small", Choice(robots=("pendulum", "furuta", "reaction_wheel"), seeds=(0, 7)))
+    runs = run_plan(plan, tmp_path, 1, quiet, train=False, ready=shipped_runs(plan.trainings))
+    found = {(training.robot, training.method, training.seed, path.name) for training, path in runs.folders.items()}
+    robots = ("pendulum", "furuta", "reaction_wheel")
+    assert found == {(robot, m, 0, f"{robot}-{m.lower()}") for robot in robots for m in ("cFVI", "rFVI")}
+
+
+def test_another_artifact_gets_a_folder_of_its_own(copied: Path) -> None:
+    plan = make_plan("fig-value", "small", choice())
+    changed = dataclasses.replace(
+        plan,
+        trainings=tuple(
+            dataclasses.replace(training, run=dataclasses.replace(training.run, artifact_hash="0" * 64))
+            for training in plan.trainings
+        ),
+    )
+    assert not run_plan(changed, copied, 1, quiet, train=False).folders
+
+
+def test_an_edited_run_is_refused(copied: Path) -> None:
+    plan = make_plan("fig-value", "small", choice())
+    folder = next(iter(run_plan(plan, copied, 1, quiet, train=False).folders.values()))
+    content = json.loads((folder / RUN).read_text())
+    content["settings"]["epochs"] = 2
+    (folder / RUN).write_text(json.dumps(content))
+    with pytest.raises(SolverError, match=re.escape(str(folder)) + ".*edited or copied"):
+        run_plan(plan, copied, 1, quiet, command=NEVER)
+
+
+def test_an_unfinished_run_is_resumed_to_the_same_end(trained: Path, copied: Path) -> None:
+    """Stopped by an exception after the second iteration; then bit for bit what was never stopped."""
+    plan = make_plan("fig-value", "small", choice())
+    finished = run_plan(plan, trained, 1, quiet, train=False).folders
+    training, whole = next(iter(finished.items()))
+    folder = copied / whole.name
+    shutil.rmtree(folder)
+
+    def stop(row: dict[str, float]) -> None:
+        if row["iteration"] == 1:
+            raise KeyboardInterrupt
+
+    assert isinstance(training.settings, Settings)
+    with pytest.raises(KeyboardInterrupt):
+        start("pendulum", "fast", training.settings, folder, None, stop)
+    assert load_run_checkpoint(folder)["iteration"] == 2
+    runs = run_plan(plan, copied, 1, quiet)
+    assert runs.trained == 1
+    assert "--resume" in (folder / LOG).read_text()
+    weights, expected = (load_run_checkpoint(each)["ensemble"] for each in (folder, whole))
+    assert all((weights[name] == expected[name]).all() for name in expected)
+
+
+def test_a_failed_training_stops_no_other(tmp_path: Path, capsys: Capture) -> None:
+    """The second of two diverges; the table has the first, the message the log, and the command fails."""
+    one = (
+        sys.executable,
+        "-c",
+        "import sys\nif 'cfvi' in sys.argv: sys.exit('cannot')\nfrom solver.cli import main\nsys.exit(main())",
+    )
+    plan = make_plan("fig-value", "small", choice(seeds=(0,)))
+    runs = run_plan(plan, tmp_path, 1, quiet, command=one)
+    assert [failure.training.method for failure in runs.failures] == ["cFVI"]
+    assert runs.failures[0].code == 1
+    assert "cannot" in runs.failures[0].log.read_text()
+    assert [training.method for training in runs.folders] == ["rFVI"]
+
+    options = Options("fig-value", runs=tmp_path / "diverged", out=tmp_path / "out", jobs=2)
+    bad = choice(seeds=(0,), overrides={"learning_rate": 1e30, "final_learning_rate": 1e30}, methods=("cFVI",))
+    assert carry_out(options, bad) == 1
+    assert re.search(rf"error: cFVI, pendulum, seed 0 failed \(1\): .*{LOG}", capsys.readouterr().err)
+    text = (tmp_path / "out" / "fig-value-small.md").read_text()
+    assert "**Missing:** cFVI, pendulum, seed 0: failed." in text
+
+
+def test_a_baseline_runs_resumes_and_is_reused(tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
+    tiny = {
+        "steps": 240,
+        "hold": 25,
+        "environments": 4,
+        "evaluate_every": 120,
+        "episodes": 3,
+        "minibatch": 16,
+        "width": 8,
+    }
+    budget = dataclasses.replace(SMALL, baselines=True)
+    mine = Choice(budget=budget, methods=("SAC-N UDR",), overrides={"baseline": tiny}, baseline_steps=200)
+    plan = make_plan("table1", "small", mine)
+    runs = run_plan(plan, tmp_path / "runs", 1, quiet)
+    assert (runs.trained, runs.failures) == (1, ())
+    carry_out(Options("table1", runs=tmp_path / "runs", out=tmp_path, report_only=True), mine)
+    text = (tmp_path / "table1-small.md").read_text()
+    assert "SAC is trained for 240 actions of 25 control periods each on pendulum, **shorter than the 200,000" in text
+    assert re.search(r"\| SAC-N UDR \| -[\d.]+ ± [\d.]+ \| -32.9 ± 0.6 \|", text)
+    assert run_plan(plan, tmp_path / "runs", 1, quiet, command=NEVER).trained == 0
+
+
+def test_trainings_share_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four cores among two at once: two threads each, for every library that starts some."""
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    chosen: list[Choice] = []
+    monkeypatch.setattr(reproduce, "carry_out", lambda _, asked: chosen.append(asked))
+    reproduce.run(Options("fig-value", jobs=2))
+    assert chosen[0].threads == 2
+    plan = make_plan("fig-value", "small", choice(seeds=(0,), threads=2, overrides={"threads": 2}))
+    script = "import os; print(*(v for k, v in os.environ.items() if k.endswith('_NUM_THREADS'))); raise SystemExit(9)"
+    runs = run_plan(plan, tmp_path, 1, quiet, command=(sys.executable, "-c", script))
+    assert [failure.log.read_text().split()[-4:] for failure in runs.failures] == [["2"] * 4] * 2
+
+
+def test_two_calls_in_one_folder(tmp_path: Path) -> None:
+    plan = make_plan("fig-value", "small", choice(seeds=(0,)))
+
+    def meanwhile(_: str) -> None:
+        with pytest.raises(SolverError, match="is at work in"):
+            run_plan(plan, tmp_path, 1, quiet)
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        run_plan(plan, tmp_path, 1, meanwhile, command=NEVER)
+
+
+@pytest.mark.usefixtures("heeds_ctrl_c")
+def test_a_call_that_is_interrupted_leaves_no_training_behind(tmp_path: Path) -> None:
+    """Ctrl-C while one of two sleeps: it is ended, the next is not started, and the lock is free."""
+    sleeper = (sys.executable, "-c", "import time; time.sleep(60)")
+    plan = make_plan("fig-value", "small", choice(seeds=(0,)))
+    announced: list[str] = []
+
+    def interrupt(text: str) -> None:
+        announced.append(text)
+        if len(announced) == 1:
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(plan, tmp_path, 1, interrupt, command=sleeper)
+    assert len(announced) == 1
+    assert not run_plan(plan, tmp_path, 1, quiet, train=False).folders

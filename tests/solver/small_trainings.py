@@ -1,0 +1,81 @@
+"""Start trainings from tests, with settings in place of choices, and look into their checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from unittest import mock
+
+from torch import Tensor
+
+from modelgen.cli import main as modelgen
+from solver.lab.baselines.run import BaselineRun
+from solver.lab.baselines.settings import BaselineSettings
+from solver.plants.rollouts import rollouts
+from solver.problem.robots import load_robot
+from solver.runs.metrics import Report
+from solver.training import kind as training
+from solver.training.run import Run
+from solver.training.settings import Settings
+
+MODELS = Path(__file__).parents[2] / "models"
+
+
+def shortened(folder: Path, robots: Sequence[str], horizon: float, rate: int) -> str:
+    """Build shipped robots, whose tasks are of 5 s at 125 Hz, with others; returns their generated/ folder."""
+    for robot in robots:
+        text = (MODELS / f"{robot}.py").read_text(encoding="utf-8")
+        for stated, other in (("horizon=5,", f"horizon={horizon},"), ("control_rate=125,", f"control_rate={rate},")):
+            assert text.count(stated) == 1
+            text = text.replace(stated, other)
+        (folder / f"{robot}.py").write_text(text, encoding="utf-8")
+        assert modelgen(["build", str(folder / f"{robot}.py"), "--directory", str(folder / "generated")]) == 0
+    return str(folder / "generated")
+
+
+def quiet(_: object) -> None:
+    """Report nothing."""
+
+
+def start(
+    robot: str,
+    preset: str,
+    settings: Settings,
+    folder: Path,
+    generated: str | None = None,
+    report: Report = quiet,
+    overwrite: bool = False,
+) -> None:
+    """Train a new run."""
+    run = Run(robot, load_robot(robot, "cpu", generated).hash, generated, settings, preset)
+    training.start(run, folder, report, overwrite)
+
+
+def start_unjudged(robot: str, settings: Settings, folder: Path) -> None:
+    """Train a new run of a shipped robot whose weights matter and whose quality does not: its rollouts take 0.2 s of
+    the robot's time, and not seconds."""
+    with mock.patch("solver.training.selection.rollouts", partial(rollouts, seconds=0.2)):
+        start(robot, "fast", settings, folder)
+
+
+def baseline(
+    robot: str, settings: BaselineSettings, folder: Path, generated: str | None = None, report: Report = quiet
+) -> None:
+    """Train a new baseline."""
+    from solver.lab.baselines import training as baselines  # needs Stable-Baselines3
+
+    run = BaselineRun(robot, load_robot(robot, "cpu", generated).hash, generated, settings)
+    baselines.start(run, folder, report)
+
+
+def tensors(content: object) -> Iterator[Tensor]:
+    """Every tensor in a checkpoint, in order."""
+    if isinstance(content, Tensor):
+        yield content
+    elif isinstance(content, dict):
+        for value in content.values():
+            yield from tensors(value)
+    elif isinstance(content, list):
+        for value in content:
+            yield from tensors(value)

@@ -1,0 +1,190 @@
+"""When V is polished, and how: the measure of its roughness, the states and passes, and the place in the schedule."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
+from solver.fvi.states import StateSource
+from solver.plants.rollouts import rollouts, sample_starts, without_input
+from solver.problem.problem import Problem
+from solver.runs.metrics import read_metrics
+from solver.training import polish
+from solver.training.kind import resume
+from solver.training.presets import make_settings
+from solver.training.run import load_run_checkpoint
+from solver.training.settings import Settings
+from solver.training.trainer import Trainer
+from tests.solver.small_trainings import tensors
+
+TrainTiny = Callable[..., None]
+NOMINAL = {"iterations": 4, "step_periods": (2, 2, 2, 1), "polish": 2}
+ROBUST = {"iterations": 6, "step_periods": (2, 2, 2, 2, 1, 1), "polish": 2, "adversary_ramp": (0.5, 1.0)}
+
+
+def test_mismatch_is_what_v_errs_by_as_a_share_of_the_gain(load: Callable[[str], CompiledRobot]) -> None:
+    """Against a loop in NumPy: V is this loop's own sum and a constant, which the end of the rollout discounts."""
+    problem = Problem(load("pendulum"))
+    result = rollouts(problem, without_input(problem), sample_starts(problem, 3, 1))
+    step, rho, off = problem.control_step, problem.discount_rate, 0.7
+    states, inputs = result.x.numpy().astype(float), result.u.numpy().astype(float)
+    paid = np.zeros(3)
+    for k in reversed(range(len(inputs))):
+        state_cost = problem.state_cost(torch.tensor(states[k], dtype=torch.float32)).numpy()
+        action_cost = problem.action_cost.cost(torch.tensor(inputs[k], dtype=torch.float32)).numpy()
+        paid = -step * (state_cost + action_cost) + math.exp(-rho * step) * paid
+    begun = {tuple(x): float(value) for x, value in zip(states[0], paid, strict=True)}
+
+    def value(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """What is paid from the starts, 0 elsewhere, and `off` below it everywhere."""
+        known = [begun.get(tuple(row.tolist()), 0.0) - off for row in x]
+        return torch.tensor(known), torch.zeros_like(x)
+
+    gain = 5.0  # above LEAST_GAIN
+    idle_return = float(result.returns.mean()) - gain
+    end = math.exp(-rho * step * len(inputs))
+    found = polish.value_mismatch(problem, value, result, idle_return)
+    assert found == pytest.approx(off * (1.0 - end) / gain, rel=1e-3)
+
+
+def test_mismatch_of_a_policy_that_gains_nothing_is_a_number(load: Callable[[str], CompiledRobot]) -> None:
+    problem = Problem(load("pendulum"))
+    result = rollouts(problem, without_input(problem), sample_starts(problem, 3, 1))
+    idle_return = float(result.returns.mean())
+    found = polish.value_mismatch(problem, lambda x: (x[:, 0] * 0.0, x), result, idle_return)
+    assert 1.0 / polish.LEAST_GAIN > found > 0.8 / polish.LEAST_GAIN  # V = 0, and what is paid is discounted
+
+
+def test_rates_fall_to_the_end_in_twice_the_passes() -> None:
+    rates = polish.learning_rates(Settings(epochs=3, learning_rate=2e-3, final_learning_rate=1e-5))
+    assert len(rates) == 6
+    assert rates[0] == pytest.approx(3e-3)
+    assert rates[3] == pytest.approx((3e-3 + 1e-5) / 2.0)  # half way of half a cosine
+    assert list(rates) == sorted(rates, reverse=True)
+    assert rates[-1] < 3e-4
+
+
+def rough(monkeypatch: pytest.MonkeyPatch, mismatch: list[float], solved: float = 1.0) -> list[int]:
+    """Solved tasks, and evaluations that find these mismatches, the last again and again. Returns the list to which
+    every drawing of states appends how many times the setting it draws."""
+    left, drawn = list(mismatch), []
+    real_draw, real_judge = vars(StateSource)["draw"], vars(Trainer)["evaluate"]
+
+    def draw(source: StateSource, *given: Any) -> torch.Tensor:
+        x: torch.Tensor = real_draw(source, *given)
+        drawn.append(len(x) // source.settings.states)
+        return x
+
+    def evaluate(trainer: Trainer) -> dict[str, float]:
+        found: dict[str, float] = real_judge(trainer)
+        assert trainer.best
+        object.__setattr__(trainer.best.score, "successes", solved)
+        return found
+
+    monkeypatch.setattr(StateSource, "draw", draw)
+    monkeypatch.setattr(Trainer, "evaluate", evaluate)
+    monkeypatch.setattr(polish, "value_mismatch", lambda *_: left.pop(0) if len(left) > 1 else left[0])
+    return drawn
+
+
+@pytest.mark.parametrize(
+    ("mismatch", "solved", "times"),
+    [
+        ([0.5], 1.0, [1, 1, 1, 1, 6, 6]),  # rough to the end: as often as the setting says
+        ([0.5, 0.5, 0.01], 1.0, [1, 1, 1, 1, 6]),  # evaluated at 2, 4 and after the polish
+        ([0.01], 1.0, [1, 1, 1, 1]),  # fine
+        ([0.5], 0.5, [1, 1, 1, 1]),  # not solved
+    ],
+)
+def test_cfvi_is_polished_in_the_end(
+    train_tiny: TrainTiny,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mismatch: list[float],
+    solved: float,
+    times: list[int],
+) -> None:
+    drawn = rough(monkeypatch, mismatch, solved)
+    train_tiny(tmp_path / "run", algorithm="cfvi", evaluate_every=2, **NOMINAL)
+    assert drawn == times
+    rows = read_metrics(tmp_path / "run")
+    assert [row["waited"] for row in rows] == [0, 0, 0, 0, 1, 2][: len(times)]
+    assert all("return_mean" in row for row in rows[4:])
+    assert [row["step_periods"] for row in rows[3:]] == [1.0] * len(rows[3:])
+
+
+def test_rfvi_is_polished_before_its_adversaries_grow(
+    train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They begin to grow at iteration 3 of 6, and what comes after is not polished, however rough."""
+    drawn = rough(monkeypatch, [0.5])
+    train_tiny(tmp_path / "run", evaluate_every=1, **ROBUST)
+    rows = read_metrics(tmp_path / "run")
+    assert drawn == [1, 1, 1, 6, 6, 1, 1, 1]
+    assert [row["adversary"] > 0.0 for row in rows] == [*[False] * 6, True, True]
+    assert rows[3]["learning_rate"] == pytest.approx(polish.RATE * 3e-3)
+
+
+def test_a_polish_begins_with_the_best_v(
+    train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rough(monkeypatch, [0.5])
+    begun: list[bool] = []
+    real = vars(Trainer)["step"]
+
+    def step(trainer: Trainer, *given: Any) -> Any:
+        if trainer.schedule.polishing and trainer.schedule.polished == 1:
+            assert trainer.best
+            now = trainer.ensemble.state_dict()
+            begun.append(all(torch.equal(now[name], kept) for name, kept in trainer.best.ensemble.items()))
+        return real(trainer, *given)
+
+    monkeypatch.setattr(Trainer, "step", step)
+    train_tiny(tmp_path / "run", algorithm="cfvi", evaluate_every=2, **NOMINAL)
+    assert begun == [True]
+
+
+def test_a_polish_is_resumed_bit_for_bit(
+    train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the checkpoints before, within and after it."""
+    whole, stops = tmp_path / "whole", (3, 4, 5)
+
+    def keep(row: dict[str, float]) -> None:
+        if row["iteration"] in stops:
+            shutil.copytree(whole, tmp_path / f"{row['iteration']:.0f}")
+
+    rough(monkeypatch, [0.5])
+    train_tiny(whole, keep, evaluate_every=1, **ROBUST)
+    expected = list(tensors(load_run_checkpoint(whole)))
+    for stop in stops:
+        folder = tmp_path / str(stop)
+        assert len(read_metrics(folder)) == stop + 1
+        resume(folder, lambda _: None)
+        found = list(tensors(load_run_checkpoint(folder)))
+        assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+        assert len(read_metrics(folder)) == 8
+
+
+@pytest.mark.parametrize("name", ["waited", "polished", "mismatch"])
+def test_a_checkpoint_with_another_type_for_a_number_does_not_fit(
+    load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings], name: str
+) -> None:
+    robot, settings = load("pendulum"), tiny()
+    content = Trainer(robot, settings).checkpoint()
+    with pytest.raises(SolverError, match="does not fit"):
+        Trainer(robot, settings, content | {name: "x"})
+
+
+def test_the_presets_of_the_paper_are_not_polished(load: Callable[[str], CompiledRobot]) -> None:
+    robot = load("pendulum")
+    assert [make_settings(preset, robot).polish for preset in ("fast", "paper")] == [6, 0]

@@ -1,0 +1,66 @@
+"""Training that begins from another run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from solver.cli import main
+from solver.runs.metrics import read_metrics
+from solver.training.run import load_run, load_run_checkpoint
+from solver.training.solution import load_solution
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_it_begins_with_the_kept_weights_and_takes_a_quarter(
+    train_tiny: Callable[..., None], tmp_path: Path, tiny_options: list[str]
+) -> None:
+    """The whole value function is taken over: weights without the metric that they were fitted in mean nothing."""
+    first = tmp_path / "first"
+    train_tiny(first, basin=True, metric=True)
+    given = [*tiny_options, "--iterations", "1", "--learning-rate", "1e-12", "--final-learning-rate", "1e-12"]
+    given += ["--reaction-periods", "0"]  # the basin is of the policy, and the first run has the settings' own
+    words = ["train", "pendulum", "--from", str(first), "--out", str(tmp_path / "warm"), *given]
+    assert main(words) == 0
+    before = load_solution(first).ensemble.state_dict()
+    after = load_run_checkpoint(tmp_path / "warm")["ensemble"]
+    for name, value in before.items():
+        assert torch.allclose(after[name], value, atol=1e-6), name
+    assert float(before["bend"]) > 0.0
+    assert load_run(tmp_path / "warm").warm_from == str(first)
+
+
+def test_its_settings_follow_the_other_run(finished_run: Path, capsys: Capture) -> None:
+    assert main(["train", "pendulum", "--from", str(finished_run), "--help"]) == 0
+    text = capsys.readouterr().out
+    other, usual = load_run(finished_run).settings, 100
+    assert f"(default: {other.width})" in text
+    assert f"(default: {usual // 4})" in text
+
+
+def test_a_run_of_another_robot_is_refused(finished_run: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["train", "slider", "--from", str(finished_run), "--out", str(tmp_path / "no")]) != 0
+    capsys.readouterr()
+    assert main(["train", "cartpole", "--from", str(finished_run), "--out", str(tmp_path / "no")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()  # at once: a preview would have said something before it
+    assert "is a run of pendulum" in line
+    assert not (tmp_path / "no").exists()
+
+
+def test_a_network_of_another_size_is_refused(
+    finished_run: Path, tmp_path: Path, tiny_options: list[str], capsys: Capture
+) -> None:
+    words = ["train", "pendulum", "--from", str(finished_run), "--out", str(tmp_path / "no"), *tiny_options]
+    assert main([*words, "--width", "9"]) == 2
+    assert "--width" in capsys.readouterr().err
+
+
+def test_it_resumes_like_any_run(finished_run: Path, tmp_path: Path, tiny_options: list[str]) -> None:
+    folder = tmp_path / "warm"
+    assert main(["train", "pendulum", "--from", str(finished_run), "--out", str(folder), *tiny_options]) == 0
+    assert main(["train", "--resume", str(folder)]) == 0
+    assert len(read_metrics(folder)) == load_run(folder).settings.iterations
