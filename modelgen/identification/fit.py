@@ -128,7 +128,7 @@ def _newton_step(model: Model, settled: Settled, theta: Array, robust: bool) -> 
     free = np.flatnonzero(~held)
     step = np.zeros(len(theta))
     step[free] = -np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
-    return np.clip(theta + half * step, lower, upper) - theta
+    return np.asarray(np.clip(theta + half * step, lower, upper) - theta)
 
 
 def _shortest(model: Model, recordings: Sequence[Recording], seconds: float) -> Windows:

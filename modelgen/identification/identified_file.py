@@ -213,6 +213,8 @@ def _check(content: IdentifiedFile, robot: CompiledRobot) -> None:
     """Raise ValueError for names and sizes that are not the robot's."""
     names, states, p = robot.parameter_names, robot.state_names, len(robot.parameter_names)
     region, radii, residual = content.ellipsoid, content.radii, content.residual
+    if content.robot != robot.name:
+        raise ValueError(f"its robot is {content.robot!r}")
     if region.names != tuple(names) or tuple(content.parameters) != tuple(names):
         raise ValueError(f"its set is not one of {', '.join(names)}")
     if len(region.centre) != p or [len(row) for row in region.shape] != [p] * p:
@@ -253,4 +255,6 @@ def _check_region(content: IdentifiedFile, robot: CompiledRobot, path: Path) -> 
     outside = (content.centre < lower) | (content.centre > upper)
     if outside.any():
         name = robot.parameter_names[int(outside.argmax())]
-        raise ModelError(f"the set in {path} is empty: its {name} is not within the bounds of the model file.")
+        raise ModelError(
+            f"the set in {path} is empty: its {name} is not within the bounds of the model file. Identify again."
+        )

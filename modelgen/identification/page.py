@@ -37,8 +37,9 @@ def html(robot: CompiledRobot, content: IdentifiedFile, identified: Identified, 
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
         f"</head><body>\n<h1>{title}</h1>\n<pre>{escape(text(robot, content))}</pre>\n"
         "<h2>Held-out motion</h2>\n<p>The part with the worst prediction. Every "
-        f"window of {identified.windows.seconds:g} s begins at the state that fits it best; the parameters "
-        f"are of the other parts.</p>\n{_image(prediction(robot, held), 'predicted and measured states, and their difference, over time')}"
+        f"window of {identified.windows.seconds:g} s begins at the state that fits it best; the parameters are of the "
+        "other parts.</p>\n"
+        f"{_image(prediction(robot, held), 'predicted and measured states, and their difference, over time')}"
         f"{_ahead(robot, content, identified)}\n"
         "<h2>What the model leaves unexplained</h2>\n<p>Noise of a sensor has the same power at all frequencies: the "
         "dotted line. A hill is motion that the model lacks. The windows' own starts take away what is slower than "

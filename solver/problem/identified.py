@@ -1,14 +1,12 @@
-"""What `modelgen identify` found, as a training takes it: nominal parameters and admissible sets.
+"""An identified set as a training takes it: nominal parameters and admissible sets.
 
 The confidence set is made to fit the bounds of the model file by scaling, never by clipping: a scaled ellipsoid keeps
-its exact minimiser. It is scaled only in the direction in which it leads out, so that a direction that the recordings
-do not see does not shrink what they know.
+its exact minimiser. It is scaled only in the direction in which it leads out. So a direction that the recordings leave
+open does not shrink the set in the others.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from modelgen.errors import ModelError
+from modelgen.identification import identified_file
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 
@@ -24,7 +24,6 @@ Array = NDArray[np.float64]
 
 LEAST = 0.01  # share of a half width that must fit into the bounds: less, and the centre lies at one of them
 RADII = ("state", "action", "observation")
-ROUNDING = 1e-6  # of the largest entry of a shape: how far it may be from symmetric and positive semidefinite
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Identified:
 
     @staticmethod
     def of(content: Mapping[str, Any]) -> Identified:
-        """From run.json. Raises TypeError, KeyError or ValueError for what is none."""
+        """The set in run.json. Raises TypeError, KeyError or ValueError for an entry that is not one."""
         source, sha256 = content["source"], content["sha256"]
         if set(content) != set(Identified.__dataclass_fields__) or not isinstance(source + sha256, str):
             raise ValueError("its entry `identified` has other keys or types")
@@ -59,7 +58,7 @@ class Identified:
         return max(self.radii[name], default=0.0)
 
     def proportions(self, name: str) -> tuple[float, ...] | None:
-        """The radii of an adversary divided by the largest one; None for one that the file says nothing of."""
+        """The radii of an adversary divided by the largest one; None for an adversary without radii."""
         largest = self.largest(name) if name in self.radii else 0.0
         return tuple(each / largest for each in self.radii[name]) if largest > 0.0 else None
 
@@ -68,18 +67,18 @@ class Identified:
         return {"parameters": 1.0} | {name: self.largest(name) for name in RADII}
 
     def semi_axes(self) -> Array:
-        """(p, k) the semi-axes of the ellipsoid as changes of the parameters, longest first beside their values."""
+        """Semi-axes (p, k) as changes of the parameters, first the longest relative to their values."""
         unit = np.abs(self.nominal) + (np.array(self.nominal) == 0.0)
         sizes, vectors = np.linalg.eigh(np.array(self.shape) / np.outer(unit, unit))
         axes: Array = (unit[:, None] * vectors * np.sqrt(np.maximum(sizes, 0.0)))[:, ::-1]
         return axes[:, sizes[::-1] > 0.0]
 
     def scaled(self, share: float) -> Identified:
-        """The same with semi-axes times `share`."""
+        """The set with semi-axes `share` times as long."""
         return replace(self, shape=tuple(tuple(share**2 * entry for entry in row) for row in self.shape))
 
     def text(self, robot: CompiledRobot, robust: bool) -> str:
-        """What a training takes from the file, for a terminal. robust: whether the adversaries play."""
+        """Lines for a terminal: what a training takes from the file. robust: whether the adversaries play."""
         widths = np.sqrt(np.maximum(np.diag(np.array(self.shape).reshape(len(self.nominal), -1)), 0.0))
         wide = max((len(name) for name in robot.parameter_names), default=0)
         lines = [f"nominal parameters of {self.source}" + (" and half widths of the set" if robust else "")]
@@ -99,61 +98,25 @@ class Identified:
 
 
 def read(path: Path, robot: CompiledRobot) -> Identified:
-    """The file of a robot with kernels on the CPU. Raises SolverError for a file that is none, of another model, or
-    whose set is empty."""
+    """The set in the file of a robot with kernels on the CPU.
+
+    Raises SolverError for a file that `identified_file.read` refuses, and for a set without room within the bounds.
+    """
     try:
-        data = path.read_bytes()
-        content = json.loads(data)
-        nominal, ellipsoid, radii = _parts(content, robot)
-    except OSError as error:
-        raise SolverError(
-            f"cannot read {path}: {error.strerror}. Write it with `modelgen identify {robot.name}`."
-        ) from error
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
-        reason = f"it has no entry {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
-        raise SolverError(
-            f"{path} is not a file of `modelgen identify`, or was edited ({reason[:200]}). Write it again with "
-            f"`modelgen identify {robot.name} LOG.csv ...`."
-        ) from error
-    if content["model_hash"] != robot.model_hash:
-        raise SolverError(
-            f"{path} is of another model: it was identified for {content['robot']} {str(content['model_hash'])[:12]}, "
-            f"and the built one is {robot.name} {robot.model_hash[:12]}. Identify again with "
-            f"`modelgen identify {robot.name} LOG.csv ...`."
-        )
-    shape, shares = _within(np.array(nominal), ellipsoid, robot, path)
-    digest = hashlib.sha256(data).hexdigest()
-    return Identified(str(path), digest, nominal, tuple(map(tuple, shape.tolist())), tuple(shares.tolist()), radii)
-
-
-def _parts(content: Any, robot: CompiledRobot) -> tuple[tuple[float, ...], Array, dict[str, tuple[float, ...]]]:
-    """Nominal parameters (p,), shape (p, p) and radii. ValueError where they are none."""
-    names, sizes = list(robot.parameter_names), (len(robot.state_names), len(robot.input_names), len(robot.state_names))
-    for key in ("robot", "model_hash"):
-        if not isinstance(content[key], str):
-            raise ValueError(f"its {key} is {content[key]!r}")
-    if content["model_hash"] != robot.model_hash:  # said by the caller, with no more of the file read
-        return (), np.zeros((0, 0)), {}
-    if content["ellipsoid"]["names"] != names:
-        raise ValueError(f"its ellipsoid is not of {', '.join(names)}")
-    nominal = _vector(content["ellipsoid"]["centre"], len(names))
-    shape = np.array([_vector(row, len(names)) for row in content["ellipsoid"]["shape"]])
-    if shape.shape != (len(names), len(names)):
-        raise ValueError(f"its shape is not a matrix of {len(names)} rows")
-    for name, value in zip(names, nominal, strict=True):
-        if content["parameters"][name]["value"] != value:
-            raise ValueError(f"its value of {name} is not the centre of its ellipsoid")
-    radii = {}
-    for name, size in zip(RADII, sizes, strict=True):
-        given = content["radii"][name]
-        radii[name] = _vector([0.0 if each is None else each for each in given], size)  # no sensor, no error of it
-        if min(radii[name], default=0.0) < 0.0:
-            raise ValueError(f"a radius of {name} is negative")
-    return nominal, shape, radii
+        content, sha256 = identified_file.read(path, robot)
+    except ModelError as error:
+        raise SolverError(str(error)) from error
+    shape, shares = _within(content.centre, content.shape, robot, path)
+    radii = {
+        name: tuple(float(size or 0.0) for size in getattr(content.radii, name))  # no error where there is no sensor
+        for name in RADII
+    }
+    nominal = tuple(map(float, content.ellipsoid.centre))
+    return Identified(str(path), sha256, nominal, tuple(map(tuple, shape.tolist())), tuple(shares.tolist()), radii)
 
 
 def _vector(values: Any, size: int) -> tuple[float, ...]:
-    """Finite numbers. ValueError for anything else."""
+    """A tuple of `size` finite numbers. Raises ValueError for anything else."""
     if not isinstance(values, list) or len(values) != size:
         raise ValueError(f"{str(values)[:60]} is not a list of {size} numbers")
     for value in values:
@@ -167,21 +130,11 @@ def _within(centre: Array, shape: Array, robot: CompiledRobot, path: Path) -> tu
 
     Where parameter i may move less than sqrt(P_ii), the set is scaled along P e_i, the change of all parameters that
     goes with that one: P - (1 - k^2) P e_i e_i' P / P_ii has k times the half width there, lies in the set, and its
-    section at a fixed parameter i is the same. Raises SolverError for a set without members, and for one whose centre
-    lies at a bound.
+    section at a fixed parameter i is the same. Raises SolverError for a centre at a bound.
     """
     lower, upper = np.array([(each.lower, each.upper) for each in robot.metadata.parameters]).reshape(-1, 2).T
     half = (upper - lower) / 2
     P = shape / np.outer(half, half)
-    size = float(np.abs(P).max(initial=0.0))
-    if np.abs(P - P.T).max(initial=0.0) > ROUNDING * size:
-        raise SolverError(f"the ellipsoid in {path} is no set: its shape is not symmetric.")
-    if np.linalg.eigvalsh(P).min(initial=0.0) < -ROUNDING * size:
-        raise SolverError(f"the ellipsoid in {path} is empty: its shape is not positive semidefinite.")
-    outside = (centre < lower) | (centre > upper)
-    if outside.any():
-        name = robot.parameter_names[int(outside.argmax())]
-        raise SolverError(f"the set in {path} is empty: its {name} is not within the bounds of the model file.")
     room, squared = np.minimum(centre - lower, upper - centre) / half, np.diag(P).copy()
     for index, (most, width) in enumerate(zip(room**2, squared, strict=True)):
         if most < LEAST**2 * width:

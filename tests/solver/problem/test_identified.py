@@ -28,25 +28,10 @@ from solver.problem.identified import Identified, read
 from solver.problem.problem import Problem
 from solver.training.run import load_run
 from solver.training.solution import load_solution
+from tests.modelgen.support.identified_files import identified as content
 
 Load = Callable[[str], CompiledRobot]
 Capture = pytest.CaptureFixture[str]
-
-
-def content(robot: CompiledRobot, shape: Any = None, centre: Any = None) -> dict[str, Any]:
-    """A file with a set of 2 % about parameters 1 % above the model file's."""
-    names = list(robot.parameter_names)
-    values = 1.01 * np.array(robot.declared_parameters) if centre is None else np.array(centre)
-    shape = np.diag((0.02 * values) ** 2) if shape is None else np.asarray(shape)
-    n, m = len(robot.state_names), len(robot.input_names)
-    return {
-        "robot": robot.name,
-        "model_hash": robot.model_hash,
-        "parameters": {name: {"value": value} for name, value in zip(names, values.tolist(), strict=True)},
-        "ellipsoid": {"names": names, "centre": values.tolist(), "shape": shape.tolist()},
-        "unidentifiable": [],
-        "radii": {"state": n * [0.1], "action": m * [0.2], "observation": [0.003, *(n - 1) * [None]]},
-    }
 
 
 def written(folder: Path, data: Any) -> Path:
@@ -64,7 +49,7 @@ def test_the_adversary_plays_the_worst_point_of_the_set(load: Load, tmp_path: Pa
     robot = load("cartpole")
     centre = 1.01 * np.array(robot.declared_parameters)
     root = 0.02 * centre[:, None] * np.random.default_rng(0).standard_normal((len(centre), len(centre)))
-    found = read(written(tmp_path, content(robot, root @ root.T)), robot)
+    found = read(written(tmp_path, content(robot, shape=root @ root.T)), robot)
     problem = Problem(robot.with_nominal(found.nominal), identified=found)
     rng = np.random.default_rng(1)
     z = rng.standard_normal((5, len(centre))) / centre
@@ -94,7 +79,7 @@ def test_a_set_beyond_the_bounds_is_scaled_and_touches_them(load: Load, tmp_path
     root = np.random.default_rng(3).standard_normal((len(centre), len(centre)))
     root *= (room * np.array([0.5, 3.0, 0.5, 0.4, 0.5]) / np.linalg.norm(root, axis=1))[:, None]
     shape = root @ root.T
-    found = read(written(tmp_path, content(robot, shape)), robot)
+    found = read(written(tmp_path, content(robot, shape=shape)), robot)
     inside = np.array(found.shape)
     half_widths = np.sqrt(np.diag(inside)) / room
     assert half_widths[1] == pytest.approx(1.0)
@@ -112,14 +97,14 @@ def test_an_unseen_direction_takes_nothing_from_what_is_known(load: Load, tmp_pa
     half = (upper - lower) / 2
     null, known = np.array([1.0, -1.0]) / np.sqrt(2), np.array([1.0, 1.0]) / np.sqrt(2)
     shape = (9.0 * np.outer(null, null) + 1e-6 * np.outer(known, known)) * np.outer(half, half)
-    found = read(written(tmp_path, content(robot, shape)), robot)
+    found = read(written(tmp_path, content(robot, shape=shape)), robot)
     inside = np.array(found.shape) / np.outer(half, half)
     assert known @ inside @ known == pytest.approx(1e-6, rel=1e-3)
     room = np.minimum(np.array(found.nominal) - lower, upper - found.nominal)
     assert (np.sqrt(np.diag(found.shape)) / room).max() == pytest.approx(1.0)
 
 
-def test_a_run_keeps_what_it_was_given(short: str, tmp_path: Path, tiny_options: list[str], capsys: Capture) -> None:
+def test_a_run_keeps_its_identified_set(short: str, tmp_path: Path, tiny_options: list[str], capsys: Capture) -> None:
     robot, folder = modelgen.load("pendulum", dtype="float32", directory=short, parallel=False), tmp_path / "run"
     path = written(tmp_path, content(robot))
     words = ["train", "pendulum", "--identified", str(path), "--out", str(folder), *tiny_options, "--iterations", "1"]
@@ -140,22 +125,22 @@ def test_a_run_keeps_what_it_was_given(short: str, tmp_path: Path, tiny_options:
     assert main(["evaluate", str(folder), "--episodes", "2"]) == 0
 
 
-def test_refusals(load: Load, tmp_path: Path) -> None:
+def test_sets_of_another_model_or_without_members_are_refused(load: Load, tmp_path: Path) -> None:
     robot = load("pendulum")
 
     def refused(match: str, **changes: Any) -> None:
         with pytest.raises(SolverError, match=match):
             read(written(tmp_path, content(robot) | changes), robot)
 
-    refused("is of another model", model_hash="0" * 64)
+    refused(f"000000000000, and the built one is pendulum {robot.model_hash[:12]}", model_hash="0" * 64)
     upper = bounds(robot)[1]
     for centre, match in ((upper, "at its declared bound"), (2 * upper, "is empty")):
         with pytest.raises(SolverError, match=match):
             read(written(tmp_path, content(robot, centre=centre)), robot)
     with pytest.raises(SolverError, match="not positive semidefinite"):
-        read(written(tmp_path, content(robot, np.diag([-1.0, 1.0]))), robot)
+        read(written(tmp_path, content(robot, shape=np.diag([-1.0, 1.0]))), robot)
     with pytest.raises(SolverError, match="not symmetric"):
-        read(written(tmp_path, content(robot, [[1e-4, 1e-5], [0.0, 1e-4]])), robot)
+        read(written(tmp_path, content(robot, shape=[[1e-4, 1e-5], [0.0, 1e-4]])), robot)
     with pytest.raises(SolverError, match="cannot read"):
         read(tmp_path / "none.json", robot)
 
@@ -179,7 +164,7 @@ JSON = st.recursive(
 
 @examples(max_examples=60)
 @given(st.sampled_from(["robot", "model_hash", "parameters", "ellipsoid", "radii", ""]), JSON)
-def test_a_malformed_file_gives_one_paragraph(key: str, value: Any) -> None:
+def test_a_malformed_file_is_refused(key: str, value: Any) -> None:
     robot = modelgen.load("pendulum", dtype="float32", parallel=False)
     data = content(robot) | {key: value} if key else value
     with tempfile.TemporaryDirectory() as folder:
