@@ -96,11 +96,11 @@ def expression(text: str, header: Sequence[str], name: str) -> Expression:
             raise _no_expression(text, name)
         last = kind
     try:
-        tree = ast.parse(source, mode="eval").body
-        _value(tree, {place: np.ones(1) for place in places})
+        made = Expression(text, tuple(dict.fromkeys(places)), ast.parse(source, mode="eval").body)
+        made({place: np.ones(1) for place in places})
     except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError) as error:
         raise _no_expression(text, name) from error
-    return Expression(text, tuple(dict.fromkeys(places)), tree)
+    return made
 
 
 def _tokens(header: Sequence[str]) -> re.Pattern[str]:

@@ -11,10 +11,11 @@ import pytest
 
 from modelgen.cli import main
 from modelgen.errors import ModelError
+from modelgen.identification.columns import columns
 from modelgen.identification.fit import fit
 from modelgen.identification.identify import identify
 from modelgen.identification.model import KINDS, Kind, Model
-from modelgen.identification.recordings import Recording, columns, read
+from modelgen.identification.recordings import Recording, read
 from modelgen.loader import CompiledRobot
 from tests.modelgen.support.logs import log, silent, write
 
