@@ -50,6 +50,7 @@ INSTEAD = {
     "mN": ("N", "0.001"),
     "%": ("1", "0.01"),
     "Nm": ("N m", ""),
+    "mNm": ("N m", "0.001"),
     "Nms": ("N m s", ""),
     "Ns": ("N s", ""),
     "ohm": ("Ohm", ""),
@@ -132,7 +133,7 @@ def _advice(above: str, below: str = "") -> str:
     whole = " ".join(upper) or "1"
     if lower:
         whole += f"/{lower[0]}" if len(lower) == 1 else f"/({' '.join(lower)})"
-    return f'write the value {", ".join(values)}, and "{whole}".' if values else f'write "{whole}".'
+    return f'write the value in {whole}, {", ".join(values)}, and "{whole}".' if values else f'write "{whole}".'
 
 
 def _product(text: str, unit: str, what: str, place: Place | None) -> Dimension:
