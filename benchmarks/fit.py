@@ -17,10 +17,9 @@ from networks import WEIGHTS, product_bound_us
 
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.training.initial_value import make_ensemble
-from solver.training.optimisers import make_optimiser
+from solver.training.networks import make_ensemble, make_optimiser
 from solver.training.presets import PRESETS, make_settings
-from solver.training.trainer import workers_of
+from solver.training.session import workers_of
 from solver.value.fitting import Fit, fit_ensemble
 
 
@@ -29,20 +28,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--robot", default="pendulum")
     parser.add_argument("--preset", default="paper", choices=[*PRESETS])
-    parser.add_argument("--optimiser", choices=["adam", "soap"], help="in place of the preset's")
+    parser.add_argument("--optimiser", choices=["amsgrad", "soap"], help="in place of the preset's")
     parser.add_argument("--states", type=int, default=16_384)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     options = parser.parse_args()
     robot = load_robot(options.robot, "cpu", None)
-    changes = {"optimiser": options.optimiser, "amsgrad": False} if options.optimiser else {}
+    changes = {"optimiser": options.optimiser} if options.optimiser else {}
     settings = make_settings(options.preset, robot, threads=options.threads, **changes)
     ensemble = make_ensemble(robot, settings)
     optimisers = [make_optimiser(member, settings) for member in ensemble.factors]
     x = Problem(robot).sample_domain(options.states, torch.Generator().manual_seed(0))
     rates = settings.epochs * (1e-5,)
-    target, fit = -(x * x).sum(1), Fit(settings.minibatch, settings.loss_power, rates)
+    target, fit = -(x * x).sum(1), Fit(settings.minibatch, 1.0, rates)
     with workers_of(settings) as workers:
         seconds = median_seconds(lambda: fit_ensemble(ensemble, optimisers, x, target, fit, 0, workers), options.rounds)
     per_sample = 1e6 * seconds / options.states / settings.epochs

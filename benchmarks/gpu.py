@@ -22,7 +22,8 @@ import torch
 from machine import median_seconds, peak_rss_mb
 from networks import WEIGHTS, evaluations, product_bound_us
 
-from solver.fvi import targets, training
+from solver.fvi import targets
+from solver.game.adversaries import make_adversaries
 from solver.game.game import Game
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
@@ -30,7 +31,9 @@ from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
-from solver.training.initial_value import make_ensemble
+from solver.training import kind as training
+from solver.training.networks import make_ensemble
+from solver.training.schedule import Schedule
 from solver.training.settings import Settings
 from solver.value.frozen import FrozenValue
 
@@ -100,10 +103,12 @@ def targets_ms(problem: Problem, settings: Settings) -> dict[str, float]:
     """Of all states, with the first weights: as CUDA graphs and, on a GPU, with a launch for each operation too."""
     x = problem.sample_domain(settings.states, torch.Generator(device=problem.device).manual_seed(0))
     value = FrozenValue(make_ensemble(problem.robot, settings).to(problem.device))
-    game = Game(problem, settings.adversaries(settings.iterations), settings.limit_cost)
+    game = Game(problem, make_adversaries(settings.adversaries), settings.limit_cost)
+
+    lookahead = next(iter(Schedule(settings))).lookahead
 
     def once() -> None:
-        targets.chunk_targets(x, value, game, settings.trace(0), settings.modulation, 0)
+        targets.chunk_targets(game, value, x, lookahead, 0)
         if x.device.type == "cuda":
             torch.cuda.synchronize()
 

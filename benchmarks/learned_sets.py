@@ -142,9 +142,8 @@ def train(robot: CompiledRobot, options: argparse.Namespace, policy: str, seed: 
         words += ["--algorithm", "cfvi" if policy == "nominal" else "rfvi", *options.train]
         words += ["--generated", options.generated] if options.generated else []
         if policy == "hand":
-            usual = make_settings("fast", robot, "rfvi")
-            for name in ("state", "action", "observation"):
-                words += [f"--alpha-{name}", str(getattr(usual, f"alpha_{name}"))]
+            usual = make_settings("fast", robot, "rfvi").adversaries
+            words += ["--adversaries", *(f"{name}={usual[name]}" for name in ("state", "action", "observation"))]
     code = solver(words)
     if code:
         raise SystemExit(f"`solver {' '.join(words)}` ended with exit code {code}")
@@ -156,12 +155,11 @@ def try_out(folder: Path, plants: dict[str, Any], options: argparse.Namespace) -
     tried: list[dict[str, Any]] = []
     returns, successes = [], []
     for parameters in plants["parameters"]:
-        changes = [f"{name}={value!r}" for name, value in parameters.items()]
         for plant in ("nominal", "harsh"):
             found = evaluate(
                 folder,
                 episodes=options.episodes,
-                changes=changes,
+                parameters=parameters,
                 plant=plant,
                 observer=plant == "harsh",
                 generated=options.generated,

@@ -19,8 +19,6 @@ import io
 import json
 import math
 import multiprocessing
-import os
-import platform
 import re
 import resource
 import signal
@@ -74,7 +72,6 @@ def main() -> None:
     left = [key for key, joints in moving.items() if joints]
     found["files"] = {package: len(paths) for package, paths in files.items()}
     found["moving"] = dict(Counter(package for package, _ in left))
-    found["machine"] = machine()
     rows = found["rows"]
     named = {f"{package}: {path.relative_to(options.folder / package).as_posix()}": path for package, path in left}
 
@@ -140,9 +137,9 @@ def tried(urdf: Path, stages: tuple[str, ...], limit: int, result: Path) -> None
     """Write the stage that a file fails, None where it passes all of them; the reason; coordinates; warnings."""
     name = re.sub(r"\W", "_", urdf.stem)
     name = name if name[:1].isalpha() else f"robot_{name}"
-    model, generated = str(result.with_name(f"{name}.py")), ["--directory", str(result.with_name("generated"))]
+    model, generated = str(result.with_name(f"{name}.py")), ["--generated", str(result.with_name("generated"))]
     commands = {
-        "import": ["import", str(urdf), "--name", name, "--directory", str(result.parent)],
+        "import": ["import", str(urdf), "--name", name, "--out", str(result.parent)],
         "build": ["build", model, *generated],
         "verify": ["verify", model, *generated, "--quick"],
     }
@@ -188,34 +185,22 @@ def estimated(model: str, row: dict[str, Any]) -> bool:
     return True
 
 
-def machine() -> str:
-    """The processor, and how much other work it had."""
-    named = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text()) if os.name == "posix" else None
-    return f"{named[1] if named else platform.machine()}, {os.cpu_count()} cores, load average {os.getloadavg()[2]:.1f}"
-
-
 def page(found: dict[str, Any]) -> Iterator[str]:
-    """The lines of the documentation's page."""
+    """The lines of the documentation's page: how the files of each package end."""
     rows, limit = found["rows"], found["limit"]
     stages = STAGES[: STAGES.index(found["until"]) + 1]
-    left = [name for name, row in rows.items() if not row["stage"] and row["passed"] != stages[-1]]
     yield from ("# URDFs of PyPI", "")
     yield (
-        f"Made by `make robots` (`benchmarks/robots.py --limit {limit} --until {stages[-1]}`; {found['machine']}): "
-        f"every URDF with a joint that moves goes through {', '.join(f'`modelgen {stage}`' for stage in stages)}, with "
-        f"at most {limit} s of processor time for each; `verify` runs with `--quick`. Where joints follow others "
-        f"and cannot be coupled, it is imported with `{' '.join(HELD)}`. A robot that is refused may only "
-        "need an option, or a number that its author left out: the reason says which. A robot too large for `build` "
-        "can be built with fewer functions; the refusal says how."
+        f"Made by `make robots` (`benchmarks/robots.py --limit {limit} --until {stages[-1]}`): every URDF with a "
+        f"joint that moves goes through {', '.join(f'`modelgen {stage}`' for stage in stages)}, with at most {limit} s "
+        "of processor time each; `verify` runs with `--quick`. Where joints follow others and cannot be coupled, it "
+        f"is imported with `{' '.join(HELD)}`. A robot too large for `build` can be built with fewer functions. Every "
+        "file with its size, or with the reason why it was refused: [robots.json](robots.json)."
     )
+    left = sum(not row["stage"] and row["passed"] != stages[-1] for row in rows.values())
     missing = sum(found["moving"].values()) - len(rows)
-    earlier = sum("seconds" not in row for row in rows.values())
     if missing or left:
-        yield (
-            f"\n**Not complete:** {missing} files are not tried at all; {len(left)} are imported, and whether they "
-            f"build and pass is not tried. They are listed below. {earlier} of all imports are of an earlier version. "
-            "`make robots` goes on from here."
-        )
+        yield f"\n**Not complete:** {missing} files are not tried, {left} are imported only. `make robots` goes on."
     done, refused = PASSED.format(stages[-1]), " | ".join(map(REFUSED.format, stages))
     yield from (
         "",
@@ -223,26 +208,11 @@ def page(found: dict[str, Any]) -> Iterator[str]:
     )
     yield "|---" * (7 + len(stages)) + "|"
     for package, files in found["files"].items():
-        own = [row for name, row in rows.items() if name.startswith(f"{package}: ")]
-        ends = Counter(end(row) for row in own)
+        ends = Counter(end(row) for name, row in rows.items() if name.startswith(f"{package}: "))
         moving = found["moving"].get(package, 0)
-        counts = [files, files - moving, *(ends[each] for each in (done, *map(REFUSED.format, stages), *ENDS))]
+        counts = [files, files - moving, *(ends[column] for column in (done, *map(REFUSED.format, stages), *ENDS))]
         counts.append(moving - sum(counts[2:]))
         yield f"| {package} | {' | '.join(map(str, counts))} |"
-    yield from ("", "## Refused or not done", "", "| file | by | reason |", "|---|---|---|")
-    for name, row in sorted(rows.items()):
-        if row["stage"]:
-            yield f"| {name} | {row['stage']} | {row['reason']} |"
-    for head, wanted in ((PASSED.format(stages[-1]), True), ("Imported, and not tried further", False)):
-        some = {name: row for name, row in sorted(rows.items()) if not row["stage"] and (name not in left) == wanted}
-        if some:
-            columns = "| file | option | coordinates | operations expected | warnings | processor s |"
-            yield from ("", f"## {head.capitalize()}", "", columns, "|---" * 6 + "|")
-        for name, row in some.items():
-            numbers = " | ".join(
-                str(row.get(each, "")) for each in ("coordinates", "operations", "warnings", "seconds")
-            )
-            yield f"| {name} | {row['options']} | {numbers} |"
 
 
 def end(row: dict[str, Any]) -> str:

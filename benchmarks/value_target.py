@@ -16,12 +16,14 @@ from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb
 from networks import evaluations, product_bound_us
 
 from solver.fvi.targets import value_targets
+from solver.game.adversaries import make_adversaries
 from solver.game.game import Game
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.training.initial_value import make_ensemble
+from solver.training.networks import make_ensemble
 from solver.training.presets import PRESETS, make_settings
-from solver.training.trainer import workers_of
+from solver.training.schedule import Schedule
+from solver.training.session import workers_of
 from solver.value.frozen import FrozenValue
 
 
@@ -40,12 +42,13 @@ def main() -> None:
     settings = make_settings(options.preset, robot, algorithm=options.algorithm, threads=options.threads)
     problem = Problem(robot)
     ensemble = make_ensemble(robot, settings)
-    game, value = Game(problem, settings.adversaries(settings.iterations)), FrozenValue(ensemble)
+    game, value = Game(problem, make_adversaries(settings.adversaries)), FrozenValue(ensemble)
     x = problem.sample_domain(options.states, torch.Generator().manual_seed(0))
-    trace = settings.trace(settings.iterations - 1)
+    *_, last = Schedule(settings)
+    trace = last.lookahead
     with workers_of(settings) as workers:
         seconds = median_seconds(
-            lambda: value_targets(x, value, game, trace, settings.modulation, 0, settings.chunk, workers),
+            lambda: value_targets(game, value, x, trace, 0, workers),
             options.rounds,
         )
     per_step = 1e6 * seconds / (options.states * trace.steps)

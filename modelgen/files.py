@@ -92,3 +92,9 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     while found is not None:
         yield found
         found = found.__cause__ or found.__context__
+
+
+def shipped(name: str) -> Path:
+    """Folder of the models or artifacts that ship with the package: in it in a wheel, beside it in a checkout."""
+    inside = Path(__file__).resolve().parent / name
+    return inside if inside.is_dir() else inside.parents[1] / name

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from solver.game.game import Game
     from solver.interface import Run, load, resume, train
     from solver.policy import Policy, PositionController, Value, load_controller, load_policy, load_value
+    from solver.problem.parameters import Relative
     from solver.problem.problem import Problem
     from solver.training.presets import make_settings
     from solver.training.settings import Settings
@@ -36,6 +37,7 @@ _NAMES = {
     "Policy": "policy.Policy",
     "PositionController": "policy.PositionController",
     "Problem": "problem.problem.Problem",
+    "Relative": "problem.parameters.Relative",
     "Run": "interface.Run",
     "Settings": "training.settings.Settings",
     "State": "game.adversaries.state.StateAdversary",
@@ -61,6 +63,7 @@ __all__ = [
     "Policy",
     "PositionController",
     "Problem",
+    "Relative",
     "Run",
     "Settings",
     "SolverError",

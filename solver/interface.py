@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from modelgen.loader import CompiledRobot
@@ -15,9 +16,10 @@ from solver.evaluation.evaluation import Evaluation, evaluate
 from solver.plants import PlantName
 from solver.policy import Policy, Value, load_policy, load_value
 from solver.preflight.check import preflight
+from solver.problem.parameters import Change
 from solver.problem.robots import load_robot
-from solver.runs.folder import require_free
-from solver.runs.kinds import Description, kind_of, kind_that_trains
+from solver.runs.kinds import Description, kind_of, kind_that_trains, start
+from solver.runs.kinds import resume as resume_run
 from solver.runs.metrics import read_metrics
 from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
 from solver.training.plan import Adversaries, plan
@@ -75,7 +77,7 @@ class Run:
 
     def evaluate(
         self,
-        parameters: Mapping[str, float] | None = None,
+        parameters: Mapping[str, Change] = MappingProxyType({}),
         plant: PlantName = "nominal",
         episodes: int = 100,
         **options: Any,
@@ -91,11 +93,13 @@ class Run:
 
         return certify(self.folder, None if specification is None else Path(specification), seed, self._generated)
 
-    def limit(self, guesses: int = 24, starts: int = 5, parameters: Mapping[str, float] | None = None) -> Limit:
+    def limit(
+        self, guesses: int = 24, starts: int = 5, parameters: Mapping[str, Change] = MappingProxyType({})
+    ) -> Limit:
         """Best return that trajectory optimisation finds, and the gap of this run to it."""
         from solver.oracles.limit import find_limit
 
-        return find_limit(self.name, parameters or {}, guesses, 0, self._generated, starts)
+        return find_limit(self.name, parameters, guesses, 0, self._generated, starts)
 
     def plot(self, directory: str | Path | None = None) -> list[Path]:
         """Figures of the value function, the policy, rollouts and the learning curve. Returns their paths."""
@@ -137,11 +141,12 @@ def train(
 
     robot: name of a built robot, or a robot of `modelgen.compile`, whose artifact then lies in the run folder.
     algorithm: rfvi, cfvi (without adversaries), sac, ddpg or ppo. adversaries: in place of the preset's, for example
-    [solver.Parameters(0.03), solver.Action(0.3)]. out: run folder, by default below runs/, named after robot, algorithm,
-    preset and seed. overwrite: replace a run in that folder. generated: folder of artifacts. identified: file of
-    `modelgen identify`. start_from: run whose value function the training begins with. preview: seconds of the search
-    for a motion to the target before the training, 0 for none. callback: called with the metrics of every iteration; an
-    exception ends the training, which `resume` continues. settings: any of `solver.Settings` by name.
+    [solver.Parameters(0.03), solver.Action(0.3)]. out: run folder, by default one below runs/ with robot, algorithm,
+    preset and seed in its name. overwrite: replace a run in that folder. generated: folder of artifacts.
+    identified: file of `modelgen identify`. start_from: run whose value function the training begins with.
+    preview: seconds of the search for a motion to the target before the training, 0 for none. callback: called with the
+    metrics of every iteration; an exception ends the training, which `resume` continues. settings: any of
+    `solver.Settings` by name.
 
     Warnings of the checks before the training are given with `warnings`. Raises SolverError for an unknown name or a
     folder with a run, ModelError for an unknown robot, DivergenceError if the training diverges.
@@ -149,7 +154,8 @@ def train(
     kind = kind_that_trains(algorithm)
     artifact: Path | None = None
     if isinstance(robot, CompiledRobot):
-        artifact, robot, generated = robot.folder, robot.name, str(robot.folder.parent)
+        artifact, generated = robot.folder, str(robot.folder.parent)
+        robot = robot.name
     if kind.command == "train":
         compiled, run = plan(
             robot,
@@ -162,19 +168,21 @@ def train(
             **settings,
         )
         folder = Path("runs") / run.name if out is None else Path(out)
-        require_free(folder, "train", overwrite)
         if artifact is not None:
-            shutil.copytree(artifact, folder / ARTIFACT / artifact.name, dirs_exist_ok=True)
             run = replace(run, generated=str(folder / ARTIFACT))
-        for text in preflight(compiled, run.settings, run.identified, preview).warnings:
-            warnings.warn(text, stacklevel=2)
-        kind.training.start(run, folder, callback, overwrite)
+
+        def before() -> None:
+            for text in preflight(compiled, run.settings, run.identified, preview).warnings:
+                warnings.warn(text, stacklevel=4)
+            if artifact is not None:
+                shutil.copytree(artifact, folder / ARTIFACT / artifact.name, dirs_exist_ok=True)
+
+        start(kind, run, folder, callback, overwrite, before)
     else:
-        described = kind.training.describe(
-            load_robot(robot, "cpu", generated), generated, algorithm=algorithm, **settings
-        )
+        compiled = load_robot(robot, "cpu", generated)
+        described = kind.training.describe(compiled, generated, algorithm=algorithm, **settings)
         folder = Path("runs") / described.name if out is None else Path(out)
-        kind.training.start(described, folder, callback, overwrite)
+        start(kind, described, folder, callback, overwrite)
     return Run(folder)
 
 
@@ -184,7 +192,7 @@ def resume(folder: str | Path, callback: Callback = lambda _: None) -> Run:
     Raises SolverError if the folder holds no run, or one that is damaged or of another artifact.
     """
     require_no_shipped(folder)
-    kind_of(folder).training.resume(Path(folder), callback)
+    resume_run(Path(folder), callback)
     return Run(folder)
 
 

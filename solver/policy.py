@@ -11,6 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from modelgen.errors import suggestion
+from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.observer.sensing import Sensing, make_sensing, usual_counts
 from solver.observer.unknown_delay import UnknownDelay, make_observer
@@ -22,33 +23,49 @@ from solver.value.frozen import FrozenValue
 
 
 class Policy:
-    """The policy of a run as a NumPy function."""
+    """Policy of a run as a function of arrays."""
 
-    def __init__(self, act: Controller, state_names: tuple[str, ...]) -> None:
-        self._act, self._state_names = act, state_names
+    def __init__(self, act: Controller, robot: CompiledRobot, label: str) -> None:
+        self._act, self.robot, self.label = act, robot, label
+        self.state_names, self.input_names = robot.state_names, robot.input_names
+        self.control_rate = robot.metadata.task.control_rate  # Hz
+        self.limits = np.asarray(robot.input_limits, np.float64)  # (m,)
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"|{name}| <= {limit:g}" for name, limit in zip(self.input_names, self.limits, strict=True))
+        return f"<policy {self.label}: ({', '.join(self.state_names)}) -> {inputs}, {self.control_rate:g} Hz>"
 
     def __call__(self, x: ArrayLike) -> NDArray[np.float32]:
-        """Map states (N, n) in SI units to inputs (N, m) within the input limits.
+        """Inputs (N, m) or (m,) within the limits, for states (N, n) or (n,) in SI units.
 
         Raises SolverError for another shape.
         """
-        u: NDArray[np.float32] = self._act(_states(x, self._state_names))[0].numpy()
-        return u
+        states, single = _states(x, self.state_names)
+        u: NDArray[np.float32] = self._act(states)[0].numpy()
+        return u[0] if single else u
 
 
 class Value:
-    """V and dV/dx as a NumPy function."""
+    """Value function of a run as a function of arrays."""
 
-    def __init__(self, value: FrozenValue, state_names: tuple[str, ...]) -> None:
-        self._value, self._state_names = value, state_names
+    def __init__(self, value: FrozenValue, robot: CompiledRobot) -> None:
+        self._value, self.robot, self.state_names = value, robot, robot.state_names
+
+    def __repr__(self) -> str:
+        return f"<value function of {self.robot.name}: ({', '.join(self.state_names)})>"
 
     def __call__(self, x: ArrayLike) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Map states (N, n) in SI units to V (N,) and dV/dx (N, n). Raises SolverError for another shape."""
-        value, gradient = self._value(_states(x, self._state_names))
-        return value.numpy(), gradient.numpy()
+        """V (N,) and dV/dx (N, n) at states (N, n); a number and (n,) at one state (n,).
+
+        Raises SolverError for another shape.
+        """
+        states, single = _states(x, self.state_names)
+        value, gradient = (result.numpy() for result in self._value(states))
+        return (value[0], gradient[0]) if single else (value, gradient)
 
 
-def _states(x: ArrayLike, names: tuple[str, ...]) -> torch.Tensor:
+def _states(x: ArrayLike, names: tuple[str, ...]) -> tuple[torch.Tensor, bool]:
+    """States (N, n) as a tensor, and whether they were one state (n,). Raises SolverError for another shape."""
     try:
         given = np.asarray(x.detach().cpu() if isinstance(x, torch.Tensor) else x)
         if given.dtype.kind not in "biuf":
@@ -56,11 +73,12 @@ def _states(x: ArrayLike, names: tuple[str, ...]) -> torch.Tensor:
         array = np.array(given, dtype=np.float32, order="C")  # a copy: Torch takes no read-only array
     except (TypeError, ValueError, RuntimeError) as error:
         raise SolverError(f"x is no array of real numbers: {error}; give (N, {len(names)}) floats") from error
-    if array.ndim != 2 or array.shape[1] != len(names):
+    if array.ndim not in (1, 2) or array.shape[-1] != len(names):
         raise SolverError(
-            f"x has shape {array.shape}; give (N, {len(names)}), one row a sample, columns {', '.join(names)}"
+            f"x has shape {array.shape}; give one state ({len(names)},) or one row a sample (N, {len(names)}), columns "
+            f"{', '.join(names)}"
         )
-    return torch.from_numpy(array)
+    return torch.from_numpy(np.atleast_2d(array)), array.ndim == 1
 
 
 def load_policy(
@@ -74,8 +92,8 @@ def load_policy(
     closed form. Errors are those of
     `solver.runs.kinds.load_controller`.
     """
-    problem, act, _ = kinds.load_controller(folder, generated, reaction_periods)
-    return Policy(act, problem.robot.state_names)
+    problem, act, label = kinds.load_controller(folder, generated, reaction_periods)
+    return Policy(act, problem.robot, label)
 
 
 class PositionController:
@@ -184,4 +202,4 @@ def load_value(folder: str | Path, generated: str | None = None) -> Value:
     value function.
     """
     solution = load_solution(folder, generated)
-    return Value(solution.value, solution.problem.robot.state_names)
+    return Value(solution.value, solution.problem.robot)

@@ -92,7 +92,7 @@ def test_the_robot_of_the_readme_builds(tmp_path: Path) -> None:
     statements = [line for line in text.splitlines() if line.startswith(("robot", "angle", "mass", "torque"))]
     assert len(statements) <= 10
     (tmp_path / "rod.py").write_text(text, encoding="utf-8")
-    assert modelgen(["build", str(tmp_path / "rod.py"), "--directory", str(tmp_path / "generated")]) == 0
+    assert modelgen(["build", str(tmp_path / "rod.py"), "--generated", str(tmp_path / "generated")]) == 0
 
 
 def test_every_path_that_contributing_names_is_there() -> None:

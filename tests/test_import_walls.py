@@ -18,7 +18,7 @@ OURS = {"modelgen", "models", "solver"}
 MODELGEN = {
     "backends": {"casadi", "llvmlite", "numpy", "py_mini_racer"},
     "commandline": {"tyro"},
-    "commands": {"numpy", "sympy"},
+    "commands": {"numpy", "tyro"},
     "derivation": {"numpy", "sympy"},
     "engines": {"numpy", "sympy"},
     "identification": {"cma", "matplotlib", "numba", "numpy", "scipy"},
@@ -44,6 +44,7 @@ SOLVER = {
     "scipy",
     "stable_baselines3",
     "torch",
+    "tyro",
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest, from_json, to_json
 from modelgen.errors import ArtifactError, ModelError, suggestion
-from modelgen.files import UNFINISHED, write_together
+from modelgen.files import UNFINISHED, shipped, write_together
 from modelgen.trust import note_built
 
 MANIFEST = "manifest.json"
@@ -23,7 +23,7 @@ PROOF = "proof.json"
 ON_REQUEST = "on-request"
 _EMITTED = re.compile(r"\w+_[0-9a-f]{12}\.\w+")
 #: The artifacts shipped beside the packages.
-SHIPPED = Path(__file__).resolve().parents[2] / "generated"
+SHIPPED = shipped("generated")
 
 
 def find(name: str | Path, directory: str | Path | None = None) -> Path:
@@ -226,7 +226,7 @@ def write(folder: Path, manifest: Manifest, files: Mapping[str, bytes], report: 
     except OSError as error:
         raise ArtifactError(
             f"The artifact {folder} cannot be written: {error.strerror or error}. "
-            "What was there before is unchanged. Free the disk or choose another folder with --directory."
+            "What was there before is unchanged. Free the disk or choose another folder with --generated."
         ) from error
     return folder
 

@@ -1,6 +1,8 @@
-"""The command lines of both programs: options from dataclasses, help, mistakes, exit codes and Ctrl-C.
+"""The command lines of both programs: options from dataclasses by tyro, exit codes, Ctrl-C, safe output.
 
-A command is a module with a dataclass `Options`, whose fields with their doc strings are the command's options, and a
-function `run(options)` that returns an exit code, or None for 0. Where the defaults depend on other options, the module
-has `defaults(given)` too: it makes the `Options` to start from out of what the command line says.
+A command is a module with a dataclass `Options` and a function `run(options)`, which returns an exit code, or None for
+0. The doc string under a field is its help. Annotations of tyro (`Positional`, `arg`) and `Range` say how it is read.
+
+A module may have two more names. `defaults(given)` makes the `Options` to start from, where they depend on the given
+ones. `COMMON` names the fields of a short `--help`; `--help-all` shows all of them.
 """

@@ -1,150 +1,169 @@
-"""The options of a command, read from a dataclass: field names, types, defaults and the doc string under each field."""
+"""The options of a command, read by tyro from the dataclass `Options` of its module."""
 
 from __future__ import annotations
 
-import ast
+import contextlib
 import dataclasses
-import inspect
-import textwrap
-import types
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+import io
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from types import ModuleType
+from typing import Annotated, Any, TypedDict, cast, get_args, get_origin, get_type_hints
 
-METAVARS = {int: "INT", float: "FLOAT", str: "TEXT", Path: "PATH"}
-GENERAL = "options"
+import tyro
+from tyro.conf import DisallowNone, OmitArgPrefixes, PositionalMetavarFromFieldName, Suppress, arg
+from tyro.constructors import (
+    MISSING_NONPROP,
+    ConstructorRegistry,
+    PrimitiveConstructorSpec,
+    PrimitiveTypeInfo,
+    StructConstructorSpec,
+    StructFieldSpec,
+    StructTypeInfo,
+)
 
+from modelgen.commandline.numbers import Range, decimal
+from modelgen.errors import ModelError
 
-@dataclass(frozen=True)
-class Argument:
-    """How a field stands on the command line where its name and type do not say it; goes into `Annotated`."""
-
-    name: str = ""
-    metavar: str = ""
-    positional: bool = False
-    choices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Subjects:
-    """Headings of a nested dataclass, each with the first field below it; goes into `Annotated`."""
-
-    first: Mapping[str, str]
+CONFIG = (OmitArgPrefixes, DisallowNone, PositionalMetavarFromFieldName)
+ALL = "--help-all"
+HELP = ("-h", "--help", ALL)
+LONGEST = 4000  # characters of a word
+EVERY_INT, EVERY_FLOAT = Range(-(10**18), 10**18), Range(-math.inf, math.inf)
 
 
-@dataclass(frozen=True)
-class Option:
-    """One option, or a positional argument."""
+def read(called: str, module: ModuleType, words: Sequence[str], about: str = "") -> Any:
+    """The options that the words give. tyro prints help and mistakes, and raises SystemExit.
 
-    field: str
-    owner: str  # the field that holds the nested dataclass, or nothing
-    kind: Any  # the type, without None and without annotations
-    doc: str
-    argument: Argument
-    required: bool
-    subject: str
-
-    @property
-    def name(self) -> str:
-        """The option's name without dashes, or the positional argument's in capitals."""
-        if self.argument.positional:
-            return self.argument.metavar or self.field.upper()
-        return self.argument.name or self.field.replace("_", "-")
-
-    @property
-    def key(self) -> str:
-        """What the parser calls it."""
-        return self.field if self.argument.positional else self.name
-
-    @property
-    def shown(self) -> str:
-        """What messages call it."""
-        return self.name if self.argument.positional else f"--{self.name}"
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """`--name`, and `--no-name` for a switch that a setting may have turned on; nothing where positional."""
-        if self.argument.positional:
-            return ()
-        return (f"--{self.name}", f"--no-{self.name}") if self.kind is bool and self.owner else (f"--{self.name}",)
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """What a value may be, or nothing where it is free."""
-        kind = get_args(self.kind)[0] if self.several else self.kind
-        return get_args(kind) if get_origin(kind) is Literal else self.argument.choices
-
-    @property
-    def as_text(self) -> Any:
-        """The type of its values before they are compared with the choices."""
-        return tuple[str, ...] if self.several else str
-
-    @property
-    def several(self) -> bool:
-        """Whether the option takes several values."""
-        return get_origin(self.kind) in (list, tuple)
-
-    @property
-    def metavar(self) -> str:
-        """The values as help writes them; nothing for a switch."""
-        if self.kind is bool:
-            return ""
-        if not self.several:
-            return self.argument.metavar or "|".join(self.choices) or METAVARS[self.kind]
-        kinds = [kind for kind in get_args(self.kind) if kind is not Ellipsis]
-        names = [self.argument.metavar or "|".join(self.choices) or METAVARS[kind] for kind in kinds]
-        fixed = get_origin(self.kind) is tuple and Ellipsis not in get_args(self.kind)
-        return " ".join(names) if fixed or names[0].startswith("[") else f"{names[0]} ..."
+    called: the program and the command. about: stands before the doc string of `Options` in the help.
+    """
+    _require(module.Options, words)
+    default, known = MISSING_NONPROP, given(module.Options, words)
+    if hasattr(module, "defaults"):
+        default = module.defaults(known or {})
+    asked = [word for word in words if word in HELP]
+    common = getattr(module, "COMMON", None) if asked and ALL not in asked else None
+    more = f" `{called} {ALL}` shows all options." if common else ""
+    return tyro.cli(
+        module.Options,
+        prog=called,
+        description=about + _paragraph(module.Options.__doc__) + more,
+        args=["--help"] if asked else words,
+        default=default,
+        config=CONFIG,
+        registry=_registry(common),
+    )
 
 
-@cache
-def options_of(command: type) -> tuple[Option, ...]:
-    """Every option of a command's dataclass, those of a dataclass in a field included."""
-    return tuple(_options(command, "", {}))
+def _require(options: type, words: Sequence[str]) -> None:
+    """Raise ModelError for what tyro takes without a word: a list that stands twice, of which it keeps the last."""
+    for name, hint in _fields(options):
+        base, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        flag = f"--{next((note.name for note in notes if getattr(note, 'name', None)), name).replace('_', '-')}"
+        count = sum(word.partition("=")[0].replace("_", "-") == flag for word in words)
+        if get_origin(base) in (list, tuple) and count > 1:
+            raise ModelError(f"{flag} stands {count} times. Write all values behind one {flag}.")
+    if any(len(word) > LONGEST for word in words):
+        raise ModelError(f"a word of the command line has more than {LONGEST} characters.")
 
 
-def _options(command: type, owner: str, headings: Mapping[str, str]) -> Iterator[Option]:
-    hints, docs, subject = get_type_hints(command, include_extras=True), field_docs(command), GENERAL
-    for each in dataclasses.fields(command):
-        kind, notes = _plain(hints[each.name])
-        subject = headings.get(each.name, subject)
-        if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-            first = next((note.first for note in notes if isinstance(note, Subjects)), {})
-            yield from _options(kind, each.name, {start: heading for heading, start in first.items()})
-            continue
-        argument = next((note for note in notes if isinstance(note, Argument)), Argument())
-        missing = each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING
-        yield Option(each.name, owner, kind, docs.get(each.name, ""), argument, missing, subject)
-
-
-def _plain(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A type without `None` and `Annotated`, and the notes that stood in `Annotated`."""
-    notes: tuple[Any, ...] = ()
-    if get_origin(hint) is Annotated:
-        hint, *rest = get_args(hint)
-        notes = tuple(rest)
-    if get_origin(hint) in (Union, types.UnionType):
-        (hint,) = (kind for kind in get_args(hint) if kind is not type(None))
-    return hint, notes
-
-
-def field_docs(command: type) -> dict[str, str]:
-    """The doc string under each field, every paragraph on one line; empty where the source is not there."""
+def given(options: type, words: Sequence[str]) -> dict[str, Any] | None:
+    """Field name -> value of what the words give, and of nothing else; None where they hold a mistake."""
+    dictionary = cast(Any, TypedDict)("given", dict(_fields(options)), total=False)
+    words = [word for word in words if word not in HELP]
     try:
-        (body,) = ast.parse(textwrap.dedent(inspect.getsource(command))).body
-    except OSError:
-        return {}
-    assert isinstance(body, ast.ClassDef)
-    docs = {}
-    for statement, following in zip(body.body, body.body[1:], strict=False):
-        match statement, following:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                docs[name] = one_line(text)
-    return docs
+        with contextlib.redirect_stderr(io.StringIO()):
+            return cast(
+                dict[str, Any],
+                tyro.cli(dictionary, args=words, add_help=False, config=CONFIG, registry=_registry(None)),
+            )
+    except SystemExit:
+        return None
 
 
-def one_line(text: str) -> str:
-    """A doc string's paragraphs, each on one line."""
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(text).split("\n\n"))
+def _fields(options: type) -> Iterator[tuple[str, Any]]:
+    """Name and type of every field; the fields of a nested dataclass in its place."""
+    for name, hint in get_type_hints(options, include_extras=True).items():
+        if dataclasses.is_dataclass(hint):
+            yield from _fields(cast(type, hint))
+        else:
+            yield name, hint
+
+
+def _registry(common: Collection[str] | None) -> ConstructorRegistry:
+    """Rules for tyro: strict numbers with their ranges, and only the `common` fields in the help."""
+    registry, within = ConstructorRegistry(), [False]
+
+    @registry.primitive_rule
+    def _number(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        kinds: dict[Any, Range] = {int: EVERY_INT, float: EVERY_FLOAT}
+        return _spec(kinds[info.type]) if info.type in kinds else None
+
+    @registry.primitive_rule
+    def _pairs(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        return _NUMBERS_BY_NAME if info.type == dict[str, float] else None
+
+    @registry.struct_rule
+    def _struct(info: StructTypeInfo) -> StructConstructorSpec | None:
+        if within[0]:  # the rule below calls all rules, this one too
+            return None
+        within[0] = True
+        try:
+            spec = ConstructorRegistry.get_struct_spec(info)
+        finally:
+            within[0] = False
+        if not isinstance(spec, StructConstructorSpec):
+            return None
+        return dataclasses.replace(spec, fields=tuple(_field(field, common) for field in spec.fields))
+
+    return registry
+
+
+def _field(field: StructFieldSpec, common: Collection[str] | None) -> StructFieldSpec:
+    """A field with the specification of its range and its help in one paragraph, or hidden in the help."""
+    kind: Any = _ranged(field.type)
+    if field.default in (None, "", (), []) or field.default is False:  # no default that a help text could show
+        kind = Annotated[kind, arg(help_behavior_hint="")]
+    required = field.default is MISSING_NONPROP
+    if common is not None and field.name not in common and not required and not dataclasses.is_dataclass(field.type):
+        kind = Suppress[kind]
+    return dataclasses.replace(field, type=kind, helptext=lambda: _paragraph(field.helptext))
+
+
+def _paragraph(text: str | Callable[[], str | None] | None) -> str:
+    """A doc string without its line breaks."""
+    return " ".join(((text() if callable(text) else text) or "").split())
+
+
+def _ranged(hint: Any) -> Any:
+    """A type with tyro's specification for every `Range` in it."""
+    inner = get_args(hint)
+    if get_origin(hint) is Annotated:
+        return Annotated[(_ranged(inner[0]), *(_spec(note) if isinstance(note, Range) else note for note in inner[1:]))]
+    return get_origin(hint)[tuple(map(_ranged, inner))] if get_origin(hint) in (list, tuple) else hint
+
+
+def _numbers(words: Sequence[str]) -> dict[str, float]:
+    """Numbers by name from words such as `action=0.3`. Raises ValueError for a word without a number."""
+    pairs = (word.partition("=") for word in words)
+    return {name: decimal(number) for name, _, number in pairs}
+
+
+_NUMBERS_BY_NAME: PrimitiveConstructorSpec[Any] = PrimitiveConstructorSpec(
+    nargs="*",
+    metavar="NAME=NUMBER ...",
+    instance_from_str=_numbers,
+    is_instance=lambda value: isinstance(value, dict),
+    str_from_instance=lambda value: [f"{name}={number:.6g}" for name, number in value.items()],
+)
+
+
+def _spec(numbers: Range) -> PrimitiveConstructorSpec[Any]:
+    bounded = numbers not in (EVERY_INT, EVERY_FLOAT)
+    return PrimitiveConstructorSpec(
+        nargs=1,
+        metavar=numbers.shown if bounded else numbers.shown.split()[0],
+        instance_from_str=lambda words: numbers.read(words[0]),
+        is_instance=lambda value: value is None or isinstance(value, int | float),
+        str_from_instance=lambda value: [f"{value:.6g}" if isinstance(value, float) else str(value)],
+    )

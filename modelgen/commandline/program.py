@@ -1,29 +1,36 @@
-"""A program of several commands: finds the command, reads its options, runs it, turns errors into exit codes."""
+"""A program: finds a command, reads its options, runs it, and turns every error of a user into an exit code."""
 
 from __future__ import annotations
 
+import gc
+import importlib.metadata
+import io
 import os
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn, TextIO, cast
 
-from modelgen.commandline.help import command_help, program_help
-from modelgen.commandline.interrupt import interrupts, leave
-from modelgen.commandline.options import options_of
-from modelgen.commandline.printable import printable
-from modelgen.commandline.reading import HELP, UsageError, completed, read
-from modelgen.errors import suggestion
 from modelgen.trust import trusting
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130  # exit codes
+PACKAGE = "robust-value-iteration"
+LONGEST = 4000  # characters of a message
+PAUSE = 1.0  # s after Ctrl-C in which it has no further effect, so that the command can end in order
+#: Characters that steer a terminal or reverse the direction of writing. Artifacts of other people may hold them.
+_STEERING = [*range(0x20), *range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)]
+_ESCAPED = {code: chr(code).encode("unicode_escape").decode() for code in _STEERING if chr(code) not in "\n\t"}
 
 
 @dataclass(frozen=True)
 class Command:
-    """One command; its module is imported when it is called, so that help and mistakes answer at once."""
+    """A command. Its module is imported when the command is called, so that help and mistakes answer at once."""
 
     module: str
     summary: str  # one line
@@ -32,86 +39,185 @@ class Command:
 
 @dataclass(frozen=True)
 class Program:
-    """The commands of one program."""
+    """The commands of a program, and its errors."""
 
     name: str
-    about: str  # what it is, in a line
+    about: str  # one line
     commands: Mapping[str, Command]
-    read_on: str  # where its documentation is
+    read_on: str  # the page of its documentation
     mistakes: tuple[type[Exception], ...]  # errors of the user: exit code 2, as for a mistake on the command line
     failures: tuple[type[Exception], ...] = ()  # runs that failed: exit code 1
-    renamed: Callable[[], Mapping[str, str]] = dict  # old option -> new option, without dashes
-    around: Callable[[], AbstractContextManager[None]] = nullcontext  # entered for the run of a command, not for help
+    around: Callable[[], AbstractContextManager[None]] = nullcontext  # entered for the run of a command
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
-        """Run one command and return its exit code; 0, or 1 for failures, 2 for mistakes, 130 after Ctrl-C.
+        """Run a command. Returns 0, 1 for failures, 2 for mistakes, 130 after Ctrl-C.
 
-        arguments: None for those of the process, which is then ended at once after Ctrl-C.
+        arguments: None for the arguments of the process, which ends at once after Ctrl-C.
         """
-        with interrupts() as pressed, printable():
-            try:
-                code = self._called(sys.argv[1:] if arguments is None else arguments)
-                sys.stdout.flush()
-            except KeyboardInterrupt as stop:
-                code = _said(str(stop) or "interrupted", INTERRUPTED)
-            except BrokenPipeError:
-                # The reader of a pipe has gone; Python would complain once more when it flushes at exit.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                code = FAILED
-            except UsageError as error:
-                code = _said(f"error: {error}", USAGE)
-            except self.mistakes as error:
-                code = _said(f"error: {error}", USAGE)
-            except self.failures as error:
-                code = _said(f"error: {error}", FAILED)
-            except Exception:
-                if not pressed.raised:
-                    raise
-                code = _said("interrupted", INTERRUPTED)  # a library made another error of it
-            pressed.over = True
+        _open_streams()
+        with _interruptible() as pressed:
+            code = self._code(sys.argv[1:] if arguments is None else arguments, pressed)
+            _flush()
             if code == INTERRUPTED and arguments is None:
-                leave(code)
+                _leave(code)
+        return code
+
+    def _code(self, words: Sequence[str], pressed: threading.Event) -> int:
+        try:
+            code = self._called(words)
+            sys.stdout.flush()
+        except KeyboardInterrupt as stop:
+            return _say(str(stop) or "interrupted", INTERRUPTED)
+        except BrokenPipeError:  # the reader of a pipe has gone
+            return FAILED
+        except (*self.mistakes, UnicodeError) as error:
+            return _say(f"error: {error}", USAGE)
+        except OSError as error:
+            place = f"{error.filename}: " if error.filename else ""
+            return _say(f"error: {place}{error.strerror or error}", USAGE)
+        except self.failures as error:
+            return _say(f"error: {error}", FAILED)
+        except MemoryError as error:
+            return _say(f"error: there is not enough memory. {error}".rstrip(), FAILED)
+        except Exception:
+            if not pressed.is_set():
+                raise
+            return _say("interrupted", INTERRUPTED)  # a library made another error of it
         return code
 
     def _called(self, words: Sequence[str]) -> int:
         name, *rest = words or [""]
-        if name in HELP:
-            print(self._help())
+        if name == "help":
+            name, rest = (rest or ["--help"])[0], ["--help"]
+        if name == "--version":
+            print(f"{self.name} {importlib.metadata.version(PACKAGE)}")
             return 0
-        if name not in self.commands:
-            if not name:
-                return _said(self._help(), USAGE)
-            raise UsageError(
-                f"`{self.name}` has no command {name}.{suggestion(name, self.commands)} "
-                f"Commands are {', '.join(self.commands)}; `{self.name} --help` explains them."
-            )
-        command, called = self.commands[name], f"{self.name} {name}"
-        module = import_module(command.module)
-        given = read(called, module.Options, rest, self.renamed, _notice)
-        defaults = module.defaults(given) if hasattr(module, "defaults") else None
-        if set(rest) & set(HELP):
-            shown = defaults or _stated(module.Options)
-            print(command_help(called, module.Options, command.summary, command.example, shown))
-            return 0
-        options = completed(called, module.Options, given, defaults)
-        with trusting(getattr(options, "trust", ())), self.around():
+        try:
+            if name not in self.commands:
+                self._overview(words or ["--help"])
+            module, options = self.read(name, rest)
+        except SystemExit as end:  # tyro has printed help or a mistake
+            return int(end.code or 0) if words else USAGE
+        with _printable(), trusting(getattr(options, "trust", ())), self.around():
             return module.run(options) or 0
 
-    def _help(self) -> str:
-        summaries = {name: command.summary for name, command in self.commands.items()}
-        examples = {name: command.example for name, command in self.commands.items()}
-        return program_help(self.name, self.about, summaries, examples, self.read_on)
+    def read(self, name: str, words: Sequence[str]) -> tuple[Any, Any]:
+        """The module of a command and its options. Raises SystemExit after help or a mistake."""
+        from modelgen.commandline.options import read
+
+        command = self.commands[name]
+        module = import_module(command.module)
+        about = f"{command.summary}\n\nexample: {command.example}\n\n"
+        return module, read(f"{self.name} {name}", module, words, about)
+
+    def _overview(self, words: Sequence[str]) -> NoReturn:
+        """Let tyro print the commands, a mistake, or the completion of a shell."""
+        from tyro.extras import subcommand_cli_from_dict
+
+        from modelgen.commandline.options import CONFIG
+
+        completing = words[:1] == ["--tyro-write-completion"]
+        entries: dict[str, Callable[..., Any]] = {}
+        for name, command in self.commands.items():
+            entries[name] = import_module(command.module).Options if completing else _named(command.summary)
+        about = f"{self.about} `{self.name} help COMMAND` explains a command. Read on in {self.read_on}."
+        subcommand_cli_from_dict(entries, prog=self.name, description=about, args=words, config=CONFIG)
+        raise SystemExit(USAGE)
 
 
-def _stated(options: type) -> Any:
-    """The defaults of a dataclass, whatever it requires left out."""
-    return options(**{option.field: None for option in options_of(options) if option.required and not option.owner})
+def _named(summary: str) -> Callable[[], None]:
+    """A command without options, for a list of commands."""
+
+    def command() -> None: ...
+
+    command.__doc__ = summary
+    return command
 
 
-def _notice(text: str) -> None:
-    print(f"note: {text}", file=sys.stderr)
-
-
-def _said(text: str, code: int) -> int:
-    print(text, file=sys.stderr)
+def _say(text: str, code: int) -> int:
+    """Print a message without characters that steer the terminal, and not the whole of a long one."""
+    short = text if len(text) <= LONGEST else f"{text[:LONGEST]} ... ({len(text) - LONGEST} more characters)"
+    with suppress(OSError):
+        print(short.translate(_ESCAPED), file=sys.stderr)
     return code
+
+
+class _Printable:
+    """A text stream that writes a steering character as its escape in Python: ESC as \\x1b. It stays open."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.rich_proxied_file = stream  # where Rich draws its bar, whose characters are ours
+
+    def write(self, text: str) -> int:
+        self.rich_proxied_file.write(text.translate(_ESCAPED))
+        return len(text)
+
+    def close(self) -> None:
+        """Stay open: a model file that closes the stream would take away the messages of the command."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
+
+
+@contextmanager
+def _printable() -> Iterator[None]:
+    """Let no text that is printed within the block steer the terminal."""
+    out, error = (cast("TextIO", _Printable(stream)) for stream in (sys.stdout, sys.stderr))
+    with redirect_stdout(out), redirect_stderr(error):
+        yield
+
+
+def _open_streams() -> None:
+    """Have a standard output and error that take every text: closed ones lead nowhere, others write escapes."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, io.TextIOWrapper(io.FileIO(os.open(os.devnull, os.O_WRONLY), "w")))
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _flush() -> None:
+    """Write what was printed. A stream that takes no more leads nowhere, or Python complains of it at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+@contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """Raise KeyboardInterrupt at Ctrl-C, but not again within `PAUSE`. Gives an event that says whether it was pressed.
+
+    Nothing is changed where SIGINT is not Python's own (tests, notebooks, nohup).
+    """
+    pressed, last = threading.Event(), float("-inf")
+
+    def handler(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        nonlocal last
+        if time.monotonic() - last > PAUSE:
+            last = time.monotonic()
+            pressed.set()
+            raise KeyboardInterrupt
+
+    main_thread = threading.current_thread() is threading.main_thread()
+    if not main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield pressed
+        return
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _leave(code: int, end: Callable[[int], NoReturn] = os._exit) -> NoReturn:
+    """End the process at once.
+
+    Worker threads may still be in compiled code after Ctrl-C. Python would wait for them at exit, and another Ctrl-C
+    would abort the process. end: bound at import, because `os._exit` is another while a model file is executed.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.collect()  # semaphores of process pools, which their tracker would miss
+    end(code)

@@ -6,44 +6,43 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
-from modelgen.errors import ModelError
+from tyro.conf import Positional, arg
+
+from modelgen.commandline.numbers import Range
 
 
 @dataclass(frozen=True)
 class Options:
     """Inputs are zero, constant or sines. Parameters are nominal."""
 
-    name: Annotated[str, Argument(positional=True)]
+    name: Annotated[str, Positional]
     """Name of a built robot."""
-    output: Annotated[Path | None, Argument(metavar="FILE")] = None
+    out: Annotated[Path | None, arg(metavar="FILE")] = None
     """A .gif or .mp4 file. By default NAME.gif."""
-    start: Annotated[tuple[str, ...], Argument(metavar="STATE=VALUE")] = ()
-    """States at the start; those left out are at the target. By default every coordinate is a little off the target."""
-    input: Annotated[tuple[str, ...], Argument(metavar="INPUT=VALUE[@HERTZ]")] = ()
-    """Inputs: a constant, or the amplitude and the frequency of a sine. Those left out are zero."""
-    seconds: float = 5.0
-    """Length of the motion, at most 60."""
-    directory: Annotated[str | None, Argument(metavar="DIR")] = None
+    start: Annotated[tuple[str, ...], arg(metavar="STATE=VALUE ...")] = ()
+    """Initial states; the others are at the target. By default every coordinate is a little off the target."""
+    input: Annotated[tuple[str, ...], arg(metavar="INPUT=VALUE[@HERTZ] ...")] = ()
+    """Inputs: a constant, or the amplitude and the frequency of a sine. The others are zero."""
+    seconds: Annotated[float, Range(0.01, 60.0)] = 5.0
+    """Length of the motion."""
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
 
 def run(options: Options) -> None:
-    """Roll out, draw, and say where the file is."""
+    """Roll out, draw, and print the path."""
     import numpy as np
 
-    from modelgen.commandline.assignments import assigned, number
+    from modelgen.commandline.numbers import assigned, number
     from modelgen.loader import load
     from modelgen.report.animation import animate, leaning, rollout, signal
 
-    if not 0 < options.seconds <= 60:
-        raise ModelError(f"--seconds {options.seconds:g} cannot be drawn; write a number above 0, at most 60.")
-    robot = load(options.name, directory=options.directory, parallel=False)
+    robot = load(options.name, directory=options.generated, parallel=False)
     start = np.array(robot.metadata.task.target) if options.start else leaning(robot)
     for name, text in assigned("--start", options.start, robot.state_names, f"state of `{robot.name}`").items():
         start[robot.state_names.index(name)] = number("--start", name, text)
     inputs = assigned("--input", options.input, robot.input_names, f"input of `{robot.name}`")
     states = rollout(robot, start, {name: signal(name, text) for name, text in inputs.items()}, options.seconds)
-    path = options.output or Path(f"{robot.name}.gif")
+    path = options.out or Path(f"{robot.name}.gif")
     animate(robot, states, path)
     print(f"{path}: {options.seconds:g} s of {robot.name}, {path.stat().st_size / 1024:.0f} KiB")

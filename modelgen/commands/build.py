@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
+from modelgen.commandline.numbers import Range
 from modelgen.commandline.program import USAGE
 from modelgen.commands.model_files import ARTIFACTS
 from modelgen.errors import ModelError
@@ -21,22 +23,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """A build that fails or is interrupted leaves the old artifact whole."""
+    """A build that fails or is interrupted leaves the old artifact as it was."""
 
-    models: Annotated[tuple[str, ...], Argument(positional=True, metavar="MODEL")] = ()
+    models: Annotated[tuple[str, ...], Positional, arg(metavar="MODEL ...")] = ()
     """Names of robots, or paths of model files. By default all files in ./models."""
-    directory: Annotated[str, Argument(metavar="DIR")] = ARTIFACTS
+    generated: Annotated[str, arg(metavar="DIR")] = ARTIFACTS
     """Folder of artifacts."""
-    functions: Annotated[str | None, Argument(metavar="NAME[,NAME]")] = None
-    """Build these functions only: of the artifact, affine_dynamics, dynamics, jacobians, hamiltonian_gradient,
-    state_cost, action_cost, optimal_input and optimal_input_cost; beside it, without a change to it, mass_matrix, bias,
-    gravity, input_map, kinetic_energy, potential_energy and forward_kinematics, together `mechanics`."""
-    most_operations: int = MOST_OPERATIONS
-    """Refuse a robot that is expected to have more, before the work."""
+    functions: Annotated[str | None, arg(metavar="NAME[,NAME]")] = None
+    """Build only these functions. The artifact has affine_dynamics, dynamics, jacobians, hamiltonian_gradient,
+    state_cost, action_cost, optimal_input and optimal_input_cost. A folder in it has mass_matrix, bias, gravity,
+    input_map, kinetic_energy, potential_energy and forward_kinematics; `mechanics` means all of these."""
+    most_operations: Annotated[int, Range(1, 10**9)] = MOST_OPERATIONS
+    """Refuse a robot that is expected to have more operations than this."""
 
 
 def run(options: Options) -> int:
-    """Build every model; a mistake in one stops no other."""
+    """Build every model, also after a mistake in another one."""
     from modelgen.artifact.folder import read
     from modelgen.builder import build, selected
     from modelgen.derivation import model_file as modelfile
@@ -45,13 +47,13 @@ def run(options: Options) -> int:
     if not models:
         raise ModelError("there is no model file in ./models. Write one with `modelgen new NAME`.")
     functions = selected(options.functions)
-    where = "" if options.directory == ARTIFACTS else f" --directory {options.directory}"
+    where = "" if options.generated == ARTIFACTS else f" --generated {options.generated}"
     mistakes = 0
     for model in models:
         try:
             robot = modelfile.load(model)
             print(f"{robot.name:<20} {_sizes(robot)}")
-            for report in build(robot, options.directory, functions, options.most_operations, _tell):
+            for report in build(robot, options.generated, functions, options.most_operations, _tell):
                 for words in report.warnings:
                     print(f"warning: {words}", file=sys.stderr)
                 print(_text(report, read(Path(report.folder)), f"modelgen verify {model}{where}"), flush=True)
@@ -64,18 +66,18 @@ def run(options: Options) -> int:
 
 
 def _tell(text: str) -> None:
-    """A part of a line, at once also in a pipe."""
+    """Print a part of a line at once, also into a pipe."""
     print(text, end="", flush=True)
 
 
 def _sizes(robot: Robot) -> str:
-    uncertain = sum(not each.fixed for each in robot.parameters)
+    uncertain = sum(not parameter.fixed for parameter in robot.parameters)
     counts = (len(robot.joints), "coordinate"), (len(robot.inputs), "input"), (uncertain, "parameter")
     return ", ".join(f"{number} {noun}" if number == 1 else f"{number} {noun}s" for number, noun in counts)
 
 
 def _text(report: BuildReport, manifest: Manifest, following: str) -> str:
-    """Operations of each function, and the command that follows."""
+    """Operations of the functions, and the command that follows."""
     lines = ["  operations: " + ", ".join(f"{name} {count}" for name, count in manifest.operations.items())]
     lines += [f"  without {name}: {why}" for name, why in report.left_out.items()]
     return "\n".join([*lines, f"  -> {report.folder} ({', '.join(manifest.files)})    next: {following}"])

@@ -1,4 +1,4 @@
-"""`modelgen check`: whether artifacts still match their model files."""
+"""`modelgen check`: comparison of artifacts with their model files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from modelgen.commandline.program import FAILED
 from modelgen.commands.model_files import ARTIFACTS
 from modelgen.errors import ModelError
@@ -19,24 +20,24 @@ class Options:
     An artifact whose model file is elsewhere is checked for damage only.
     """
 
-    models: Annotated[tuple[str, ...], Argument(positional=True, metavar="MODEL")] = ()
+    models: Annotated[tuple[str, ...], Positional, arg(metavar="MODEL ...")] = ()
     """Names of robots, or paths of model files. By default all models in ./models and all artifacts."""
-    directory: Annotated[Path, Argument(metavar="DIR")] = Path(ARTIFACTS)
+    generated: Annotated[Path, arg(metavar="DIR")] = Path(ARTIFACTS)
     """Folder of artifacts."""
 
 
 def run(options: Options) -> int:
-    """Print one line a model, and what is wrong with it."""
+    """Print a line for every model, and what is wrong with it."""
     from modelgen.artifact import folder as artifact
     from modelgen.derivation import model_file as modelfile
     from modelgen.derivation.content_hash import content_hash
     from modelgen.derivation.mechanics import point_hashes
 
-    built = sorted(path.parent.name for path in options.directory.glob(f"*/{artifact.MANIFEST}"))
+    built = sorted(path.parent.name for path in options.generated.glob(f"*/{artifact.MANIFEST}"))
     models = options.models or sorted({*built, *modelfile.own()})
     if not models:
         raise ModelError(
-            f"there is nothing to check: no artifact in {options.directory} and no model file in ./models."
+            f"there is nothing to check: no artifact in {options.generated} and no model file in ./models."
         )
     failures = 0
     for model in models:
@@ -44,8 +45,8 @@ def run(options: Options) -> int:
         try:
             robot = modelfile.load(model) if here else None
             name = robot.name if robot else model
-            stated = (content_hash(robot), point_hashes(robot)) if robot else ()
-            findings = artifact.check(name, options.directory, *stated)
+            hashes = (content_hash(robot), point_hashes(robot)) if robot else ()
+            findings = artifact.check(name, options.generated, *hashes)
         except ModelError as error:
             if len(models) == 1:
                 raise

@@ -1,43 +1,44 @@
-"""`modelgen excite`: an input within the limits that shows the parameters of a robot, to be played on it."""
+"""`modelgen excite`: an input that shows the parameters of a robot and stays within the limits."""
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
+from modelgen.commandline.numbers import Range
 from modelgen.errors import ModelError
 
 
 @dataclass(frozen=True)
 class Options:
-    """Search for the sum of sines within the limits that makes the confidence set smallest. The robot starts at rest,
-    and the input begins and ends at zero."""
+    """Looks for the sum of sines after which the confidence set is smallest. The robot starts at rest. The input stays
+    within the limits, and begins and ends at zero."""
 
-    name: Annotated[str, Argument(positional=True)]
+    name: Annotated[str, Positional]
     """Name of a built robot."""
-    identified: Annotated[Path | None, Argument(metavar="FILE")] = None
-    """A file of `modelgen identify` with the set that is known. By default the bounds of the model file."""
-    out: Annotated[Path | None, Argument(metavar="FILE.csv")] = None
+    identified: Annotated[Path | None, arg(metavar="FILE")] = None
+    """A file of `modelgen identify` with what is known already. By default the bounds of the model file."""
+    out: Annotated[Path | None, arg(metavar="FILE.csv")] = None
     """The file to write: time and inputs. By default NAME.excite.csv."""
-    seconds: float = 10.0
-    """Length of the motion, at most 60."""
-    highest: float = 3.0
-    """The highest frequency of the input, in Hz."""
-    share: float = 0.8
-    """The share of the inputs' limits that is used."""
-    start: Annotated[tuple[str, ...], Argument(metavar="STATE=VALUE")] = ()
-    """Where the robot rests at the start. By default the mean start of its task; states left out are the same."""
-    noise: Annotated[tuple[str, ...], Argument(metavar="STATE=VALUE")] = ()
-    """Standard deviations of sensors. By default those of FILE, or a thousandth of every coordinate's limit."""
-    window: float = 0.5
-    """The --window of the identification."""
-    generations: int = 60
-    """Length of the search."""
-    directory: Annotated[str | None, Argument(metavar="DIR")] = None
+    seconds: Annotated[float, Range(0.01, 60.0)] = 10.0
+    """Length of the motion."""
+    highest: Annotated[float, Range(0.001, 1000.0)] = 3.0
+    """Highest frequency of the input, in Hz."""
+    share: Annotated[float, Range(0.001, 1.0)] = 0.8
+    """Share of the inputs' limits that is used."""
+    start: Annotated[tuple[str, ...], arg(metavar="STATE=VALUE ...")] = ()
+    """Initial states, at which the robot rests. By default, and for the other states, the mean start of the task."""
+    noise: Annotated[tuple[str, ...], arg(metavar="STATE=VALUE ...")] = ()
+    """Standard deviations of sensors. By default as in FILE, or a thousandth of the limit of each coordinate."""
+    window: Annotated[float, Range(0.001, 60.0)] = 0.5
+    """The --window of the identification, in seconds."""
+    generations: Annotated[int, Range(1, 100_000)] = 60
+    """Generations of the search."""
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
 
@@ -45,30 +46,32 @@ def run(options: Options) -> None:
     """Search, write the input, and print what it makes visible."""
     import numpy as np
 
-    from modelgen.commandline.assignments import assigned, number
+    from modelgen.commandline.numbers import assigned, number
     from modelgen.identification import experiment
     from modelgen.identification.excitation import Task, excite
     from modelgen.loader import load
 
-    _check(options)
-    robot = load(options.name, directory=options.directory, parallel=False)
-    rate = robot.metadata.task.control_rate
+    if options.window > options.seconds:
+        raise ModelError(
+            f"--seconds {options.seconds:g} is shorter than a window of the identification, {options.window:g} s. "
+            f"Write longer --seconds, or a shorter --window here and in `modelgen identify`."
+        )
+    robot = load(options.name, directory=options.generated, parallel=False)
     if not (robot.parameter_names and robot.input_names):
         raise ModelError(f"`{robot.name}` has no parameters to identify, or no inputs to excite it with.")
-    if options.highest > rate / 4:
+    if options.highest > robot.metadata.task.control_rate / 4:
         raise ModelError(
-            f"--highest {options.highest:g} Hz is too fast: the input changes {rate} times a second. Write at most "
-            f"--highest {rate / 4:g}."
+            f"--highest {options.highest:g} Hz is too fast: the input changes {robot.metadata.task.control_rate} times "
+            f"a second. Write at most --highest {robot.metadata.task.control_rate / 4:g}."
         )
     kind = f"state of `{robot.name}`"
     start = np.array(robot.metadata.task.start_mean)
-    for name, value in assigned("--start", options.start, robot.state_names, kind).items():
-        start[robot.state_names.index(name)] = number("--start", name, value)
-    noise = assigned("--noise", options.noise, robot.state_names, kind)
+    for name, text in assigned("--start", options.start, robot.state_names, kind).items():
+        start[robot.state_names.index(name)] = number("--start", name, text)
     known = experiment.read(options.identified, robot) if options.identified else experiment.bounds(robot)
-    known = experiment.with_sensors(
-        known, robot, {name: number("--noise", name, value) for name, value in noise.items()}
-    )
+    noise = assigned("--noise", options.noise, robot.state_names, kind)
+    deviations = {name: number("--noise", name, text) for name, text in noise.items()}
+    known = experiment.with_sensors(known, robot, deviations)
     task = Task(
         start,
         options.seconds,
@@ -84,17 +87,3 @@ def run(options: Options) -> None:
     path = options.out or Path(f"{robot.name}.excite.csv")
     experiment.write(path, robot, excitation)
     print(f"{experiment.text(robot, task, excitation)}\n{path} is written")
-
-
-def _check(options: Options) -> None:
-    """Raise ModelError for an option outside of its range."""
-    ranges = (("seconds", 60.0), ("highest", 1000.0), ("share", 1.0), ("window", 60.0), ("generations", 1e5))
-    for name, most in ranges:
-        value = getattr(options, name)
-        if not (math.isfinite(value) and 0 < value <= most):
-            raise ModelError(f"--{name} {value:g} cannot be used; write a number above 0, at most {most:g}.")
-    if options.window > options.seconds:
-        raise ModelError(
-            f"--seconds {options.seconds:g} is shorter than a window of the identification, {options.window:g} s. "
-            f"Write longer --seconds, or a shorter --window here and in `modelgen identify`."
-        )

@@ -6,35 +6,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 
 
 @dataclass(frozen=True)
 class Options:
-    """The files need nothing of this project."""
+    """The files work without this project. Name at least one folder."""
 
-    model: Annotated[str, Argument(positional=True)]
+    model: Annotated[str, Positional]
     """Name of a robot, or path of its model file."""
-    c: Annotated[Path | None, Argument(metavar="DIR")] = None
+    c: Annotated[Path | None, arg(metavar="DIR")] = None
     """Folder for C99 source."""
-    casadi: Annotated[Path | None, Argument(metavar="DIR")] = None
+    casadi: Annotated[Path | None, arg(metavar="DIR")] = None
     """Folder for serialised CasADi functions."""
-    js: Annotated[Path | None, Argument(metavar="DIR")] = None
+    js: Annotated[Path | None, arg(metavar="DIR")] = None
     """Folder for a JavaScript module."""
 
 
 def run(options: Options) -> None:
-    """Write every target that was asked for."""
+    """Write every target that has a folder."""
     from modelgen.builder import export
     from modelgen.derivation import model_file as modelfile
 
-    stated = {"c": options.c, "casadi": options.casadi, "js": options.js}
-    folders = {target: folder for target, folder in stated.items() if folder}
+    targets = {"c": options.c, "casadi": options.casadi, "js": options.js}
+    folders = {target: folder for target, folder in targets.items() if folder}
     if not folders:
         raise ModelError(
-            f"nothing was asked for; write modelgen export {options.model} --c DIR or --casadi DIR or --js DIR."
+            f"name at least one folder; write modelgen export {options.model} --c DIR or --casadi DIR or --js DIR."
         )
     robot = modelfile.load(options.model)
     for target, folder in folders.items():

@@ -6,24 +6,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from modelgen.commands.model_files import write_model_file
 
 
 @dataclass(frozen=True)
 class Options:
-    """The file is a robot that builds as it is. Change it line by line into yours."""
+    """The file is a robot that can be built. Change it line by line into yours."""
 
-    name: Annotated[str, Argument(positional=True)]
+    name: Annotated[str, Positional]
     """Name of the robot and of its file."""
-    directory: Annotated[Path, Argument(metavar="DIR")] = Path("models")
+    out: Annotated[Path, arg(metavar="DIR")] = Path("models")
     """Folder for the file."""
 
 
 def run(options: Options) -> None:
-    """Write the template under the robot's name. Never overwrites."""
+    """Write the template under the name of the robot. An existing file is never replaced."""
     from modelgen.statement.checker import identifier
 
     name = identifier(options.name.removesuffix(".py"), "robot", None)
     template = Path(__file__).with_name("template.py.txt").read_text(encoding="utf-8")
-    write_model_file(options.directory, name, template.replace("NAME", name))
+    write_model_file(options.out, name, template.replace("NAME", name))

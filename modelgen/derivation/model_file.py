@@ -14,11 +14,12 @@ from types import ModuleType
 
 from modelgen.derivation.supervision import Stopped, supervised
 from modelgen.errors import TOO_DEEP, ModelError, Place, shortened, suggestion
+from modelgen.files import shipped
 from modelgen.statement.checker import repaired
 from modelgen.statement.robot import Robot
 
 OWN = Path("models")
-SHIPPED = Path(__file__).resolve().parents[2] / "models"
+SHIPPED = shipped("models")
 
 
 def available() -> dict[str, Path]:

@@ -17,10 +17,12 @@ import numpy as np
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.numeric import evaluator
 from modelgen.derivation.sampling import samples
+from modelgen.engines import builder, load
 from modelgen.engines.differences import STEP, differences
 from modelgen.engines.engine import Array, Engine
 from modelgen.engines.mjcf import ASSETS
 from modelgen.errors import ModelError, shortened
+from modelgen.metadata import Metadata
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
 from modelgen.verification.noise import moved, natural_scale, numbers
@@ -50,6 +52,16 @@ def description(robot: Robot, model_file: Path) -> Path | None:
         f"{shortened(places[1])}. Write the robot down in MJCF, its joints named like the coordinates and its "
         "actuators like the inputs, and give it as --mjcf PATH."
     )
+
+
+def against(
+    engine: str, robot: Robot, equations: EquationsOfMotion, kernels: Any, metadata: Metadata, file: Path | None
+) -> list[Check]:
+    """Compare with an engine that reads `file`, or whose mechanism is made from the links of the robot."""
+    if file is not None:
+        return compare(robot, equations, kernels, load(engine, file, metadata))
+    rebuilt = builder(engine, robot)
+    return compare(robot, equations, kernels, rebuilt(kernels.nominal_parameters), rebuilt)
 
 
 def compare(

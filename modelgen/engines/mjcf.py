@@ -8,10 +8,11 @@ from typing import Any
 
 from modelgen.engines.packages import package
 from modelgen.errors import ModelError
+from modelgen.files import shipped
 from modelgen.metadata import Metadata
 
 #: MJCF files of the shipped robots, NAME.xml, written by hand.
-ASSETS = Path(__file__).resolve().parents[2] / "models" / "assets"
+ASSETS = shipped("models") / "assets"
 
 
 def read(path: Path, metadata: Metadata) -> tuple[Any, Any, list[int], list[int]]:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
-from modelgen.commandline.assignments import number
+from modelgen.commandline.numbers import number
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 from modelgen.loader import CompiledRobot

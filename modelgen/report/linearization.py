@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.commandline.assignments import assigned, number
+from modelgen.commandline.numbers import assigned, number
 from modelgen.errors import ModelError
 from modelgen.linear import regulator
 from modelgen.linear.weights import weights
@@ -19,7 +19,8 @@ Array = NDArray[np.float64]
 
 STARTS = 40  # guesses of the unstated coordinates
 ITERATIONS = 60
-REST = 1e-10  # acceleration that counts as none, beside what the inputs can give
+REST = 1e-10  # acceleration that counts as zero, as a share of what the inputs can give
+ROUNDING = 1e-14  # entry that counts as zero, as a share of the largest one of its matrix
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,10 @@ class Linearization:
     controllable: int  # rank of (B, AB, ...)
     gain: Array | None  # (m, n), u = input - gain (x - state); None where no gain exists
     without_gain: str  # why there is none
+
+    def to_json(self) -> dict[str, object]:
+        """All values, matrices as nested lists."""
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
 
 
 def stated(pairs: Sequence[str], robot: CompiledRobot) -> dict[str, float]:
@@ -113,12 +118,15 @@ def _affine(robot: CompiledRobot, x: Array, u: Array) -> tuple[Array, Array, Arr
 
 
 def linearize(robot: CompiledRobot, at: Mapping[str, float]) -> Linearization:
-    """Compute A and B at the equilibrium, and the gain for the weights of the task, without its discount.
+    """A and B at the equilibrium, and the gain for the weights of the task without its discount.
+
+    Entries that rounding has left beside zero are zero.
 
     Q is half the curvature of the state cost at its target, R half that of the action cost at no input.
     """
     x, u = equilibrium(robot, at)
     _, B, A = _affine(robot, x, u)
+    A, B = _rounded(A), _rounded(B)
     scale, reach = np.asarray(robot.state_limits), np.asarray(robot.input_limits)
     A_scaled, B_scaled = A * scale / scale[:, None], B * reach / scale[:, None]
     rank = regulator.controllable_subspace(A_scaled, B_scaled).shape[1]
@@ -131,7 +139,14 @@ def linearize(robot: CompiledRobot, at: Mapping[str, float]) -> Linearization:
     else:
         gain = regulator.gain(A_scaled, B_scaled, Q_scaled, R_scaled)
         without = "" if gain is not None else "double precision does not suffice to solve its Riccati equation"
-    return Linearization(x, u, A, B, rank, None if gain is None else gain * reach[:, None] / scale, without)
+    return Linearization(
+        _rounded(x), _rounded(u), A, B, rank, None if gain is None else _rounded(gain * reach[:, None] / scale), without
+    )
+
+
+def _rounded(values: Array) -> Array:
+    """The array with zeros for entries below `ROUNDING` of its largest one."""
+    return np.where(np.abs(values) > ROUNDING * np.abs(values).max(initial=0.0), values, 0.0)
 
 
 def text(robot: CompiledRobot, result: Linearization) -> str:

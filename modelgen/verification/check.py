@@ -51,6 +51,12 @@ def table(checks: Sequence[Check]) -> str:
     return "\n".join(lines)
 
 
+def counts(checks: Sequence[Check]) -> dict[str, int]:
+    """How many checks passed, failed and were skipped."""
+    failed, skipped = sum(not check.passed for check in checks), sum(check.error is None for check in checks)
+    return {"passed": len(checks) - failed - skipped, "failed": failed, "skipped": skipped}
+
+
 def _cell(check: Check | None) -> str:
     if check is None:
         return "not checked"

@@ -1,5 +1,7 @@
-"""The commands of `solver`, one file each: its options as a dataclass, and `run`. cli.py lists them."""
+"""The commands of `solver`, one file each: each with a dataclass `Options` and a function `run`. cli.py lists them."""
 
 from modelgen.commandline.program import FAILED, INTERRUPTED, USAGE
 
-__all__ = ["FAILED", "INTERRUPTED", "USAGE"]
+MOST_JOBS = 1024  # processes at once
+
+__all__ = ["FAILED", "INTERRUPTED", "MOST_JOBS", "USAGE"]

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
+from modelgen.commandline.numbers import Range
 from solver.errors import SolverError
 
 EPISODES = 100  # of an evaluation
@@ -14,22 +16,23 @@ EPISODES = 100  # of an evaluation
 
 @dataclass(frozen=True)
 class Options:
-    """All runs are drawn from the same start, on the nominal plant."""
+    """All runs have the same start and the nominal plant."""
 
-    runs: Annotated[list[Path], Argument(positional=True)]
+    runs: Annotated[list[Path], Positional]
     """Run folders or policies of `solver policies`, all of one robot."""
-    changes: Annotated[list[str], Argument("set", "NAME=VALUE")] = field(default_factory=list)
+    changes: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
     """Changed parameters of the plant, as in `solver evaluate`."""
-    start: int = 0
-    """Which of the 100 starts of an evaluation, from 0."""
-    out: Annotated[Path | None, Argument(metavar="FILE")] = None
+    start: Annotated[int, Range(0, EPISODES - 1)] = 0
+    """Number of the start among the 100 starts of an evaluation."""
+    out: Annotated[Path | None, arg(metavar="FILE")] = None
     """File to write, with the ending .gif. By default ROBOT.gif."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
-    """Folder of artifacts, where it has moved since the training."""
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
+    """Folder of artifacts. By default the one of the training."""
 
 
 def run(options: Options) -> None:
     """Roll out, draw, and print the path."""
+    from solver.commands.changes import read_changes
     from solver.evaluation.animation import Scene, animate
     from solver.plants import make_plant
     from solver.plants.outcome import decimals
@@ -38,19 +41,17 @@ def run(options: Options) -> None:
     from solver.runs.kinds import load_controller
     from solver.streams import EVALUATION_SEED
 
-    if not 0 <= options.start < EPISODES:
-        raise SolverError(f"--start is {options.start}; give the number of a start, from 0 to {EPISODES - 1}")
     scenes: list[Scene] = []
     for folder in options.runs:
         problem, act, label = load_controller(folder, options.generated)
         robot = problem.robot
         if scenes and robot.hash != scenes[0].robot.hash:
-            raise SolverError(f"{folder} is a run of another robot than {options.runs[0]}; draw robots one by one")
-        theta = changed_parameters(problem, options.changes)
+            raise SolverError(f"{folder} is a run of another robot than {options.runs[0]}; name runs of one robot")
+        theta = changed_parameters(problem, read_changes(options.changes))
         start = sample_starts(problem, EPISODES, EVALUATION_SEED)[options.start]
         result = rollouts(problem, act, start[None], make_plant("nominal", problem, theta))
-        found = float(result.returns[0])
-        title = f"{label}: return {found:.{decimals(found, least=1)}f}"
+        total = float(result.returns[0])
+        title = f"{label}: return {total:.{decimals(total, least=1)}f}"
         scenes.append(Scene(robot, theta.numpy(), result.x[:, 0].numpy(), title))
     path = options.out or Path(f"{scenes[0].robot.name}.gif")
     animate(scenes, path)

@@ -7,36 +7,31 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from modelgen.commandline.options import Argument, Subjects
+from tyro.conf import Positional, arg
+
 from solver.commands.resuming import require_alone
 from solver.errors import SolverError
 from solver.lab.baselines.settings import BaselineSettings, baseline_settings
 
-#: Subject of the settings in help -> the first of them; those that follow in `BaselineSettings` belong to it too.
-SUBJECTS = {
-    "algorithm": "algorithm",
-    "fit": "learning_rate",
-    "network": "layers",
-    "evaluation": "evaluate_every",
-}
+COMMON = ("robot", "algorithm", "start", "randomize", "steps", "seed", "out", "overwrite", "resume")
 
 
 @dataclass(frozen=True)
 class Options:
-    """The defaults of the settings depend on the algorithm: `solver baseline ROBOT --algorithm ppo --help` shows those
-    that the command takes."""
+    """The defaults of the settings depend on the algorithm: `solver baseline ROBOT --algorithm ppo --help` shows the
+    defaults of PPO."""
 
-    robot: Annotated[str, Argument(positional=True)] = ""
+    robot: Annotated[str, Positional] = ""
     """Name of a robot built with `modelgen build`."""
-    out: Annotated[Path | None, Argument(metavar="DIR")] = None
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Run folder. By default runs/ROBOT-ALGORITHM-START-seedN, with -randomized before the seed."""
     overwrite: bool = False
     """Replace a run that is already in the folder."""
-    resume: Annotated[Path | None, Argument(metavar="DIR")] = None
-    """Continue the baseline in this folder, with its own settings. No other option may stand beside it."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    resume: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Continue the baseline in this folder with its own settings. Give no other option."""
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    settings: Annotated[BaselineSettings, Subjects(SUBJECTS)] = field(default_factory=BaselineSettings)
+    settings: BaselineSettings = field(default_factory=BaselineSettings)
 
 
 def defaults(given: Mapping[str, Any]) -> Options:
@@ -46,7 +41,7 @@ def defaults(given: Mapping[str, Any]) -> Options:
 
 
 def run(options: Options) -> None:
-    """Train, and say how far it is."""
+    """Train, and show the progress."""
     from solver.commands.training import resume, start
     from solver.lab.baselines.run import new_run
     from solver.problem.robots import load_robot

@@ -8,52 +8,59 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
+from modelgen.commandline.numbers import Range
 from solver.plants import PlantName
+from solver.streams import SEEDS
+
+COMMON = ("run", "episodes", "changes", "plant", "harsh", "observer", "seed", "json")
 
 
 @dataclass(frozen=True)
 class Options:
-    """The policy is never told what is changed in the plant."""
+    """The policy does not know what is changed in the plant."""
 
-    run: Annotated[Path, Argument(positional=True)]
+    run: Annotated[Path, Positional]
     """Run folder of a training or a baseline, or a policy of `solver policies`."""
-    episodes: int = 100
+    episodes: Annotated[int, Range(1, 1_000_000)] = 100
     """Rollouts from the task's start distribution."""
-    changes: Annotated[list[str], Argument("set", "NAME=VALUE")] = field(default_factory=list)
-    """Parameters to change in the plant: mass=1.3x multiplies, mass=+0.05 adds, mass=1.1 replaces. Units are SI."""
+    changes: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
+    """Changed parameters of the plant: mass=1.3x multiplies, mass=+0.05 adds, mass=1.1 replaces. Units are SI."""
     plant: PlantName = "nominal"
-    """`nominal` is the model. `harsh` is the model with the drive and the sensors of a small laboratory robot. `mujoco`
-    is another engine."""
-    harsh: Annotated[list[str], Argument(metavar="EFFECT[=MULTIPLEx]")] = field(default_factory=list)
-    """Effects of the harsh plant: delay, saturation, backlash, stiction, encoder, noise. noise=2x doubles one. By
-    default all of them."""
+    """`nominal` is the model, `euler` the model with the authors' integrator, `harsh` the model with the drive and the
+    sensors of a small laboratory robot, `mujoco` another engine."""
+    harsh: Annotated[list[str], arg(metavar="EFFECT[=MULTIPLEx] ...")] = field(default_factory=list)
+    """Effects of the harsh plant: delay, saturation, backlash, stiction, encoder, noise; noise=2x doubles the noise. By
+    default all effects."""
     observer: bool = False
-    """Give the policy the states that an observer makes of what is measured and of the inputs, predicted over the
-    delay. Without it the policy gets what the plant shows: on the harsh plant, filtered differences of counts."""
-    longest_delay: Annotated[int | None, Argument(metavar="PERIODS")] = None
-    """Do not tell the observer the delay: it finds it, of at most so many control periods."""
-    reaction_periods: float | None = None
+    """Estimate the state from measurements and inputs, and predict it over the delay. Without an observer the policy
+    gets the measurements: on the harsh plant, encoder positions and their filtered differences."""
+    longest_delay: Annotated[int | None, Range(0, 1000)] = None
+    """Upper bound of the delay in control periods, with --observer. The observer estimates the delay. By default it
+    knows the delay."""
+    reaction_periods: Annotated[float | None, Range(0.0, 100.0)] = None
     """Control periods that an input acts before the next one can: 1 for a zero-order hold, 2 with one period of sensor
-    delay. The policy then takes into account what its own input does in that time. 0 is the closed form of continuous
-    time. By default as in training."""
-    seed: int | None = None
-    """Seed of the starts and of the harsh plant's noise. By default the one of the evaluations in training."""
+    delay. The policy takes this time into account. 0 is the closed form of continuous time. By default as in
+    training."""
+    seed: Annotated[int | None, Range(0, SEEDS - 1)] = None
+    """Seed of the starts and of the noise of the harsh plant. By default the seed of the evaluations in training."""
     json: bool = False
     """Print JSON instead of a line."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
-    """Folder of artifacts, where it has moved since the training."""
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
+    """Folder of artifacts. By default the one of the training."""
 
 
 def run(options: Options) -> None:
     """Roll out and print."""
+    from solver.commands.changes import read_changes
     from solver.evaluation.evaluation import evaluate
     from solver.plants.outcome import decimals
 
     result = evaluate(
         options.run,
         episodes=options.episodes,
-        changes=options.changes,
+        parameters=read_changes(options.changes),
         plant=options.plant,
         harsh=options.harsh,
         observer=options.observer,
@@ -78,8 +85,7 @@ def run(options: Options) -> None:
     if result.states_at_limit:
         print(
             f"warning: {100 * numbers['limit_rate']:.0f} % of the rollouts reached the limit of "
-            f"{', '.join(result.states_at_limit)}, where the simulation holds a state as a wall would. A robot without "
-            "that wall moves on: then widen the limit in the model file, or train anew with "
-            "`solver train --limit-cost 3`.",
+            f"{', '.join(result.states_at_limit)}, where the simulation holds a state as a wall would. If the robot "
+            "has no such wall, widen the limit in the model file, or train anew with `solver train --limit-cost 3`.",
             file=sys.stderr,
         )

@@ -1,4 +1,4 @@
-"""`solver export`: a run's policy in C99, for the robot's controller, or in ONNX or JavaScript, for other programs."""
+"""`solver export`: the policy of a run in C99, ONNX or JavaScript."""
 
 from __future__ import annotations
 
@@ -6,41 +6,43 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
+from modelgen.commandline.numbers import Range
 from modelgen.files import require_apart
+from solver.streams import SEEDS
 
 
 @dataclass(frozen=True)
 class Options:
-    """At least one of --c, --onnx and --js."""
+    """Name at least one of --c, --onnx and --js."""
 
-    run: Annotated[Path, Argument(positional=True)]
+    run: Annotated[Path, Positional]
     """Run folder of a training, or a policy of `solver policies`."""
-    c: Annotated[Path | None, Argument(metavar="DIR")] = None
-    """Folder for the C files, beside those of `modelgen export NAME --c DIR`, which they call."""
-    onnx: Annotated[Path | None, Argument(metavar="FILE")] = None
+    c: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Folder for the C files. They call the files of `modelgen export NAME --c DIR`."""
+    onnx: Annotated[Path | None, arg(metavar="FILE")] = None
     """ONNX file of policy, V and dV/dx."""
-    js: Annotated[Path | None, Argument(metavar="FILE")] = None
+    js: Annotated[Path | None, arg(metavar="FILE")] = None
     """JavaScript module of robot, policy, V and dV/dx, in one file."""
     observer: bool = False
-    """With --c: write the observer too, the state from measurements and past inputs, its memory in a struct."""
-    budget: Annotated[str | None, Argument(metavar="TIME@CLOCK")] = None
-    """With --c: distil the policy into a small network for a microcontroller, so that a control period takes no longer
-    than this on a Cortex-M4F, at two cycles an instruction: 500us@168MHz. With --observer, the observer is part of it,
-    for one period of delay. Takes minutes. The instructions are counted where `modelgen export NAME --c DIR` was called
-    before, and a cross-compiler and an emulator are installed."""
-    max_loss: float = 0.02
-    """With --budget: write nothing where the distilled policy loses more than this share of the mean return, or of the
-    successes, on the nominal robot."""
-    seed: int = 0
-    """With --budget: of the weights and states of the distillation."""
-    reaction_periods: float | None = None
+    """With --c: write the observer too. Its memory is a struct."""
+    budget: Annotated[str | None, arg(metavar="TIME@CLOCK")] = None
+    """With --c: distil the policy into a small network for a Cortex-M4F, in minutes. TIME is the limit of a control
+    period at two cycles an instruction, with the observer where --observer is given: 500us@168MHz. Instructions are
+    counted if `modelgen export NAME --c DIR` was called before, and a cross-compiler and an emulator are installed."""
+    max_loss: Annotated[float, Range(0.0, 1.0)] = 0.02
+    """With --budget: the largest loss of mean return or of successes on the nominal robot, as a share. A policy that
+    loses more is not written."""
+    seed: Annotated[int, Range(0, SEEDS - 1)] = 0
+    """With --budget: seed of the weights and states of the distillation."""
+    reaction_periods: Annotated[float | None, Range(0.0, 100.0)] = None
     """Control periods that an input acts before the next one can, as in `solver evaluate`. By default as in
     training."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
-    """Folder of artifacts, where it has moved since the training."""
-    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
-    """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
+    """Folder of artifacts. By default the one of the training."""
+    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
+    """Artifacts of other people whose code may run. A message names the hash."""
 
 
 def run(options: Options) -> None:
@@ -50,13 +52,13 @@ def run(options: Options) -> None:
     from solver.training.solution import label, load_solution
 
     if options.c is None and options.onnx is None and options.js is None:
-        raise SolverError("nothing to export; give --c DIR, --onnx FILE or --js FILE")
+        raise SolverError("nothing to export; name --c DIR, --onnx FILE or --js FILE")
     if options.observer and options.c is None:
         raise SolverError("--observer is written in C; give --c DIR too")
     if options.budget is not None and options.c is None:
         raise SolverError("--budget distils a policy in C; give --c DIR too")
     if options.budget is None and (options.max_loss, options.seed) != (Options.max_loss, Options.seed):
-        raise SolverError("--max-loss and --seed are of a policy that --budget distils; give --budget TIME@CLOCK too")
+        raise SolverError("--max-loss and --seed belong to --budget; give --budget TIME@CLOCK too")
     require_apart({"--onnx": options.onnx, "--js": options.js}, error=SolverError)
     solution = load_solution(options.run, options.generated, options.reaction_periods)
     robot = solution.problem.robot

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
 
 
 @dataclass(frozen=True)
 class Options:
-    """The file needs no server and no network: open it, or send it."""
+    """The file works without a server and without a network."""
 
-    runs: Annotated[list[Path], Argument(positional=True)]
-    """One to four run folders or policies of `solver policies`, all of one robot; or the name of a robot, for those of
-    its policies that ship with the package, cFVI beside rFVI."""
-    out: Annotated[Path | None, Argument(metavar="FILE")] = None
+    runs: Annotated[list[Path], Positional]
+    """One to four run folders or policies of `solver policies`, all of one robot; or the name of a robot, for its
+    policies that ship with the package."""
+    out: Annotated[Path | None, arg(metavar="FILE")] = None
     """HTML file to write. By default ROBOT.html."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
-    """Folder of artifacts, where it has moved since the training."""
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
+    """Folder of artifacts. By default the one of the training."""
 
 
 def run(options: Options) -> None:
@@ -29,7 +29,7 @@ def run(options: Options) -> None:
     from solver.runs.shipped import of_robot
     from solver.training.solution import load_solution
 
-    runs = [each for run in options.runs for each in of_robot(run) or [str(run)]]
+    runs = [policy for run in options.runs for policy in of_robot(run) or [str(run)]]
     solutions = [load_solution(run, options.generated) for run in runs]
     content = emit(solutions).encode()
     path = options.out or Path(f"{solutions[0].problem.robot.name}.html")

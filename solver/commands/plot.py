@@ -6,26 +6,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
 
 
 @dataclass(frozen=True)
 class Options:
-    """The figures go to the folder `figures` of the run; of a shipped policy to runs/NAME/figures."""
+    """The figures are written into the folder `figures` of the run; for a shipped policy into runs/NAME/figures."""
 
-    run: Annotated[Path, Argument(positional=True)]
+    run: Annotated[Path, Positional]
     """Run folder of a training, or a policy of `solver policies`."""
-    joint: Annotated[str | None, Argument(metavar="COORDINATE")] = None
+    joint: Annotated[str | None, arg(metavar="COORDINATE")] = None
     """Coordinate on the horizontal axis of the maps. By default the first one that turns without end."""
-    changes: Annotated[list[str], Argument("set", "NAME=VALUE")] = field(default_factory=list)
+    changes: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
     """Changed parameters of the plant in the rollouts, as in `solver evaluate`."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
-    """Folder of artifacts, where it has moved since the training."""
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
+    """Folder of artifacts. By default the one of the training."""
 
 
 def run(options: Options) -> None:
     """Draw, and print the paths."""
+    from solver.commands.changes import read_changes
     from solver.evaluation.plots import plot_run
 
-    for path in plot_run(options.run, options.joint, options.changes, options.generated):
+    for path in plot_run(options.run, options.joint, read_changes(options.changes), options.generated):
         print(path)

@@ -6,39 +6,36 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import arg
 
-if TYPE_CHECKING:
-    from solver.runs.shipped import Figures
-
-HEADER = ("policy", "return", "success", "limit", "gap", "seed", "commit", "date")
+from modelgen.commandline.numbers import Range
 
 
 @dataclass(frozen=True)
 class Options:
-    """evaluate, plot, export, robustness, animate and limit take such a policy by its name in place of a run folder."""
+    """The other commands take such a policy by its name in place of a run folder."""
 
-    ship: Annotated[Path | None, Argument(metavar="RUN")] = None
+    ship: Annotated[Path | None, arg(metavar="RUN")] = None
     """For maintainers: evaluate this run, find its limit, and make it the shipped policy of its robot and algorithm.
     Only its weights and settings are written."""
-    guesses: int = 24
+    guesses: Annotated[int, Range(0, 100_000)] = 24
     """Random motions with which the search for the limit begins, as in `solver limit`."""
     json: bool = False
     """Print JSON instead of a table."""
 
 
 def run(options: Options) -> None:
-    """Ship where that is asked for, then print."""
-    from solver.runs.shipped import names, read_figures
+    """Ship the run of --ship, then print."""
+    from solver.runs.shipped import names, read_figures, table
 
     shown = names() if options.ship is None else [_ship(options.ship, options.guesses)]
     figures = {name: read_figures(name) for name in shown}
     if options.json:
-        print(json.dumps({name: dataclasses.asdict(each) for name, each in figures.items()}, indent=2))
+        print(json.dumps({name: dataclasses.asdict(row) for name, row in figures.items()}, indent=2))
     elif figures:
-        print(_table(figures))
+        print(table(figures))
     else:
         print("no policies ship with this version; train one with `solver train ROBOT`")
 
@@ -55,7 +52,7 @@ def _ship(folder: Path, guesses: int) -> str:
 
     run = require_shippable(folder)  # before minutes of optimisation
     statistics = evaluate(folder).statistics
-    limit = find_limit(str(folder), [], guesses, seed=0)
+    limit = find_limit(str(folder), {}, guesses, seed=0)
     assert limit.gap is not None  # it is that of a run
     figures = Figures(
         run.robot,
@@ -74,17 +71,3 @@ def _ship(folder: Path, guesses: int) -> str:
     name = ship(folder)
     save_figures(name, figures)
     return name
-
-
-def _table(figures: dict[str, Figures]) -> str:
-    """A line for each policy, in columns."""
-    rows = [HEADER]
-    for name, each in figures.items():
-        percent = "" if each.gap_percent is None else f" ({each.gap_percent:.1f} %)"
-        result = (f"{each.return_mean:.2f} +- {each.return_spread:.2f}", f"{100 * each.success_rate:.0f} %")
-        rows.append(
-            (name, *result, f"{each.limit:.2f}", f"{each.gap:.2f}{percent}", str(each.seed), each.commit, each.date)
-        )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)

@@ -15,7 +15,7 @@ from solver.runs.metrics import Report
 
 @contextmanager
 def progress(done: int, total: int, unit: str = "iteration") -> Iterator[Report]:
-    """A report function: iterations or actions done, time, value error and the last evaluated return."""
+    """A function that reports rows of metrics: iterations or actions, time, value error and return."""
     if not sys.stderr.isatty():
         yield _lines(total, unit)
         return
@@ -53,7 +53,7 @@ def _lines(total: int, unit: str) -> Report:
 
 
 def _evaluated(row: dict[str, float]) -> str:
-    """What an evaluation found; nothing of a row without one."""
+    """Return and success of a row with an evaluation; empty for other rows."""
     if "return_mean" not in row:
         return ""
     from solver.plants.outcome import decimals
@@ -63,7 +63,7 @@ def _evaluated(row: dict[str, float]) -> str:
 
 
 def _counted(row: dict[str, float], total: int, unit: str) -> tuple[float, float]:
-    """How many are done, and of how many, with those that were added to the planned ones."""
+    """How many are done, and how many are planned, with the added ones."""
     return row["iteration"] + 1 if unit == "iteration" else row["steps"], total + row.get("waited", 0.0)
 
 

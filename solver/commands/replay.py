@@ -1,4 +1,4 @@
-"""`solver replay`: play the worst case that `solver certify` found."""
+"""`solver replay`: play the worst case that `solver certify` case."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
+from tyro.conf import Positional, arg
+
 from modelgen.files import require_apart
 from solver.errors import SolverError
 
 
 @dataclass(frozen=True)
 class Options:
-    """Writes a figure, a CSV file and an animation. The return is the one in the file, digit by digit, on the same type
-    of processor."""
+    """Writes a figure, a CSV file and an animation. On the same type of processor the return has the same digits as in
+    the file."""
 
-    file: Annotated[Path, Argument(positional=True, metavar="FILE")]
+    file: Annotated[Path, Positional, arg(metavar="FILE")]
     """File of a counterexample."""
-    out: Annotated[Path | None, Argument(metavar="NAME")] = None
-    """The files without their endings. By default beside FILE, with its name."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
-    """Folder of artifacts, where it has moved since the training."""
+    out: Annotated[Path | None, arg(metavar="NAME")] = None
+    """Path of the files without their endings. By default FILE without its ending."""
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
+    """Folder of artifacts. By default the one of the training."""
 
 
 def run(options: Options) -> None:
@@ -33,10 +34,13 @@ def run(options: Options) -> None:
     stem = options.out or options.file.with_suffix("")
     for path in paths(stem):
         require_apart({"--out": path}, [options.file], SolverError)
-    found = load(options.file)
-    total, files = record(found, stem, options.generated)
-    if total != found.total:
-        print(f"warning: the file has return {found.total!r}: another type of processor, or library", file=sys.stderr)
+    case = load(options.file)
+    total, files = record(case, stem, options.generated)
+    if total != case.total:
+        print(
+            f"warning: the return in the file is {case.total!r}, of another type of processor or library",
+            file=sys.stderr,
+        )
     if len(files) < 3:
-        print(f"note: nothing says where {found.robot} is, so there is no animation", file=sys.stderr)
-    print(f"{found.run}: return {total!r}, {found.judgement}", *files, sep="\n")
+        print(f"note: the model of {case.robot} has no drawing, so there is no animation", file=sys.stderr)
+    print(f"{case.run}: return {total!r}, {case.judgement}", *files, sep="\n")

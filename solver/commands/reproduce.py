@@ -11,59 +11,62 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
-from solver.commands import FAILED
+from tyro.conf import Positional, arg
+
+from modelgen.commandline.numbers import Range
+from solver.commands import FAILED, MOST_JOBS
 from solver.errors import SolverError
 from solver.lab.reproduction.experiments import BudgetName, Choice, Experiment, Plan, make_plan
+from solver.streams import SEEDS
+
+COMMON = ("experiment", "budget", "robots", "seeds", "methods", "jobs", "report_only", "runs", "out")
 
 
 @dataclass(frozen=True)
 class Options:
-    """Trains what is not there yet, each run in a process of its own, and writes the result beside the paper's numbers.
-    Called again after Ctrl-C, it continues the unfinished runs."""
+    """Trains the missing runs, each in its own process, and compares the result with the numbers of the paper. Called
+    again after Ctrl-C, it continues the unfinished runs."""
 
-    experiment: Annotated[Experiment, Argument(positional=True)]
-    """The table or figure: table1, fig-learning, fig-value, fig-robustness or fig-ablation. Two are not the
-    paper's: `gallery` trains every robot with the settings that `solver train` takes by itself, and `certificates`
-    bounds the failures of every run as `solver certify` does."""
+    experiment: Annotated[Experiment, Positional]
+    """A table or figure of the paper, or one of two tables of our own. `gallery` trains every robot with the default
+    settings; `certificates` bounds the failures of every run as `solver certify` does."""
     budget: BudgetName = "small"
     """`small`: pendulum, one seed, our algorithms. `full`: three robots, five seeds, baselines, all admissible sets."""
-    robots: Annotated[list[str], Argument(metavar="NAME")] = field(default_factory=list)
+    robots: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
     """Robots in place of the budget's."""
-    seeds: list[int] = field(default_factory=list)
+    seeds: list[Annotated[int, Range(0, SEEDS - 1)]] = field(default_factory=list)
     """Seeds in place of the budget's."""
-    methods: Annotated[list[str], Argument(metavar="NAME")] = field(default_factory=list)
-    """Some of the rows or curves, by name, such as rFVI "SAC-U UDR"; of the gallery rfvi or cfvi. By default all."""
-    baseline_steps: int | None = None
-    """Actions to train each baseline for. By default the algorithm's own."""
-    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
-    """Trainings at once on this machine. They share the cores."""
-    cluster: Annotated[str | None, Argument(metavar="ADDRESS")] = None
+    methods: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
+    """Names of rows or curves, such as rFVI "SAC-U UDR"; for the gallery rfvi or cfvi. By default all."""
+    baseline_steps: Annotated[int | None, Range(1, 10**9)] = None
+    """Actions of the training of a baseline. By default as the algorithm needs."""
+    jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)
+    """Simultaneous trainings on this machine. They share the cores."""
+    cluster: Annotated[str | None, arg(metavar="ADDRESS")] = None
     """Address of a Dask scheduler whose workers train, as in `solver sweep`."""
     report_only: bool = False
     """Train nothing, and report what is finished."""
     shipped: bool = False
-    """Take the policies of `solver policies`, where there is one of the robot, algorithm and seed. It may have been
-    trained with the settings that were usual before today's."""
-    runs: Annotated[Path, Argument(metavar="DIR")] = Path("runs/reproduce")
-    """Parent of the run folders. Finished runs with the settings asked for are reused, whoever trained them."""
-    out: Annotated[Path, Argument(metavar="DIR")] = Path("docs/results")
+    """Use the policies of `solver policies` of the same robot, algorithm and seed. Their settings may differ from the
+    defaults of this version."""
+    runs: Annotated[Path, arg(metavar="DIR")] = Path("runs/reproduce")
+    """Parent of the run folders. Finished runs with equal settings are used again."""
+    out: Annotated[Path, arg(metavar="DIR")] = Path("docs/results")
     """Folder of the text and the figures."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
-    """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
+    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
+    """Artifacts of other people whose code may run. A message names the hash."""
 
     def command(self) -> str:
-        """The words that say what is computed; not where files lie."""
+        """The words that say what is computed: not where files lie, nor what is trained already, nor how."""
         words = ["solver", "reproduce", self.experiment, "--budget", self.budget]
         for flag in ("robots", "seeds", "methods"):
             if getattr(self, flag):
                 words += [f"--{flag}", *map(str, getattr(self, flag))]
         words += [] if self.baseline_steps is None else ["--baseline-steps", str(self.baseline_steps)]
         words += ["--shipped"] if self.shipped else []
-        words += ["--report-only"] if self.report_only else []
-        return shlex.join([*words, "--jobs", str(self.jobs)])
+        return shlex.join(words)
 
 
 def run(options: Options) -> int:
@@ -80,10 +83,9 @@ def run(options: Options) -> int:
 
 
 def carry_out(options: Options, choice: Choice) -> int:
-    """`run`, with a choice that Python code made."""
+    """Train and report with a choice from Python; the exit code as `run`."""
     from solver.lab.reproduction.certificates import Certificates
     from solver.lab.reproduction.gallery import Gallery
-    from solver.lab.reproduction.page import Origin
     from solver.lab.reproduction.report import write_report
     from solver.lab.reproduction.runs import run_plan, shipped_runs
 
@@ -91,7 +93,6 @@ def carry_out(options: Options, choice: Choice) -> int:
         raise SolverError(f"fig-value shows one seed; give one instead of --seeds {' '.join(map(str, options.seeds))}")
     plan = make_plan(options.experiment, options.budget, choice)
     _require_extras(plan)
-    origin = Origin(options.command(), options.jobs, choice.threads)
     ready = shipped_runs(plan.trainings) if options.shipped else {}
     train = partial(
         run_plan,
@@ -105,12 +106,12 @@ def carry_out(options: Options, choice: Choice) -> int:
     )
     by_row: dict[str, type[Gallery] | type[Certificates]] = {"gallery": Gallery, "certificates": Certificates}
     if plan.experiment in by_row:
-        rows = by_row[plan.experiment](plan, options.out, origin, _announce)
+        rows = by_row[plan.experiment](plan, options.out, options.command(), _announce)
         runs = train(finished=rows.add)
         paths = rows.write()
     else:
         runs = train()
-        paths = write_report(plan, runs, options.out, origin, _announce)
+        paths = write_report(plan, runs, options.out, options.command(), _announce)
     print(f"{runs.trained} trained, {len(set(runs.folders.values())) - runs.trained} reused")
     print(*paths, sep="\n")
     for failure in runs.failures:
@@ -120,7 +121,7 @@ def carry_out(options: Options, choice: Choice) -> int:
 
 
 def _require_extras(plan: Plan) -> None:
-    """Raise SolverError before hours of training where a package is missing that only the last of them needs."""
+    """Raise SolverError for a missing package before the trainings begin."""
     needed = {"stable_baselines3": "baselines"} if any(method.is_baseline for method in plan.methods) else {}
     if plan.experiment == "fig-robustness" and "mujoco" in plan.budget.plants:
         needed["mujoco"] = "engines"

@@ -1,4 +1,4 @@
-"""What commands have in common that train: how an interrupted run is continued."""
+"""An interrupted run: what may be given with --resume, and the hint after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from solver.runs.folder import CHECKPOINT
 
 
 def require_alone(given: Mapping[str, Any]) -> None:
-    """Raise SolverError when --resume stands beside another option than --trust: a run keeps its own settings."""
+    """Raise SolverError for --resume with another option than --trust: a run keeps its own settings."""
     if "resume" in given and given.keys() - {"resume", "trust"}:
         raise SolverError("a resumed run keeps its own robot and settings; give --resume DIR and nothing else")
 
 
 def hint(command: str, folder: Path) -> str:
-    """What to say after Ctrl-C."""
+    """The message after Ctrl-C."""
     if not (folder / CHECKPOINT).is_file():
         return "interrupted before the run had a checkpoint; start it again"
     return f"interrupted; continue with: solver {command} --resume {folder}"

@@ -8,31 +8,33 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from modelgen.commandline.options import Argument
-from solver.commands import FAILED
+from tyro.conf import Positional, arg
+
+from modelgen.commandline.numbers import Range
+from solver.commands import FAILED, MOST_JOBS
 from solver.errors import SolverError
 
 
 @dataclass(frozen=True)
 class Options:
-    """Trains every run of the file in a process of its own, on this machine or on a cluster, and prints a table of what
-    each policy does. One that fails does not stop the others. Exit code 1 when any failed."""
+    """Trains every run of the file in its own process, on this machine or on a cluster, and prints a table of the
+    policies. The others go on where a training fails; the exit code is then 1."""
 
-    specification: Annotated[Path, Argument(positional=True, metavar="SPEC.toml")]
+    specification: Annotated[Path, Positional, arg(metavar="SPEC.toml")]
     """Robots, settings and seeds: docs/reference/sweep-files.md."""
-    out: Annotated[Path | None, Argument(metavar="DIR")] = None
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Parent of the run folders, and place of sweep.json. By default runs/sweep-NAME, by the name of the file."""
     resume: bool = False
-    """Do only what is missing in that folder: keep finished runs, and continue the others from their checkpoints."""
-    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
-    """Trainings at once on this machine. They share the cores."""
-    cluster: Annotated[str | None, Argument(metavar="ADDRESS")] = None
+    """Keep the finished runs of that folder, and continue the others from their checkpoints."""
+    jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)
+    """Simultaneous trainings on this machine. They share the cores."""
+    cluster: Annotated[str | None, arg(metavar="ADDRESS")] = None
     """Address of a Dask scheduler, such as tcp://10.0.0.1:8786: its workers train, one thread each. They must see the
     folder of the runs."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
-    """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
+    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
+    """Artifacts of other people whose code may run. A message names the hash."""
 
 
 def run(options: Options) -> int:
@@ -48,12 +50,12 @@ def run(options: Options) -> int:
     parent = options.out or Path("runs") / f"sweep-{options.specification.stem}"
     if not options.resume and parent.is_dir() and any(map(holds_run, parent.iterdir())):
         raise SolverError(
-            f"{parent} already holds runs. Do what is missing with --resume, or name another folder with --out."
+            f"{parent} already holds runs. Continue them with --resume, or name another folder with --out."
         )
     runs = run_plan(sweep, parent, options.jobs, _announce, cluster=options.cluster)
-    found = rows(runs)
-    save(parent / "sweep.json", found)
-    print(*lines(found), sep="\n")
+    results = rows(runs)
+    save(parent / "sweep.json", results)
+    print(*lines(results), sep="\n")
     print(f"{runs.trained} trained, {len(set(runs.folders.values())) - runs.trained} reused    {parent / 'sweep.json'}")
     for failure in runs.failures:
         t = failure.training

@@ -8,56 +8,48 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from modelgen.commandline.options import Argument, Subjects
+from tyro.conf import Positional, arg
+
+from modelgen.commandline.numbers import Range
 from solver.commands.resuming import require_alone
 from solver.errors import SolverError
 from solver.training.presets import Algorithm
 from solver.training.settings import Settings
 
-#: Subject of the settings in help -> the first of them; those that follow in `Settings` belong to it too.
-SUBJECTS = {
-    "general": "seed",
-    "states": "states",
-    "fit": "epochs",
-    "target": "trace_decay",
-    "network": "members",
-    "adversary": "adversaries",
-    "evaluation": "evaluate_every",
-    "machine": "device",
-}
+COMMON = ("robot", "preset", "algorithm", "seed", "iterations", "out", "overwrite", "warm_from", "identified", "resume")
 
 
 @dataclass(frozen=True)
 class Options:
-    """The defaults of the settings depend on the robot and the preset: `solver train ROBOT --preset paper --help` shows
-    those that the command takes."""
+    """The defaults of the settings depend on the robot and the preset. The help shows the defaults of the robot that it
+    is called with: `solver train ROBOT --preset paper --help`."""
 
-    robot: Annotated[str, Argument(positional=True)] = ""
+    robot: Annotated[str, Positional] = ""
     """Name of a robot built with `modelgen build`."""
-    preset: Annotated[str, Argument(metavar="NAME")] = "fast"
+    preset: Annotated[str, arg(metavar="NAME")] = "fast"
     """`fast` (minutes on two cores) or `paper` (the authors' settings). Every setting below overrides it."""
     algorithm: Algorithm = "rfvi"
-    """`rfvi` plays the adversaries of the preset. `cfvi` sets all their radii to zero."""
-    out: Annotated[Path | None, Argument(metavar="DIR")] = None
+    """`rfvi` plays against the adversaries of the preset, `cfvi` without adversaries."""
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Run folder. By default runs/ROBOT-ALGORITHM-PRESET-seedN."""
     overwrite: bool = False
     """Replace a run that is already in the folder."""
-    warm_from: Annotated[Path | None, Argument(name="from", metavar="DIR")] = None
-    """Begin from the value function of this run, for example after a parameter or a limit was changed in the model
-    file. It takes a quarter of the iterations."""
-    identified: Annotated[Path | None, Argument(metavar="FILE")] = None
-    """What `modelgen identify` wrote: nominal parameters, and the sets of all adversaries. A radius that is given
-    beside it replaces the file's; its proportions between states stay."""
-    resume: Annotated[Path | None, Argument(metavar="DIR")] = None
-    """Continue the run in this folder, with its own settings. No other option may stand beside it."""
-    preview: Annotated[float, Argument(metavar="SECONDS")] = 20.0
-    """Look so long for a motion to the target before training, and say if none is found or if it leans on a limit. The
-    training does not depend on it. 0 leaves it out."""
-    generated: Annotated[str | None, Argument(metavar="DIR")] = None
+    warm_from: Annotated[Path | None, arg(name="from", metavar="DIR")] = None
+    """Start from the value function of this run, for example after a change of the model file. This takes a quarter of
+    the iterations."""
+    identified: Annotated[Path | None, arg(metavar="FILE")] = None
+    """File of `modelgen identify`: nominal parameters, and the sets of all adversaries. --adversaries replaces radii of
+    the file; the proportions between states stay."""
+    resume: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Continue the run in this folder with its own settings. Give no other option."""
+    preview: Annotated[float, Range(0.0, 86_400.0)] = 20.0
+    """Seconds of a search for a motion to the target before the training, which warns of an impossible task. The
+    training does not depend on it. 0: no search."""
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], Argument(metavar="HASH")] = ()
-    """Let code of these artifacts run, which were neither built here nor shipped. A message names the hash."""
-    settings: Annotated[Settings, Subjects(SUBJECTS)] = field(default_factory=Settings)
+    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
+    """Artifacts of other people whose code may run. A message names the hash."""
+    settings: Settings = field(default_factory=Settings)
 
 
 def defaults(given: Mapping[str, Any]) -> Options:
@@ -76,7 +68,6 @@ def run(options: Options) -> None:
     """Train, and show the progress."""
     from solver.commands.training import resume, start
     from solver.preflight.check import preflight
-    from solver.runs.folder import require_free
     from solver.runs.kinds import kind_that_trains
     from solver.training.plan import plan
 
@@ -94,8 +85,10 @@ def run(options: Options) -> None:
         start_from=options.warm_from,
         **vars(options.settings),
     )
-    require_free(options.out or Path("runs") / described.name, "train", options.overwrite)
-    checks = preflight(robot, described.settings, described.identified, options.preview)
-    for line in [*checks.lines, *(f"warning: {text}" for text in checks.warnings)]:
-        print(line, file=sys.stderr)
-    start(kind_that_trains(described.settings.algorithm), described, options.out, options.overwrite)
+
+    def check() -> None:
+        checks = preflight(robot, described.settings, described.identified, options.preview)
+        for line in [*checks.lines, *(f"warning: {text}" for text in checks.warnings)]:
+            print(line, file=sys.stderr)
+
+    start(kind_that_trains(described.settings.algorithm), described, options.out, options.overwrite, check)

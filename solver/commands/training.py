@@ -1,4 +1,4 @@
-"""What `solver train` and `solver baseline` have in common: start or resume a run, and say how far it is."""
+"""Start or resume a run and show its progress, for `solver train` and `solver baseline`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ from pathlib import Path
 
 from solver.commands.progress import progress
 from solver.commands.resuming import hint
+from solver.runs import kinds
 from solver.runs.kinds import Description, Kind, kind_of
 from solver.runs.metrics import Report
 from solver.runs.shipped import require_no_shipped
 
 
-def start(kind: Kind, run: Description, out: Path | None, overwrite: bool) -> None:
-    """Train a new run. Ctrl-C raises KeyboardInterrupt, which says how to continue."""
+def start(
+    kind: Kind, run: Description, out: Path | None, overwrite: bool, before: Callable[[], None] = lambda: None
+) -> None:
+    """Train a new run. Raises KeyboardInterrupt with the command that continues it.
+
+    before: called when no other process can train in the folder any more, and before the training.
+    """
     folder = out or Path("runs") / run.name
-    _train(kind, run, folder, 0, lambda report: kind.training.start(run, folder, report, overwrite))
+    _train(kind, run, folder, 0, lambda report: kinds.start(kind, run, folder, report, overwrite, before))
 
 
 def resume(folder: Path) -> None:
@@ -24,7 +30,7 @@ def resume(folder: Path) -> None:
     require_no_shipped(folder)
     kind = kind_of(folder)
     run, done = kind.training.read(folder), kind.done(folder)
-    _train(kind, run, folder, done, lambda report: kind.training.resume(folder, report))
+    _train(kind, run, folder, done, lambda report: kinds.resume(folder, report))
 
 
 def _train(kind: Kind, run: Description, folder: Path, done: int, train: Callable[[Report], None]) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from solver.errors import SolverError
 from solver.plants import PlantName, all_effects, make_plant
 from solver.plants.outcome import summary
 from solver.plants.rollouts import require_episodes, rollouts, sample_starts
-from solver.problem.parameters import changed_parameters, left_all_bounds
+from solver.problem.parameters import Change, changed_parameters, left_all_bounds
 from solver.runs.kinds import load_controller
 from solver.streams import EVALUATION_SEED, require_seed
 
@@ -45,7 +46,7 @@ def evaluate(
     run: str | Path,
     *,
     episodes: int = 100,
-    changes: Sequence[str] = (),
+    parameters: Mapping[str, Change] = MappingProxyType({}),
     plant: PlantName = "nominal",
     harsh: Sequence[str] = (),
     observer: bool = False,
@@ -56,7 +57,7 @@ def evaluate(
 ) -> Evaluation:
     """Roll out the policy in a run folder; the arguments are the options of `solver evaluate`.
 
-    changes: parameters of the plant, which the policy does not know, as `mass=1.3x`, `mass=+0.05` or `mass=1.1`.
+    parameters: changed parameters of the plant, which the policy does not know: SI units, or `Relative` to nominal.
     harsh: effects of the harsh plant, as `delay` or `noise=2x`; all of them when none is named. observer: the policy
     gets the states that an observer makes of the measured positions and of the inputs, in place of those that the plant
     shows. longest_delay: the observer is not told the plant's delay, and finds it among so many control periods.
@@ -70,7 +71,7 @@ def evaluate(
             f"--longest-delay {longest_delay} is of the observer: give it with --observer, as 0 or more control periods"
         )
     problem, act, label = load_controller(run, generated, reaction_periods)
-    theta = changed_parameters(problem, list(changes))
+    theta = changed_parameters(problem, parameters)
     seed = EVALUATION_SEED if seed is None else seed
     require_seed(seed)
     starts, tested = sample_starts(problem, episodes, seed), make_plant(plant, problem, theta, harsh, seed)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from solver.errors import SolverError
-from solver.problem.parameters import changed_parameters
+from solver.problem.parameters import Relative, changed_parameters
 from solver.problem.problem import Problem
 
 
@@ -66,11 +66,11 @@ def make_box(problem: Problem, ranges: Sequence[ParameterRange]) -> Box:
                 "at least two points and a --from below the --to"
             )
     spread = [np.linspace(each.start, each.end, each.points).tolist() for each in ranges]
-    words = [
-        [f"{each.parameter}={change:+.9g}" if each.added else f"{each.parameter}={change:.9g}x" for change in changes]
+    relative = [
+        [Relative(added=change) if each.added else Relative(factor=change) for change in changes]
         for each, changes in zip(ranges, spread, strict=True)
     ]
-    theta = torch.stack([changed_parameters(problem, list(row)) for row in product(*words)])
+    theta = torch.stack([changed_parameters(problem, dict(zip(names, row, strict=True))) for row in product(*relative)])
     axes = []
     for each, changes in zip(ranges, spread, strict=True):
         parameter = next(known for known in problem.robot.metadata.parameters if known.name == each.parameter)

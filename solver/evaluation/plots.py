@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from solver.errors import SolverError
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, decimals
 from solver.plants.rollouts import rollouts, sample_starts
-from solver.problem.parameters import changed_parameters
+from solver.problem.parameters import Change, changed_parameters, in_words
 from solver.problem.problem import Problem
 from solver.runs.folder import FIGURES
 from solver.runs.metrics import read_metrics
@@ -31,11 +32,17 @@ GRID = 161
 DRAWN = 10  # rollouts
 
 
-def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str | None) -> list[Path]:
-    """Write the figures to folder/figures and return their paths.
+def plot_run(
+    folder: Path,
+    joint: str | None,
+    changes: Mapping[str, Change],
+    generated: str | None,
+    directory: Path | None = None,
+) -> list[Path]:
+    """Paths of the figures of a run, which are written to `directory`, by default folder/figures.
 
-    folder: of the run, or the name of a shipped policy, whose figures go to runs/NAME/figures. A run without metrics
-    has no learning curve.
+    folder: of the run, or the name of a shipped policy, whose figures go to runs/NAME/figures by default. A run without
+    metrics has no learning curve.
     """
     solution = load_solution(folder, generated)
     problem = solution.problem
@@ -44,7 +51,7 @@ def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str
     result = rollouts(problem, solution.controller(), starts, Nominal(problem, theta))
     trained = f"{solution.run.robot}, {solution.run.settings.algorithm}"
     arrived = f"success {100 * float(result.success.float().mean()):.0f} % of {len(result.success)}"
-    title = f"{trained}, rollouts with {' '.join(changes)}" if changes else trained
+    title = f"{trained}, rollouts with {in_words(changes)}" if changes else trained
     figures = {
         "value_and_policy": value_and_policy(solution, coordinate(problem, joint), result, title),
         "rollouts": over_time(problem, result, title, arrived),
@@ -52,7 +59,7 @@ def plot_run(folder: Path, joint: str | None, changes: list[str], generated: str
     metrics = read_metrics(run_folder(folder), KEYS)
     if metrics:
         figures["learning_curve"] = learning_curve(metrics, trained)
-    target = (Path("runs") / folder if is_shipped(folder) else folder) / FIGURES
+    target = directory or (Path("runs") / folder if is_shipped(folder) else folder) / FIGURES
     for name, figure in figures.items():
         with replacing(target / f"{name}.png", SolverError) as unfinished:
             figure.savefig(unfinished, dpi=140)

@@ -31,6 +31,13 @@ from solver.serial import serial_torch
 Array = NDArray[Any]
 ROLLOUTS_AT_ONCE = 1024  # in one job
 FEW = 2048  # rollouts of all policies, which are made here: starting other processes would take longer
+WORDS = {
+    "return_25": "25th percentile of the return",
+    "return_50": "median return",
+    "return_mean": "mean return",
+    "return_worst": "return of a single rollout",
+    "success_rate": "success rate, %",
+}
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,21 @@ class Robustness:
     def to_json(self) -> dict[str, Any]:
         """The same in built-in types."""
         return dataclasses.asdict(self)
+
+    def table(self) -> str:
+        """The lowest result of every group over all points, with its interval and its parameters."""
+        lines = []
+        for group in self.groups:
+            lines.append(f"{group.label}, {len(group.runs)} {'run' if len(group.runs) == 1 else 'runs'}")
+            for name, case in group.worst.items():
+                share, form = (100.0, ".0f") if name == "success_rate" else (1.0, ".2f")
+                number = case.statistic
+                interval = ""
+                if number.low is not None:
+                    interval = f"  [{share * number.low:{form}}, {share * number.high:{form}}]"
+                where = ", ".join(f"{parameter} {value:.4g}" for parameter, value in case.parameters.items())
+                lines.append(f"  lowest {WORDS[name]:<32}{share * number.value:>8{form}}{interval}   at {where}")
+        return "\n".join(lines)
 
 
 def measure(

@@ -35,7 +35,7 @@ MIXTURES = {
     "domain": Mixture(0.05, 0.1),
     "uniform": Mixture(),  # DP of the paper
     "rollouts": Mixture(rollouts=1.0),  # RTDP of the paper
-    "spread rollouts": Mixture(rollouts=1.0, spread=0.25),  # states beside a narrow bundle of motions determine dV/dx
+    "spread-rollouts": Mixture(rollouts=1.0, spread=0.25),  # states beside a narrow bundle of motions determine dV/dx
 }
 
 

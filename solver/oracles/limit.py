@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,9 @@ from solver.oracles.search import search
 from solver.oracles.starts import design
 from solver.oracles.trajectory import Guess, Trajectory
 from solver.plants.nominal import Nominal
-from solver.plants.outcome import Rollouts, succeeded
+from solver.plants.outcome import Rollouts, decimals, succeeded
 from solver.plants.rollouts import Controller, rollouts, without_input
-from solver.problem.parameters import changed_parameters
+from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.kinds import kind_in, load_controller
@@ -112,6 +113,46 @@ class Limit:
         about["starts"] = [self._result(each) for each in self.starts]
         return about
 
+    def warnings(self) -> list[str]:
+        """Texts for motions that do not arrive, and for searches that are worse than the run's own motion."""
+        count, texts = len(self.starts), []
+        away = sum(not start.at_target for start in self.starts)
+        if away:
+            which = "" if count == 1 else f" from {away} of {count} starts"
+            texts.append(
+                f"the best motion{which} does not end at the target: it is out of reach within the horizon, or not "
+                "worth its cost. Lengthen the horizon, raise the input limit, or search longer with --guesses."
+            )
+        better = sum(start.gap is not None and start.gap < 0.0 for start in self.starts)
+        if better:
+            which = "" if count == 1 else f" from {better} of {count} starts"
+            texts.append(f"no search{which} found a motion as good as the run's own; give more --guesses.")
+        return texts
+
+    def text(self) -> str:
+        """The means over the starts in a line, and a line for each of several starts."""
+        count, digits = len(self.starts), decimals(self.reward)
+        solved, guesses = sum(start.solved for start in self.starts), sum(start.guesses for start in self.starts)
+        about = f"from {self.starts[self.worst].best.guess}" if count == 1 else f"mean of {count} starts"
+        line = f"limit {self.reward:.{digits}f} ({about}; {solved} of {guesses} searches)"
+        line += f"   idle {self.idle_return:.{digits}f}"
+        if self.run_return is not None and self.gap is not None:
+            line += f"   {self.label}: return {self.run_return:.{digits}f}, gap {self.gap:.{digits}f}"
+            line += _percent(self.gap_percent)
+        return "\n".join([line, *(self._line(k, digits) for k in range(count) if count > 1)])
+
+    def _line(self, k: int, digits: int) -> str:
+        """A start; the worst one is marked."""
+        start = self.starts[k]
+        pairs = zip(self.state_names, start.start.tolist(), strict=True)
+        where = ", ".join(f"{name} {value:.3g}" for name, value in pairs)
+        line = f"  start {k} ({where}): limit {start.best.reward:.{digits}f} (from {start.best.guess})"
+        line += f", idle {start.idle_return:.{digits}f}"
+        if start.run_return is not None and start.gap is not None:
+            line += f", return {start.run_return:.{digits}f}, gap {start.gap:.{digits}f}{_percent(start.gap_percent)}"
+        line += "" if start.at_target else ", not at the target"
+        return line + (", worst" if k == self.worst else "")
+
     def _result(self, each: StartLimit) -> dict[str, Any]:
         about: dict[str, Any] = {"start": dict(zip(self.state_names, each.start.tolist(), strict=True))}
         about |= {"limit": each.best.reward, "idle_return": each.idle_return, "guess": each.best.guess}
@@ -122,15 +163,19 @@ class Limit:
         return about
 
 
+def _percent(gap: float | None) -> str:
+    return "" if gap is None else f" ({gap:.1f} %)"
+
+
 def percent_of_gain(gap: float | None, limit: float, idle_return: float) -> float | None:
     """A gap in % of limit - idle return; None where there is no gap, and where the limit gains nothing."""
     return None if gap is None or limit <= idle_return else 100.0 * gap / (limit - idle_return)
 
 
 def find_limit(
-    subject: str, changes: list[str], guesses: int, seed: int, generated: str | None = None, starts: int = 5
+    subject: str, changes: Mapping[str, Change], guesses: int, seed: int, generated: str | None = None, starts: int = 5
 ) -> Limit:
-    """Find the limit for a robot's name or a run folder; changes: as `solver evaluate --set` takes them.
+    """Find the limit for a robot's name or a run folder; changes: parameters that differ from the model.
 
     guesses: random motions to begin from, shared among the starts. starts: at most so many, as in
     `solver.oracles.starts.design`. Raises SolverError for an unknown run, a start beyond the state limits, and when no

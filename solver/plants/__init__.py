@@ -6,12 +6,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, cast
 
-from torch import Tensor
-
 from modelgen.errors import suggestion
 from solver.errors import SolverError
-from solver.plants.plant import Plant, PlantModule, Seeds
-from solver.problem.problem import Problem
 
 #: The module of every plant, with what `PlantModule` names; imported when the plant is asked for.
 PLANTS = {
@@ -22,6 +18,11 @@ PLANTS = {
 }
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
+    from solver.plants.plant import Plant, PlantModule, Seeds
+    from solver.problem.problem import Problem
+
     PlantName = str
 else:
     PlantName = Literal[tuple(PLANTS)]  # the choices on the command line
@@ -30,7 +31,7 @@ else:
 def _module(name: str) -> PlantModule:
     if name not in PLANTS:
         raise SolverError(f"unknown plant '{name}'.{suggestion(name, PLANTS)} Plants: {', '.join(PLANTS)}")
-    return cast(PlantModule, import_module(PLANTS[name]))
+    return cast("PlantModule", import_module(PLANTS[name]))
 
 
 def all_effects(name: PlantName, effects: Sequence[str]) -> list[str]:

@@ -6,19 +6,25 @@ Every file is written beside its place and moved there when it is complete, so t
 from __future__ import annotations
 
 import dataclasses
+import fcntl
+import io
 import json
+import os
 import shutil
 import zipfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 
+from modelgen.artifact.typed import typed
 from modelgen.files import replacing
 from solver.errors import SolverError
 
-CHECKPOINT, METRICS, FIGURES = "checkpoint.pt", "metrics.jsonl", "figures"
+CHECKPOINT, METRICS, FIGURES, LOCK = "checkpoint.pt", "metrics.jsonl", "figures", ".lock"
+RUN = "run"  # entry of a checkpoint: what its results depend on, as the description beside it has it
 COUNTS = ("iteration", "steps")  # entries of a checkpoint that are whole numbers
 Described = TypeVar("Described")
 
@@ -39,20 +45,24 @@ def save_description(path: Path, description: Any) -> None:
     write_text(path, json.dumps(dataclasses.asdict(description), indent=2) + "\n")
 
 
-def load_description(path: Path, build: Callable[[dict[str, Any]], Described]) -> Described:
-    """Read the description of a run and `build` it. Raises SolverError for a file that does not fit."""
+def load_description(path: Path, kind: type[Described]) -> Described:
+    """Description of a run from JSON, every entry checked by its type. Raises SolverError if the file does not fit."""
     try:
-        return build(json.loads(path.read_text()))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        return cast(Described, typed(kind, json.loads(path.read_text(encoding="utf-8")), path.name))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, SolverError) as error:
         raise SolverError(
             f"{path} is damaged or from another version ({error}). Train again into a new folder."
         ) from error
 
 
 def save_checkpoint(folder: Path, checkpoint: dict[str, Any]) -> None:
-    """Replace the checkpoint. Raises SolverError when it cannot be written."""
-    with replacing(folder / CHECKPOINT, SolverError) as unfinished:
-        torch.save(checkpoint, unfinished)
+    """Replace the checkpoint. Raises SolverError when it cannot be written.
+
+    `torch.save` into a file hides a full disk behind an error of its own, so that it writes to memory.
+    """
+    content = io.BytesIO()
+    torch.save(checkpoint, content)
+    write_bytes(folder / CHECKPOINT, content.getvalue())
 
 
 def load_checkpoint(
@@ -88,13 +98,28 @@ def load_checkpoint(
     return dict(content)
 
 
-def require_own_checkpoint(checkpoint: dict[str, Any], artifact_hash: str, folder: Path) -> None:
-    """SolverError unless a run's checkpoint was made with the artifact that its description names by its hash."""
-    if checkpoint["artifact_hash"] != artifact_hash:
-        raise SolverError(
-            f"the checkpoint in {folder} is of another artifact than the description beside it: one of them was copied "
-            "from elsewhere. Copy the whole folder again, or train again."
-        )
+def require_own_checkpoint(checkpoint: dict[str, Any], description: Mapping[str, Any], folder: Path) -> None:
+    """Check that a checkpoint belongs to the description beside it.
+
+    description: everything that results depend on, as JSON has it; the checkpoint holds the same under RUN. Raises
+    SolverError for the first entry that differs: one of the two files was edited or copied from elsewhere.
+    """
+    trained = checkpoint[RUN]
+    if not isinstance(trained, dict):
+        raise SolverError(f"the checkpoint in {folder} is damaged: it does not say which run it is of")
+    for name, stated in _flat(description).items():
+        wrote = _flat(trained).get(name)
+        if wrote != stated:
+            raise SolverError(
+                f"{name} is {stated} in the description of {folder} and {wrote} in its checkpoint: one of the two was "
+                "edited or copied from elsewhere. Restore the file, or train again."
+            )
+
+
+def _flat(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Entries of a description, those of `settings` under their own names."""
+    settings = content.get("settings", {})
+    return {**content, **(settings if isinstance(settings, dict) else {}), "settings": None}
 
 
 def _check_numbers(content: dict[str, Any]) -> None:
@@ -107,12 +132,48 @@ def _check_numbers(content: dict[str, Any]) -> None:
 
 
 def _tensors(content: object) -> Iterator[torch.Tensor]:
-    """Yield all tensors in nested mappings and lists."""
-    if isinstance(content, torch.Tensor):
-        yield content
-    elif isinstance(content, dict | list | tuple):
-        for each in content.values() if isinstance(content, dict) else content:
-            yield from _tensors(each)
+    """All tensors in nested mappings and lists. A part that stands in several places is visited once."""
+    waiting, visited = [content], set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in visited:
+            continue
+        visited.add(id(part))
+        if isinstance(part, torch.Tensor):
+            yield part
+        elif isinstance(part, dict):
+            waiting += part.values()
+        elif isinstance(part, list | tuple):
+            waiting += part
+
+
+@contextmanager
+def owned(folder: Path) -> Iterator[None]:
+    """Keep other processes from training in a folder. Raises SolverError if one does."""
+    lock = folder / LOCK
+    try:
+        while True:
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                raise SolverError(
+                    f"another process trains in {folder}. Wait for it, or name another folder with --out."
+                ) from None
+            if lock.exists() and os.path.samestat(os.fstat(descriptor), lock.stat()):
+                break  # and not a file that its owner has removed meanwhile
+            os.close(descriptor)
+    except OSError as error:
+        raise SolverError(f"cannot write to {folder}: {error.strerror or error}. Name another folder.") from error
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        os.close(descriptor)
+        with suppress(OSError):
+            folder.rmdir()  # where nothing was written
 
 
 def require_free(folder: Path, command: str, overwrite: bool) -> None:

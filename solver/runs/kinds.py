@@ -7,7 +7,9 @@ run is one module with the functions of `Training`, and one line in KINDS.
 from __future__ import annotations
 
 import dataclasses
+import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -45,15 +47,6 @@ class Description(ABC):
     generated: str | None  # the folder of that artifact, when one was named
     settings: Any  # a dataclass
 
-    def __post_init__(self) -> None:
-        """Raise TypeError for a name that is not a string."""
-        for entry in dataclasses.fields(self):
-            value = getattr(self, entry.name)
-            if entry.name in ("settings", "identified") or (entry.name == "generated" and value is None):
-                continue
-            if not isinstance(value, str):
-                raise TypeError(f"{entry.name} is {value!r}, not a string")
-
     @property
     @abstractmethod
     def name(self) -> str:
@@ -63,6 +56,14 @@ class Description(ABC):
     @abstractmethod
     def length(self) -> int:
         """Iterations or actions until the training ends, in the units of the kind's counter."""
+
+    def results(self) -> dict[str, Any]:
+        """Everything that the results of a training depend on, as JSON has it; a checkpoint keeps a copy."""
+        content: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
+        del content["generated"]
+        for name in ("threads", "device"):
+            content["settings"].pop(name, None)
+        return content
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:
@@ -75,8 +76,8 @@ class Training(Protocol):
     def describe(self, robot: CompiledRobot, generated: str | None, **choices: Any) -> Description:
         """A new run on a robot from the folder `generated`. Raises SolverError for an unknown choice or setting."""
 
-    def start(self, run: Description, folder: Path, report: Report, overwrite: bool = False) -> None:
-        """Train a new run to its end. Raises SolverError when the folder holds a run that must not be replaced."""
+    def start(self, run: Description, folder: Path, report: Report) -> None:
+        """Train a new run to its end, in place of a run in the folder."""
 
     def resume(self, folder: Path, report: Report) -> None:
         """Continue the run in a folder to its end, with its own settings."""
@@ -179,6 +180,36 @@ def remove_run(folder: Path) -> None:
 def holds_run(folder: Path) -> bool:
     """Whether a folder holds a run, or what is left of one."""
     return kind_in(folder) is not None or (folder / CHECKPOINT).exists()
+
+
+def start(
+    kind: Kind,
+    run: Description,
+    folder: Path,
+    report: Report,
+    overwrite: bool = False,
+    before: Callable[[], None] = lambda: None,
+) -> None:
+    """Train a new run in `folder`, which no other process can train in meanwhile.
+
+    before: called before the training and after the checks of the folder. Raises SolverError when the folder holds a
+    run that must not be replaced, or when another process trains in it.
+    """
+    with files.owned(folder):
+        files.require_free(folder, kind.command, overwrite)
+        before()
+        kind.training.start(run, folder, report)
+
+
+def resume(folder: Path, report: Report) -> None:
+    """Continue the run in a folder to its end, with its own settings.
+
+    Raises SolverError when the folder holds no run, a damaged one, or one of another artifact, and when another process
+    trains in it.
+    """
+    kind = kind_of(folder)
+    with files.owned(folder):
+        kind.training.resume(folder, report)
 
 
 def load_controller(

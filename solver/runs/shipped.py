@@ -5,16 +5,15 @@ Each holds the description of its run, a checkpoint with the weights only, and f
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from solver.errors import SolverError
 from solver.runs.folder import CHECKPOINT, load_description, save_description
 
 FOLDER = Path(__file__).resolve().parents[1] / "shipped"
 FIGURES = "figures.json"
+HEADER = ("policy", "return", "success", "limit", "gap", "seed", "commit", "date")
 
 
 @dataclass(frozen=True)
@@ -33,16 +32,6 @@ class Figures:
     gap_percent: float | None
     commit: str
     date: str  # ISO 8601
-
-    def __post_init__(self) -> None:
-        """Raise TypeError for a number that is none."""
-        for entry in dataclasses.fields(self):
-            value = getattr(self, entry.name)
-            if entry.name == "gap_percent" and value is None:
-                continue
-            expected = {"str": str, "int": int}.get(str(entry.type), (int, float))
-            if isinstance(value, bool) or not isinstance(value, expected):
-                raise TypeError(f"{entry.name} is {value!r}")
 
 
 def names() -> list[str]:
@@ -70,10 +59,7 @@ def of_robot(name: str | Path) -> list[str]:
 def read_figures(name: str) -> Figures:
     """The figures of a shipped policy. Raises SolverError for a damaged file."""
 
-    def build(content: dict[str, Any]) -> Figures:
-        return Figures(**content)
-
-    return load_description(FOLDER / name / FIGURES, build)
+    return load_description(FOLDER / name / FIGURES, Figures)
 
 
 def save_figures(name: str, figures: Figures) -> None:
@@ -85,3 +71,15 @@ def require_no_shipped(run: str | Path) -> None:
     """Raise SolverError for the name of a shipped policy, where a run of the user's own is needed."""
     if is_shipped(run):
         raise SolverError(f"{run} is a shipped policy: it has weights only, and its training cannot be continued")
+
+
+def table(figures: dict[str, Figures]) -> str:
+    """A table of shipped policies, a line for each."""
+    rows = [HEADER]
+    for name, row in figures.items():
+        percent = "" if row.gap_percent is None else f" ({row.gap_percent:.1f} %)"
+        result = (f"{row.return_mean:.2f} +- {row.return_spread:.2f}", f"{100 * row.success_rate:.0f} %")
+        rows.append((name, *result, f"{row.limit:.2f}", f"{row.gap:.2f}{percent}", str(row.seed), row.commit, row.date))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)) for cells in rows)
+    return "\n".join(line.rstrip() for line in lines)

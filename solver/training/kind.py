@@ -11,7 +11,7 @@ from solver.errors import SolverError
 from solver.plants.rollouts import Controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
-from solver.runs.folder import require_free, save_checkpoint
+from solver.runs.folder import RUN, save_checkpoint
 from solver.runs.kinds import remove_run
 from solver.runs.metrics import MetricsLog, Report, read_metrics
 from solver.streams import EVALUATION_SEED
@@ -28,22 +28,21 @@ def describe(robot: CompiledRobot, generated: str | None, preset: str = "fast", 
     return Run(robot.name, robot.hash, generated, make_settings(preset, robot, **choices), preset)
 
 
-def start(run: Run, folder: Path, report: Report, overwrite: bool = False) -> None:
-    """Train a new run in `folder`. Raises SolverError when the folder holds a run that must not be replaced."""
-    require_free(folder, "train", overwrite)
+def start(run: Run, folder: Path, report: Report) -> None:
+    """Train a new run in `folder`, in place of a run that is there."""
     session = _session(run, folder)
     if run.warm_from:
         take_over(session.value, run.robot, Path(run.warm_from))
     remove_run(folder)  # only now that the new run can start
     save_run(folder, run)
-    save_checkpoint(folder, session.checkpoint())
-    _train(session, folder, report)
+    save_checkpoint(folder, {**session.checkpoint(), RUN: run.results()})
+    _train(session, run, folder, report)
 
 
 def resume(folder: Path, report: Report) -> None:
     """Continue from the folder's checkpoint, with the run's own settings."""
     run = read(folder)
-    _train(_session(run, folder, load_run_checkpoint(folder, run.settings.device)), folder, report)
+    _train(_session(run, folder, load_run_checkpoint(folder, run.settings.device)), run, folder, report)
 
 
 def read(folder: Path) -> Run:
@@ -74,13 +73,13 @@ def _session(run: Run, folder: Path, checkpoint: dict[str, Any] | None = None) -
     return Session(robot, run.settings, checkpoint, run.identified)
 
 
-def _train(session: Session, folder: Path, report: Report) -> None:
+def _train(session: Session, run: Run, folder: Path, report: Report) -> None:
     """Iterate to the end; checkpoint after every iteration, log and report its metrics."""
     try:
         with closing(MetricsLog(folder, session.schedule.number, KEYS)) as log, workers_of(session.settings) as workers:
             for row in session.rows(workers):
                 log.write(row)
-                save_checkpoint(folder, session.checkpoint())
+                save_checkpoint(folder, {**session.checkpoint(), RUN: run.results()})
                 report(row)
     except OSError as error:
         raise SolverError(

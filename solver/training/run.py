@@ -11,11 +11,11 @@ import torch
 from solver.problem.identified import Identified
 from solver.runs import folder as files
 from solver.runs.kinds import Description, kind_of
-from solver.training.settings import ADVERSARY, Settings, read_settings
+from solver.training.settings import ADVERSARY, Settings
 
 RUN = "run.json"
 ARTIFACT = "artifact"  # folder in a run folder for the artifact of a robot that was compiled in memory
-PARTS = ("iteration", "ensemble", "optimisers", "artifact_hash", "settings", "best")  # of a checkpoint
+PARTS = ("iteration", "ensemble", "optimisers", "best", files.RUN)  # of a checkpoint
 KEYS = ("iteration", "value_error")  # of every row of metrics.jsonl; the first counts
 
 
@@ -59,27 +59,23 @@ def save_run(folder: Path, run: Run) -> None:
 def load_run(folder: Path) -> Run:
     """Read run.json. Raises SolverError when it is missing or damaged, or the folder holds another kind of run."""
     kind_of(folder, command="train")
-    run = files.load_description(folder / RUN, _build)
+    run = files.load_description(folder / RUN, Run)
     return replace(run, generated=str(folder / ARTIFACT)) if run.generated == ARTIFACT else run
 
 
-def _build(content: dict[str, Any]) -> Run:
-    settings = read_settings(content.pop("settings"))
-    identified = content.pop("identified", None)
-    return Run(settings=settings, identified=identified and Identified.of(identified), **content)
-
-
 def load_run_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:
-    """Read the checkpoint. Raises SolverError when it is missing, damaged, or of another run's robot or kind."""
+    """Read the checkpoint. Raises SolverError when it is missing, damaged, or not that of the run in run.json."""
     content = files.load_checkpoint(folder, PARTS, device, _check_content)
-    files.require_own_checkpoint(content, load_run(folder).artifact_hash, folder)
+    files.require_own_checkpoint(content, load_run(folder).results(), folder)
     return content
 
 
 def _check_content(content: dict[str, Any]) -> None:
-    """Raise ValueError for optimisers and visited states of another type."""
-    for state in content.get("optimisers", ()):
-        if not isinstance(state, dict):
-            raise ValueError("an entry of `optimisers` is not the state of an optimiser")
+    """Raises ValueError for optimisers and visited states of another type."""
+    optimisers = content.get("optimisers", [])
+    if not isinstance(optimisers, list) or not all(isinstance(state, dict) for state in optimisers):
+        raise ValueError("its entry `optimisers` is not a list of states of optimisers")
     if not isinstance(content.get("visited", torch.empty(0)), torch.Tensor):
         raise ValueError("its entry `visited` is not a tensor")
+    if not isinstance(content.get("best", {}), dict) or not isinstance(content.get("ensemble", {}), dict):
+        raise ValueError("its value function is not a mapping of weights")

@@ -23,7 +23,7 @@ from solver.training.networks import make_ensemble, make_optimiser
 from solver.training.polish import Polish
 from solver.training.schedule import Schedule
 from solver.training.selection import Selection
-from solver.training.settings import Settings, read_settings
+from solver.training.settings import Settings
 
 REACH = 100.0  # levels of the basin, up to which errors are measured by its quadratic form
 
@@ -53,10 +53,7 @@ class Session:
         checkpoint: dict[str, Any] | None = None,
         identified: Identified | None = None,
     ) -> None:
-        """A new training, or one that continues from a checkpoint.
-
-        Raises SolverError if the checkpoint was made with other settings; threads and device may differ.
-        """
+        """A new training, or one that continues. Raises SolverError for a checkpoint that does not fit."""
         self.robot, self.settings = robot, settings
         self.problem = Problem(robot, settings.device, settings.integrator, identified)
         self.game = Game(self.problem, limit_cost=settings.limit_cost)
@@ -90,8 +87,6 @@ class Session:
     def checkpoint(self) -> dict[str, Any]:
         """Everything that another process needs to continue; `torch.load` reads it with weights_only."""
         content = {
-            "artifact_hash": self.robot.hash,
-            "settings": self.settings.results(),
             "ensemble": self.value.state_dict(),
             "visited": self.states.visited,
             "optimisers": [optimiser.state for optimiser in self.fitter.optimisers],
@@ -103,7 +98,6 @@ class Session:
 
     def _restore(self, checkpoint: dict[str, Any]) -> None:
         """The inverse of `checkpoint`."""
-        require_same_settings(self.settings, checkpoint["settings"])
         try:
             self.value.load_state_dict(checkpoint["ensemble"])
             self.states.basin = self.value.basin if self.value.basin.level else None
@@ -118,22 +112,6 @@ class Session:
                 "the checkpoint does not fit: run.json was edited, or another version of solver wrote it. Restore the "
                 f"old run.json or train again ({' '.join(str(error).split())})"
             ) from error
-
-
-def require_same_settings(settings: Settings, stored: object) -> None:
-    """Check of the settings in a checkpoint. Raises SolverError unless they are those of run.json."""
-    if not isinstance(stored, dict):
-        raise SolverError("the checkpoint is damaged: it holds no settings; train again")
-    try:
-        trained = read_settings(stored).results()
-    except TypeError as error:
-        raise SolverError(f"the checkpoint is of another version: {error}; train again") from error
-    for name, value in settings.results().items():
-        if trained[name] != value:
-            raise SolverError(
-                f"run.json has {name} {value}, the checkpoint {trained[name]}: run.json was edited. Restore the old "
-                "value, or train again with the new one."
-            )
 
 
 def _metrics(iteration: Iteration, waited: int) -> Row:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
@@ -19,7 +18,7 @@ from solver.streams import require_seed
 Device = Literal["cpu", "cuda"]
 Modulation = Literal["wiener", "stationary"]
 OptimiserName = Literal["soap", "amsgrad"]
-Sampling = Literal["mixture", "domain", "uniform", "rollouts", "spread rollouts"]
+Sampling = Literal["mixture", "domain", "uniform", "rollouts", "spread-rollouts"]
 CHOICES = {
     "device": get_args(Device),
     "modulation": get_args(Modulation),
@@ -50,7 +49,7 @@ class Settings:
     sampling: Sampling = "mixture"
     """Where the states come from. `uniform`: the state domain (DP of the paper). `rollouts`: rollouts of the current
     policy (its RTDP). `domain`: the state domain, with shares around the task's starts and target. `mixture`: half of
-    `domain`, half of `rollouts`. `spread rollouts`: `rollouts` with noise added to the states."""
+    `domain`, half of `rollouts`. `spread-rollouts`: `rollouts` with noise added to the states."""
     epochs: int = 20
     """Passes over the states per iteration."""
     minibatch: int = 512
@@ -95,7 +94,7 @@ class Settings:
     """Take V from the Riccati equation where the regulator of the linearised robot brings the real robot to the target,
     and measure errors in its metric. A network alone is not precise enough beside the target of a robot that must
     balance."""
-    adversaries: dict[str, float] = field(default_factory=dict)
+    adversaries: dict[str, float] = field(default_factory=dict, hash=False)
     """Radius of every adversary that plays, by name. `state`: SI units of the state per second (stationary) or per root
     second. `action`: units of the input. `observation`: units of the state. `parameters`: share of every nominal
     parameter, or with identified parameters the share of the semi-axes of their set."""
@@ -150,22 +149,6 @@ class Settings:
     def algorithm(self) -> str:
         """rfvi, or cfvi where no adversary plays."""
         return "rfvi" if any(radius > 0.0 for radius in self.adversaries.values()) else "cfvi"
-
-    def results(self) -> dict[str, Any]:
-        """Settings that the result of a training depends on, in types that JSON has."""
-        return {name: _plain(value) for name, value in vars(self).items() if name not in ("threads", "device")}
-
-
-def read_settings(content: Mapping[str, Any]) -> Settings:
-    """Settings from a run folder. Raises TypeError for an unknown name, SolverError for a value out of its range."""
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
-    }
-    return Settings(**values)
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _require(name: str, right: bool, wanted: str, settings: Settings) -> None:

@@ -13,7 +13,7 @@ from modelgen.artifact.folder import SHIPPED
 from solver.errors import SolverError
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import shipped
-from solver.runs.folder import save_checkpoint
+from solver.runs.folder import RUN, save_checkpoint
 from solver.training.run import Run, load_run, load_run_checkpoint, save_run
 
 LARGEST = 500_000  # bytes of a shipped checkpoint
@@ -38,7 +38,8 @@ def ship(folder: Path) -> str:
     Raises SolverError as `require_shippable` does, and for weights of more than LARGEST bytes.
     """
     run = require_shippable(folder)
-    content = _weights_only(load_run_checkpoint(folder))
+    shipped_run = dataclasses.replace(run, generated=None, warm_from=Path(run.warm_from).name)
+    content = _weights_only(load_run_checkpoint(folder)) | {RUN: shipped_run.results()}
     written = io.BytesIO()
     torch.save(content, written)
     if written.tell() > LARGEST:
@@ -49,7 +50,7 @@ def ship(folder: Path) -> str:
     name = f"{run.robot}-{run.settings.algorithm}"
     target = shipped.FOLDER / name
     target.mkdir(parents=True, exist_ok=True)
-    save_run(target, dataclasses.replace(run, generated=None, warm_from=Path(run.warm_from).name))
+    save_run(target, shipped_run)
     save_checkpoint(target, content)
     return name
 
@@ -59,9 +60,8 @@ def _weights_only(checkpoint: dict[str, Any]) -> dict[str, Any]:
     best = checkpoint["best"]
     return {
         "iteration": checkpoint["iteration"],
-        "artifact_hash": checkpoint["artifact_hash"],
         "ensemble": {} if best else checkpoint["ensemble"],
         "best": best,
         "optimisers": [],
-        "settings": {},
+        RUN: checkpoint[RUN],
     }

@@ -16,6 +16,8 @@ from modelgen.artifact import folder as artifact
 from modelgen.builder import build_artifact
 from modelgen.derivation.model_file import SHIPPED, load
 
+pytestmark = pytest.mark.slow
+
 ROBOTS = sorted(path.parent.name for path in artifact.SHIPPED.glob(f"*/{artifact.MANIFEST}"))
 
 
@@ -58,7 +60,7 @@ def test_bytes_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     assert contents[0] == contents[1]
 
 
-def test_report(tmp_path: Path) -> None:
+def test_the_build_report_holds_seconds_bytes_and_operations(tmp_path: Path) -> None:
     report = build_artifact(load(str(SHIPPED / "pendulum.py")), tmp_path)
     written = json.loads((tmp_path / "pendulum" / artifact.REPORT).read_text())
     assert written["seconds"] == report.seconds

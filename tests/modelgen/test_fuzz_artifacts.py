@@ -95,7 +95,7 @@ def test_reports_of_other_types(folder: Path, name: str, mistake: Mistake) -> No
     (folder / name).write_text(json.dumps(mistaken(REPORTS[name], mistake) | belongs))
     try:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            assert main(["show", "pendulum", "--directory", str(folder.parent)]) == 0
+            assert main(["show", "pendulum", "--generated", str(folder.parent)]) == 0
     finally:
         (folder / name).unlink()
     assert "angle_rate" in printed.getvalue()

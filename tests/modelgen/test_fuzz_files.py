@@ -246,7 +246,7 @@ def test_file_that_is_no_urdf(folder: Path, content: bytes, capsys: pytest.Captu
     pytest.importorskip("yourdfpy")
     path = folder / "broken.urdf"
     path.write_bytes(content)
-    assert main(["import", str(path), "--directory", str(folder / "out")]) == 2
+    assert main(["import", str(path), "--out", str(folder / "out")]) == 2
     assert "broken.urdf" in capsys.readouterr().err
 
 

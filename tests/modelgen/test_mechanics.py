@@ -29,6 +29,8 @@ from tests.modelgen.support import systems
 from tests.modelgen.support.evaluation import evaluate
 from tests.modelgen.support.trees import Tree, as_pinocchio, as_robot, trees
 
+pytestmark = pytest.mark.slow
+
 
 def outputs(robot: Robot, x: np.ndarray, theta: Any, names: Any = tuple(MECHANICS)) -> dict[str, np.ndarray]:
     """Every output of the functions at states (N, n), node by node; nothing is compiled."""
@@ -187,7 +189,7 @@ def test_what_is_not_built_is_named_with_the_command(built: Path, tmp_path: Path
         artifact.find_mechanics("reel", artifact.read(manifest.parent).model_hash, tmp_path)
 
 
-def test_selected() -> None:
+def test_mechanics_are_chosen_by_name() -> None:
     assert selected(None) == FUNCTIONS
     assert set(selected("bias, mechanics")) >= set(MECHANICS)
     with pytest.raises(ModelError, match="Did you mean `mass_matrix`"):

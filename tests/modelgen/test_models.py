@@ -45,7 +45,7 @@ def test_every_shipped_robot_passes_the_checks_at_definition(
     assert np.linalg.eigvalsh(evaluated[name][2]).min() > 0  # what the check of the mass matrix must have seen
 
 
-def test_what_every_input_acts_on() -> None:
+def test_every_input_names_the_coordinate_it_acts_on() -> None:
     driven = {
         "furuta": ["arm"],
         "double_pendulum": ["shoulder", "elbow"],

@@ -35,7 +35,7 @@ def built(generated: Path) -> Path:
     text = (artifact.SHIPPED.parent / "models" / "pendulum.py").read_text()
     model = generated.parent / "pendulum.py"
     model.write_text(text.replace("horizon=5,", "horizon=4,"))
-    assert main(["build", str(model), "--directory", str(generated)]) == 0
+    assert main(["build", str(model), "--generated", str(generated)]) == 0
     return model
 
 
@@ -63,7 +63,7 @@ def test_what_runs_code_asks_for_trust_and_says_what_to_write(foreign: Path, tmp
 def test_one_message_names_the_hashes_of_artifact_and_mechanics(foreign: Path) -> None:
     """They are two: what is built on request leaves the artifact as it is."""
     model = built(foreign)
-    assert main(["build", str(model), "--directory", str(foreign), "--functions", "mechanics"]) == 0
+    assert main(["build", str(model), "--generated", str(foreign), "--functions", "mechanics"]) == 0
     shutil.rmtree(foreign.parent / "state")
     with pytest.raises(ArtifactError) as refused:
         modelgen.load("pendulum", backend="casadi", directory=foreign)
@@ -98,7 +98,7 @@ def test_verify_takes_the_option(foreign: Path, capsys: pytest.CaptureFixture[st
     """`--mjcf` without a file ends the command after the artifact is opened."""
     model = built(foreign)
     shutil.rmtree(foreign.parent / "state")
-    words = ["verify", str(model), "--directory", str(foreign), "--against", "mujoco", "--mjcf", "none.xml"]
+    words = ["verify", str(model), "--generated", str(foreign), "--against", "mujoco", "--mjcf", "none.xml"]
     assert main(words) == 2
     stated = re.search("--trust ([0-9a-f]{64})", capsys.readouterr().err)
     assert stated

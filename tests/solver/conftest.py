@@ -95,7 +95,7 @@ def slider(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The generated/ folder of `slider`, whose optimum the Riccati equation knows."""
     folder = tmp_path_factory.mktemp("slider")
     (folder / "slider.py").write_text(SLIDER)
-    assert modelgen_main(["build", str(folder / "slider.py"), "--directory", str(folder / "generated")]) == 0
+    assert modelgen_main(["build", str(folder / "slider.py"), "--generated", str(folder / "generated")]) == 0
     return str(folder / "generated")
 
 
@@ -122,7 +122,7 @@ def words_of(name: str, value: Any) -> list[str]:
     if isinstance(value, bool):
         return [flag if value else flag.replace("--", "--no-", 1)]
     if isinstance(value, dict):
-        return [flag, *(str(word) for pair in value.items() for word in pair)]
+        return [flag, *(f"{key}={number}" for key, number in value.items())]
     return [flag, *map(str, value if isinstance(value, tuple) else (value,))]
 
 

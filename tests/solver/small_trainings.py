@@ -14,8 +14,8 @@ from solver.lab.baselines.run import BaselineRun
 from solver.lab.baselines.settings import BaselineSettings
 from solver.plants.rollouts import rollouts
 from solver.problem.robots import load_robot
+from solver.runs import kinds
 from solver.runs.metrics import Report
-from solver.training import kind as training
 from solver.training.run import Run
 from solver.training.settings import Settings
 
@@ -30,7 +30,7 @@ def shortened(folder: Path, robots: Sequence[str], horizon: float, rate: int) ->
             assert text.count(stated) == 1
             text = text.replace(stated, other)
         (folder / f"{robot}.py").write_text(text, encoding="utf-8")
-        assert modelgen(["build", str(folder / f"{robot}.py"), "--directory", str(folder / "generated")]) == 0
+        assert modelgen(["build", str(folder / f"{robot}.py"), "--generated", str(folder / "generated")]) == 0
     return str(folder / "generated")
 
 
@@ -49,7 +49,7 @@ def start(
 ) -> None:
     """Train a new run."""
     run = Run(robot, load_robot(robot, "cpu", generated).hash, generated, settings, preset)
-    training.start(run, folder, report, overwrite)
+    kinds.start(kinds.KINDS[0], run, folder, report, overwrite)
 
 
 def start_unjudged(robot: str, settings: Settings, folder: Path) -> None:
@@ -63,10 +63,8 @@ def baseline(
     robot: str, settings: BaselineSettings, folder: Path, generated: str | None = None, report: Report = quiet
 ) -> None:
     """Train a new baseline."""
-    from solver.lab.baselines import training as baselines  # needs Stable-Baselines3
-
     run = BaselineRun(robot, load_robot(robot, "cpu", generated).hash, generated, settings)
-    baselines.start(run, folder, report)
+    kinds.start(kinds.KINDS[1], run, folder, report)
 
 
 def tensors(content: object) -> Iterator[Tensor]:

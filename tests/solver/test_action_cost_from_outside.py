@@ -66,7 +66,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> str:
     imports = "from modelgen import Robot\n\nfrom arc_cost import Arc"
     text = SLIDER.replace("from modelgen import Quadratic, Robot", imports).replace("Quadratic(0.3)", f"Arc({BETA})")
     (folder / "slider.py").write_text(text)
-    assert modelgen_main(["build", str(folder / "slider.py"), "--directory", str(folder / "generated")]) == 0
+    assert modelgen_main(["build", str(folder / "slider.py"), "--generated", str(folder / "generated")]) == 0
     return str(folder / "generated")
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from modelgen.commandline.reading import completed, read
 
 from modelgen.commandline.options import field_docs
-from modelgen.commandline.reading import completed, read
 from solver.cli import PROGRAM, main
 from solver.commands import train
 from solver.observer.observer import Observer
@@ -21,7 +21,7 @@ from solver.plants import make_plant
 from solver.plants.harsh.harshness import EFFECTS
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
-from solver.problem.parameters import changed_parameters
+from solver.problem.parameters import Relative, changed_parameters
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import load_controller
 from solver.streams import EVALUATION_SEED
@@ -117,12 +117,15 @@ def test_evaluation_on_another_plant(finished_run: Path, capsys: Capture) -> Non
     for flags, effects in ((["--harsh", "delay=2x"], ["delay=2x"]), ([], [*EFFECTS])):
         assert main([*words, *flags]) == 0
         content = json.loads(capsys.readouterr().out)
-        plant = make_plant("harsh", problem, changed_parameters(problem, ["mass=1.3x"]), effects, EVALUATION_SEED)
+        plant = make_plant(
+            "harsh", problem, changed_parameters(problem, {"mass": Relative(1.3)}), effects, EVALUATION_SEED
+        )
         expected = summary(rollouts(problem, act, sample_starts(problem, 4, EVALUATION_SEED), plant))
         assert content["harsh"] == effects
         assert {name: content[name] for name in expected} == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_evaluation_with_an_observer(finished_run: Path, capsys: Capture) -> None:
     """The same numbers as a loop by hand: positions of what the plant shows, the observer, the policy.
 
@@ -274,6 +277,7 @@ def test_a_switch_can_be_turned_either_way(preset: str, flag: str) -> None:
     assert found == [True, False]
 
 
+@pytest.mark.slow
 def test_a_pipe_that_closes_early_is_no_traceback() -> None:
     program = [sys.executable, "-c", "import sys; from solver.cli import main; sys.exit(main())", "train", "--help"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:

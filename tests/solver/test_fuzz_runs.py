@@ -135,7 +135,7 @@ def test_rows_of_table_1_of_other_types(tmp_path_factory: pytest.TempPathFactory
 @given(mistakes)
 @settings(max_examples=60)
 def test_robustness_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: Mistake) -> None:
-    ours = next((RESULTS / "furuta").glob("fig-robustness*.json"))
+    ours = RESULTS / "fig-robustness-full" / "furuta-nominal.json"
     path = tmp_path_factory.getbasetemp() / "robustness.json"
     path.write_text(json.dumps(mistaken(json.loads(ours.read_text()), mistake)))
     refused_or(lambda: read_known(path, robustness._read), "robustness.json")
@@ -215,7 +215,8 @@ def test_sets_of_parameters_of_other_types(
 
 
 SWEEP = (
-    b'robots = ["pendulum"]\nseeds = [0, 1]\n[settings.usual]\nalgorithm = "rfvi"\nalpha_state = 0.02\nthreads = 1\n'
+    b'robots = ["pendulum"]\nseeds = [0, 1]\n[settings.usual]\nalgorithm = "rfvi"\n'
+    b"adversaries = {state = 0.02}\nthreads = 1\n"
 )
 
 

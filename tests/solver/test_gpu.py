@@ -12,8 +12,10 @@ from unittest import mock
 import pytest
 import torch
 
+from solver.fvi.step import Lookahead
 from solver.fvi.targets import chunk_targets
 from solver.game import held_input_policy
+from solver.game.adversaries import make_adversaries
 from solver.game.adversaries.action import ActionAdversary
 from solver.game.game import Game
 from solver.game.modulation import Modulation
@@ -22,8 +24,8 @@ from solver.plants.rollouts import controller, rollouts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.replay import Replayed
-from solver.training.initial_value import make_ensemble
 from solver.training.kind import load_controller, resume
+from solver.training.networks import make_ensemble
 from solver.training.run import load_run_checkpoint
 from solver.training.settings import Settings
 from solver.value import fitting
@@ -35,6 +37,8 @@ from solver.value.optimiser import Optimiser
 from solver.value.soap import Soap
 from tests.solver.pretended_gpu import pretended_gpu
 from tests.solver.small_trainings import shortened, start
+
+pytestmark = pytest.mark.slow
 
 ROBOTS = ("pendulum", "double_pendulum")  # one input, and two
 ORDER = torch.randperm(50, generator=torch.Generator().manual_seed(2))
@@ -74,9 +78,9 @@ def test_targets_and_rollouts_are_those_of_the_cpu(
         limits = problem.state_limits
         x = torch.linspace(-0.9, 0.9, 7 * len(limits)).reshape(7, -1).to(device) * limits
         ensemble.set_metric(torch.diag(1.0 / limits**2), 10.0)
-        value, game = FrozenValue(ensemble), Game(problem, settings.adversaries(9), 1.0)
+        value, game = FrozenValue(ensemble), Game(problem, make_adversaries(settings.adversaries), 1.0)
         with torch.no_grad():
-            targets = chunk_targets(x, value, game, settings.trace(0), "stationary", 0)
+            targets = chunk_targets(game, value, x, Lookahead(0.8, 0.1, 2, 1.0), 0)
             rolled = rollouts(problem, controller(problem, value, 1.0), x)
         found[device] = [each.cpu() for each in (targets, rolled.x, rolled.u, rolled.returns)]
     for here, there in zip(*found.values(), strict=True):
@@ -86,8 +90,8 @@ def test_targets_and_rollouts_are_those_of_the_cpu(
 def test_a_run_trains_and_goes_on_and_is_loaded_on_the_cpu(
     brief: str, tiny: Callable[..., Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    changes: dict[str, Any] = {"algorithm": "rfvi", "modulation": "stationary", "integrator": "euler", "rollouts": 2}
-    changes |= {"on_policy_share": 0.2, "adversarial_share": 0.5, "basin": True, "metric": True, "optimiser": "soap"}
+    changes: dict[str, Any] = {"algorithm": "rfvi", "modulation": "stationary", "integrator": "euler"}
+    changes |= {"sampling": "mixture", "basin": True, "optimiser": "soap"}
     monkeypatch.setattr(basin, "HALVINGS", 2)
     settings = tiny(**changes, reaction_periods=1.0, device="cuda", iterations=2, evaluate_every=1)
     rows: list[dict[str, float]] = []

@@ -13,7 +13,7 @@ ALLOWED = {
     "modelgen.artifact",
     "modelgen.artifact.folder",
     "modelgen.artifact.typed",
-    "modelgen.commandline.options",
+    "modelgen.commandline.numbers",
     "modelgen.commandline.program",
     "modelgen.engines.mjcf",
     "modelgen.errors",

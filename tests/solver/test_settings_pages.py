@@ -8,6 +8,7 @@ import inspect
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import modelgen
 from solver.lab.baselines.settings import BaselineSettings, baseline_settings
@@ -50,24 +51,22 @@ def shown(name: str, value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def table(settings: type, columns: dict[str, object]) -> str:
-    """A row for every setting: its option, its value in every column, its meaning."""
+def table(settings: type, columns: dict[str, list[Any]]) -> str:
+    """A row for every setting: its option, its values in every column (one where all are equal), its meaning."""
     rows = [["setting", *columns, "meaning"], ["---"] * (len(columns) + 2)]
     for name, meaning in meanings(settings).items():
-        values = [shown(name, getattr(column, name)) for column in columns.values()]
-        rows.append([option(name), *values, meaning.replace("|", "\\|")])
+        values = [[shown(name, getattr(chosen, name)) for chosen in column] for column in columns.values()]
+        cells = [column[0] if len(set(column)) == 1 else ", ".join(column) for column in values]
+        rows.append([option(name), *cells, meaning.replace("|", "\\|")])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def tables() -> dict[str, str]:
     """The two tables by name."""
-    presets = {
-        f"{robot}, `{preset}`": make_settings(preset, modelgen.load(robot, dtype="float32"))
-        for preset in ("fast", "paper")
-        for robot in ("pendulum", "cartpole")
-    }
-    algorithms = {name: baseline_settings(name) for name in ("sac", "ddpg", "ppo")}
-    return {"training": table(Settings, {**presets}), "baselines": table(BaselineSettings, {**algorithms})}
+    robots = [modelgen.load(robot, dtype="float32") for robot in ("pendulum", "cartpole")]
+    presets = {f"`{preset}`": [make_settings(preset, robot) for robot in robots] for preset in ("fast", "paper")}
+    algorithms = [baseline_settings(name) for name in ("sac", "ddpg", "ppo")]
+    return {"training": table(Settings, presets), "baselines": table(BaselineSettings, {"SAC, DDPG, PPO": algorithms})}
 
 
 def rewritten(text: str) -> str:
@@ -85,7 +84,7 @@ def test_the_pages_of_settings_are_those_of_the_code() -> None:
 
 def test_a_changed_value_or_meaning_is_noticed() -> None:
     text = (FOLDER / "settings.md").read_text(encoding="utf-8")
-    for old, new in (("| 3072 |", "| 3073 |"), (meanings(Settings)["minibatch"], "Another meaning.")):
+    for old, new in (("| 3072, 6144 |", "| 3073, 6144 |"), (meanings(Settings)["minibatch"], "Another meaning.")):
         assert old in text
         assert rewritten(text.replace(old, new, 1)) == text
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from modelgen.loader import CompiledRobot
 from solver.lab.baselines.settings import BaselineSettings, for_states
-from solver.runs.folder import load_description
+from solver.runs.folder import RUN, load_description
 from solver.runs.kinds import Description, kind_of
 
 BASELINE, MODEL = "baseline.json", "model.zip"
-PARTS = ("steps", "artifact_hash", "parameters", "buffer", "best")  # of a checkpoint
+PARTS = ("steps", "parameters", "buffer", "best", RUN)  # of a checkpoint
 #: Settings that came after runs whose figures are kept, with the value that is as before.
 LATER = {"episode_share": 1.0}
 KEYS = ("steps", "return_mean")  # of every row of metrics.jsonl; the first counts
@@ -49,12 +48,4 @@ def new_run(robot: CompiledRobot, generated: str | None, settings: BaselineSetti
 def load_baseline(folder: Path) -> BaselineRun:
     """Read baseline.json. Raises SolverError when it is missing, damaged, or the folder holds another kind of run."""
     kind_of(folder, command="baseline")
-    return load_description(folder / BASELINE, _build)
-
-
-def _build(content: dict[str, Any]) -> BaselineRun:
-    settings = content.pop("settings")
-    for entry in dataclasses.fields(BaselineSettings):  # another version may have other defaults
-        if entry.name not in settings:
-            raise KeyError(f"it does not state {entry.name}")
-    return BaselineRun(settings=BaselineSettings(**settings), **content)
+    return load_description(folder / BASELINE, BaselineRun)

@@ -33,7 +33,7 @@ from solver.plants.outcome import summary
 from solver.plants.rollouts import Controller, rollouts, sample_starts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
-from solver.runs.folder import load_checkpoint, require_free, require_own_checkpoint, save_checkpoint, save_description
+from solver.runs.folder import RUN, load_checkpoint, require_own_checkpoint, save_checkpoint, save_description
 from solver.runs.kinds import remove_run
 from solver.runs.metrics import MetricsLog, Report
 from solver.serial import serial_torch
@@ -65,9 +65,8 @@ def describe(robot: CompiledRobot, generated: str | None, algorithm: str = "sac"
     return new_run(robot, generated, baseline_settings(algorithm, **choices))
 
 
-def start(run: BaselineRun, folder: Path, report: Report, overwrite: bool = False) -> None:
-    """Train a new baseline in `folder`. Raises SolverError when the folder holds a run that must not be replaced."""
-    require_free(folder, "baseline", overwrite)
+def start(run: BaselineRun, folder: Path, report: Report) -> None:
+    """Train a new baseline in `folder`, in place of a run that is there."""
     environments = _environments(run, folder)
     model = make_model(run.settings, environments, run.settings.steps)
     remove_run(folder)  # only now that the new run can start
@@ -231,14 +230,14 @@ def _save(folder: Path, model: BaseAlgorithm, run: BaselineRun, best: Kept) -> N
         model.save(unfinished)
     model.policy.load_state_dict(last)
     finished = model.num_timesteps >= run.settings.steps
-    content = {"steps": model.num_timesteps, "artifact_hash": run.artifact_hash, "best": vars(best), **contents(model)}
+    content = {"steps": model.num_timesteps, RUN: run.results(), "best": vars(best), **contents(model)}
     save_checkpoint(folder, content if not finished else {**content, "buffer": None})
 
 
 def _own_checkpoint(folder: Path, run: BaselineRun) -> dict[str, Any]:
     """The checkpoint of a run. Raises SolverError for one of another robot."""
     checkpoint = load_checkpoint(folder, PARTS)
-    require_own_checkpoint(checkpoint, run.artifact_hash, folder)
+    require_own_checkpoint(checkpoint, run.results(), folder)
     return checkpoint
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 
@@ -20,7 +19,7 @@ from solver.certification.experiment import Experiment
 from solver.certification.worst import worst_case
 from solver.jobs.portions import policy
 from solver.lab.reproduction.experiments import Plan, Training
-from solver.lab.reproduction.page import Origin, Page
+from solver.lab.reproduction.page import NONE, Page
 from solver.lab.reproduction.rows import read_rows
 from solver.problem.robots import load_robot
 from solver.runs.origin import commit, machine
@@ -63,8 +62,8 @@ class Certificates:
     Raises SolverError for a JSON file of another content.
     """
 
-    def __init__(self, plan: Plan, out: Path, origin: Origin, announce: Callable[[str], None]) -> None:
-        self.plan, self.out, self.origin, self.announce = plan, out, origin, announce
+    def __init__(self, plan: Plan, out: Path, command: str, announce: Callable[[str], None]) -> None:
+        self.plan, self.out, self.command, self.announce = plan, out, command, announce
         self.rows = {row.key: row for row in read_rows(out / "certificates.json", Row)}
         self.texts = {robot: dict(specifications(robot, plan.generated)) for robot in plan.robots}
 
@@ -93,49 +92,40 @@ class Certificates:
         page.name = "certificates"
         page.say("# Certificates of the paper's robots")
         page.say(
-            f"Made by `{self.origin.command}`. {EPISODES} independent rollouts of every run under every distribution; "
-            f"with 0 failures they show that at most {100 * PROBABILITY:g} % fail, at confidence {CONFIDENCE:g}. "
-            "`bound` is the one of Clopper and Pearson from the failures that came. `worst found` is the lowest return "
-            "of a search over starts, parameters and the plant's noise, and `random` that of as many random samples; a "
-            "star marks a failure. One distribution is one specification: the file's name is under each heading, for "
-            "`solver certify RUN FILE`."
+            f"Made by `{self.command}`. Every seed is certified by `solver certify RUN FILE` with the file of each "
+            f"row and {EPISODES} independent rollouts. Without a failure they show that at most "
+            f"{100 * PROBABILITY:g} % fail, at confidence {CONFIDENCE:g}. A cell holds the mean return over the seeds, "
+            "the worst return that a search found, and the failures. A star: the worst case of a seed is a failure. "
+            "In parentheses: the bound (Clopper and Pearson) of the worst seed, where there are failures. A search is "
+            "no proof. Every seed by itself: `certificates.json`."
         )
-        page.say("## Over the seeds", "", "The bound is that of the worst seed, and the worst case the worst of all.")
-        header = ["robot", "distribution", "policy", "seeds", "failures", "bound", "mean return", "worst found"]
-        names = [(robot, distribution) for robot, texts in self.texts.items() for distribution in texts]
-        groups = [list(rows) for name in names for _, rows in groupby(self._of(*name), lambda row: row.method)]
-        page.table(header, [_over_seeds(rows) for rows in groups])
+        names = [method.name for method in self.plan.methods] + [row.method for row in self.rows.values()]
+        methods = list(dict.fromkeys(names))
+        table = []
         for robot, texts in self.texts.items():
-            page.say(f"## {robot}")
             for distribution, text in texts.items():
-                page.keep(text, f"-{_name(robot, distribution)}.toml")
-                self._table(page, robot, distribution)
+                page.keep(text, f"/{_name(robot, distribution)}.toml")
+                file = self._file(robot, distribution).relative_to(self.out).as_posix()
+                cells = [self._cell(robot, distribution, method) for method in methods]
+                table.append([f"[{robot}, {distribution}]({file})", *cells])
+        page.table(["", *methods], table)
         rows = [dataclasses.asdict(self.rows[key]) for key in sorted(self.rows)]
         page.keep(json.dumps({"rows": rows}, indent=1, allow_nan=False) + "\n", ".json")
         return page.write()
 
     def _file(self, robot: str, distribution: str) -> Path:
-        return self.out / f"certificates-{_name(robot, distribution)}.toml"
+        return self.out / "certificates" / f"{_name(robot, distribution)}.toml"
 
-    def _table(self, page: Page, robot: str, distribution: str) -> None:
-        page.say(f"### {MEANING[distribution]}", "", f"`{self._file(robot, distribution).name}`")
-        header = ["policy", "seed", "failures", "bound", "mean return", "worst found", "random"]
-        header += ["machine", "commit"]
-        page.table(header, [_cells(row) for row in self._of(robot, distribution)])
-
-    def _of(self, robot: str, distribution: str) -> list[Row]:
-        """The rows of a robot under a distribution: by method, in the order of the plan, and seed."""
-        order = [method.name for method in self.plan.methods]
-        found = (row for row in self.rows.values() if (row.robot, row.distribution) == (robot, distribution))
-        return sorted(found, key=lambda row: ([*order, row.method].index(row.method), row.method, row.seed))
-
-
-MEANING = {
-    NOMINAL: "The robot of the model file",
-    CHANGED: f"Every parameter with a tolerance within {100 * CHANGE:g} %",
-    HARSH: "Harsh plant, rates by differences",
-    OBSERVED: "Harsh plant, states of the observer",
-}
+    def _cell(self, robot: str, distribution: str, method: str) -> str:
+        """Mean return, worst case, failures and bound over the seeds of a method."""
+        rows = [row for key, row in self.rows.items() if key[:3] == (robot, distribution, method)]
+        if not rows:
+            return NONE
+        failures = sum(row.failures for row in rows)
+        bound = f" ({100 * max(row.failure_bound for row in rows):.1f} %)" if failures else ""
+        mean = f"{fmean(row.return_mean for row in rows):.1f}"
+        worst = f"{min(row.worst_return for row in rows):.1f}{'' if all(row.worst_success for row in rows) else ' *'}"
+        return f"{mean}; {worst}; {failures} of {len(rows) * EPISODES}{bound}"
 
 
 def specifications(robot: str, generated: str | None) -> Iterator[tuple[str, str]]:
@@ -151,27 +141,3 @@ def specifications(robot: str, generated: str | None) -> Iterator[tuple[str, str
 
 def _name(robot: str, distribution: str) -> str:
     return f"{robot}-{distribution.replace(', ', '-')}"
-
-
-def _over_seeds(rows: Sequence[Row]) -> list[str]:
-    """One line for the rows of a method."""
-    first, worst = rows[0], min(rows, key=lambda row: row.worst_return)
-    return [
-        *(first.robot, first.distribution, first.method, ", ".join(str(row.seed) for row in rows)),
-        f"{sum(row.failures for row in rows)} of {len(rows) * EPISODES}",
-        f"{100 * max(row.failure_bound for row in rows):.1f} %",
-        f"{fmean(row.return_mean for row in rows):.2f}",
-        _worst(worst),
-    ]
-
-
-def _worst(row: Row) -> str:
-    return f"{row.worst_return:.2f}{'' if row.worst_success else ' *'}"
-
-
-def _cells(row: Row) -> list[str]:
-    return [
-        *(row.method, str(row.seed), f"{row.failures} of {EPISODES}", f"{100 * row.failure_bound:.1f} %"),
-        *(f"{row.return_mean:.2f}", _worst(row)),
-        *(f"{row.random_return:.2f}", row.machine, row.commit),
-    ]

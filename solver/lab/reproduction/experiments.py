@@ -24,7 +24,7 @@ BudgetName = Literal["small", "full"]
 PRESET = "fast"
 PURE_DP = {"sampling": "domain"}
 BARE_RTDP = {"sampling": "rollouts"}
-RTDP = {"sampling": "spread rollouts"}
+RTDP = {"sampling": "spread-rollouts"}
 NO_RAMP = {"adversary_ramp": (0.0, 0.0)}
 
 

@@ -9,16 +9,18 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from solver.errors import SolverError
 from solver.lab.reproduction.experiments import Plan, Training
-from solver.lab.reproduction.page import NONE, Origin, Page
+from solver.lab.reproduction.page import NONE, Page
 from solver.lab.reproduction.rows import read_rows
 from solver.lab.reproduction.runs import settings_hash
 from solver.oracles.limit import find_limit, percent_of_gain
@@ -65,8 +67,8 @@ class Gallery:
     Raises SolverError for a JSON file of another content.
     """
 
-    def __init__(self, plan: Plan, out: Path, origin: Origin, announce: Callable[[str], None]) -> None:
-        self.plan, self.out, self.origin, self.announce = plan, out, origin, announce
+    def __init__(self, plan: Plan, out: Path, command: str, announce: Callable[[str], None]) -> None:
+        self.plan, self.out, self.command, self.announce = plan, out, command, announce
         self.rows, self.limits = _read(out / "gallery.json")
 
     def add(self, training: Training, folder: Path) -> None:
@@ -86,25 +88,23 @@ class Gallery:
         rows = [self.rows[key] for key in sorted(self.rows)]
         page.say("# Every robot with the default settings")
         page.say(
-            f"Made by `{self.origin.command}`. Every run is `solver train ROBOT` with `--algorithm` and `--seed` "
-            "as in its row, without any other setting. Returns are of "
-            f"{self.plan.budget.episodes} rollouts on the nominal robot, with 1.96 standard deviations over the "
-            "rollouts. `held` is the share of rollouts in which the simulation held a state at its limit. "
-            "`limit` is the mean over some starts of the best return that is known, of the "
-            "searches of `solver limit`, which begin from every run's own motions too, and of the runs. `idle` is that "
-            "of the robot without input. The gap is what the run loses to the limit from the same starts, and in % of "
-            "limit - idle. Machine and commit are those of the evaluation."
+            f"Made by `{self.command}`. Every run is `solver train ROBOT` with the row's `--algorithm` and `--seed`, "
+            f"tested by {self.plan.budget.episodes} rollouts on the nominal robot. Success and held are over the "
+            "rollouts of all seeds; other cells have one number for each seed. Held: a state was held at its limit. "
+            "Limit: mean of the best returns known from some starts, of `solver limit` and of the runs. Idle: return "
+            "without input. Gap: what a run loses to the limit from the same starts, in % of limit - idle. Every run "
+            "by itself: `gallery.json`."
         )
-        header = ["robot", "algorithm", "seed", "success", "held", "return", "limit", "idle", "gap", "gap, %"]
-        header += ["minutes", "threads", "machine", "commit"]
-        page.table(header, [self._cells(row) for row in rows])
+        header = ["robot", "algorithm", "seeds", "success", "held", "return", "limit", "idle", "gap, %"]
+        groups = [list(some) for _, some in groupby(rows, lambda row: (row.robot, row.algorithm))]
+        page.table([*header, "minutes", "threads"], [self._cells(group) for group in groups])
         missing = [t for t in self.plan.trainings if (t.robot, t.settings.algorithm, t.seed) not in self.rows]
         if missing:
             page.say(
                 *(f"- **Missing:** {t.robot}, {t.method}, seed {t.seed}: not trained to the end." for t in missing)
             )
-        if any(self._is_older(row) for row in rows):
-            page.say("- **older**: trained with an earlier version of the settings that `solver train` takes.")
+        for row in filter(self._is_older, rows):
+            self.announce(f"{', '.join(map(str, row.key))}: trained with other settings than today's")
         for robot, limit in sorted(self.limits.items()):
             if "error" in limit:
                 page.say(f"- {robot} has no limit: {limit['error']}")
@@ -165,24 +165,31 @@ class Gallery:
         return float(found["run_return"])
 
     def _search(self, folder: Path, guesses: int, starts: int = STARTS) -> dict[str, Any]:
-        return find_limit(str(folder), [], guesses, SEED, self.plan.generated, starts).results()
+        return find_limit(str(folder), {}, guesses, SEED, self.plan.generated, starts).results()
 
-    def _cells(self, row: Row) -> list[str]:
-        limit = self.limits.get(row.robot, {})
-        gap = percent = None
-        if "limit" in limit and row.chosen_return is not None:
-            gap = limit["limit"] - row.chosen_return
-            percent = percent_of_gain(gap, limit["limit"], limit["idle_return"])
+    def _cells(self, rows: Sequence[Row]) -> list[str]:
+        """One line for the runs of a robot and algorithm."""
+        first, limit = rows[0], self.limits.get(rows[0].robot, {})
         ends = [f"{limit[name]:.2f}" if name in limit else NONE for name in ("limit", "idle_return")]
+        rates = (fmean(row.success_rate for row in rows), fmean(row.limit_rate for row in rows))
         return [
-            *(row.robot, row.algorithm + (", older" if self._is_older(row) else ""), str(row.seed)),
-            *(f"{100 * row.success_rate:.0f} %", f"{100 * row.limit_rate:.0f} %"),
-            f"{row.return_mean:.2f} ± {row.return_spread:.2f}",
-            *ends,
-            NONE if gap is None else f"{gap:.2f}",
-            NONE if percent is None else f"{percent:.1f}",
-            *(f"{row.minutes:.1f}", str(row.threads), row.machine, row.commit),
+            *(first.robot, first.algorithm, _list(str(row.seed) for row in rows)),
+            *(f"{100 * rate:.0f} %" for rate in rates),
+            *(_list(f"{row.return_mean:.2f}" for row in rows), *ends, _list(map(self._gap, rows))),
+            *(_list(f"{row.minutes:.1f}" for row in rows), _list(str(row.threads) for row in rows)),
         ]
+
+    def _gap(self, row: Row) -> str:
+        """What a run loses to the limit, in percent of what the limit gains."""
+        limit = self.limits.get(row.robot, {})
+        if "limit" not in limit or row.chosen_return is None:
+            return NONE
+        percent = percent_of_gain(limit["limit"] - row.chosen_return, limit["limit"], limit["idle_return"])
+        return NONE if percent is None else f"{percent:.1f}"
+
+
+def _list(texts: Iterable[str]) -> str:
+    return ", ".join(texts)
 
 
 def _same_starts(found: list[dict[str, Any]], before: list[dict[str, Any]]) -> bool:

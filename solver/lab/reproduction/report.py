@@ -10,19 +10,19 @@ import numpy as np
 from solver.lab.reproduction import paper_results, robustness, table1
 from solver.lab.reproduction.experiments import Plan
 from solver.lab.reproduction.figures import ablation_figure, learning_figure, value_figure
-from solver.lab.reproduction.page import NONE, Origin, Page, head
+from solver.lab.reproduction.page import NONE, Page, head
 from solver.lab.reproduction.runs import Runs
 from solver.lab.reproduction.table1 import pair
 from solver.runs.metrics import read_metrics
 
 
-def write_report(plan: Plan, runs: Runs, out: Path, origin: Origin, announce: Callable[[str], None]) -> list[Path]:
+def write_report(plan: Plan, runs: Runs, out: Path, command: str, announce: Callable[[str], None]) -> list[Path]:
     """Evaluate the finished runs and write text and figures to `out`; returns their paths.
 
     Raises SolverError for a JSON file of table 1 or of robustness there that is of another content.
     """
     page = Page(plan, out)
-    head(page, runs, origin, _known(page))
+    head(page, runs, command, _known(page))
     WRITERS[plan.experiment](page, runs, announce)
     return page.write()
 
@@ -61,21 +61,18 @@ def _learning(page: Page, runs: Runs, _: Callable[[str], None]) -> None:
 
 def _ablation(page: Page, runs: Runs, _: Callable[[str], None]) -> None:
     page.say(
-        "Curves as in the learning curves, for shares of the admissible set that multiply all four radii of the "
-        "preset. Share 0 is cFVI. Ramped up: the radii grow over the iterations that the preset's `adversary_ramp` "
-        "names; at once: they are full from the first iteration, as in the paper. Spread states: RTDP's states from "
-        "rollouts have a Gaussian added to them (`on_policy_spread`)."
-    )
-    page.say(
-        "In the paper rFVI learns at every share, while RTDP rFVI fails above a share of 0.3 on the cart-pole and "
-        "above 0.1 on the Furuta pendulum. Its shares are of larger radii."
+        "A share multiplies all four radii of the preset; share 0 is cFVI. Ramped up: the radii grow over some "
+        "iterations, as in the preset. At once: they are full from the first iteration, as in the paper. Spread "
+        "states: states from rollouts plus a Gaussian."
     )
     page.show(ablation_figure(page.plan, runs), "", "Learning curves for several admissible sets")
     _final_returns(page, runs)
 
 
 def _value(page: Page, runs: Runs, _: Callable[[str], None]) -> None:
-    page.say("Value function and policy over one joint and its rate, other states at the target; lines are rollouts.")
+    page.say(
+        "Value function and policy over one joint and its rate. Other states are at the target. Lines are rollouts."
+    )
     for robot in page.plan.robots:
         figure = value_figure(page.plan, runs, robot)
         if figure is not None:

@@ -7,9 +7,8 @@ way, so that the figure can be made on several machines.
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,21 +32,33 @@ def write_robustness(page: Page, runs: Runs, announce: Callable[[str], None]) ->
     """The page's text and figures, for the robots that have runs or results of an earlier call."""
     plan = page.plan
     page.say(
-        f"The mass changes in the plant, not in the policy; {plan.budget.episodes} rollouts of every seed at every "
-        "mass. Lowest is over the range of masses. The paper shows percentiles of experiments on hardware, in figures "
-        "only; where the pendulum's table has a second line, it is from the authors' published checkpoints, rerun."
+        f"The mass changes in the plant, not in the policy. A cell is the mean return of {plan.budget.episodes} "
+        "rollouts of every seed, with the success where it is not 100 %. `lowest` is the lowest return of a rollout at "
+        "any mass. Plants with equal rows share a line. On the harsh plant the policy acts behind the observer. The "
+        "authors' lines are their published checkpoints, rerun; (–) is a success that was not measured."
     )
+    results: dict[str, list[Robustness]] = {}
     for robot, plant, before in _before(page):
         labels = {folder: method.name for method in plan.methods for folder in runs.of(method.name, robot).values()}
-        found = before
+        result = before
         if labels:
             trial = Trial(plant, (), plan.budget.episodes, EVALUATION_SEED, observer=plant == "harsh")
             announce(f"robustness of {robot} on the {plant} plant")
             now = measure(list(labels), [MASSES[robot]], trial, plan.generated, announce)
             now = replace(now, groups=tuple(_named(group, labels) for group in now.groups))
-            found = _merged(now, before, [method.name for method in plan.methods])
-        if found is not None:
-            _show(page, found)
+            result = _merged(now, before, [method.name for method in plan.methods])
+        if result is not None:
+            page.keep(json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n", f"/{robot}-{plant}.json")
+            results.setdefault(robot, []).append(result)
+    for robot, plants in results.items():
+        page.say(f"## {robot}: {plants[0].axes[0].parameter}")
+        for result in plants:
+            page.show(
+                figure(result),
+                f"/{robot}-{result.plant}",
+                f"{robot}, {result.plant} plant: rewards and success over the mass",
+            )
+        _masses(page, plants)
 
 
 def trained(page: Page) -> set[tuple[str, str, int]]:
@@ -65,7 +76,7 @@ def _before(page: Page) -> Iterator[tuple[str, PlantName, Robustness | None]]:
     """Robot, plant, and the results of an earlier call. Raises SolverError for a JSON file of another content."""
     for robot in page.plan.robots:
         for plant in page.plan.budget.plants:
-            yield robot, plant, read_known(page.out / f"{page.name}-{robot}-{plant}.json", _read)
+            yield robot, plant, read_known(page.out / page.name / f"{robot}-{plant}.json", _read)
 
 
 def _read(content: Any) -> Robustness:
@@ -101,35 +112,36 @@ def _merged(now: Robustness, before: Robustness | None, order: list[str]) -> Rob
     return replace(now, groups=tuple(sorted(groups.values(), key=lambda group: place.get(group.label, len(place)))))
 
 
-def _show(page: Page, found: Robustness) -> None:
-    page.say(f"## {found.robot}, {found.plant} plant{', states from the observer' if found.observer else ''}")
-    suffix = f"-{found.robot}-{found.plant}"
-    page.show(figure(found), suffix, f"{found.robot}: rewards and success over the mass")
-    page.keep(json.dumps(found.to_json(), indent=1, allow_nan=False) + "\n", f"{suffix}.json")
-    _masses(page, found)
-
-
 def _named(group: Group, labels: dict[Path, str]) -> Group:
     """Under its method's name, its runs without the way to them."""
     names = {str(folder): name for folder, name in labels.items()}
     return replace(group, label=names[group.runs[0]], runs=tuple(Path(run).name for run in group.runs))
 
 
-def _masses(page: Page, found: Robustness) -> None:
-    """Lowest over the range, and mean return with success at masses along it."""
-    (axis,) = found.axes
-    shown = [k for k in range(len(axis.changes)) if k % 2 == 0 or math.isclose(axis.values[k], axis.nominal)]
-    changes = [f"{axis.changes[k]:+.3g} {axis.unit}" if axis.added else f"x{axis.changes[k]:.3g}" for k in shown]
-    header = ["mean return (success)", *changes, "lowest mean return", "lowest return of a rollout", "lowest success"]
-    rows = []
-    for group in found.groups:
-        mean, success = (group.statistics[name].value for name in ("return_mean", "success_rate"))
-        cells = [f"{mean[k]:.1f} ({100 * success[k]:.0f} %)" for k in shown]
-        worst = [group.worst[name].statistic.value for name in ("return_mean", "return_worst", "success_rate")]
-        rows.append([group.label, *cells, f"{worst[0]:.1f}", f"{worst[1]:.1f}", f"{100 * worst[2]:.0f} %"])
-        printed = paper_results.CHECKPOINTS.get(group.label, {})
-        if found.robot == "pendulum" and found.plant == "nominal" and printed:
-            near = {round(axis.changes[k], 6): k for k in shown}
-            texts = {near[x]: f"{y:.1f}" + ("" if z is None else f" ({z:.0f} %)") for x, (y, z) in printed.items()}
-            rows.append([f"authors' {group.label}", *(texts.get(k, NONE) for k in shown), NONE, NONE, NONE])
-    page.table(header, rows)
+def _masses(page: Page, plants: Sequence[Robustness]) -> None:
+    """A line for each method and plant: mean return and success at every mass, the lowest return of a rollout."""
+    (axis,) = plants[0].axes
+    masses = [f"{change:+.3g} {axis.unit}" if axis.added else f"x{change:.3g}" for change in axis.changes]
+    lines: dict[tuple[str, ...], list[str]] = {}  # plants, by method and cells
+    for result in plants:
+        for group in result.groups:
+            mean, success = (group.statistics[name].value for name in ("return_mean", "success_rate"))
+            cells = [_cell(y, 100 * z) for y, z in zip(mean, success, strict=True)]
+            lowest = f"{group.worst['return_worst'].statistic.value:.1f}"
+            lines.setdefault((group.label, *cells, lowest), []).append(result.plant)
+    rows = [[", ".join(names), *cells] for cells, names in lines.items()]
+    rows += _authors(axis.changes) if plants[0].robot == "pendulum" else []
+    page.table(["plant", "policy", *masses, "lowest"], rows)
+
+
+def _authors(changes: Sequence[float]) -> Iterator[list[str]]:
+    """The lines of the authors' checkpoints, at the masses at which they were rerun."""
+    for label, points in paper_results.CHECKPOINTS.items():
+        at = {mass: _cell(*point) for mass, point in points.items()}
+        yield ["nominal", f"authors' {label}", *(at.get(round(change, 6), NONE) for change in changes), NONE]
+
+
+def _cell(mean: float, success: float | None) -> str:
+    """A mean return, with a success rate in % that is not 100."""
+    known = NONE if success is None else f"{success:.3g} %"
+    return f"{mean:.1f}" if success == 100 else f"{mean:.1f} ({known})"

@@ -229,6 +229,8 @@ def _words(training: Training, folder: Path, generated: str | None) -> list[str]
         flag = name.replace("_", "-")
         if isinstance(value, bool):
             words.append(f"--{flag}" if value else f"--no-{flag}")
+        elif isinstance(value, dict):
+            words += [f"--{flag}", *(f"{key}={number}" for key, number in value.items())]
         else:
             words += [f"--{flag}", *map(str, value if isinstance(value, tuple) else (value,))]
     return words

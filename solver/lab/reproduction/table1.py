@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +28,7 @@ from solver.runs.metrics import training_seconds
 from solver.runs.origin import commit, machine
 from solver.streams import EVALUATION_SEED
 
-#: The plants of the table, and their headings. The second is the paper's.
-PLANTS: dict[PlantName, str] = {
-    "nominal": "RK4, as in training",
-    "euler": "Explicit Euler, the paper's plant",
-}
+PLANTS: tuple[PlantName, ...] = ("nominal", "euler")  # RK4, as in training, and the paper's
 Spread = tuple[float, float | None]  # mean and 1.96 standard deviations over all rollouts; None for a single one
 
 
@@ -70,49 +67,34 @@ def trained(rows: Mapping[tuple[str, str, str], Row]) -> set[tuple[str, str, int
 
 
 def write_table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> None:
-    """A table for each robot and plant; under the paper's plant each of our columns stands beside the paper's."""
+    """A table for each robot: under RK4, and under the paper's plant beside the paper's figures."""
     plan = page.plan
     page.say(
-        f"Returns are undiscounted sums over the task's horizon, {plan.budget.episodes} rollouts of every seed from "
-        "the task's start distribution, nominal robot; ± is 1.96 standard deviations over all rollouts of all seeds. "
-        "`gap` is the limit less the mean. Seconds are the training of one seed without evaluations, as the run itself "
-        "logged it: their mean, under whatever else the machine did then."
-    )
-    page.say(
-        "Every run is trained under RK4 and evaluated twice: under RK4, and under explicit Euler, which is the paper's "
-        "integrator. Euler adds energy, so that returns flatter. The paper's figures are comparable only under Euler, "
-        "and its policies were trained under it too."
+        f"Undiscounted returns of {plan.budget.episodes} rollouts of every seed from the task's starts; ± is 1.96 "
+        "standard deviations over all rollouts of all seeds. Every run is trained under RK4. Compare the paper's "
+        "figures with Euler only, its integrator, which adds energy. The limit is the best return of trajectory "
+        "optimisation from hanging exactly, and the gap what a method loses to it."
     )
     rows, now = known_rows(page), _settings_now(plan)
     for robot in plan.robots:
-        page.say(f"## {robot}")
-        for plant, heading in PLANTS.items():
-            page.say(f"### {robot}: {heading}")
-            limit = paper_results.LIMITS[plant].get(robot, math.nan)
-            if math.isfinite(limit):
-                page.say(
-                    f"Limit {limit:.1f}: the best return of direct trajectory optimisation from the exactly downward "
-                    "start, which is no policy."
-                )
-            table = []
-            for method in plan.methods:
-                announce(f"evaluating {method.name}, {robot}, {plant}")
-                key, settings = (robot, plant, method.name), now[method.name, robot]
-                found = measure(plan, runs, method.name, robot, plant, settings)
-                before = rows.get(key)
-                if found and (not before or before.settings != settings or {*before.seeds} <= {*found.seeds}):
-                    rows[key] = found
-                own = _own(rows.get(key), limit)
-                name = method.name + (", older" if key in rows and rows[key].settings != settings else "")
-                table.append([name, *(_beside(own, method.name, robot) if plant == "euler" else own)])
-            header = ["return", "success", "state reward", "action reward"]
-            header = [name for each in header for name in (each, "paper")] if plant == "euler" else header
-            page.table(["", *header, "gap", "mean return of each seed", "seconds"], table)
-    if any(row.settings != now.get((row.method, row.robot), row.settings) for row in rows.values()):
-        page.say("- **older**: trained with an earlier version of the settings that the method takes now.")
-    for where in sorted({row.machine for row in rows.values()}):
-        methods = sorted({row.method for row in rows.values() if row.machine == where})
-        page.say(f"- Rows made on {where}: {', '.join(methods)}.")
+        for method, plant in product(plan.methods, PLANTS):
+            announce(f"evaluating {method.name}, {robot}, {plant}")
+            key, settings = (robot, plant, method.name), now[method.name, robot]
+            measured, before = measure(plan, runs, method.name, robot, plant, settings), rows.get(key)
+            if measured and (not before or before.settings != settings or {*before.seeds} <= {*measured.seeds}):
+                rows[key] = measured
+            if key in rows and rows[key].settings != settings:
+                announce(f"{method.name}, {robot}, {plant}: trained with other settings than today's")
+        limit = paper_results.LIMITS["nominal"].get(robot, math.nan)
+        page.say(f"## {robot}{f', limit {limit:.1f}' if math.isfinite(limit) else ''}")
+        columns = ["RK4: return", "success", "gap", "mean return of each seed"]
+        columns += [
+            name for kind in ("Euler: return", "success", "state reward", "action reward") for name in (kind, "paper")
+        ]
+        names = [method.name for method in plan.methods]
+        page.table(
+            ["", *columns], [[name, *_own(rows, name, robot, limit), *_euler(rows, name, robot)] for name in names]
+        )
     content = {"rows": [dataclasses.asdict(rows[key]) for key in sorted(rows)]}
     page.keep(json.dumps(content, indent=1, allow_nan=False) + "\n", ".json")
 
@@ -153,19 +135,25 @@ def pair(mean: float, deviation: float | None) -> str:
     return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
 
 
-def _own(row: Row | None, limit: float) -> list[str]:
-    """Our cells of table 1: return, success, state and action reward, gap, mean of each seed, seconds."""
+def _own(rows: Mapping[tuple[str, str, str], Row], method: str, robot: str, limit: float) -> list[str]:
+    """Cells of a method under RK4: return, success, gap, mean return of each seed."""
+    row = rows.get((robot, "nominal", method))
     if row is None:
-        return [NONE, NONE, NONE, NONE, NONE, "not trained", NONE]
+        return [NONE, NONE, NONE, "not trained"]
     gap = limit - row.total[0]
     means = ", ".join(f"{mean:.2f}" for mean in row.means)
-    cells = [pair(*row.total), f"{100 * row.success:.1f} %", pair(*row.state), pair(*row.action)]
-    return [*cells, f"{gap:.1f}" if math.isfinite(gap) else NONE, means, f"{row.seconds:.0f}" if row.seconds else NONE]
+    return [pair(*row.total), f"{100 * row.success:.1f} %", f"{gap:.1f}" if math.isfinite(gap) else NONE, means]
 
 
-def _beside(own: list[str], method: str, robot: str) -> list[str]:
-    """The same cells, the first four of them beside the paper's."""
-    printed, parts = paper_results.returns(method, robot), paper_results.rewards(method, robot)
-    theirs = [pair(*printed[:2]) if printed else NONE, f"{printed[2]:.0f} %" if printed else NONE]
-    theirs += [pair(*part) for part in parts] if parts else [NONE, NONE]
-    return [cell for both in zip(own[:4], theirs, strict=True) for cell in both] + own[4:]
+def _euler(rows: Mapping[tuple[str, str, str], Row], method: str, robot: str) -> list[str]:
+    """Cells of a method under Euler: return, success, state and action reward, each before the paper's."""
+    row, printed = rows.get((robot, "euler", method)), paper_results.returns(method, robot)
+    parts = paper_results.rewards(method, robot)
+    own, theirs = [NONE] * 4, [NONE] * 4
+    if row:
+        own = [pair(*row.total), f"{100 * row.success:.1f} %", pair(*row.state), pair(*row.action)]
+    if printed:
+        theirs[:2] = [pair(*printed[:2]), f"{printed[2]:.0f} %"]
+    if parts:
+        theirs[2:] = [pair(*part) for part in parts]
+    return [cell for both in zip(own, theirs, strict=True) for cell in both]

@@ -77,7 +77,7 @@ def _training(settings: Table, seed: int, robot: str, name: str, generated: str 
     if not isinstance(algorithm, str):
         raise given.mistake("algorithm", f"is {algorithm!r}, and must be a name in quotes")
     for key, value in changes.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and key != "adversaries":
             raise given.mistake(key, "is a table, and must be a value")
     usual = {"algorithm": algorithm} | ({"preset": changes["preset"]} if "preset" in changes else {})
     try:

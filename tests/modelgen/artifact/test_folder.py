@@ -27,6 +27,8 @@ from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.errors import ArtifactError
 from tests.modelgen.support import mechanisms
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(artifacts: Path, tmp_path: Path) -> Path:
@@ -253,7 +255,7 @@ def test_a_folder_that_cannot_be_written_is_explained(
 def test_builds_of_one_robot_at_once(tmp_path: Path) -> None:
     """Each has its turn: all succeed, and what stands in the end is one of them, whole."""
     code = "import sys\nfrom modelgen.cli import main\nsys.exit(main(sys.argv[1:]))"
-    words = [sys.executable, "-c", code, "build", "pendulum", "--directory", str(tmp_path)]
+    words = [sys.executable, "-c", code, "build", "pendulum", "--generated", str(tmp_path)]
     children = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(3)]
     assert [child.communicate()[1] for child in children] == [b""] * 3
     assert [child.returncode for child in children] == [0] * 3

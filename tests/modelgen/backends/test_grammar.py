@@ -143,7 +143,7 @@ def test_a_kernel_is_arithmetic(forge: Callable[..., CompiledRobot], before: str
     refused(robot.javascript, r"kernels_\w+\.py:\d+: ")
 
 
-def test_the_line_is_named(forge: Callable[..., CompiledRobot]) -> None:
+def test_a_forged_line_is_named(forge: Callable[..., CompiledRobot]) -> None:
     robot = forge("llvm", LINE, f"{LINE}    k = eval(angle)\n")
     refused(lambda: robot.dynamics(X, U), r"kernels_\w+\.py:28: `k = eval\(angle\)`.*it calls another function")
 

@@ -28,9 +28,9 @@ class TestBuild:
         assert main(["new", "crane"]) == 0
         (folder / "models" / "crane.py").rename(folder / "crane.py")
         capsys.readouterr()
-        assert main(["build", "./crane.py", "--directory", "out"]) == 0
+        assert main(["build", "./crane.py", "--generated", "out"]) == 0
         words = capsys.readouterr().out.rpartition("next: modelgen ")[2].split()
-        assert words == ["verify", "./crane.py", "--directory", "out"]
+        assert words == ["verify", "./crane.py", "--generated", "out"]
 
     def test_empty_models_folder(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (folder / "models").mkdir()

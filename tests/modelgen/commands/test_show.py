@@ -31,8 +31,8 @@ class TestShow:
     @pytest.mark.usefixtures("built")
     def test_a_page_needs_a_file_and_no_artifact(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert "is a folder" in mistake(capsys, "show", "crane", "--html", ".")
-        assert "Leave it out" in mistake(capsys, "show", "crane", "--latex", "--directory", "generated")
-        assert "is a folder" in mistake(capsys, "animate", "crane", "--output", ".")
+        assert "--generated" in mistake(capsys, "show", "crane", "--latex", "--generated", "generated")
+        assert "is a folder" in mistake(capsys, "animate", "crane", "--out", ".")
 
     def test_without_a_build_report(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (built / "generated" / "crane" / "build_report.json").unlink()
@@ -40,7 +40,7 @@ class TestShow:
         assert "not known" in capsys.readouterr().out
 
     @pytest.mark.usefixtures("built")
-    def test_unknown(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_an_unknown_robot_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert "crane" in mistake(capsys, "show", "crame")
 
     def test_damaged_manifest(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -198,7 +198,7 @@ def test_cost_that_jumps_where_an_angle_wraps(draft: Draft) -> None:
     draft.rejected("jumps", "`turn`", "(pi * sin((turn", state_cost=(draft.q - 1) ** 2, target={"turn": 1})
 
 
-def test_no_cost(draft: Draft) -> None:
+def test_a_cost_that_is_zero_everywhere_is_refused(draft: Draft) -> None:
     draft.bodies()
     draft.rejected("zero everywhere", state_cost=0)
 

@@ -95,7 +95,7 @@ def test_an_artifact_is_of_the_values_that_are_folded(route: Any) -> None:
 
 
 @pytest.mark.parametrize("route", [by_links, by_system])
-def test_all_routes_agree(route: Any) -> None:
+def test_links_and_systems_with_fixed_parameters_move_as_the_energies_say(route: Any) -> None:
     at = {"q": 0.7, "q_rate": 1.3, "length": 0.31}
 
     def acceleration(robot: Robot) -> float:

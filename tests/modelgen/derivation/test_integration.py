@@ -57,6 +57,7 @@ def test_steps_are_of_a_control_period(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damping", [3e4, 1e6, 1e9])
+@pytest.mark.slow
 def test_a_robot_that_no_step_resolves_is_refused(damping: float, tmp_path: Path) -> None:
     with pytest.raises(ModelError) as caught:
         steps_of(damping, tmp_path)

@@ -59,7 +59,7 @@ def test_force_along_a_displacement_does_its_work_on_every_coordinate() -> None:
     assert (equations.force - Matrix([relative, -relative])).expand() == Matrix([0, 0])
 
 
-def test_dc_motor() -> None:
+def test_equations_of_a_dc_motor() -> None:
     robot, s, _ = block()
     R, k, e, g, eta, eta_g, J = (
         robot.parameter(name, 1, "1", tolerance=0.5) for name in ("R", "k", "e", "g", "eta", "eta_g", "J")
@@ -169,7 +169,7 @@ def test_kinetic_energy_that_is_not_quadratic() -> None:
         stated(robot, s**2)
 
 
-def test_no_task() -> None:
+def test_a_robot_without_a_task_has_no_equations() -> None:
     robot, *_ = block()
     with pytest.raises(ModelError, match=r"`block` has no task\. End the file with robot\.task"):
         equations_of_motion(robot)

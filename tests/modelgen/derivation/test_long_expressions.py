@@ -15,6 +15,8 @@ import modelgen
 from modelgen.builder import build_artifact
 from tests.modelgen.support.declared import TASK, cart
 
+pytestmark = pytest.mark.slow
+
 TERMS = range(1, 401)
 FORCES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "400 terms": (

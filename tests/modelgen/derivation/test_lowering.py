@@ -40,7 +40,7 @@ x, v = sp.symbols("angle rate", real=True)
         sp.Integer(0),
     ],
 )
-def test_value(cost: Any) -> None:
+def test_the_program_has_the_value_of_the_expression(cost: Any) -> None:
     made = _with_cost(cost)
     at = {"angle": 0.3, "rate": -0.8}
     found = float(evaluate(made.graph, [made.state_cost], at)[0])

@@ -100,7 +100,7 @@ class TestExecuting:
         written(folder, MODEL.replace("robot.point_mass(mass, (s, 0))", f"import {module}\n{module}.sin(s)"))
         rejects(f"in `{module}.sin(s)`. Take sin, cos, sqrt and the like from sympy")
 
-    def test_dataclasses(self, folder: Path) -> None:
+    def test_a_model_file_may_define_a_dataclass(self, folder: Path) -> None:
         text = "from __future__ import annotations\nfrom dataclasses import dataclass\n"
         written(folder, f"{text}@dataclass\nclass Rail:\n    length: float\n" + MODEL)
         before = set(sys.modules)
@@ -115,11 +115,11 @@ class TestExecuting:
         written(folder, "import nothing_of_this_name\n" + MODEL)
         rejects("models/slider.py:1: ModuleNotFoundError", "nothing_of_this_name")
 
-    def test_no_robot(self, folder: Path) -> None:
+    def test_a_file_without_a_robot_is_refused(self, folder: Path) -> None:
         written(folder, "x = 1\n")
         rejects("models/slider.py", "states no robot", "robot = Robot(")
 
-    def test_two_robots(self, folder: Path) -> None:
+    def test_a_file_with_two_robots_is_refused(self, folder: Path) -> None:
         written(folder, MODEL + "\nother = Robot('other')\n")
         rejects("2 robots, `slider`, `other`", "one file for each")
 
@@ -131,7 +131,7 @@ class TestExecuting:
         written(folder, MODEL, "glider")
         rejects("glider.py", "`slider`", 'Robot("glider")', model="glider")
 
-    def test_unreadable(self, folder: Path) -> None:
+    def test_an_unreadable_file_is_refused(self, folder: Path) -> None:
         if os.geteuid() == 0:
             pytest.skip("the superuser may read everything")
         written(folder, MODEL).chmod(0)
@@ -160,7 +160,7 @@ class TestExecuting:
 
     def test_a_file_that_closes_the_output(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         written(folder, "import sys\nsys.stdout.close()\nsys.stderr.close()\n" + MODEL)
-        assert main(["build", "slider", "--directory", str(folder / "made")]) == 0
+        assert main(["build", "slider", "--generated", str(folder / "made")]) == 0
         assert "made/slider" in capsys.readouterr().out
 
 
@@ -179,6 +179,7 @@ class TestDamagedFiles:
             return str(error)
         return ""
 
+    @pytest.mark.slow
     def test_without_any_one_line(self, folder: Path) -> None:
         lines = self.TEMPLATE.splitlines(keepends=True)
         assert not self.outcome(folder, self.TEMPLATE)
@@ -191,6 +192,7 @@ class TestDamagedFiles:
 
     @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())
+    @pytest.mark.slow
     def test_with_words_exchanged(self, folder: Path, data: st.DataObject) -> None:
         old, new = data.draw(st.sampled_from(self.WORDS)), data.draw(st.sampled_from(self.WORDS))
         parts = self.TEMPLATE.split(old)

@@ -190,7 +190,7 @@ class TestMistakes:
             robot.link("rod", *arguments, **named)
         assert "test_newton_euler.py:" in str(caught.value)
 
-    def test_arguments(self, robot: Robot) -> None:
+    def test_a_wrong_argument_of_a_link_is_refused(self, robot: Robot) -> None:
         q = robot.revolute("q", limit=3, rate_limit=3)
         s = robot.prismatic("s", limit=3, rate_limit=3)
         self.refused(robot, "no coordinate of this robot", "q")

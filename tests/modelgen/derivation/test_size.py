@@ -44,6 +44,7 @@ def tree(coordinates: int, arms: int = 1) -> Robot:
 
 
 @pytest.mark.parametrize(("coordinates", "arms"), [(5, 1), (6, 3)])
+@pytest.mark.slow
 def test_a_tree_has_about_as_many_operations_as_expected(coordinates: int, arms: int) -> None:
     robot = tree(coordinates, arms)
     robot.task(

@@ -18,6 +18,8 @@ from modelgen.engines.differences import differences
 from tests.modelgen.support.evaluation import Uncompiled
 from tests.modelgen.support.trees import Tree, as_pinocchio, as_robot, trees
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = 4
 
 

@@ -106,6 +106,7 @@ def random_inputs(excited: Excitation, rate: int, count: int) -> Array:
     return np.asarray(inputs * np.sqrt((excited.inputs**2).sum() / (inputs**2).sum(axis=0)))
 
 
+@pytest.mark.slow
 def test_the_exciting_input_says_more_than_random_ones_of_the_same_energy(
     pendulum: CompiledRobot, asked: Task, excited: Excitation
 ) -> None:

@@ -116,7 +116,7 @@ def test_no_window_runs_over_a_gap(pendulum: CompiledRobot, tmp_path: Path) -> N
         ),
     ],
 )
-def test_a_mistake_is_one_line_with_its_place(
+def test_a_mistake_in_a_recording_is_named(
     pendulum: CompiledRobot, tmp_path: Path, header: str, change: dict[int, tuple[object, ...]], said: str
 ) -> None:
     path = written(tmp_path, [change.get(k, row) for k, row in enumerate(ROWS)], header)

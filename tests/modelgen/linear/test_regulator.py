@@ -38,7 +38,7 @@ def regulated(A: Array, B: Array, Q: Array, R: Array) -> Array:
 
 
 class TestSubspaces:
-    def test_closed_forms(self) -> None:
+    def test_subspaces_of_diagonal_and_chained_systems(self) -> None:
         A = np.diag([1.0, 2.0, 3.0])
         assert_same_span(controllable_subspace(A, np.array([[1.0], [1.0], [0.0]])), np.eye(3)[:, :2])
         assert_same_span(controllable_subspace(A, np.array([[1.0], [1.0], [1.0]])), np.eye(3))
@@ -104,7 +104,7 @@ class TestCostToGo:
         assert found is not None
         np.testing.assert_allclose(found, [[math.sqrt(2.0), 1.0], [1.0, math.sqrt(2.0)]], rtol=1e-12)
 
-    def test_it_is_what_the_regulator_pays(self) -> None:
+    def test_the_cost_to_go_is_the_integral_along_the_closed_loop(self) -> None:
         """The integral of x' Q x + u' R u along the closed loop, by the matrix exponential."""
         random = np.random.default_rng(4)
         A, B = random.normal(size=(4, 4)), random.normal(size=(4, 2))

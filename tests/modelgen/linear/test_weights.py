@@ -24,7 +24,7 @@ def test_input_weights_are_half_the_curvature_of_the_action_cost(kind: type[Acti
     np.testing.assert_allclose(found, np.diag(second) / 2, rtol=1e-6, atol=1e-12)
 
 
-def test_pendulum() -> None:
+def test_weights_of_the_pendulum_are_its_textbook_hessians() -> None:
     """pi^2 sin^2(angle/2) + rate^2/10 is pi^2/4 angle^2 + rate^2/10; log-cos as its doc string says."""
     Q, R = weights(load("pendulum", backend="casadi", directory=SHIPPED))
     np.testing.assert_allclose(Q, np.diag([math.pi**2 / 4, 0.1]), rtol=1e-5, atol=1e-8)

@@ -12,6 +12,7 @@ from modelgen.proof.findings import Effort, derived_findings, stated_findings
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "gallery.md"
 HEADING = "## What is proven"
+COLUMNS = ("mass matrix positive definite", "state cost never negative")
 EFFORT = Effort(search=5.0, proof=60.0)
 
 
@@ -21,14 +22,16 @@ def paths() -> list[Path]:
 
 
 def rows() -> Iterator[str]:
-    """A line of the table for each quantity of each robot."""
+    """A line of the table for each robot: the status of its two columns, and of its divisors by name."""
     for path in paths():
         robot = load(str(path))
         equations = equations_of_motion(robot)
         start = time.monotonic()
-        for each in (*stated_findings(robot, EFFORT), *derived_findings(robot, equations, EFFORT)):
-            how = each.note.split(", ")[0] if each.status == "proven" else each.note
-            yield f"| `{robot.name}` | {each.what} | {each.status} | {how} |"
+        findings = (*stated_findings(robot, EFFORT), *derived_findings(robot, equations, EFFORT))
+        status = {finding.what: finding.status for finding in findings}
+        proven = " | ".join(status.pop(column) for column in COLUMNS)
+        divisors = ", ".join(f"{what.removeprefix('divisor ')}: {known}" for what, known in status.items())
+        yield f"| `{robot.name}` | {proven} | {divisors} |"
         print(f"{robot.name}: {time.monotonic() - start:.1f} s", flush=True)
 
 
@@ -36,11 +39,11 @@ def main() -> None:
     """Rewrite the section."""
     page = PAGE.read_text(encoding="utf-8").partition(HEADING)[0].rstrip()
     about = (
-        "Over all states and inputs within the limits and all parameters within their bounds "
-        "([how](model-files.md#what-modelgen-verify-proves)). `modelgen verify NAME` prints the same lines; "
-        "`python -m tests.modelgen.proof.gallery_table` writes this table, with 60 s for each proof."
+        "Over all states and inputs within the limits and all parameters within their bounds\n"
+        "([how](model-files.md#what-modelgen-verify-proves)). `python -m tests.modelgen.proof.gallery_table` writes "
+        "this table, with\n60 s for each proof."
     )
-    table = "\n".join(["| robot | quantity | | how |", "|---|---|---|---|", *rows()])
+    table = "\n".join([f"| robot | {' | '.join(COLUMNS)} | divisors |", "|---|---|---|---|", *rows()])
     PAGE.write_text(f"{page}\n\n{HEADING}\n\n{about}\n\n{table}\n", encoding="utf-8")
 
 

@@ -31,6 +31,8 @@ from tests.modelgen.support.evaluation import Uncompiled
 from tests.modelgen.support.proofs import built, finished, proof
 from tests.modelgen.support.trees import Tree, as_robot, trees
 
+pytestmark = pytest.mark.slow
+
 FUZZ = "FUZZ" in os.environ
 PHASES = (Phase.explicit, Phase.generate)  # an example takes seconds, so that none is made smaller
 SMALL = ("pendulum", "cartpole", "ball_on_beam")

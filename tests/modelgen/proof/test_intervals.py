@@ -58,7 +58,7 @@ def test_all_operations_of_the_graph_have_a_rule() -> None:
     assert {*VALUES, "solution"} == set(RULES)
 
 
-def test_powers() -> None:
+def test_intervals_of_powers() -> None:
     graph = Graph()
     a = graph.input("a")
     for exponent in (0.7, -0.7, 2.5):

@@ -57,7 +57,7 @@ def test_a_kink_names_its_line_and_place(expression: str, words: str, cost: bool
         "tanh(v / 1e-3) + sqrt(s**2 + 1e-6)",
     ],
 )
-def test_what_is_smooth_on_the_domain_is_not_told(expression: str) -> None:
+def test_no_warning_of_what_is_smooth_on_the_domain(expression: str) -> None:
     assert told(expression) == []
 
 
@@ -81,7 +81,7 @@ def test_the_command_warns_and_builds(
     kink = 'robot.apply(angle, Abs(sin(angle)) * robot.parameter("slope", 1e-3, "N m", fixed=True))'
     line = next(line for line in text.splitlines() if line.startswith("robot.task("))
     (tmp_path / "pendulum.py").write_text(text.replace(line, f"from sympy import Abs, sin\n{kink}\n{line}"))
-    assert main(["build", "./pendulum.py", "--directory", "out"]) == 0
+    assert main(["build", "./pendulum.py", "--generated", "out"]) == 0
     captured = capsys.readouterr()
     assert "warning: pendulum.py:" in captured.err
     assert "has a kink" in captured.err

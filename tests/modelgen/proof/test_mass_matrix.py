@@ -124,6 +124,7 @@ def test_a_massless_end_has_no_own_inertia() -> None:
 
 @settings(max_examples=8)
 @given(trees())
+@pytest.mark.slow
 def test_own_inertias_bound_the_pivots_of_random_trees(tree: Tree) -> None:
     """det M is at least the product of the blocks' determinants, at every sample (Fischer's inequality for pivots)."""
     robot = as_robot(tree)

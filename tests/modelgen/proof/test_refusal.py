@@ -26,7 +26,7 @@ def test_a_pole_at_a_place_that_no_sample_meets(draft: Draft) -> None:
     draft.rejected("test_refusal.py:", "the divisor `slide - 0.25` must not be zero, but is 0 at slide = 0.25.")
 
 
-def test_a_weak_pole(draft: Draft) -> None:
+def test_a_weak_pole_inside_the_domain_is_refused(draft: Draft) -> None:
     draft.bodies().robot.apply(draft.s, 1e-9 / (draft.s - 0.123456789))
     draft.rejected("`slide - 0.123456789`", "slide = 0.123456789.")
 
@@ -77,7 +77,7 @@ def test_roots_logarithms_and_inverse_functions(draft: Draft, expression: str, w
         "tanh(s / 1e-9)",
     ],
 )
-def test_what_stays_away_from_its_limits_is_proven(draft: Draft, expression: str) -> None:
+def test_an_argument_that_stays_away_from_its_limits_is_proven(draft: Draft, expression: str) -> None:
     draft.bodies().robot.apply(draft.s, sympify(expression, {"s": draft.s, "q": draft.q}))
     robot = draft.finished()
     built(robot)

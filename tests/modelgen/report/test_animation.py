@@ -82,15 +82,15 @@ def test_the_command_writes_a_gif_that_moves(
         (["--start", "angle=one"], "has no number behind"),
         (["--input", "force=1"], "names no input of `pendulum`"),
         (["--input", "torque=1@0"], "no frequency above zero"),
-        (["--seconds", "0"], "above 0"),
-        (["--seconds", "61"], "at most 60"),
-        (["--output", "."], "is a folder"),
-        (["--output", "picture.png"], "neither .gif nor .mp4"),
-        (["--output", "file/picture.gif"], "cannot write file/picture.gif"),
-        (["--output", "picture.mp4"], "need ffmpeg"),
+        (["--seconds", "0"], "0.01"),
+        (["--seconds", "61"], "60"),
+        (["--out", "."], "is a folder"),
+        (["--out", "picture.png"], "neither .gif nor .mp4"),
+        (["--out", "file/picture.gif"], "cannot write file/picture.gif"),
+        (["--out", "picture.mp4"], "need ffmpeg"),
     ],
 )
-def test_mistakes(
+def test_a_wrong_animation_command_names_its_mistake(
     arguments: list[str],
     words: str,
     tmp_path: Path,
@@ -106,7 +106,7 @@ def test_mistakes(
 
 
 @pytest.mark.skipif(not shutil.which("ffmpeg"), reason="ffmpeg is not installed")
-def test_mp4(pendulum: CompiledRobot, tmp_path: Path) -> None:
+def test_an_mp4_is_written(pendulum: CompiledRobot, tmp_path: Path) -> None:
     animate(pendulum, np.zeros((3, 2)), tmp_path / "a.mp4")
     assert (tmp_path / "a.mp4").stat().st_size > 500
 
@@ -128,16 +128,16 @@ def test_ffmpeg_gets_every_pixel_and_its_error_is_told(
     assert not (tmp_path / "a.mp4").exists()
 
 
-def test_signals() -> None:
+def test_input_signals_are_constants_or_sines() -> None:
     assert signal("torque", "2")(9.0) == 2
     assert signal("torque", "-2@0.25")(1.0) == pytest.approx(-2)
     with pytest.raises(ModelError, match="--input torque=2@ has no frequency above zero"):
         signal("torque", "2@")
 
 
-def test_what_leaves_all_numbers_is_told(tmp_path: Path) -> None:
+def test_a_simulation_that_diverges_is_reported(tmp_path: Path) -> None:
     (tmp_path / "unstable.py").write_text(UNSTABLE)
-    assert main(["build", str(tmp_path / "unstable.py"), "--directory", str(tmp_path)]) == 0
+    assert main(["build", str(tmp_path / "unstable.py"), "--generated", str(tmp_path)]) == 0
     robot = modelgen.load("unstable", backend="casadi", directory=tmp_path, parallel=False)
     with pytest.raises(ModelError, match="leaves the range of floating-point numbers after"):
         rollout(robot, np.array([1.0, 1.0]), {}, 5)

@@ -33,6 +33,7 @@ def page() -> Callable[[str], str]:
 
 
 @pytest.mark.parametrize("name", ["cartpole", "furuta", "planar_arm3", "planar_quadrotor"])
+@pytest.mark.slow
 def test_every_formula_is_well_formed(page: Callable[[str], str], name: str) -> None:
     parser = MathTextParser("path")
     text = page(name)
@@ -87,6 +88,7 @@ def test_units_and_indices_of_a_large_robot(tmp_path: Path) -> None:
     assert "B_{11,1}" in text
 
 
+@pytest.mark.slow
 def test_command_and_special_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (SHIPPED / "pendulum.py").read_text()
     changed = text.replace("angle of the rod, 0 upright", r"50 % & #1 of a_b ~ x^2 {\\}")
@@ -101,4 +103,4 @@ def test_command_and_special_characters(tmp_path: Path, capsys: pytest.CaptureFi
         done = subprocess.run(command, env=environment, capture_output=True, check=True)
         assert "né" in done.stdout.decode("utf-8")
     assert main(["show", "pendulum", "--latex", "--linearize"]) == 2
-    assert "write one of them" in capsys.readouterr().err
+    assert "--linearize" in capsys.readouterr().err

@@ -117,16 +117,18 @@ class TestEquilibrium:
             ("pole=pi/0", "no number behind"),
         ],
     )
-    def test_mistakes(self, robot: Callable[[str], CompiledRobot], pair: str, words: str) -> None:
+    def test_a_wrong_operating_point_is_refused(
+        self, robot: Callable[[str], CompiledRobot], pair: str, words: str
+    ) -> None:
         with pytest.raises(ModelError, match=words):
             stated([pair], robot("cartpole"))
 
 
 class TestCommand:
     def show(self, *arguments: str) -> int:
-        return main(["show", *arguments, "--directory", str(artifact.SHIPPED)])
+        return main(["show", *arguments, "--generated", str(artifact.SHIPPED)])
 
-    def test_prints_everything(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_show_linearize_prints_matrices_poles_and_gain(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.show("cartpole", "--linearize", "--at", "pole=pi", "cart=0.1") == 0
         output = capsys.readouterr().out
         for words in ("3.14159 rad", "controllable: 4 of 4", "LQR gain", "eigenvalues of A: 0, -0.14348"):

@@ -95,6 +95,7 @@ def of_any_size(low: float, high: float) -> st.SearchStrategy[float]:
     to_limit=of_any_size(-12, -0.1),
     other=st.floats(-1, 1),
 )
+@pytest.mark.slow
 def test_conjugate_in_double_precision(
     kind: type[ActionCost], limit: float, at_limit: float, small: float, to_limit: float, other: float
 ) -> None:

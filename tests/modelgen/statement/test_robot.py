@@ -36,10 +36,10 @@ class TestNames:
     def test_the_name_suggested_is_a_valid_one(self, name: str, valid: str) -> None:
         rejects(f"Write `{valid}`", action=lambda: Robot("r").parameter(name, 1, "kg", fixed=True))
 
-    def test_keyword(self) -> None:
+    def test_a_keyword_is_refused_as_a_name(self) -> None:
         rejects("`lambda`", "keyword", "lambda_value", action=lambda: Robot("r").input("lambda", 1, "N"))
 
-    def test_no_string(self) -> None:
+    def test_a_name_that_is_no_string_is_refused(self) -> None:
         rejects("write a string", action=lambda: Robot("r").input(3, 1, "N"))  # type: ignore[arg-type]
         rejects("write a string", action=lambda: Robot("r").revolute(3, limit=1, rate_limit=1))  # type: ignore[arg-type]
         rejects("unit of `m`", "quotes", action=lambda: Robot("r").parameter("m", 1, (0, 2)))  # type: ignore[arg-type]
@@ -47,7 +47,7 @@ class TestNames:
     def test_the_column_of_the_time(self) -> None:
         rejects("cannot be named `time`", "recording", action=lambda: Robot("r").input("time", 1, "N"))
 
-    def test_duplicate(self) -> None:
+    def test_a_second_use_of_a_name_is_refused(self) -> None:
         robot, *_ = cart()
         rejects("`mass` is used twice", "another name", action=lambda: robot.input("mass", 1, "N"))
 
@@ -214,11 +214,11 @@ class TestExpressions:
             action=lambda: robot.kinetic_energy(Function("q")(symbols("t")) ** 2),
         )
 
-    def test_not_finite(self) -> None:
+    def test_a_number_that_is_not_finite_is_refused(self) -> None:
         robot, s, mass, _ = cart()
         rejects("not finite", action=lambda: robot.potential_energy(mass * s / (s - s)))
 
-    def test_complex(self) -> None:
+    def test_a_complex_number_is_refused(self) -> None:
         robot, s, *_ = cart()
         rejects("complex", action=lambda: robot.potential_energy(I * s))
 
@@ -268,7 +268,7 @@ class TestExpressions:
         rejects("180 degrees are pi", action=lambda: Robot("r").revolute("q", limit=180, rate_limit=1))
         rejects("at most", action=lambda: Robot("r").prismatic("s", limit=1, rate_limit=1e308))
 
-    def test_assignment(self) -> None:
+    def test_assignment_to_an_attribute_is_refused(self) -> None:
         robot, s, mass, _ = cart()
 
         def assign() -> None:

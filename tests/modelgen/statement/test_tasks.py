@@ -18,7 +18,7 @@ class TestTask:
         robot.task(**{**TASK, "state_cost": s**2, **changes})
         return robot
 
-    def test_defaults(self) -> None:
+    def test_a_task_starts_at_its_target_by_default(self) -> None:
         task = metadata(self.changed()).task
         assert (task.target, task.start_mean, task.start_deviation) == ((0, 0), (0, 0), (0, 0))
         assert task.free == ()
@@ -78,15 +78,16 @@ class TestTask:
             ({"action_cost": Tanh("a")}, ("weight of Tanh is 'a'",)),  # type: ignore[arg-type]
         ],
     )
-    def test_mistakes(self, changes: dict[str, Any], words: tuple[Any, ...]) -> None:
+    @pytest.mark.slow
+    def test_a_wrong_task_argument_is_named(self, changes: dict[str, Any], words: tuple[Any, ...]) -> None:
         rejects(*words, action=lambda: self.changed(**changes))
 
-    def test_missing(self) -> None:
+    def test_a_robot_without_a_task_is_refused(self) -> None:
         robot, *_ = cart()
         with pytest.raises(ModelError, match=r"`cart` has no task.*robot\.task\("):
             metadata(robot)
 
-    def test_twice(self) -> None:
+    def test_a_second_task_is_refused(self) -> None:
         robot = self.changed()
         rejects("twice", "first at", action=lambda: robot.task(**TASK))
 

@@ -60,7 +60,7 @@ XACRO = '<a xmlns:xacro="http://ros.org/wiki/xacro">{}</a>'
         ([*ROBOT[:-2], MIMIC.replace("prismatic", "planar"), SPIN], "`rail` follows `arm`"),
     ],
 )
-def test_what_cannot_be_said(written: Callable[..., Path], parts: Any, words: str) -> None:
+def test_a_urdf_that_no_model_file_can_state_is_refused(written: Callable[..., Path], parts: Any, words: str) -> None:
     with pytest.raises(ModelError, match=words):
         model_file(written(*parts), "machine")
 

@@ -62,6 +62,7 @@ def test_imported_robot_moves_as_in_pinocchio(written: Callable[..., Path]) -> N
     np.testing.assert_allclose(-force[rows, 0] - losses, bias, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_imported_robot_is_proven_by_the_other_engines(
     written: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

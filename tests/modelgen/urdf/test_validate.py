@@ -154,7 +154,7 @@ def test_what_is_stated_twice_alike_is_a_warning(urdf: Path, capsys: pytest.Capt
     robot = link("base"), link("hand", INERTIAL + INERTIAL), joint("elbow", "base", "hand", AXIS + LIMIT + AXIS)
     plain = model_file(written(urdf, *robot[:1], link("hand"), joint("elbow", "base", "hand")), "arm")
     assert model_file(written(urdf, *robot), "arm") == plain
-    assert main(["import", str(urdf), "--directory", str(urdf.parent)]) == 0
+    assert main(["import", str(urdf), "--out", str(urdf.parent)]) == 0
     said = capsys.readouterr().err
     assert "arm.urdf:3: a second <inertial> of `hand`, equal to the first, is overlooked" in said
     assert "arm.urdf:4: a second <axis> of `elbow`, equal to the first, is overlooked" in said

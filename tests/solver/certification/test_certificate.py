@@ -20,6 +20,8 @@ from solver.jobs.portions import policy
 from solver.runs.kinds import load_controller
 from solver.streams import Purpose
 
+pytestmark = pytest.mark.slow
+
 LINE = "horizon = 0.1\n[starts]\nangle = [0.5, 2.5]\nangle_rate = [0, 0]\n"
 CUBE = """\
 # <script>alert(1)</script> is text in a page

@@ -17,6 +17,8 @@ import pytest
 from modelgen.artifact.folder import check
 from solver.cli import main
 
+pytestmark = pytest.mark.slow
+
 SOLVER = "import sys; from solver.cli import main; sys.exit(main())"
 MODELGEN = SOLVER.replace("solver.cli", "modelgen.cli")
 #: Two threads, with fits of seconds: long enough for Ctrl-C to meet compiled code in both.
@@ -70,7 +72,7 @@ def test_before_the_first_checkpoint_no_run_is_promised(tmp_path: Path) -> None:
     ("program", "words", "begun"),
     [
         (SOLVER, ["limit", "cartpole", "--guesses", "500"], "import casadi"),
-        (MODELGEN, ["build", *["planar_arm3"] * 20, "--directory", "OUT"], "import sympy"),
+        (MODELGEN, ["build", *["planar_arm3"] * 20, "--generated", "OUT"], "import sympy"),
     ],
 )
 def test_other_commands_end_too(program: str, words: list[str], begun: str, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from solver.game.closed_form_policy import ClosedFormPolicy
 from solver.plants.outcome import Rollouts
 from solver.plants.rollouts import controller, rollouts
 from solver.problem.integrator import integrate_period
+from solver.problem.parameters import Relative
 from solver.runs.folder import METRICS
 from solver.runs.metrics import read_metrics
 from solver.training.settings import Settings
@@ -39,19 +40,21 @@ def assert_shows_something(path: Path, colours: int) -> None:
 
 
 def test_three_figures_of_the_pendulum(run_copy: Path) -> None:
-    paths = plot_run(run_copy, None, ["mass=1.3x"], None)
+    paths = plot_run(run_copy, None, {"mass": Relative(1.3)}, None)
     assert [path.name for path in paths] == ["value_and_policy.png", "rollouts.png", "learning_curve.png"]
     for path, colours in zip(paths, (200, 20, 15), strict=True):
         assert path.parent == run_copy / "figures"
         assert_shows_something(path, colours)
 
 
+@pytest.mark.slow
 def test_two_inputs_and_two_joints(tiny: Callable[..., Settings], tmp_path: Path) -> None:
     start_unjudged("double_pendulum", tiny(iterations=1), tmp_path)
-    for path in plot_run(tmp_path, "elbow", [], None):
+    for path in plot_run(tmp_path, "elbow", {}, None):
         assert_shows_something(path, 15)
 
 
+@pytest.mark.slow
 def test_the_joint_and_the_changed_parameters_are_what_is_drawn(
     run_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,7 +66,7 @@ def test_the_joint_and_the_changed_parameters_are_what_is_drawn(
 
     monkeypatch.setattr(plots, "value_and_policy", spy)
     monkeypatch.setattr(plots, "coordinate", lambda _, joint: {"the one asked for": 0}[joint])
-    for changes in ([], ["mass=1.3x"]):
+    for changes in ({}, {"mass": Relative(1.3)}):
         plot_run(run_copy, "the one asked for", changes, None)
     (_, nominal, _), (i, heavy, title) = drawn
     assert i == 0
@@ -118,13 +121,13 @@ def test_coordinates_by_name(finished_run: Path) -> None:
 
 def test_a_run_without_metrics_yet(run_copy: Path) -> None:
     (run_copy / METRICS).unlink()
-    assert all(path.stat().st_size > 5000 for path in plot_run(run_copy, None, [], None))
+    assert all(path.stat().st_size > 5000 for path in plot_run(run_copy, None, {}, None))
 
 
 def test_figures_that_cannot_be_written(run_copy: Path) -> None:
     (run_copy / "figures").write_text("in the way")
     with pytest.raises(SolverError, match="cannot write"):
-        plot_run(run_copy, None, [], None)
+        plot_run(run_copy, None, {}, None)
 
 
 def test_lines_break_where_an_angle_wraps() -> None:

@@ -26,12 +26,14 @@ from solver.jobs.portions import policy
 from solver.plants import make_plant
 from solver.plants.nominal import Nominal
 from solver.plants.rollouts import rollouts, sample_starts
-from solver.problem.parameters import changed_parameters
+from solver.problem.parameters import Relative, changed_parameters
 from solver.runs.kinds import load_controller
 from solver.streams import EVALUATION_SEED
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
 from tests.solver.small_trainings import start
+
+pytestmark = pytest.mark.slow
 
 Capture = pytest.CaptureFixture[str]
 TrainTiny = Callable[..., None]
@@ -118,8 +120,8 @@ def test_a_sweep_is_many_evaluations(runs: list[Path], plant: str, monkeypatch: 
     problem, act, _ = load_controller(runs[0])
     box = make_box(problem, [ParameterRange("mass", 0.5, 1.5, 3, False)])
     samples = sweep(runs[0], box, Trial(plant, effects, 4, 11))
-    for point, change in enumerate(("mass=0.5x", "mass=1x", "mass=1.5x")):
-        there = make_plant(plant, problem, changed_parameters(problem, [change]), effects)
+    for point, factor in enumerate((0.5, 1.0, 1.5)):
+        there = make_plant(plant, problem, changed_parameters(problem, {"mass": Relative(factor)}), effects)
         result = rollouts(problem, act, sample_starts(problem, 4, 11), there)
         each = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
         np.testing.assert_allclose(samples[:, point], each, rtol=2e-3, atol=1e-3)
@@ -127,7 +129,19 @@ def test_a_sweep_is_many_evaluations(runs: list[Path], plant: str, monkeypatch: 
 
 
 def test_the_command_writes_a_figure_and_json(runs: list[Path], tmp_path: Path, capsys: Capture) -> None:
-    words = [*map(str, runs), "--parameter", "mass", "--from", "0.5", "--to", "1.5", "--points", "3", "--episodes", "4"]
+    words = [
+        *map(str, runs),
+        "--parameter",
+        "mass",
+        "--from",
+        "0.5x",
+        "--to",
+        "1.5x",
+        "--points",
+        "3",
+        "--episodes",
+        "4",
+    ]
     out = tmp_path / "figures" / "over.mass"
     assert main(["robustness", *words, "--out", str(out)]) == 0
     printed = capsys.readouterr()
@@ -162,7 +176,7 @@ def test_the_command_writes_a_figure_and_json(runs: list[Path], tmp_path: Path, 
 
 def test_a_grid_of_two_parameters(runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ["--parameter", "mass", "length", "--from", "-0.1", "-0.2", "--to", "0.1", "--points", "3", "2", "--offset"]
+    words = ["--parameter", "mass", "length", "--from", "-0.1", "-0.2", "--to", "+0.1", "--points", "3", "2"]
     words += ["--plant", "harsh", "--harsh", "delay", "noise=2x", "--episodes", "2"]
     assert main(["robustness", str(runs[0]), str(runs[3]), *words]) == 0
     stem = tmp_path / "runs" / "robustness-pendulum-harsh-delay-noise=2x-mass-length"
@@ -179,11 +193,11 @@ def test_a_label_says_all_but_the_seed(runs: list[Path], train_tiny: TrainTiny, 
     labels = [load_controller(run)[2] for run in runs]
     assert labels[0] == labels[1] == labels[2] != labels[3]
     assert "cfvi" in labels[3]
-    assert "alpha" not in labels[3]  # radii of adversaries that do not play
-    train_tiny(tmp_path, iterations=1, step_periods=(1,), alpha_action=0.07, backend="torch")
+    assert "adversaries" not in labels[3]  # radii of adversaries that do not play
+    train_tiny(tmp_path, iterations=1, step_periods=(1,), adversaries={"action": 0.07})
     other = load_controller(tmp_path)[2]
-    assert "alpha_action=0.1" in labels[0]  # the tiny runs are no preset's
-    assert other == labels[0].replace("alpha_action=0.1", "alpha_action=0.07")
+    assert "action:0.1" in labels[0]  # the tiny runs are no preset's
+    assert "adversaries=action:0.07" in other
 
 
 def test_copies_and_runs_of_another_model_are_not_pooled(
@@ -195,7 +209,7 @@ def test_copies_and_runs_of_another_model_are_not_pooled(
     text = (SHIPPED / "pendulum.py").read_text()
     (tmp_path / "pendulum.py").write_text(text.replace('"mass", 1.0', '"mass", 1.2'))
     generated = str(tmp_path / "generated")
-    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--directory", generated]) == 0
+    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--generated", generated]) == 0
     start("pendulum", "fast", tiny(iterations=1, step_periods=(1,)), tmp_path / "heavy", generated, lambda _: None)
     with pytest.raises(SolverError, match="different artifacts of pendulum"):
         measure([runs[0], tmp_path / "heavy"], [range_of_mass()], Trial(episodes=2))
@@ -209,7 +223,7 @@ def test_noise_follows_the_seed(runs: list[Path]) -> None:
 
 
 def test_the_command_has_the_seed_of_the_evaluations(runs: list[Path], tmp_path: Path) -> None:
-    words = [str(runs[0]), "--parameter", "mass", "--from", "0.9", "--to", "1.1", "--points", "2", "--episodes", "2"]
+    words = [str(runs[0]), "--parameter", "mass", "--from", "0.9x", "--to", "1.1x", "--points", "2", "--episodes", "2"]
     for seed, flag in ((EVALUATION_SEED, []), (7, ["--seed", "7"])):
         assert main(["robustness", *words, *flag, "--out", str(tmp_path / "x")]) == 0
         assert json.loads((tmp_path / "x.json").read_text())["seed"] == seed
@@ -258,8 +272,10 @@ def test_boxes_that_cannot_be(runs: list[Path], ranges: list[ParameterRange], me
         measure([runs[0]], ranges, Trial())
 
 
-def test_mistakes(runs: list[Path], tmp_path: Path, capsys: Capture, tiny_options: list[str]) -> None:
-    run, mass = str(runs[0]), ["--parameter", "mass", "--from", "0.5", "--to", "1.5"]
+def test_a_wrong_robustness_command_names_its_mistake(
+    runs: list[Path], tmp_path: Path, capsys: Capture, tiny_options: list[str]
+) -> None:
+    run, mass = str(runs[0]), ["--parameter", "mass", "--from", "0.5x", "--to", "1.5x"]
 
     def message(*words: str) -> str:
         assert main(["robustness", *words, "--out", str(tmp_path / "none")]) == 2

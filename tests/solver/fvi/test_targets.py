@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.fvi.targets import Trace, chunk_targets, value_targets
+from solver.fvi.step import Lookahead
+from solver.fvi.targets import chunk_targets, value_targets
 from solver.game.adversaries import make_adversaries
 from solver.game.adversaries.adversary import Adversary
 from solver.game.closed_form_policy import ClosedFormPolicy
@@ -38,12 +39,14 @@ def start_states(game: Game, size: int) -> Tensor:
     return game.problem.sample_domain(size, torch.Generator().manual_seed(5))
 
 
-@pytest.mark.parametrize("trace", [Trace(0.85, 1e-4, 1), Trace(0.97, 1e-2, 4), Trace(0.5, 0.9, 1), Trace(0.0, 0.1, 2)])
-def test_weights_are_geometric_and_sum_to_one(trace: Trace) -> None:
-    weights = list(trace.weights())
-    assert len(weights) == trace.steps
+@pytest.mark.parametrize(
+    "lookahead", [Lookahead(0.85, 1e-4, 1), Lookahead(0.97, 1e-2, 4), Lookahead(0.5, 0.9, 1), Lookahead(0.0, 0.1, 2)]
+)
+def test_weights_are_geometric_and_sum_to_one(lookahead: Lookahead) -> None:
+    weights = list(lookahead.weights())
+    assert len(weights) == lookahead.steps
     assert sum(weights) == pytest.approx(1.0, abs=1e-12)
-    decay = trace.decay
+    decay = lookahead.decay
     for n, weight in enumerate(weights[:-1]):
         assert weight == pytest.approx((1.0 - decay) * decay**n)
     assert weights[-1] == pytest.approx(decay ** (len(weights) - 1))
@@ -51,32 +54,32 @@ def test_weights_are_geometric_and_sum_to_one(trace: Trace) -> None:
 
 @pytest.mark.parametrize(("decay", "floor", "periods"), [(0.85, 1e-4, 1), (0.97, 1e-2, 1), (0.97, 1e-2, 4)])
 def test_the_target_ends_where_the_next_weight_is_below_the_floor(decay: float, floor: float, periods: int) -> None:
-    *_, last = Trace(decay, floor, periods).weights()
+    *_, last = Lookahead(decay, floor, periods).weights()
     assert last * decay <= floor < last
 
 
-def test_the_authors_steps() -> None:
+def test_the_trace_has_as_many_steps_as_the_authors() -> None:
     """Their N, where (1 - lambda) lambda^N falls to 1e-4: 45 for the pendulum and 66 for the others."""
-    assert [Trace(decay, 1e-4 / (1.0 - decay), 1).steps for decay in (0.85, 0.9)] == [45, 66]
+    assert [Lookahead(decay, 1e-4 / (1.0 - decay), 1).steps for decay in (0.85, 0.9)] == [45, 66]
 
 
-def naive_targets(x: Tensor, value: FrozenValue, game: Game, trace: Trace, rho: float) -> np.ndarray:
+def naive_targets(x: Tensor, value: FrozenValue, game: Game, lookahead: Lookahead, rho: float) -> np.ndarray:
     """Each R_n from its own simulation, in float64 sums; stationary adversaries."""
-    decay, dt, total = trace.decay, game.problem.control_step, np.zeros(len(x))
-    for n in range(1, trace.steps + 1):
+    decay, dt, total = lookahead.decay, game.problem.control_step, np.zeros(len(x))
+    for n in range(1, lookahead.steps + 1):
         y, reward, time = x.clone(), np.zeros(len(x)), 0.0
         for _ in range(n):
-            modulation = Modulation("stationary", trace.step_periods * dt, torch.Generator())
+            modulation = Modulation("stationary", lookahead.step_periods * dt, torch.Generator())
             move = game.move(y, value(y)[1], ClosedFormPolicy(game.problem), modulation)
             undergone = move.disturbed
-            for _ in range(trace.step_periods):
+            for _ in range(lookahead.step_periods):
                 y, cost = integrate_period(game.problem, y, undergone.u, undergone.theta, undergone.offset)
                 reward -= math.exp(-rho * time) * (cost + dt * move.cost).double().numpy()
                 time += dt
             if undergone.displacement is not None:
                 y = game.problem.confine(y + undergone.displacement)
         n_step = np.minimum(reward + math.exp(-rho * time) * value(y)[0].double().numpy(), 0.0)
-        weight = decay ** (n - 1) * (1.0 if n == trace.steps else 1.0 - decay)
+        weight = decay ** (n - 1) * (1.0 if n == lookahead.steps else 1.0 - decay)
         total += weight * n_step
     return total
 
@@ -87,11 +90,11 @@ def test_targets_equal_separate_simulations_of_every_n(
     load: Load, name: str, adversaries: tuple[Adversary, ...]
 ) -> None:
     game = Game(Problem(load(name)), adversaries)
-    value, trace, x = make_value(game), Trace(0.8, 0.1, 2), start_states(game, 9)
+    value, lookahead, x = make_value(game), Lookahead(0.8, 0.1, 2), start_states(game, 9)
     rho = -math.log(game.problem.robot.metadata.task.weight_at_horizon) / game.problem.robot.metadata.task.horizon
-    target = chunk_targets(x, value, game, trace, "stationary", 0)
-    np.testing.assert_allclose(target, naive_targets(x, value, game, trace, rho), rtol=2e-4, atol=1e-4)
-    assert trace.steps > 3
+    target = chunk_targets(game, value, x, lookahead, 0)
+    np.testing.assert_allclose(target, naive_targets(x, value, game, lookahead, rho), rtol=2e-4, atol=1e-4)
+    assert lookahead.steps > 3
 
 
 class Constant:
@@ -108,19 +111,19 @@ class Constant:
 def test_every_n_step_return_is_clamped_at_zero(load: Load) -> None:
     game = Game(Problem(load("pendulum")))
     x = torch.zeros(4, 2)
-    target = chunk_targets(x, Constant(5.0), game, Trace(0.8, 0.1, 1), "wiener", 0)
+    target = chunk_targets(game, Constant(5.0), x, Lookahead(0.8, 0.1, 1), 0)
     assert torch.equal(target, torch.zeros(4))
-    below = chunk_targets(x, Constant(-5.0), game, Trace(0.0, 0.1, 1), "wiener", 0)
+    below = chunk_targets(game, Constant(-5.0), x, Lookahead(0.0, 0.1, 1), 0)
     np.testing.assert_allclose(below, -5.0 * 0.65 ** (0.008 / 5.0), rtol=1e-6)
 
 
 def test_targets_do_not_depend_on_the_number_of_threads(load: Load) -> None:
     game = Game(Problem(load("furuta")), ADVERSARIES)
-    value, trace, x = make_value(game), Trace(0.8, 0.1, 2), start_states(game, 203)
+    value, lookahead, x = make_value(game), Lookahead(0.8, 0.1, 2, modulation="wiener"), start_states(game, 203)
     results = []
     for threads in (1, 3):
         with ThreadPoolExecutor(threads) as workers:
-            results.append(value_targets(x, value, game, trace, "wiener", 7, 20, workers))
+            results.append(value_targets(game, value, x, lookahead, 7, workers, chunk=20))
     assert torch.equal(*results)
     assert results[0].shape == (203,)
 
@@ -128,19 +131,19 @@ def test_targets_do_not_depend_on_the_number_of_threads(load: Load) -> None:
 @pytest.mark.parametrize("chunk", [1, 7, 50, 1000])
 def test_chunks_change_nothing_without_modulation(load: Load, chunk: int) -> None:
     game = Game(Problem(load("double_pendulum")), ADVERSARIES)
-    value, trace, x = make_value(game), Trace(0.5, 0.1, 1), start_states(game, 50)
+    value, lookahead, x = make_value(game), Lookahead(0.5, 0.1, 1), start_states(game, 50)
     with ThreadPoolExecutor(1) as workers:
-        whole = value_targets(x, value, game, trace, "stationary", 0, 50, workers)
-        parts = value_targets(x, value, game, trace, "stationary", 0, chunk, workers)
+        whole = value_targets(game, value, x, lookahead, 0, workers, chunk=50)
+        parts = value_targets(game, value, x, lookahead, 0, workers, chunk=chunk)
     torch.testing.assert_close(parts, whole, rtol=1e-4, atol=1e-4)
 
 
 def test_chunks_draw_their_own_modulation(load: Load) -> None:
     game = Game(Problem(load("pendulum")), ADVERSARIES)
-    value, trace = make_value(game), Trace(0.5, 0.1, 1)
+    value, lookahead = make_value(game), Lookahead(0.5, 0.1, 1, modulation="wiener")
     x = torch.tensor([[2.0, 1.0]]).repeat(40, 1)
     with ThreadPoolExecutor(1) as workers:
-        target = value_targets(x, value, game, trace, "wiener", 0, 20, workers)
-        other = value_targets(x, value, game, trace, "wiener", 1000, 20, workers)
+        target = value_targets(game, value, x, lookahead, 0, workers, chunk=20)
+        other = value_targets(game, value, x, lookahead, 1000, workers, chunk=20)
     assert len(target.unique()) > 30
     assert not torch.equal(target, other)

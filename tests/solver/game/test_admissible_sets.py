@@ -42,7 +42,7 @@ def assert_best(extreme: Tensor, members: Tensor, z: Tensor) -> None:
     assert bool((others.amin(1) <= reached + 0.02 * spread).all())
 
 
-def test_ball() -> None:
+def test_the_extreme_point_of_a_ball_is_the_best_of_its_boundary() -> None:
     z = gradients(3)
     extreme = Ball(0.7).extreme_point(z)
     torch.testing.assert_close(torch.linalg.vector_norm(extreme, dim=1), torch.full((20,), 0.7))
@@ -55,7 +55,7 @@ def test_every_sample_may_have_a_radius_of_its_own() -> None:
     torch.testing.assert_close(norms, radius[:, 0])
 
 
-def test_box() -> None:
+def test_the_extreme_point_of_a_box_is_its_best_corner() -> None:
     lower, upper = torch.tensor([-1.0, 0.2, -3.0]), torch.tensor([2.0, 0.3, -1.0])
     z = gradients(3)
     corners = torch.tensor(list(itertools.product(*zip(lower.tolist(), upper.tolist(), strict=True))))
@@ -63,7 +63,7 @@ def test_box() -> None:
     torch.testing.assert_close((z * found).sum(1), (z @ corners.T).amin(1))
 
 
-def test_ellipsoid() -> None:
+def test_the_extreme_point_of_an_ellipsoid_is_the_best_of_its_boundary() -> None:
     z = gradients(3)
     extreme = Ellipsoid.from_matrix(CENTRE, P).extreme_point(z)
     shift = (extreme - CENTRE).double()

@@ -20,6 +20,7 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 from solver.gym.environment import Options, RobotEnv, RobotVectorEnv  # noqa: E402
 from solver.gym.observations import features  # noqa: E402
 from solver.gym.registration import NAMESPACE  # noqa: E402
+from tests.closeness import assert_close  # noqa: E402
 
 PENDULUM = f"{NAMESPACE}/pendulum-v0"
 
@@ -60,7 +61,7 @@ def test_encoders_show_positions_in_whole_counts_and_nothing_else(observation: A
 
 
 @pytest.mark.parametrize("robot", ["pendulum", "double_pendulum"])
-def test_a_vector_is_its_single_environments_bit_for_bit(robot: str) -> None:
+def test_a_vector_is_its_single_environments(robot: str) -> None:
     options: dict[str, Any] = {"start": "uniform", "randomize": 0.3, "seconds": 0.08, "hold": 2}
     vector = RobotVectorEnv(robot, 3, **options)
     moves = actions(vector.action_space, 12)
@@ -68,15 +69,16 @@ def test_a_vector_is_its_single_environments_bit_for_bit(robot: str) -> None:
     steps = [vector.step(move) for move in moves]
     for i in range(3):
         env = RobotEnv(robot, **options)
-        assert np.array_equal(env.reset(seed=5 + i)[0], seen[i])
+        assert_close(env.reset(seed=5 + i)[0], seen[i])
         for t, (observations, reward, terminated, truncated, infos) in enumerate(steps):
             observation, one_reward, one_terminated, one_truncated, _ = env.step(moves[t, i])
-            assert (one_reward, one_terminated, one_truncated) == (reward[i], terminated[i], truncated[i])
+            assert (one_terminated, one_truncated) == (terminated[i], truncated[i])
+            assert_close(one_reward, reward[i], periods=10)
             if truncated[i]:
                 assert infos["_final_obs"][i]
-                assert np.array_equal(infos["final_obs"][i], observation)
+                assert_close(infos["final_obs"][i], observation, periods=10)
                 observation = env.reset()[0]
-            assert np.array_equal(observation, observations[i])
+            assert_close(observation, observations[i], periods=10)
     assert [bool(step[3].any()) for step in steps] == [t % 5 == 4 for t in range(12)]
 
 
@@ -97,7 +99,7 @@ def test_rewards_are_the_evaluations() -> None:
 
     result = rollouts(problem, act, x)
     np.testing.assert_allclose(total + reward, result.returns, rtol=2e-5)
-    assert np.array_equal(np.stack(list(infos["final_obs"])), features(problem, result.x[-1]).numpy())
+    assert_close(np.stack(list(infos["final_obs"])), features(problem, result.x[-1]), length)
 
 
 def test_held_actions_are_worth_their_periods() -> None:
@@ -105,7 +107,7 @@ def test_held_actions_are_worth_their_periods() -> None:
     assert np.array_equal(one.reset(seed=2)[0], four.reset(seed=2)[0])
     seen, reward, *_ = four.step(np.array([0.4]))
     steps = [one.step(np.array([0.4])) for _ in range(4)]
-    assert np.array_equal(steps[-1][0], seen)
+    assert_close(steps[-1][0], seen, periods=4)
     assert sum(step[1] for step in steps) == pytest.approx(reward, rel=1e-5)
     assert (one.episodes.length, four.episodes.length) == (625, 157)
 

@@ -28,6 +28,7 @@ def test_every_robot_is_registered() -> None:
     assert PENDULUM in ids
 
 
+@pytest.mark.slow
 def test_importing_registers_nothing_from_the_working_folder(tmp_path: Path) -> None:
     """Only `register` does, and it looks the artifact up when an environment is made."""
     (tmp_path / "generated").mkdir()

@@ -31,6 +31,8 @@ from solver.plants.rollouts import sample_starts
 from solver.runs.folder import CHECKPOINT
 from tests.solver.jobs.conftest import Cluster
 
+pytestmark = pytest.mark.slow
+
 BUSY = 400  # ticks: both workers have begun, and roll out
 LONG = "horizon = 3600\n[starts]\nangle = [-1, 1]\nangle_rate = [0, 0]\n"
 
@@ -77,7 +79,7 @@ def test_another_checkpoint_or_version_is_refused(finished_run: Path, tmp_path: 
 def test_the_artifact_of_another_model_is_refused(finished_run: Path, tmp_path: Path) -> None:
     text = (SHIPPED / "pendulum.py").read_text().replace('"mass", 1.0', '"mass", 1.2')
     (tmp_path / "pendulum.py").write_text(text)
-    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--directory", str(tmp_path / "generated")]) == 0
+    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--generated", str(tmp_path / "generated")]) == 0
     told = dataclasses.replace(policy(finished_run), generated=str(tmp_path / "generated"))
     told_here, told_elsewhere = r"^\S+ was trained on artifact", rf"^on {socket.gethostname()}: \S+ was trained on"
     for host, message in ((told.host, told_here), ("another", told_elsewhere)):

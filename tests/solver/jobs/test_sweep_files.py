@@ -53,7 +53,7 @@ def test_every_robot_with_all_settings_and_seeds(tmp_path: Path) -> None:
         ('robots = ["pendulum"]\n[settings.a.b]\nc = 3', "settings.a.b is a table"),
     ],
 )
-def test_a_mistake_is_named(text: str, message: str, tmp_path: Path, capsys: Capture) -> None:
+def test_a_mistake_in_a_sweep_file_is_named(text: str, message: str, tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "s.toml"
     path.write_text(text)
     assert main(["sweep", str(path), "--out", str(tmp_path / "runs")]) == 2
@@ -63,6 +63,7 @@ def test_a_mistake_is_named(text: str, message: str, tmp_path: Path, capsys: Cap
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.slow
 def test_what_is_finished_is_kept_only_with_resume(tmp_path: Path, capsys: Capture) -> None:
     path, out = tmp_path / "s.toml", tmp_path / "runs"
     path.write_text(SPEC.replace("= 60", "= 2").replace("= 30", "= 1"))

@@ -56,7 +56,7 @@ robot.apply(s, force)
 {lines}
 '''
     (folder / f"{name}.py").write_text(text)
-    assert modelgen_main(["build", str(folder / f"{name}.py"), "--directory", str(folder / "generated")]) == 0
+    assert modelgen_main(["build", str(folder / f"{name}.py"), "--generated", str(folder / "generated")]) == 0
     return Problem(load_robot(name, "cpu", str(folder / "generated")))
 
 
@@ -112,6 +112,7 @@ def test_cost_is_that_of_the_discounted_riccati_equation(rod: Problem) -> None:
     assert found[1] == pytest.approx(-closed.real.max(), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_states_inside_arrive_at_the_cost_of_the_quadratic_form(rod: Problem, basin: Basin) -> None:
     x = within(basin, 300, seed=17)
     stated = basin.distance(x)
@@ -138,7 +139,7 @@ def test_a_small_cost_may_be_wrong_by_much(rod: Problem, basin: Basin, monkeypat
     assert strict.level < basin.level
 
 
-def test_it_is_the_largest_up_to_a_factor_of_two(rod: Problem, basin: Basin) -> None:
+def test_the_basin_is_the_largest_up_to_a_factor_of_two(rod: Problem, basin: Basin) -> None:
     """From the boundary of four times the level some state fails to arrive, meets a limit or pays too much."""
     larger = Basin(basin.target, basin.continuous, basin.cost, 4.0 * basin.level)
     x = shell(rod, larger, 256)

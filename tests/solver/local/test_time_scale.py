@@ -47,7 +47,7 @@ robot.task(
 )
 '''
         (folder / f"rail{rate}.py").write_text(text)
-        words = ["build", str(folder / f"rail{rate}.py"), "--directory", str(folder / "generated")]
+        words = ["build", str(folder / f"rail{rate}.py"), "--generated", str(folder / "generated")]
         assert modelgen_main(words) == 0
         found[rate] = modelgen.load(f"rail{rate}", dtype="float32", directory=folder / "generated", parallel=False)
     return found

@@ -156,6 +156,7 @@ def test_measured_rates_are_known_at_once_and_soon_better_than_measured(load: Lo
     assert float(errors[7]) < 0.5
 
 
+@pytest.mark.slow
 def test_the_covariance_stays_one_where_the_robot_is_unstable(load: Load) -> None:
     """Ten seconds upright: what rounding leaves between P and P^T would grow by exp(16 t), to negative variances."""
     problem = Problem(load("furuta"))

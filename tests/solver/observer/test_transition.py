@@ -46,7 +46,7 @@ def differences(function: Callable[[Array], Array], at: Array) -> Array:
 
 
 @pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "double_pendulum", "planar_quadrotor"])
-def test_it_is_the_integrators_period_with_its_derivatives(name: str, load: Load, load64: Load) -> None:
+def test_the_observers_transition_is_the_integrators_with_its_derivatives(name: str, load: Load, load64: Load) -> None:
     problem, robot = Problem(load(name)), load64(name)
     generator = torch.Generator().manual_seed(0)
     x = 0.5 * problem.sample_domain(20, generator)

@@ -18,6 +18,8 @@ from solver.plants.harsh.harshness import Harshness
 from solver.plants.harsh.plant import Harsh
 from solver.problem.problem import Problem
 
+pytestmark = pytest.mark.slow
+
 Load = Callable[[str], CompiledRobot]
 LONGEST, DELAYS = 3, [2, 0, 3, 1]  # control periods
 
@@ -31,9 +33,7 @@ LONGEST, DELAYS = 3, [2, 0, 3, 1]  # control periods
         ("planar_quadrotor", 1.1, Harshness(encoder=1.0)),
     ],
 )
-def test_it_finds_the_delay_of_every_row_and_the_states_of_one_that_knows_it(
-    name: str, change: float, sensors: Harshness, load: Load
-) -> None:
+def test_an_unknown_delay_is_identified_in_every_row(name: str, change: float, sensors: Harshness, load: Load) -> None:
     """Also where every parameter of the robot is 10 % off, and with measured rates; within 80 periods."""
     problem = Problem(load(name))
     generator = torch.Generator().manual_seed(2)
@@ -73,7 +73,9 @@ def test_a_controller_on_the_robot_tells_it(finished_run: Path) -> None:
     assert solver.load_controller(finished_run, delay=1).delay == 1
 
 
-def test_evaluation(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluate_takes_the_longest_delay_only_with_an_observer(
+    finished_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["evaluate", str(finished_run), "--episodes", "2", "--plant", "harsh", "--longest-delay", "2"]
     assert main([*words, "--observer", "--json"]) == 0
     assert '"longest_delay": 2' in capsys.readouterr().out

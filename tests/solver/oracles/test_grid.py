@@ -19,8 +19,10 @@ from solver.game.game import Game
 from solver.oracles.grid import one_sided, solve
 from solver.policy import load_value
 from solver.problem.problem import Problem
-from solver.training.settings import NO_ADVERSARIES, Settings
+from solver.training.settings import Settings
 from tests.solver.small_trainings import start
+
+pytestmark = pytest.mark.slow
 
 Load = Callable[[str], CompiledRobot]
 
@@ -48,7 +50,11 @@ def test_grid_matches_the_riccati_solution(slider: str) -> None:
 
 def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path) -> None:
     settings = Settings(
-        **NO_ADVERSARIES,
+        basin=False,
+        limit_cost=0.0,
+        loss_scale=0.0,
+        reaction_periods=0.0,
+        sampling="domain",
         iterations=5,
         states=2048,
         optimiser="soap",
@@ -60,8 +66,7 @@ def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path)
         trace_decay=0.99,
         trace_floor=0.05,
         step_periods=(4,),
-        position_scale=1.0,
-        rate_scale=1.0,
+        input_scale=1.0,
         threads=1,
     )
     start("slider", "fast", settings, tmp_path / "run", slider, lambda _: None)

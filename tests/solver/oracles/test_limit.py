@@ -12,12 +12,14 @@ from solver.cli import main
 from solver.oracles.limit import find_limit
 from tests.solver.oracles.linear_quadratic import riccati
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 
 
 def test_the_mean_over_the_starts_is_that_of_the_gaussian(slider: str) -> None:
     """E[x' P x] = mean' P mean + deviation^2 P_11: quantiles of variance 1 give it exactly."""
-    found = find_limit("slider", [], 0, 0, slider, starts=3)
+    found = find_limit("slider", {}, 0, 0, slider, starts=3)
     exact, _, p = riccati(np.array([0.5, 0.0]), 1.3, 0.4)
     assert len(found.starts) == 3
     assert found.reward == pytest.approx(exact - 0.1**2 * p[0, 0], rel=1e-5)
@@ -69,7 +71,7 @@ def test_limit_of_a_robot_that_does_not_arrive(slider: str, capsys: Capture) -> 
         (["pendulum", "--set", "mas=2"], "Did you mean `mass`"),
     ],
 )
-def test_mistakes(words: list[str], message: str, capsys: Capture) -> None:
+def test_a_wrong_limit_command_names_its_mistake(words: list[str], message: str, capsys: Capture) -> None:
     assert main(["limit", *words]) == 2
     out, err = capsys.readouterr()
     assert out == ""

@@ -135,7 +135,7 @@ def test_the_state_cost_is_that_of_the_nominal_parameters(tmp_path: Path) -> Non
     """As in the evaluation, where a task may weigh by a parameter that --set changes."""
     text = (SHIPPED / "pendulum.py").read_text().replace("state_cost=(pi", "state_cost=length * (pi")
     (tmp_path / "pendulum.py").write_text(text)
-    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--directory", str(tmp_path)]) == 0
+    assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--generated", str(tmp_path)]) == 0
     x, u, theta = [3.0, 0.0], [0.0], np.array([1.0, 1.3])
     costs = [
         float(NonlinearProgram(modelgen.load("pendulum", backend="casadi", directory=folder), theta).step(x, u)[1])
@@ -183,6 +183,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("searches", [3, 2, 1, 0])
+@pytest.mark.slow
 def test_a_motion_of_a_search_with_a_pull_is_kept(slider: str, searches: int) -> None:
     """Under a pull towards the guess, here an idle robot, it costs a little more than the optimum."""
     program, start = NonlinearProgram(modelgen.load("slider", backend="casadi", directory=slider)), np.array([0.5, 0.0])

@@ -16,5 +16,5 @@ def test_a_small_return_keeps_three_digits(value: float, text: str) -> None:
     assert len(f"{value:.{decimals(value, least=1)}f}") == len(text) - 1
 
 
-def test_what_is_no_number_is_printed() -> None:
+def test_nan_is_printed() -> None:
     assert f"{float('nan'):.{decimals(float('nan'))}f}" == "nan"

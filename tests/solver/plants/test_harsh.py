@@ -24,19 +24,20 @@ from solver.plants.nominal import Nominal
 from solver.plants.plant import Plant
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.problem import Problem
+from tests.closeness import assert_close
 from tests.solver.plants.rollouts_by_hand import feedback, moved, wrapped
 
 Load = Callable[[str], CompiledRobot]
 
 
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum", "planar_quadrotor"])
-def test_harsh_without_effects_is_nominal_bit_for_bit(problem: Callable[[str], Problem], name: str) -> None:
+def test_harsh_without_effects_is_nominal(problem: Callable[[str], Problem], name: str) -> None:
     g = problem(name)
     x, theta = sample_starts(g, 5, 0), g.theta * 1.1
     expected = rollouts(g, feedback(g), x, Nominal(g, theta), seconds=1.0)
     found = rollouts(g, feedback(g), x, Harsh(g, Harshness(), theta), seconds=1.0)
     for field in ("x", "u", "state_reward", "action_reward", "success"):
-        assert torch.equal(getattr(found, field), getattr(expected, field)), field
+        assert_close(getattr(found, field), getattr(expected, field), periods=125)
 
 
 def test_delay_shifts_the_inputs_by_whole_periods(problem: Callable[[str], Problem]) -> None:
@@ -46,7 +47,7 @@ def test_delay_shifts_the_inputs_by_whole_periods(problem: Callable[[str], Probl
     none = torch.zeros(2, 1)
     for periods in (1, 2):
         late = moved(Harsh(g, Harshness(delay=periods)), x, inputs)
-        assert torch.equal(late, moved(Nominal(g), x, [none] * periods + inputs[:-periods]))
+        assert_close(late, moved(Nominal(g), x, [none] * periods + inputs[:-periods]), periods=5)
 
 
 def test_saturation_cuts_what_the_drive_cannot_give(problem: Callable[[str], Problem]) -> None:
@@ -55,7 +56,7 @@ def test_saturation_cuts_what_the_drive_cannot_give(problem: Callable[[str], Pro
     most = g.input_limits * (1.0 - 2.0 * SATURATION)
     inputs = [g.input_limits[None], -0.5 * g.input_limits[None]]
     expected = moved(Nominal(g), x, [most[None], inputs[1]])
-    assert torch.equal(moved(Harsh(g, Harshness(saturation=2.0)), x, inputs), expected)
+    assert_close(moved(Harsh(g, Harshness(saturation=2.0)), x, inputs), expected, periods=2)
 
 
 def breakaway(g: Problem) -> Tensor:
@@ -64,6 +65,7 @@ def breakaway(g: Problem) -> Tensor:
 
 @pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "double_pendulum"])
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.slow
 def test_stiction_holds_below_breakaway_and_not_above(
     problem: Callable[[str], Problem], name: str, sign: float
 ) -> None:
@@ -182,7 +184,7 @@ def test_noise_has_its_variance_and_leaves_the_robot_alone(problem: Callable[[st
     x, u = sample_starts(g, 400, 0), torch.zeros(400, 1)
     plant = Harsh(g, Harshness(noise=2.0), seed=5)
     true, seen = observed(plant, x, 50, u)
-    assert torch.equal(true, observed(Nominal(g), x, 50, u)[0])
+    assert_close(true, observed(Nominal(g), x, 50, u)[0], periods=50)
     error = (seen - true).double()
     error[..., 1] = wrapped(error[..., 1])
     expected = [2.0 * NOISE[state.unit] for state in g.robot.metadata.states]

@@ -15,6 +15,7 @@ from solver.plants import make_plant
 from solver.plants.mujoco import parameters
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.problem import Problem
+from tests.closeness import assert_close
 from tests.solver.plants.rollouts_by_hand import feedback, moved, wrapped
 
 Load = Callable[[str], CompiledRobot]
@@ -124,4 +125,4 @@ def test_results_do_not_depend_on_the_threads(
     for threads in (1, 2):
         monkeypatch.setattr("os.cpu_count", lambda threads=threads: threads)
         found.append(rollouts(g, feedback(g), starts, make_plant("mujoco", g), seconds=0.2).x)
-    assert torch.equal(*found)
+    assert_close(found[0], found[1], periods=25)

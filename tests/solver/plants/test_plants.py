@@ -19,6 +19,7 @@ from solver.plants.harsh.plant import Harsh
 from solver.plants.nominal import Nominal
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.problem import Problem
+from tests.closeness import assert_close
 from tests.solver.plants.rollouts_by_hand import feedback, moved
 
 Load = Callable[[str], CompiledRobot]
@@ -102,8 +103,8 @@ def test_the_reward_is_that_of_the_true_state(problem: Callable[[str], Problem])
 
     seen = rollouts(g, constant, x, Harsh(g, Harshness(noise=5.0, encoder=5.0)))
     true = rollouts(g, constant, x)
-    assert torch.equal(seen.state_reward, true.state_reward)
-    assert torch.equal(seen.x, true.x)
+    assert_close(seen.state_reward, true.state_reward, periods=625)
+    assert_close(seen.x, true.x, periods=625)
     assert seen.action_reward.tolist() == pytest.approx([-0.2 * 5.0] * 3, rel=1e-4)
 
 

@@ -21,6 +21,7 @@ import modelgen
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Metadata, Task
 from solver.cli import main
+from solver.commands.changes import read_changes
 from solver.errors import SolverError
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, succeeded, summary
@@ -261,7 +262,7 @@ def test_spread_of_one_rollout_is_zero() -> None:
 )
 def test_changed_parameters(load: Load, changes: list[str], expected: list[float]) -> None:
     problem = Problem(load("pendulum"))
-    np.testing.assert_allclose(changed_parameters(problem, changes), expected, rtol=1e-6)
+    np.testing.assert_allclose(changed_parameters(problem, read_changes(changes)), expected, rtol=1e-6)
     np.testing.assert_allclose(problem.theta, 1.0)
 
 
@@ -275,12 +276,14 @@ def test_changed_parameters(load: Load, changes: list[str], expected: list[float
         ("mass=x", "cannot read"),
         ("mass=heavy", "cannot read"),
         ("mass=nan", "cannot read"),
-        ("mass=1e39", "cannot read"),
+        ("mass=1e39", "not finite"),
+        ("mass=1_5", "cannot read"),
+        ("mass=１.5", "cannot read"),
     ],
 )
 def test_unreadable_changes(load: Load, change: str, message: str) -> None:
     with pytest.raises(SolverError, match=message):
-        changed_parameters(Problem(load("pendulum")), [change])
+        changed_parameters(Problem(load("pendulum")), read_changes([change]))
 
 
 NUMBERS = st.floats().map(str) | st.text(max_size=8)
@@ -292,7 +295,7 @@ CHANGES = st.builds("{}{}{}{}".format, st.sampled_from(["mass", "length", "m"]),
 def test_any_text_ends_in_finite_parameters_or_a_solver_error(changes: list[str]) -> None:
     problem = Problem(modelgen.load("pendulum", dtype="float32", parallel=False))
     try:
-        theta = changed_parameters(problem, changes)
+        theta = changed_parameters(problem, read_changes(changes))
     except SolverError:
         return
     assert theta.shape == (2,)

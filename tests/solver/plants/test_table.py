@@ -18,6 +18,7 @@ from solver.plants.nominal import Nominal
 from solver.plants.plant import Plant, Simulation
 from solver.problem.problem import Problem
 from solver.runs.kinds import load_controller
+from tests.closeness import assert_close
 
 
 class Windy:
@@ -60,7 +61,7 @@ def test_a_plant_is_one_module_and_one_line(finished_run: Path) -> None:
     moved, expected = make_plant("windy", problem, None, ["gust"], 3).begin(x), Nominal(problem).begin(x)
     moved.step(torch.zeros(1, 1))
     expected.step(torch.full((1, 1), 0.1))
-    assert torch.equal(moved.x, expected.x)
+    assert_close(moved.x, expected.x)
 
 
 def test_unknown_plants_and_effects(finished_run: Path) -> None:

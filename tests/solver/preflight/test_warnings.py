@@ -95,7 +95,7 @@ def test_rounding_is_no_motion_of_a_small_robot(load: Load) -> None:
 def test_weak_input_against_a_simulation(load: Load) -> None:
     """The reach that the warning prints is where the full input just fails to bring the rod back."""
     weak = Changed(load("pendulum"), limit=0.2)
-    (text,) = warned(weak, alpha_action=0.0)
+    (text,) = warned(weak, adversaries={"parameters": 0.01})
     reach = float(text.split("more than ")[1].split()[0])
     problem = Problem(load("pendulum"))
     for share, returns in ((0.9, True), (1.1, False)):
@@ -111,7 +111,7 @@ def test_a_weak_input_is_measured_by_degrees_on_a_joint_of_many_turns(load: Load
     """The reach of 2.3 degrees is too little and that of 23 is not, though 5 % of the limit are 27 degrees."""
     for limit, said in ((0.2, 1), (2.0, 0)):
         robot = many_turns(load, limit)
-        assert sum("too weak" in text for text in warned(robot, alpha_action=0.0)) == said
+        assert sum("too weak" in text for text in warned(robot, adversaries={"parameters": 0.01})) == said
 
 
 def many_turns(load: Load, limit: float) -> Changed:
@@ -130,8 +130,10 @@ def test_another_state_that_costs_as_little_as_the_target(load: Load) -> None:
     assert "angle at 6.28 rad as at the target" in text or "angle at -6.28 rad as at the target" in text
 
 
-def test_strong_adversary(load: Load) -> None:
-    (text,) = warned(load("pendulum"), alpha_action=2.0, alpha_state=0.04)
+def test_adversaries_that_outweigh_the_input_are_warned_of(load: Load) -> None:
+    (text,) = warned(
+        load("pendulum"), adversaries={"action": 2.0, "state": 0.04, "observation": 0.001, "parameters": 0.025}
+    )
     assert "the adversaries are strong compared with the input" in text
     assert text.split("take ")[1].startswith("82 %")
     assert warned(load("pendulum"), algorithm="cfvi") == []

@@ -112,7 +112,8 @@ def test_a_run_keeps_its_identified_set(short: str, tmp_path: Path, tiny_options
     assert "+- 0.0202 kg" in capsys.readouterr().err
     run = load_run(folder)
     assert run.identified == read(path, robot)
-    assert (run.settings.alpha_parameters, run.settings.alpha_action) == (1.0, 0.2)
+    assert run.settings.adversaries["parameters"] == 1.0
+    assert run.settings.adversaries["action"] == 0.2
     path.unlink()
     solution = load_solution(folder)
     np.testing.assert_allclose(solution.problem.theta, 1.01 * np.array(robot.declared_parameters), rtol=1e-6)
@@ -125,7 +126,7 @@ def test_a_run_keeps_its_identified_set(short: str, tmp_path: Path, tiny_options
     assert main(["evaluate", str(folder), "--episodes", "2"]) == 0
 
 
-def test_sets_of_another_model_or_without_members_are_refused(load: Load, tmp_path: Path) -> None:
+def test_an_unusable_identified_set_is_refused(load: Load, tmp_path: Path) -> None:
     robot = load("pendulum")
 
     def refused(match: str, **changes: Any) -> None:

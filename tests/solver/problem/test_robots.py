@@ -65,11 +65,13 @@ def geared(tmp_path_factory: pytest.TempPathFactory) -> CompiledRobot:
     folder = tmp_path_factory.mktemp("geared")
     path: Path = folder / "geared.py"
     path.write_text(dedent(GEARED))
-    assert modelgen_main(["build", str(path), "--directory", str(folder / "generated")]) == 0
+    assert modelgen_main(["build", str(path), "--generated", str(folder / "generated")]) == 0
     return modelgen.load("geared", dtype="float32", directory=folder / "generated", parallel=False)
 
 
-def test_it_is_the_pendulum_in_other_words(geared: CompiledRobot, load: Callable[[str], CompiledRobot]) -> None:
+def test_a_geared_pendulum_is_the_pendulum_in_other_speeds(
+    geared: CompiledRobot, load: Callable[[str], CompiledRobot]
+) -> None:
     pendulum = load("pendulum")
     assert geared.metadata.quasi_velocity == "spin"
     assert pendulum.metadata.quasi_velocity is None

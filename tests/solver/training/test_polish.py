@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,16 +15,18 @@ import torch
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.fvi.algorithm import Iteration
 from solver.fvi.states import StateSource
 from solver.plants.rollouts import rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.runs.metrics import read_metrics
-from solver.training import polish
+from solver.training import selection as selection_module
 from solver.training.kind import resume
 from solver.training.presets import make_settings
 from solver.training.run import load_run_checkpoint
+from solver.training.selection import Best, Score, Selection, value_mismatch
+from solver.training.session import Session
 from solver.training.settings import Settings
-from solver.training.trainer import Trainer
 from tests.solver.small_trainings import tensors
 
 TrainTiny = Callable[..., None]
@@ -52,7 +55,7 @@ def test_mismatch_is_what_v_errs_by_as_a_share_of_the_gain(load: Callable[[str],
     gain = 5.0  # above LEAST_GAIN
     idle_return = float(result.returns.mean()) - gain
     end = math.exp(-rho * step * len(inputs))
-    found = polish.value_mismatch(problem, value, result, idle_return)
+    found = value_mismatch(problem, value, result, idle_return)
     assert found == pytest.approx(off * (1.0 - end) / gain, rel=1e-3)
 
 
@@ -60,40 +63,30 @@ def test_mismatch_of_a_policy_that_gains_nothing_is_a_number(load: Callable[[str
     problem = Problem(load("pendulum"))
     result = rollouts(problem, without_input(problem), sample_starts(problem, 3, 1))
     idle_return = float(result.returns.mean())
-    found = polish.value_mismatch(problem, lambda x: (x[:, 0] * 0.0, x), result, idle_return)
-    assert 1.0 / polish.LEAST_GAIN > found > 0.8 / polish.LEAST_GAIN  # V = 0, and what is paid is discounted
-
-
-def test_rates_fall_to_the_end_in_twice_the_passes() -> None:
-    rates = polish.learning_rates(Settings(epochs=3, learning_rate=2e-3, final_learning_rate=1e-5))
-    assert len(rates) == 6
-    assert rates[0] == pytest.approx(3e-3)
-    assert rates[3] == pytest.approx((3e-3 + 1e-5) / 2.0)  # half way of half a cosine
-    assert list(rates) == sorted(rates, reverse=True)
-    assert rates[-1] < 3e-4
+    found = value_mismatch(problem, lambda x: (x[:, 0] * 0.0, x), result, idle_return)
+    assert (
+        1.0 / selection_module.LEAST_GAIN > found > 0.8 / selection_module.LEAST_GAIN
+    )  # V = 0, and what is paid is discounted
 
 
 def rough(monkeypatch: pytest.MonkeyPatch, mismatch: list[float], solved: float = 1.0) -> list[int]:
-    """Solved tasks, and evaluations that find these mismatches, the last again and again. Returns the list to which
-    every drawing of states appends how many times the setting it draws."""
-    left, drawn = list(mismatch), []
-    real_draw, real_judge = vars(StateSource)["draw"], vars(Trainer)["evaluate"]
+    """Solved tasks, and evaluations that measure these mismatches, the last again and again. Returns the list to which
+    every drawing of states appends its size, as a multiple of the setting."""
+    left, sizes = list(mismatch), []
+    real_draw, real_judge = vars(StateSource)["draw"], vars(Selection)["judge"]
 
-    def draw(source: StateSource, *given: Any) -> torch.Tensor:
-        x: torch.Tensor = real_draw(source, *given)
-        drawn.append(len(x) // source.settings.states)
-        return x
+    def draw(source: StateSource, policy: Any, size: int, generator: torch.Generator) -> torch.Tensor:
+        sizes.append(size // 192)
+        return cast(torch.Tensor, real_draw(source, policy, size, generator))
 
-    def evaluate(trainer: Trainer) -> dict[str, float]:
-        found: dict[str, float] = real_judge(trainer)
-        assert trainer.best
-        object.__setattr__(trainer.best.score, "successes", solved)
-        return found
+    def judge(selection: Selection, *given: Any) -> Any:
+        score, result = real_judge(selection, *given)
+        return replace(score, successes=solved), result
 
     monkeypatch.setattr(StateSource, "draw", draw)
-    monkeypatch.setattr(Trainer, "evaluate", evaluate)
-    monkeypatch.setattr(polish, "value_mismatch", lambda *_: left.pop(0) if len(left) > 1 else left[0])
-    return drawn
+    monkeypatch.setattr(Selection, "judge", judge)
+    monkeypatch.setattr(selection_module, "value_mismatch", lambda *_: left.pop(0) if len(left) > 1 else left[0])
+    return sizes
 
 
 @pytest.mark.parametrize(
@@ -105,6 +98,7 @@ def rough(monkeypatch: pytest.MonkeyPatch, mismatch: list[float], solved: float 
         ([0.5], 0.5, [1, 1, 1, 1]),  # not solved
     ],
 )
+@pytest.mark.slow
 def test_cfvi_is_polished_in_the_end(
     train_tiny: TrainTiny,
     tmp_path: Path,
@@ -131,28 +125,22 @@ def test_rfvi_is_polished_before_its_adversaries_grow(
     rows = read_metrics(tmp_path / "run")
     assert drawn == [1, 1, 1, 6, 6, 1, 1, 1]
     assert [row["adversary"] > 0.0 for row in rows] == [*[False] * 6, True, True]
-    assert rows[3]["learning_rate"] == pytest.approx(polish.RATE * 3e-3)
+    assert rows[3]["learning_rate"] == pytest.approx(1.5 * 3e-3)
 
 
-def test_a_polish_begins_with_the_best_v(
-    train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rough(monkeypatch, [0.5])
-    begun: list[bool] = []
-    real = vars(Trainer)["step"]
-
-    def step(trainer: Trainer, *given: Any) -> Any:
-        if trainer.schedule.polishing and trainer.schedule.polished == 1:
-            assert trainer.best
-            now = trainer.ensemble.state_dict()
-            begun.append(all(torch.equal(now[name], kept) for name, kept in trainer.best.ensemble.items()))
-        return real(trainer, *given)
-
-    monkeypatch.setattr(Trainer, "step", step)
-    train_tiny(tmp_path / "run", algorithm="cfvi", evaluate_every=2, **NOMINAL)
-    assert begun == [True]
+def test_a_polish_begins_with_the_best_v(load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings]) -> None:
+    settings = tiny(algorithm="cfvi", **NOMINAL)
+    session = Session(load("pendulum"), settings)
+    best = {name: value.clone() + 1.0 for name, value in session.value.state_dict().items()}
+    session.selection.best = Best(1, Score(1.0, 1.0, 0.0, -9.0, -9.0), best)
+    polish = session.observers[-1]
+    session.schedule.position = session.schedule.nominal_end
+    polish.observe(cast(Iteration, None), {"value_mismatch": 0.5})
+    assert session.schedule.polished == 1
+    assert all(torch.equal(session.value.state_dict()[name], value) for name, value in best.items())
 
 
+@pytest.mark.slow
 def test_a_polish_is_resumed_bit_for_bit(
     train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,14 +163,14 @@ def test_a_polish_is_resumed_bit_for_bit(
         assert len(read_metrics(folder)) == 8
 
 
-@pytest.mark.parametrize("name", ["waited", "polished", "mismatch"])
+@pytest.mark.parametrize("name", ["mismatch", "nominal", "evaluations"])
 def test_a_checkpoint_with_another_type_for_a_number_does_not_fit(
     load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings], name: str
 ) -> None:
     robot, settings = load("pendulum"), tiny()
-    content = Trainer(robot, settings).checkpoint()
+    content = Session(robot, settings).checkpoint()
     with pytest.raises(SolverError, match="does not fit"):
-        Trainer(robot, settings, content | {name: "x"})
+        Session(robot, settings, content | {name: "x"})
 
 
 def test_the_presets_of_the_paper_are_not_polished(load: Callable[[str], CompiledRobot]) -> None:

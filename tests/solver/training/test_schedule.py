@@ -1,42 +1,80 @@
-"""The iterations that a training makes, for evaluations of a given outcome, without a training."""
+"""The positions that a training takes for evaluations of a given outcome, without a training."""
 
 from __future__ import annotations
 
 import json
 from itertools import count
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from solver.fvi.algorithm import Iteration
 from solver.problem.robots import load_robot
-from solver.training import polish
+from solver.training.convergence import Convergence
+from solver.training.polish import Polish
 from solver.training.presets import make_settings
-from solver.training.schedule import WAIT, Schedule
-from solver.training.settings import NO_ADVERSARIES, Settings
+from solver.training.schedule import Schedule
+from solver.training.settings import Settings
 
 #: The steps become short at iteration 6 of 8.
 STEPS = (2, 2, 2, 1)
-EIGHT = Settings(**NO_ADVERSARIES, iterations=8, step_periods=STEPS, evaluate_every=1, convergence=0.01)
+EIGHT = Settings(iterations=8, step_periods=STEPS, evaluate_every=1, convergence=0.01)
+Look = tuple[float, float, float]  # success rate, mean return, mismatch of V
 
 
-def followed(
-    settings: Settings, looks: list[tuple[float, float, float]], kept: float = 0.0, stored_at: int = -1
-) -> list[dict[str, float]]:
+class Training:
+    """A schedule with its observers, and a selection that always keeps the same share of successes."""
+
+    def __init__(self, settings: Settings, kept: float) -> None:
+        best = SimpleNamespace(best=SimpleNamespace(score=SimpleNamespace(successes=kept)), restore_best=lambda: None)
+        self.schedule = Schedule(settings)
+        self.convergence = Convergence(self.schedule, settings.convergence)
+        self.polish = Polish(self.schedule, cast(Any, best), settings.polish)
+
+    def observe(self, row: dict[str, float]) -> None:
+        for observer in (self.convergence, self.polish):
+            observer.observe(cast(Iteration, None), row)
+
+    def state(self) -> dict[str, Any]:
+        return self.schedule.state() | self.convergence.state() | self.polish.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        for part in (self.schedule, self.convergence, self.polish):
+            part.restore(state)
+
+
+def followed(settings: Settings, looks: list[Look], kept: float = 0.0, stored_at: int = -1) -> list[dict[str, float]]:
     """What was done in every iteration; the last look stays. stored_at: stored and restored after this iteration."""
-    schedule, rows, seen = Schedule(settings), [], count()
-    while schedule.iteration < settings.iterations:
-        row = {"done": schedule.done, "step_periods": settings.trace(schedule.iteration).step_periods}
-        rows.append(row | {"polishing": schedule.polishing, "rate": schedule.learning_rates[0]})
-        schedule.iteration += 1
-        if schedule.due:
-            schedule.look(*looks[min(next(seen), len(looks) - 1)])
-        schedule.pace(kept)
-        if rows[-1]["done"] == stored_at:
-            state = json.loads(json.dumps(schedule.state()))
-            schedule = Schedule(settings)
-            schedule.restore(state)
-    return rows
+    training, number = Training(settings, kept), count()
+    rows: list[dict[str, float]] = []
+    steps = iter(training.schedule)
+    while True:
+        polishing = training.schedule.polishing
+        step = next(steps, None)
+        if step is None:
+            return rows
+        rows.append(
+            {
+                "done": step.number,
+                "step_periods": step.lookahead.step_periods,
+                "polishing": polishing,
+                "rate": step.learning_rates[0],
+                "states": step.states,
+            }
+        )
+        row: dict[str, float] = {}
+        if training.schedule.due:
+            success, returned, mismatch = looks[min(next(number), len(looks) - 1)]
+            row = {"success_rate": success, "return_mean": returned, "value_mismatch": mismatch}
+        training.observe(row)
+        if step.number == stored_at:
+            state = json.loads(json.dumps(training.state()))
+            training = Training(settings, kept)
+            training.restore(state)
+            steps = iter(training.schedule)
 
 
 @pytest.mark.parametrize(
@@ -71,10 +109,13 @@ def test_a_training_that_has_not_converged_waits_before_the_last_step_length(
 
 def test_adversaries_grow_step_by_step_after_a_wait() -> None:
     """A training that converges when they begin to grow does not leave the growth out."""
-    settings = make_settings("fast", load_robot("pendulum", "cpu", None), iterations=100)
-    assert settings.refinement == 70
-    assert [settings.next_phase(k) for k in (69, 70, 80)] == [70, 70, 80]
-    assert settings.next_phase(85) > 85
+    schedule = Schedule(make_settings("fast", load_robot("pendulum", "cpu", None), iterations=100))
+    assert schedule.refinement == 70
+    for position, phase in ((69, 70), (70, 70), (80, 80)):
+        schedule.position = position
+        assert schedule.next_phase() == phase
+    schedule.position = 85
+    assert schedule.next_phase() > 85
 
 
 @pytest.mark.parametrize(("kept", "mismatch", "polished"), [(1.0, 0.1, 6), (0.9, 0.1, 0), (1.0, 0.01, 0)])
@@ -83,7 +124,8 @@ def test_a_rough_v_of_a_solved_task_is_polished_at_the_end(kept: float, mismatch
     rows = followed(settings, [(1.0, -9.9, mismatch)], kept)
     assert [row["polishing"] for row in rows] == [False] * settings.iterations + [True] * polished
     if polished:
-        assert rows[-1]["rate"] == pytest.approx(polish.RATE * settings.learning_rate)
+        assert rows[-1]["rate"] == pytest.approx(1.5 * settings.learning_rate)
+        assert rows[-1]["states"] == 6 * settings.states
 
 
 @given(
@@ -99,7 +141,59 @@ def test_every_training_ends_and_a_restored_one_alike(
     robot = load_robot("pendulum", "cpu", None)
     settings = make_settings("fast", robot, algorithm=algorithm, iterations=40, evaluate_every=every)
     rows = followed(settings, looks, kept)
-    assert len(rows) <= 40 + WAIT * 40 + settings.polish
+    assert len(rows) <= 40 + 0.5 * 40 + settings.polish
     done = [row["done"] for row in rows]
     assert done == sorted(set(done))
     assert followed(settings, looks, kept, stored_at) == rows
+
+
+def test_the_learning_rate_falls_on_a_half_cosine_and_the_authors_stays() -> None:
+    rates = [row["rate"] for row in followed(Settings(iterations=9, learning_rate=3e-3), [(0.0, -1.0, 0.0)])]
+    assert rates[0] == pytest.approx(3e-3)
+    assert rates[4] == pytest.approx((3e-3 + 1e-5) / 2.0)
+    assert rates[-1] == pytest.approx(1e-5)
+    constant = Settings(iterations=9, learning_rate=3e-3, optimiser="amsgrad")
+    assert {row["rate"] for row in followed(constant, [(0.0, -1.0, 0.0)])} == {3e-3}
+
+
+def test_the_rates_of_a_polish_fall_to_the_end_in_twice_the_epochs() -> None:
+    schedule = Schedule(Settings(epochs=3, learning_rate=2e-3, final_learning_rate=1e-5), polished=1)
+    schedule.position = schedule.nominal_end - 1
+    rates = schedule.step().learning_rates
+    assert len(rates) == 6
+    assert rates[0] == pytest.approx(3e-3)
+    assert rates[3] == pytest.approx((3e-3 + 1e-5) / 2.0)  # half way of half a cosine
+    assert list(rates) == sorted(rates, reverse=True)
+    assert rates[-1] < 3e-4
+
+
+def test_the_adversaries_grow_between_the_shares_of_their_ramp() -> None:
+    schedule = Schedule(Settings(iterations=10, adversary_ramp=(0.2, 0.6), adversaries={"action": 2.0}))
+    assert [schedule.adversary_share(k) for k in range(10)] == pytest.approx([0, 0, 0, 0.25, 0.5, 0.75, 1, 1, 1, 1])
+    radii = []
+    for position in (0, 2, 4, 9):
+        schedule.position = position
+        radii.append([adversary.alpha for adversary in schedule.step().adversaries])
+    assert radii == [[], [], [1.0], [2.0]]
+    assert Schedule(Settings(adversaries={"action": 2.0})).adversary_share(0) == 1.0
+    ends = Schedule(Settings(iterations=10, adversary_ramp=(0.5, 0.5), adversaries={"action": 2.0}))
+    assert (ends.adversary_share(4), ends.adversary_share(5)) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("iterations", "periods"), [(10, [4] * 5 + [2] * 5), (1, [4])])
+def test_step_lengths_take_equal_shares_of_the_iterations(iterations: int, periods: list[int]) -> None:
+    steps = Schedule(Settings(iterations=iterations, step_periods=(4, 2)))
+    assert [step.lookahead.step_periods for step in steps] == periods
+
+
+@pytest.mark.parametrize("algorithm", ["rfvi", "cfvi"])
+def test_the_next_phase_is_where_the_steps_change_or_the_adversaries_begin(algorithm: str) -> None:
+    radii = {} if algorithm == "cfvi" else {"action": 1.0}
+    schedule = Schedule(
+        Settings(iterations=20, step_periods=(4, 2, 2, 2, 1), adversary_ramp=(0.5, 0.7), adversaries=radii)
+    )
+    begins = [4, 16, 17] if algorithm == "cfvi" else [4, 10, 16, 17]
+    for k in range(20):
+        schedule.position = k
+        growing = algorithm == "rfvi" and k >= 10 and schedule.adversary_share(k) < 1.0  # from its first iteration on
+        assert schedule.next_phase() == (k if growing else next((begin for begin in begins if begin > k), k)), k

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
+from solver.fvi.algorithm import Iteration
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts
 from solver.plants.rollouts import rollouts, sample_starts
@@ -20,16 +21,23 @@ from solver.problem.robots import load_robot
 from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training import selection as selection_module
+from solver.training.networks import make_ensemble
 from solver.training.run import load_run_checkpoint
-from solver.training.selection import SPREAD, Score, Selection
+from solver.training.schedule import Schedule
+from solver.training.selection import PRICE, SPREAD, Score, Selection
+from solver.training.session import Session, workers_of
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
-from solver.training.trainer import Trainer, workers_of
 
 
 def damping(gain: float) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
     """u = -gain * rate of a pendulum."""
     return lambda x: (-gain * x[:, 1:], torch.zeros(len(x)))
+
+
+def selection_of(robot: CompiledRobot, settings: Settings) -> Selection:
+    """The selection of a training that has not begun."""
+    return Selection(Problem(robot), settings, make_ensemble(robot, settings), Schedule(settings))
 
 
 def test_more_successes_come_first_and_the_return_decides_between_equals() -> None:
@@ -50,7 +58,7 @@ def test_a_success_that_a_limit_braked_counts_for_less(
     """A person who stands up after a push always arrives, and touches the limit of a rate in half of the rollouts. A
     policy that falls in a fourth of them, and touches it in another fourth, is worse.
     """
-    selection = Selection(Problem(load("pendulum")), tiny(algorithm="cfvi"))
+    selection = selection_of(load("pendulum"), tiny(algorithm="cfvi"))
 
     def successes(falls: int, touches: int) -> float:
         """Of four rollouts so many."""
@@ -77,38 +85,30 @@ def test_robustness_may_cost_a_share_of_the_gain(
     load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A hanging pendulum pays pi^2 a second, 49.35 in 5 s: of a gain of 19.35, 5 % are 0.97."""
-    trainer = Trainer(load("pendulum"), tiny(episodes=1))
-    assert trainer.selection.idle_return == pytest.approx(-49.35, abs=0.3)
-    assert trainer.selection.least(-30.0) == pytest.approx(-30.97, abs=0.03)
-    assert trainer.selection.least(-60.0) == -60.0
-    seen = [
+    selection = selection_of(load("pendulum"), tiny(episodes=1, evaluate_every=1))
+    assert selection.idle_return == pytest.approx(-49.35, abs=0.3)
+    short = rollouts(selection.problem, damping(0.1), selection.starts[:1], seconds=0.1)
+    kept = []
+    for score in (
         Score(0.5, 0.75, 0.0, -28.0, -28.0),  # fewer successes: its return is no measure
         Score(1.0, 0.75, 0.0, -36.0, -30.0),
         Score(1.0, 0.75, 0.6, -34.0, -30.9),  # within the price, and the adversaries played
         Score(1.0, 0.75, 1.0, -33.0, -31.1),  # beyond it
         Score(1.0, 0.75, 0.6, -33.9, -29.0),  # the best return rises, and the kept one is beyond the price
-    ]
-    kept = []
-    for each in seen:
-        monkeypatch.setattr(trainer.selection, "judge", lambda *_, each=each: (each, rollouts_of(trainer)))
-        trainer.schedule.iteration += 1
-        trainer.evaluate()
-        assert trainer.best is not None
-        kept.append(trainer.best.iteration)
+    ):
+        monkeypatch.setattr(selection, "judge", lambda *_, score=score: (score, short))
+        step = next(iter(selection.schedule))
+        selection.observe(Iteration(step, short.x[0], short.returns, 0.0, 0.0, 0.0), {})
+        assert selection.best is not None
+        kept.append(selection.best.iteration)
     assert kept == [1, 2, 3, 3, 5]
-
-
-def rollouts_of(trainer: Trainer) -> Rollouts:
-    """One short rollout, for the metrics of an evaluation."""
-    x = trainer.selection.starts[:1]
-    return rollouts(trainer.problem, damping(0.1), x, seconds=0.1)
 
 
 def test_cfvi_is_judged_by_its_mean_return_on_the_nominal_robot(
     load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings]
 ) -> None:
     problem = Problem(load("pendulum"))
-    selection = Selection(problem, tiny(algorithm="cfvi"))
+    selection = selection_of(load("pendulum"), tiny(algorithm="cfvi"))
     score, others = selection.judge(damping(0.1), selection.starts[:5], 0.0)
     result = rollouts(problem, damping(0.1), selection.starts)
     assert score.value == pytest.approx(float(result.returns.mean()), rel=1e-6)
@@ -119,7 +119,7 @@ def test_rfvi_is_judged_by_its_worst_rollouts_over_other_robots(
     load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem = Problem(load("pendulum"))
-    selection = Selection(problem, tiny())
+    selection = selection_of(load("pendulum"), tiny())
     assert selection.theta is not None
     change = (selection.theta / problem.theta - 1.0).abs()
     assert 0.5 * SPREAD < float(change.max()) <= SPREAD * (1 + 1e-5)
@@ -141,12 +141,12 @@ def test_rfvi_is_judged_by_its_worst_rollouts_over_other_robots(
     assert score.adversary == 1.0
 
 
-def test_its_starts_are_not_those_of_the_evaluation(
+def test_starts_of_the_selection_are_not_those_of_the_evaluation(
     load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings]
 ) -> None:
     problem = Problem(load("pendulum"))
     seen = sample_starts(problem, 100, EVALUATION_SEED)
-    starts = Selection(problem, tiny()).starts
+    starts = selection_of(load("pendulum"), tiny()).starts
     assert not (starts[:, None] == seen[None]).all(2).any()
 
 
@@ -159,9 +159,8 @@ def test_the_best_is_kept_and_loaded(
     scores = [Score(*(row[name] for name in names)) for row in rows]
     assert {score.adversary for score in scores} == {0.0, 1.0}
     assert {score.successes for score in scores} == {0.0}
-    least = Trainer(load_robot("pendulum", "cpu", short), tiny()).selection.least(
-        max(score.nominal for score in scores)
-    )
+    idle, most = selection_of(load_robot("pendulum", "cpu", short), tiny()).idle_return, max(s.nominal for s in scores)
+    least = most - PRICE * max(most - idle, 0.0)
     best = max(range(len(scores)), key=lambda i: (scores[i].rank(least), -i))
     assert rows[-1]["kept"] == best + 1
     solution = load_solution(tmp_path)
@@ -173,18 +172,13 @@ def test_the_best_is_kept_and_loaded(
 def test_a_worse_one_does_not_replace_it(
     short: str, tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = tiny(iterations=3)
-    trainer, scores = (
-        Trainer(load_robot("pendulum", "cpu", short), settings),
-        iter([Score(0.5, 1, 1, -3.0, -3.0), Score(0.5, 1, 1, -4.0, -4.0), Score(0.4, 1, 1, -1.0, -1.0)]),
-    )
-    judge = trainer.selection.judge
-    monkeypatch.setattr(trainer.selection, "judge", lambda *given: (next(scores), judge(*given)[1]))
+    settings = tiny(iterations=3, evaluate_every=1)
+    session = Session(load_robot("pendulum", "cpu", short), settings)
+    scores = iter([Score(0.5, 1, 1, -3.0, -3.0), Score(0.5, 1, 1, -4.0, -4.0), Score(0.4, 1, 1, -1.0, -1.0)])
+    judge = session.selection.judge
+    monkeypatch.setattr(session.selection, "judge", lambda *given: (next(scores), judge(*given)[1]))
     with workers_of(settings) as workers:
-        for _ in range(3):
-            trainer.step(workers)
-            trainer.evaluate()
-    assert trainer.best is not None
-    assert trainer.best.iteration == 1
-    first = trainer.best.ensemble["members.0.weights.0"]
-    assert not torch.equal(first, trainer.ensemble.state_dict()["members.0.weights.0"])
+        assert [row["kept"] for row in session.rows(workers)] == [1, 1, 1]
+    assert session.selection.best is not None
+    first = session.selection.best.ensemble["members.0.weights.0"]
+    assert not torch.equal(first, session.value.state_dict()["members.0.weights.0"])

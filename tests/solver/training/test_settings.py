@@ -1,8 +1,9 @@
-"""Settings: presets, ranges, kinds, and the way through the command line and back."""
+"""Settings: presets, ranges, kinds, and the way through the command line and a run folder."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from typing import Any
 
@@ -11,13 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import modelgen
-from modelgen.commandline.reading import completed, read
+from modelgen.artifact.typed import typed
+from modelgen.commandline.options import read
+from solver import Action, Parameters
 from solver.commands import train
 from solver.errors import SolverError
 from solver.game.adversaries import ADVERSARIES
 from solver.training.presets import PRESETS, make_settings
-from solver.training.settings import NO_ADVERSARIES, Settings
-from solver.training.stated import read_settings
+from solver.training.settings import Settings
+from tests.solver.conftest import words_of
 
 NAMES = [f.name for f in dataclasses.fields(Settings)]
 
@@ -29,7 +32,7 @@ def test_presets_are_valid_for_every_robot(preset: str, name: str) -> None:
     settings = make_settings(preset, robot, seed=4)
     assert settings.seed == 4
     assert settings.algorithm == "rfvi"
-    assert len(settings.adversaries(settings.iterations - 1)) == len(ADVERSARIES)
+    assert settings.adversaries.keys() == {kind.name for kind in ADVERSARIES}
 
 
 def test_paper_preset_has_the_authors_numbers() -> None:
@@ -44,13 +47,9 @@ def test_paper_preset_has_the_authors_numbers() -> None:
         (0.90, 4, 64, 4, 250, 20, 51200, 512, 1e-4),
     ]
     for settings in (pendulum, cartpole):
-        assert (settings.amsgrad, settings.keep_optimiser, settings.weight_decay) == (True, False, 1e-6)
-        assert [each.alpha for each in settings.adversaries(0)] == [0.025, 0.1, 0.025, 0.15]
-        assert (settings.loss_power, settings.step_periods, settings.final_learning_rate) == (
-            1.0,
-            (1,),
-            settings.learning_rate,
-        )
+        assert (settings.optimiser, settings.sampling, settings.step_periods) == ("amsgrad", "uniform", (1,))
+        assert settings.adversaries == {"state": 0.025, "action": 0.1, "observation": 0.025, "parameters": 0.15}
+        assert (settings.polish, settings.convergence, settings.basin) == (0, 0.0, False)
 
 
 def test_the_paper_preset_knows_no_robot_by_its_name(slider: str) -> None:
@@ -59,55 +58,39 @@ def test_the_paper_preset_knows_no_robot_by_its_name(slider: str) -> None:
     assert make_settings("paper", modelgen.load("slider", directory=slider, parallel=False)) == pendulum
 
 
-def test_unknown_names_get_a_suggestion() -> None:
-    robot = modelgen.load("pendulum", parallel=False)
-    with pytest.raises(SolverError, match=r"unknown preset 'papr'.*`paper`"):
-        make_settings("papr", robot)
-    with pytest.raises(SolverError, match=r"unknown setting 'learnin_rate'.*`learning_rate`"):
-        make_settings("fast", robot, learnin_rate=1.0)
+@pytest.mark.parametrize(
+    ("arguments", "suggested"),
+    [
+        ({"preset": "papr"}, "paper"),
+        ({"preset": "fast", "learnin_rate": 1.0}, "learning_rate"),
+        ({"preset": "fast", "algorithm": "cfv"}, "cfvi"),
+        ({"preset": "fast", "adversaries": {"acton": 0.1}}, "action"),
+        ({"preset": "fast", "sampling": "uniforms"}, "uniform"),
+    ],
+)
+def test_an_unknown_name_gets_a_suggestion(arguments: dict[str, Any], suggested: str) -> None:
+    with pytest.raises(SolverError, match=suggested):
+        make_settings(robot=modelgen.load("pendulum", parallel=False), **arguments)
 
 
-def test_cfvi_is_a_preset_without_adversaries() -> None:
+def test_cfvi_is_the_preset_without_adversaries() -> None:
     robot = modelgen.load("pendulum", dtype="float32", parallel=False)
-    settings = make_settings("fast", robot, algorithm="cfvi")
+    settings, usual = make_settings("fast", robot, algorithm="cfvi"), make_settings("fast", robot)
     assert settings.algorithm == "cfvi"
-    assert all(settings.adversaries(k) == () for k in range(settings.iterations))
-    usual = make_settings("fast", robot)
     changed = {name for name, value in vars(usual).items() if value != getattr(settings, name)}
-    assert changed == {*NO_ADVERSARIES, "iterations", "step_periods"}
+    assert changed == {"adversaries", "iterations", "step_periods"}
     assert settings.iterations >= usual.iterations * usual.adversary_ramp[0]
-    with pytest.raises(SolverError, match="cfvi has no adversaries, but alpha_action is above 0"):
-        make_settings("fast", robot, algorithm="cfvi", alpha_action=3.0)
-    with pytest.raises(SolverError, match=r"unknown algorithm 'cfv'\. Did you mean `cfvi`"):
-        make_settings("fast", robot, algorithm="cfv")
+    assert make_settings("fast", robot, adversaries=[]) == settings
+    with pytest.raises(SolverError, match="action"):
+        make_settings("fast", robot, algorithm="cfvi", adversaries={"action": 3.0})
 
 
-def test_settings_of_version_0_1_are_read() -> None:
-    stated = {"algorithm": "cfvi", "alpha_action": 3.0, "sampled": 1.0, "holds": [4, 2], "width": 8}
-    expected = Settings(**NO_ADVERSARIES, reaction_periods=1.0, step_periods=(4, 2), width=8)
-    assert read_settings(stated) == expected
-    assert read_settings(stated | {"algorithm": "rfvi"}) == dataclasses.replace(expected, **usual_radii(action=3.0))
-
-
-def usual_radii(**others: float) -> dict[str, Any]:
-    """The defaults of `Settings`, some changed."""
-    return {kind.setting(): others.get(kind.name, kind.usual) for kind in ADVERSARIES}
-
-
-def test_the_adversary_grows_between_the_shares_of_its_ramp() -> None:
-    settings = Settings(iterations=10, adversary_ramp=(0.2, 0.6), alpha_action=2.0)
-    shares = [settings.adversary_share(k) for k in range(10)]
-    assert shares == pytest.approx([0, 0, 0, 0.25, 0.5, 0.75, 1, 1, 1, 1])
-    assert settings.adversaries(0) == settings.adversaries(2) == ()
-    radii = [{each.name: each.alpha for each in settings.adversaries(k)}["action"] for k in (4, 9)]
-    assert radii == pytest.approx([1.0, 2.0])
-    assert Settings(adversary_ramp=(0.0, 0.0)).adversary_share(0) == 1.0
-    assert Settings(iterations=10, adversary_ramp=(0.5, 0.5)).adversary_share(4) == 0.0
-
-
-def test_amsgrad_is_of_adam() -> None:
-    with pytest.raises(SolverError, match="setting amsgrad is of the optimiser adam, and this is soap"):
-        Settings(optimiser="soap", amsgrad=True)
+def test_adversaries_are_objects_or_radii_by_name() -> None:
+    robot = modelgen.load("pendulum", dtype="float32", parallel=False)
+    by_name = make_settings("fast", robot, adversaries={"parameters": 0.03, "action": 0.3})
+    assert make_settings("fast", robot, adversaries=[Parameters(0.03), Action(0.3)]) == by_name
+    with pytest.raises(SolverError, match=r"solver\.Action"):
+        make_settings("fast", robot, adversaries=[0.3])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(
@@ -128,8 +111,7 @@ def test_amsgrad_is_of_adam() -> None:
         ("final_learning_rate", math.inf),
         ("trace_decay", 1.0),
         ("trace_floor", 0.0),
-        ("alpha_parameters", 1.1),
-        ("alpha_state", -0.1),
+        ("adversaries", 0.1),
         ("step_periods", ()),
         ("step_periods", (2, 0)),
         ("step_periods", (1.5,)),
@@ -138,7 +120,7 @@ def test_amsgrad_is_of_adam() -> None:
         ("states", 10**400),
         ("width", 64.0),
         ("width", "64"),
-        ("amsgrad", 1),
+        ("basin", 1),
     ],
 )
 def test_values_out_of_range_are_named(name: str, value: Any) -> None:
@@ -147,17 +129,26 @@ def test_values_out_of_range_are_named(name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    "radii", [{"parameters": 1.1}, {"state": -0.1}, {"action": math.nan}, {"action": "1"}], ids=str
+)
+def test_a_radius_out_of_range_names_its_adversary(radii: dict[str, Any]) -> None:
+    with pytest.raises(SolverError, match=next(iter(radii))):
+        Settings(adversaries=radii)
+
+
+@pytest.mark.parametrize(
     "changes", [{"members": 10**8}, {"layers": 10**8}, {"width": 10**5}, {"members": 90, "layers": 90, "width": 9_000}]
 )
 def test_networks_beyond_any_memory_are_refused(changes: dict[str, Any]) -> None:
-    with pytest.raises(SolverError, match="weights; give smaller ones"):
+    with pytest.raises(SolverError, match=r"1e\+08 weights"):
         Settings(**changes)
 
 
 VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers()).map(tuple)
 
 
-@given(st.sampled_from(NAMES), VALUES)
+@given(st.sampled_from(NAMES), VALUES | st.dictionaries(st.text(), VALUES, max_size=2))
+@pytest.mark.slow
 def test_any_value_gives_settings_or_a_solver_error(name: str, value: object) -> None:
     try:
         settings = Settings(**{name: value})  # type: ignore[arg-type]
@@ -166,33 +157,34 @@ def test_any_value_gives_settings_or_a_solver_error(name: str, value: object) ->
     assert getattr(settings, name) == value
 
 
-@given(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "seed": st.integers(0, 2**32 - 1),
-            "width": st.integers(1, 512),
-            "learning_rate": st.floats(1e-6, 1.0),
-            "trace_decay": st.floats(0.0, 0.99),
-            "step_periods": st.lists(st.integers(1, 8), min_size=1, max_size=4).map(tuple),
-            "modulation": st.sampled_from(["wiener", "stationary"]),
-            "alpha_parameters": st.floats(0.0, 0.9),
-        },
-    )
+CHANGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "seed": st.integers(0, 2**32 - 1),
+        "width": st.integers(1, 512),
+        "learning_rate": st.floats(1e-6, 1.0).map(lambda x: float(f"{x:.6g}")),
+        "trace_decay": st.floats(0.0, 0.99).map(lambda x: float(f"{x:.6f}")),
+        "step_periods": st.lists(st.integers(1, 8), min_size=1, max_size=4).map(tuple),
+        "modulation": st.sampled_from(["wiener", "stationary"]),
+        "sampling": st.sampled_from(["uniform", "spread-rollouts"]),
+        "basin": st.booleans(),
+        "adversaries": st.dictionaries(
+            st.sampled_from(["state", "parameters"]), st.sampled_from([0.0, 0.5]), min_size=1
+        ),
+    },
 )
+
+
+@given(CHANGES)
 def test_settings_survive_the_command_line(changes: dict[str, Any]) -> None:
-    words = []
-    for name, value in changes.items():
-        words += ["--" + name.replace("_", "-"), *map(str, value if isinstance(value, tuple) else [value])]
-    words_given = read("solver train", train.Options, ["pendulum", *words], dict, print)
-    assert completed("solver train", train.Options, words_given).settings == Settings(**changes)
+    words = [word for name, value in changes.items() for word in words_of(name, value)]
+    assert read("solver train", train, words).settings == Settings(**changes)
 
 
-def test_holds_take_equal_shares_of_the_iterations() -> None:
-    settings = Settings(iterations=10, step_periods=(4, 2))
-    assert [settings.trace(k).step_periods for k in range(10)] == [4] * 5 + [2] * 5
-    short = Settings(iterations=1, step_periods=(4, 2, 1))
-    assert short.trace(0).step_periods == 4
+@given(CHANGES)
+def test_settings_survive_a_run_folder(changes: dict[str, Any]) -> None:
+    settings = Settings(**changes)
+    assert typed(Settings, json.loads(json.dumps(dataclasses.asdict(settings))), "run.json") == settings
 
 
 def test_fast_follows_the_size_and_the_time_scale() -> None:
@@ -208,18 +200,5 @@ def test_fast_follows_the_size_and_the_time_scale() -> None:
         if name in seconds:
             assert hold == pytest.approx(seconds[name] / 0.008 / 8.0, abs=0.5)
         assert (s.step_periods[0], s.step_periods[-1]) == (2 * hold, max(1, hold // 2))
-        assert (s.basin, s.metric) == (True, True)
-        assert (s.reaction_periods, s.target_share, s.limit_cost, s.loss_scale) == (1.0, 0.1, 1.0, 0.2)
-        assert s.on_policy_share == 0.5
-
-
-@pytest.mark.parametrize("algorithm", ["rfvi", "cfvi"])
-def test_the_next_phase_is_where_the_steps_change_or_the_adversaries_begin(algorithm: str) -> None:
-    radii = NO_ADVERSARIES if algorithm == "cfvi" else {}
-    s = Settings(iterations=20, step_periods=(4, 2, 2, 2, 1), adversary_ramp=(0.5, 0.7), **radii)
-    begins = [4, 16, 17] if algorithm == "cfvi" else [4, 10, 16, 17]
-    for k in range(20):
-        growing = algorithm == "rfvi" and k >= 10 and s.adversary_share(k) < 1.0  # from its first iteration on
-        assert s.next_phase(k) == (k if growing else next((begin for begin in begins if begin > k), k)), k
-        changed = k > 0 and s.trace(k).step_periods != s.trace(k - 1).step_periods
-        assert (k in (4, 16)) == changed
+        assert (s.basin, s.reaction_periods, s.limit_cost, s.loss_scale) == (True, 1.0, 1.0, 0.2)
+        assert s.sampling == "mixture"

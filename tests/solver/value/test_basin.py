@@ -47,7 +47,7 @@ def test_value_and_gradient_inside_are_those_of_the_quadratic_form() -> None:
     torch.testing.assert_close(gradient, slope, rtol=1e-12, atol=1e-12)
 
 
-def test_what_is_outside_is_left() -> None:
+def test_outside_of_the_basin_the_network_stays() -> None:
     x, basin = around(), basin_of(1.0)
     given = torch.linspace(-9.0, -8.0, 200).double(), torch.randn(200, 4, dtype=torch.float64)
     value, gradient = basin.overlaid(x, *given)

@@ -58,6 +58,7 @@ def test_steps_are_those_of_the_paper() -> None:
         np.testing.assert_allclose(member.bias.detach().numpy(), bias, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_steep_in_slanted_directions() -> None:
     """|A W B - T|^2 with A and B of condition 10: after as many steps SOAP is nearer by far."""
     rng = np.random.default_rng(1)
@@ -85,7 +86,8 @@ def test_a_loss_that_is_steep_in_slanted_directions() -> None:
 
 
 @pytest.mark.parametrize("done", [PERIOD - 1, PERIOD, PERIOD + 3])
-def test_it_goes_on_from_its_state(done: int) -> None:
+@pytest.mark.slow
+def test_soap_goes_on_from_its_stored_state(done: int) -> None:
     generator = torch.Generator().manual_seed(0)
     gradients = [torch.randn(3 * 5 + 4, generator=generator) for _ in range(3 * PERIOD)]
     start = np.float32(np.random.default_rng(0).normal(size=(3, 5))), np.zeros(4, np.float32)

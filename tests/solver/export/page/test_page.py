@@ -29,6 +29,8 @@ from solver.value.frozen import FrozenValue
 from tests.modelgen.support.forgery import saying
 from tests.solver.small_trainings import start_unjudged
 
+pytestmark = pytest.mark.slow
+
 LOOP = """
 const simulation = makeSimulation(robot, facts, nominal, rules, run);
 const conditions = { theta: [...nominal], delay: 0, noise: 0, stiction: 0, seed: 1 };
@@ -117,7 +119,7 @@ def test_a_robots_name_stands_for_its_shipped_policies(
     assert 0 < text.index("pendulum cfvi") < text.index("pendulum rfvi")
 
 
-def test_mistakes(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_takes_one_to_four_runs(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["page", *[str(finished_run)] * 5]) == 2
     assert "1 to 4" in capsys.readouterr().err
 

@@ -22,8 +22,9 @@ from solver.game.modulation import Modulation
 from solver.oracles.grid import solve
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
+from solver.training.schedule import Schedule
+from solver.training.session import Session, workers_of
 from solver.training.settings import Settings
-from solver.training.trainer import Trainer, workers_of
 
 Load = Callable[[str], CompiledRobot]
 robots = pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum"])
@@ -35,7 +36,6 @@ class GainAdversary(Adversary):
 
     name: ClassVar[str] = "gain"
     usual: ClassVar[float] = 0.2
-    below: ClassVar[float] = 1.0
     radius_in_time: ClassVar = "constant"
 
     def direction(self, hamiltonian: Hamiltonian) -> Tensor:
@@ -60,7 +60,7 @@ def with_gain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @robots
-def test_its_move_is_the_worst_of_its_set(load: Load, load64: Load, name: str) -> None:
+def test_the_move_of_an_added_adversary_is_the_worst_of_its_set(load: Load, load64: Load, name: str) -> None:
     problem, robot = Problem(load(name)), load64(name)
     generator = torch.Generator().manual_seed(3)
     x = problem.sample_domain(30, generator)
@@ -87,24 +87,16 @@ def test_its_move_is_the_worst_of_its_set(load: Load, load64: Load, name: str) -
 def test_a_line_in_the_table_makes_it_play_in_training_and_on_the_grid(
     load: Load, tiny: Callable[..., Settings]
 ) -> None:
-    settings = tiny(adversary_ramp=(0.0, 0.4))
-    playing = [{each.name: each.alpha for each in settings.adversaries(k)} for k in (0, 1, 2)]
-    assert playing[0] == {}
-    assert [radii["gain"] for radii in playing[1:]] == [0.1, 0.2]
+    steps = list(Schedule(tiny(adversary_ramp=(0.0, 0.4), adversaries={"gain": 0.2})))
+    assert [[adversary.alpha for adversary in step.adversaries] for step in steps[:3]] == [[], [0.1], [0.2]]
 
-    def target_mean(**radii: float) -> float:
-        off = {f"alpha_{name}": 0.0 for name in ("state", "action", "observation", "parameters")}
-        trainer = Trainer(load("pendulum"), tiny(**off | radii))
-        with workers_of(trainer.settings) as workers:
-            return trainer.step(workers)["target_mean"]
+    def target_mean(radii: dict[str, float]) -> float:
+        settings = tiny(adversaries=radii, iterations=1)
+        with workers_of(settings) as workers:
+            (row,) = Session(load("pendulum"), settings).rows(workers)
+        return row["target_mean"]
 
-    with_gain = target_mean()
-    GainAdversary.usual = 0.0
-    try:
-        without = target_mean()
-    finally:
-        GainAdversary.usual = 0.2
-    assert with_gain < without
+    assert target_mean({"gain": 0.2}) < target_mean({})
     problem, x = Problem(load("pendulum")), torch.tensor([[0.4, 0.0], [1.0, -1.0], [3.0, 0.5]])
     values = [
         solve(Game(problem, make_adversaries(radii)), (41, 41), seconds=1.0)(x)[0] for radii in ({}, {"gain": 0.3})

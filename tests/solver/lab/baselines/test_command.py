@@ -17,10 +17,14 @@ from solver.problem.robots import load_robot
 from solver.runs.folder import METRICS
 from tests.solver.lab.baselines.small_runs import words
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 
 
-def test_commands(short: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_baseline_overwrites_a_run_only_when_asked(
+    short: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["baseline", "pendulum", "--randomize", *words(short, seed=3)]) == 0
     folder = Path("runs/pendulum-sac-angle-randomized-seed3")

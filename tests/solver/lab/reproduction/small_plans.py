@@ -13,7 +13,7 @@ from solver.training.settings import Settings
 
 TINY: dict[str, Any] = {"iterations": 3, "states": 96, "epochs": 1, "minibatch": 48, "trace_decay": 0.8}
 TINY |= {"trace_floor": 0.1, "step_periods": (2, 1), "members": 2, "layers": 1, "width": 8, "evaluate_every": 2}
-TINY |= {"episodes": 3, "chunk": 48, "rollouts": 2, "basin": False, "reaction_periods": 0.0}
+TINY |= {"episodes": 3, "basin": False, "reaction_periods": 0.0}
 SMALL = dataclasses.replace(BUDGETS["small"], episodes=3)
 NEVER = (sys.executable, "-c", "raise SystemExit(9)")
 
@@ -35,4 +35,4 @@ def train_here(plan: Plan, parent: Path) -> None:
 
 
 def is_dp_rfvi(settings: Settings) -> bool:
-    return settings.algorithm == "rfvi" and settings.on_policy_share < 1.0
+    return settings.algorithm == "rfvi" and settings.sampling == "mixture"

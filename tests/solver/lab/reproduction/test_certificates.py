@@ -17,6 +17,8 @@ from solver.lab.reproduction.certificates import specifications
 from solver.lab.reproduction.experiments import Choice, make_plan
 from tests.solver.lab.reproduction.small_plans import choice, train_here
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 COUNT = 299  # the fewest rollouts without a failure that show 1 % at 95 %: 0.99^299 < 0.05
 
@@ -49,15 +51,19 @@ def test_rows_are_certificates(tmp_path: Path, capsys: Capture, monkeypatch: pyt
     text = (out / "certificates.md").read_text()
     (folder,) = runs.glob("pendulum-*")
     for name in ("nominal", "parameters"):
-        row, file = found[name], out / f"certificates-pendulum-{name}.toml"
+        row, file = found[name], out / "certificates" / f"pendulum-{name}.toml"
         assert file.read_text() == row["specification"]
         main(["certify", str(folder), str(file), "--json", "--out", str(tmp_path / "worst.json"), "--jobs", "1"])
         told = json.loads(capsys.readouterr().out)
         assert told["episodes"] == COUNT
         assert (row["failures"], row["failure_bound"]) == (told["failures"], told["failure_bound"])
         assert row["worst_return"] == told["worst"]["return"]
-        assert f"| cFVI | 0 | {row['failures']} of {COUNT} | {100 * row['failure_bound']:.1f} % |" in text
-        assert f"| pendulum | {name} | cFVI | 0 | {row['failures']} of {COUNT} | " in text
+        bound = f" ({100 * row['failure_bound']:.1f} %)" if row["failures"] else ""
+        cells = f"{row['return_mean']:.1f}; {row['worst_return']:.1f}{'' if row['worst_success'] else ' *'}"
+        line = (
+            f"| [pendulum, {name}](certificates/pendulum-{name}.toml) | {cells}; {row['failures']} of {COUNT}{bound} |"
+        )
+        assert line in text
     assert "mass = [0.85, 1.15]" in found["parameters"]["specification"]
 
     kept = json.loads((out / "certificates.json").read_text())
@@ -68,7 +74,7 @@ def test_rows_are_certificates(tmp_path: Path, capsys: Capture, monkeypatch: pyt
     assert [row["machine"] == "another" for row in rows(out)] == [True, False, False, False]
 
 
-def test_mistakes(tmp_path: Path, capsys: Capture) -> None:
+def test_a_damaged_certificates_json_is_refused(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "certificates.json").write_text('{"rows": [{"robot": "pendulum"}]}')
     words = ["reproduce", "certificates", "--report-only", "--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]
     assert main(words) == 2

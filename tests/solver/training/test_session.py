@@ -21,10 +21,12 @@ from solver.errors import SolverError
 from solver.runs.folder import CHECKPOINT, METRICS, save_checkpoint
 from solver.runs.metrics import MetricsLog, read_metrics
 from solver.training import kind as training
-from solver.training import trainer as trainer_module
+from solver.training import selection
 from solver.training.kind import resume
 from solver.training.run import RUN, load_run, load_run_checkpoint
 from tests.solver.small_trainings import start, tensors
+
+pytestmark = pytest.mark.slow
 
 TrainTiny = Callable[..., None]
 TIMES = {"seconds_targets", "seconds_fit"}
@@ -88,9 +90,7 @@ def test_interrupted_between_metrics_and_checkpoint(
     assert identical(finished_run, tmp_path / "run")
 
 
-@pytest.mark.parametrize(
-    "changes", [{"keep_optimiser": False, "amsgrad": True}, {"modulation": "stationary"}, {"on_policy_share": 0.5}]
-)
+@pytest.mark.parametrize("changes", [{"optimiser": "soap"}, {"modulation": "stationary"}, {"sampling": "mixture"}])
 def test_resuming_other_settings(train_tiny: TrainTiny, tmp_path: Path, changes: dict[str, Any]) -> None:
     def interrupt(row: dict[str, float]) -> None:
         if row["iteration"] == 2:
@@ -172,7 +172,7 @@ def test_full_disk_during_training_keeps_the_checkpoint(
     assert load_run_checkpoint(tmp_path)["iteration"] == 2
 
 
-@pytest.mark.parametrize(("name", "value"), [("width", 9), ("loss_power", 2.0), ("seed", 7), ("step_periods", [1])])
+@pytest.mark.parametrize(("name", "value"), [("width", 9), ("loss_scale", 0.5), ("seed", 7), ("step_periods", [1])])
 def test_run_json_edited_before_resuming(run_copy: Path, name: str, value: Any) -> None:
     content = json.loads((run_copy / RUN).read_text())
     content["settings"][name] = value
@@ -191,37 +191,19 @@ def test_resuming_against_another_artifact_is_refused(run_copy: Path) -> None:
         resume(run_copy, lambda _: None)
 
 
-def test_a_resumed_run_keeps_its_backend(
-    train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(_: dict[str, float]) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train_tiny(tmp_path / "run", interrupt, backend="torch")
-    used: list[str] = []
-    monkeypatch.setattr(training, "_train", lambda trainer, *_: used.append(trainer.robot.backend))
-    resume(tmp_path / "run", lambda _: None)
-    assert used == ["torch"]
-
-
 def test_metrics_are_one_row_an_iteration(finished_run: Path) -> None:
     rows = read_metrics(finished_run)
     assert [row["iteration"] for row in rows] == [0.0, 1.0, 2.0, 3.0, 4.0]
     assert [row["iteration"] for row in rows if "return_mean" in row] == [2.0, 4.0]
-    rates = [row["learning_rate"] for row in rows]
-    assert rates[0] == pytest.approx(3e-3)
-    assert rates[-1] == pytest.approx(1e-5)
-    assert rates == sorted(rates, reverse=True)
     assert [row["step_periods"] for row in rows] == [2.0, 2.0, 2.0, 1.0, 1.0]
     assert (finished_run / METRICS).read_text().count("\n") == 5
 
 
 def converging(monkeypatch: pytest.MonkeyPatch, returns: list[float]) -> None:
     """Evaluations of a given outcome, one after another; a resumed run goes on where its predecessor was."""
-    outcomes, real = iter(returns), vars(trainer_module)["summary"]
+    outcomes, real = iter(returns), vars(selection)["summary"]
     monkeypatch.setattr(
-        trainer_module, "summary", lambda result: real(result) | {"success_rate": 1.0, "return_mean": next(outcomes)}
+        selection, "summary", lambda result: real(result) | {"success_rate": 1.0, "return_mean": next(outcomes)}
     )
 
 

@@ -1,0 +1,81 @@
+"""An artifact in words: states, inputs, parameters, task, operations, its proof and its build."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from modelgen.artifact.folder import MANIFEST, REPORT, proof
+from modelgen.artifact.manifest import Manifest
+
+
+def data(folder: Path, manifest: Manifest) -> dict[str, Any]:
+    """The manifest and the result of the last full proof, None where the artifact has none, for JSON."""
+    return json.loads((folder / MANIFEST).read_text(encoding="utf-8")) | {"proof": proof(folder, manifest)}
+
+
+def text(folder: Path, manifest: Manifest) -> str:
+    """All that `modelgen show NAME` prints."""
+    return "\n".join([*_quantities(manifest), *_task(manifest), _proven(folder, manifest), "", *_build(folder)])
+
+
+def _quantities(manifest: Manifest) -> list[str]:
+    """Tables of states, inputs and parameters."""
+    robot, task = manifest.metadata, manifest.metadata.task
+    lines = [f"{robot.name}: {robot.description}", "", f"{'state':<24}{'limit':>10} unit     start"]
+    starts = zip(robot.states, task.target, task.start_mean, task.start_deviation, strict=True)
+    for state, target, mean, deviation in starts:
+        limit = "turns" if state.continuous else f"{state.limit:g}"
+        lines.append(
+            f"  {state.name:<22}{limit:>10} {state.unit:<8} {mean:.4g} +- {deviation:.3g}, target {target:g} "
+            f"  {state.meaning}"
+        )
+    lines += ["", f"{'input':<24}{'limit':>10} unit"]
+    lines += [f"  {entry.name:<22}{entry.limit:>10g} {entry.unit:<8} {entry.meaning}" for entry in robot.inputs]
+    lines += ["", f"{'parameter':<24}{'value':>10} unit     bounds"]
+    lines += [
+        f"  {entry.name:<22}{entry.value:>10g} {entry.unit:<8} {entry.lower:g} to {entry.upper:g}   {entry.meaning}"
+        for entry in robot.parameters
+    ]
+    return lines
+
+
+def _task(manifest: Manifest) -> list[str]:
+    task = manifest.metadata.task
+    weights = ", ".join(f"{weight:g}" for weight in task.action_cost.weights)
+    return [
+        "",
+        f"task: action cost {task.action_cost.name} ({weights}), horizon {task.horizon:g} s with weight "
+        f"{task.weight_at_horizon:g} left, control {task.control_rate} Hz, {task.integration_steps} Runge-Kutta "
+        f"step(s) a period, simulation {task.simulation_rate} Hz"
+        + (f", may end anywhere: {', '.join(task.free)}" if task.free else ""),
+        "operations: " + ", ".join(f"{name} {count}" for name, count in manifest.operations.items()),
+        f"model {manifest.model_hash[:12]}, artifact {manifest.hash[:12]}, files {', '.join(manifest.files)}",
+    ]
+
+
+def _proven(folder: Path, manifest: Manifest) -> str:
+    """When and how the artifact was proven."""
+    result = proof(folder, manifest)
+    if result is None:
+        return f"proof: this artifact has none; `modelgen verify {manifest.metadata.name}` makes it"
+    outcome = f"{result['failed']} checks FAILED" if result["failed"] else "every check passed"
+    return (
+        f"proof: {result['date']} by modelgen verify (generator {result['modelgen']}): {outcome}, "
+        f"{result['passed']} passed, {result['skipped']} skipped, {result['seconds']} s"
+    )
+
+
+def _build(folder: Path) -> list[str]:
+    """Seconds of each stage of the build, and sizes of the sources."""
+    path = folder / REPORT
+    if not path.exists():
+        return [f"build: {path} is missing, so the seconds of each stage are not known"]
+    try:
+        report = json.loads(path.read_text(encoding="utf-8"))
+        seconds = ", ".join(f"{stage} {value:.2f} s" for stage, value in report["seconds"].items())
+        size = ", ".join(f"{backend} {count / 1024:.0f} KiB" for backend, count in report["source_bytes"].items())
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return [f"build: {path} is damaged, so the seconds of each stage are not known"]
+    return [f"build: {seconds}", f"sources: {size}"]

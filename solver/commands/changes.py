@@ -1,0 +1,50 @@
+"""The option `--set`: changed parameters in words such as `mass=1.3x`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from modelgen.commandline.numbers import decimal
+from solver.errors import SolverError
+from solver.evaluation.parameter_box import ParameterRange
+from solver.problem.parameters import Change, Relative
+
+
+def read_changes(words: Sequence[str]) -> dict[str, Change]:
+    """Parameter -> change of `mass=1.3x` (times nominal), `mass=+0.05` (added to it) or `mass=1.1` (replaces it).
+
+    Raises SolverError for other words, and for a parameter that is changed twice.
+    """
+    changes: dict[str, Change] = {}
+    for word in words:
+        name, _, text = (part.strip() for part in word.partition("="))
+        if name in changes:
+            raise SolverError(f"{name} is changed twice in {' '.join(words)}; write its last value only")
+        try:
+            changes[name] = read_change(text)
+        except ValueError as error:
+            raise SolverError(f"cannot read '{word}'; write {name}=1.3x, {name}=+0.05 or {name}=1.1") from error
+    return changes
+
+
+def read_change(text: str) -> Change:
+    """The change in `1.3x`, `+0.05` or `1.1`. Raises ValueError for other text."""
+    if text.endswith("x"):
+        return Relative(factor=decimal(text[:-1]))
+    return Relative(added=decimal(text)) if text[:1] in ("+", "-") else decimal(text)
+
+
+def read_range(name: str, start: str, end: str, points: int) -> ParameterRange:
+    """The range of a parameter from 0.5x to 1.5x, or from -0.1 to +0.1. Raises SolverError for other text."""
+    try:
+        first, last = read_change(start), read_change(end)
+    except ValueError as error:
+        raise SolverError(f"cannot read the range of {name}: {error}") from error
+    if not (isinstance(first, Relative) and isinstance(last, Relative)) or start.endswith("x") != end.endswith("x"):
+        raise SolverError(
+            f"--from {start} --to {end} is not a range of {name}; write 0.5x and 1.5x to multiply the nominal value, "
+            "or -0.1 and +0.1 to add to it"
+        )
+    added = not start.endswith("x")
+    low, high = (change.added if added else change.factor for change in (first, last))
+    return ParameterRange(name, low, high, points, added)
