@@ -64,8 +64,12 @@ class _Table:
 def read_all(paths: Sequence[Path], pairs: Sequence[str], robot: Metadata) -> list[Recording]:
     """The recordings in several files. pairs: as in `columns`.
 
-    Raises ModelError as `columns` and `read` do, and for two files with the same content.
+    Raises ModelError as `columns` and `read` do, for no file, and for two files with the same content.
     """
+    if not paths:
+        raise ModelError(
+            f"no recording is named: the command needs LOG.csv, as in `modelgen identify {robot.name} a.csv`."
+        )
     where = columns(pairs, robot)
     recordings = [read(path, robot, where) for path in paths]
     hashes = [recording.sha256 for recording in recordings]
