@@ -26,7 +26,7 @@ HIDDEN = 1.05  # a combination whose half width shrinks by a smaller factor stay
 
 @dataclass(frozen=True)
 class Known:
-    """A set of parameters, and what the residuals of an identification say of a sample's worth."""
+    """A set of parameters, the deviations of the sensors, and the weight of a sample."""
 
     centre: Array  # (p,)
     shape: Array  # (p, p)
@@ -71,19 +71,19 @@ def with_sensors(known: Known, robot: CompiledRobot, sensors: Mapping[str, float
     return Known(known.centre, known.shape, deviations, known.weight)
 
 
-def text(robot: CompiledRobot, task: Task, found: Excitation) -> str:
+def text(robot: CompiledRobot, task: Task, excitation: Excitation) -> str:
     """Half widths of the set before and after, combinations from the one that shrinks most, and the motion's extent."""
-    before, after = (np.sqrt(np.diag(shape)) for shape in (task.shape, found.shape))
+    before, after = (np.sqrt(np.diag(shape)) for shape in (task.shape, excitation.shape))
     wide = max(len(name) for name in robot.parameter_names)
     lines = [f"{'half width of':<{wide + 2}}  {'before':>10}  {'expected':>10}"]
     for parameter, old, new in zip(robot.metadata.parameters, before, after, strict=True):
         lines.append(f"  {parameter.name:<{wide}}  {old:>10.3g}  {new:>10.3g} {parameter.unit}")
-    for factor, change in combinations(task.shape, found.shape):
+    for factor, change in combinations(task.shape, excitation.shape):
         words = in_words(robot.parameter_names, change, task.centre)
         shown = f"{factor:.3g} times narrower" if factor > HIDDEN else "not seen in this motion"
         lines.append(f"{words}: {shown}")
-    largest = np.abs(found.states).max(axis=0)
-    reached = zip(robot.metadata.states, largest, found.states[-1], strict=True)
+    largest = np.abs(excitation.states).max(axis=0)
+    reached = zip(robot.metadata.states, largest, excitation.states[-1], strict=True)
     lines += [
         f"{state.name} reaches {most:.3g} {state.unit}{'' if state.continuous else f' of {state.limit:g}'}, ends at "
         f"{last:.3g}"
@@ -93,7 +93,7 @@ def text(robot: CompiledRobot, task: Task, found: Excitation) -> str:
 
 
 def combinations(before: Array, after: Array) -> list[tuple[float, Array]]:
-    """How many times narrower the set becomes along its own axes relative to the old set: factor, change (p,)."""
+    """Pairs of a factor, by which the set becomes narrower, and the change (p,) of the parameters along that axis."""
     root = np.linalg.cholesky(before)
     inverse = np.linalg.inv(root)
     sizes, vectors = np.linalg.eigh(inverse @ after @ inverse.T)
@@ -102,9 +102,9 @@ def combinations(before: Array, after: Array) -> list[tuple[float, Array]]:
     ]
 
 
-def write(path: Path, robot: CompiledRobot, found: Excitation) -> None:
+def write(path: Path, robot: CompiledRobot, excitation: Excitation) -> None:
     """Time and inputs as CSV; the input of a row is held until the next row. ModelError where it cannot be written."""
-    with replacing(path) as beside:
+    with replacing(path) as unfinished:
         header = ",".join((TIME, *robot.input_names))
-        table = np.column_stack([found.time, found.inputs])
-        np.savetxt(beside, table, "%.9g", ",", header=header, comments="", encoding="utf-8")
+        table = np.column_stack([excitation.time, excitation.inputs])
+        np.savetxt(unfinished, table, "%.9g", ",", header=header, comments="", encoding="utf-8")

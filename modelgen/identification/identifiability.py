@@ -15,7 +15,7 @@ from scipy.linalg import qr
 
 Array = NDArray[np.float64]
 
-RANK = 1e-7  # a combination seen less than this, beside the one seen best, is not seen: the sensitivities are exact
+RANK = 1e-7  # of the best visible combination: one that shows less is not seen, because the sensitivities are exact
 NAMED = 0.05  # a parameter that takes this share of the largest part in a combination is named
 EVEN = 6  # digits: parts that agree so far are named in the parameters' order, whatever the rounding
 
@@ -36,9 +36,9 @@ def directions(sensitivity: Array) -> Directions:
     """Split the space of parameters; sensitivity: (..., p), in standard deviations for half of each range."""
     _, sizes, rows = np.linalg.svd(np.linalg.qr(sensitivity.reshape(-1, sensitivity.shape[-1]), mode="r"))
     sizes = np.pad(sizes, (0, len(rows) - len(sizes)))
-    seen = sizes > RANK * max(float(sizes[0]), 1e-300)
-    condition = float(sizes[0] / sizes[seen][-1]) if seen.any() else float("inf")
-    return Directions(rows[seen].T, rows[~seen].T, condition)
+    visible = sizes > RANK * max(float(sizes[0]), 1e-300)
+    condition = float(sizes[0] / sizes[visible][-1]) if visible.any() else float("inf")
+    return Directions(rows[visible].T, rows[~visible].T, condition)
 
 
 def readable(basis: Array) -> Array:
@@ -55,14 +55,13 @@ def readable(basis: Array) -> Array:
 def deciding(unseen: Array) -> list[int]:
     """As many parameters as there are columns in `unseen` (p, k): with these known, no combination is left open.
 
-    They are those of a QR decomposition with pivots, whose rows are farthest from dependent (P. Businger and G. Golub,
-    Numer. Math. 7, 1965).
+    A QR decomposition with pivots chooses them (P. Businger and G. Golub, Numer. Math. 7, 1965).
     """
     return sorted(int(index) for index in qr(unseen.T, mode="r", pivoting=True)[1][: unseen.shape[1]])
 
 
 def in_words(names: Sequence[str], change: Array, theta: Array) -> str:
-    """One direction as parts of parameters that change together; change: (p,) in the parameters' units."""
+    """A direction in words, as parameters that change together; change: (p,) in the parameters' units."""
     share = np.where(theta != 0, change / np.where(theta != 0, theta, 1.0), 0.0)
     as_share = bool((np.abs(share) > 0).all() or (theta[change != 0] != 0).all())
     sizes = share if as_share else change
@@ -79,7 +78,7 @@ def in_words(names: Sequence[str], change: Array, theta: Array) -> str:
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """All theta with (theta - centre)' P^-1 (theta - centre) <= 1, P = shape; and the boxes it gives."""
+    """All theta with (theta - centre)' P^-1 (theta - centre) <= 1, P = shape, and the interval of each parameter."""
 
     centre: Array  # (p,)
     shape: Array  # (p, p), in the parameters' units
@@ -90,7 +89,7 @@ class Ellipsoid:
     exact: NDArray[np.bool_]  # (k,) whether the motion does not depend on the direction at all
 
     def projected(self, count: int) -> Ellipsoid:
-        """On the first `count` parameters; of directions that are not identified, what is left of them there."""
+        """The projection on the first `count` parameters, with the part there of directions that are not identified."""
         first = slice(count)
         kept = np.linalg.norm(self.unidentified[first], axis=0) > LEFT
         boxes = self.lower[first], self.upper[first], self.identified[first]
@@ -141,8 +140,8 @@ def _inside(fit: Array, bounds: Array, squared: Array, known: NDArray[np.bool_])
     """The centre (p,) for a fit (p,) within bounds (p, 2); squared: (p, p), in units of half ranges. known: (p,), the
     parameters that are not left open.
 
-    Of an interval that a bound cuts off, the truth can only be in the rest. Its middle takes the place of the fit, and
-    the other parameters follow as the fit would with that one given. An ellipsoid about a bound, such as no friction,
+    Where a bound cuts off a part of an interval, the truth is in the rest. The middle of the rest takes the place of
+    the fit, and the other parameters follow as in a fit at this value. An ellipsoid about a bound, such as no friction,
     would leave a training no room.
     """
     lower, upper = bounds.T

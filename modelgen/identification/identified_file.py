@@ -161,8 +161,8 @@ class IdentifiedFile:
 def write(path: Path, content: IdentifiedFile) -> None:
     """Write the file whole or not at all. Raises ModelError where it cannot be written."""
     text = json.dumps(dataclasses.asdict(content), indent=1, ensure_ascii=False, allow_nan=False)
-    with replacing(path) as beside:
-        beside.write_text(text + "\n", encoding="utf-8")
+    with replacing(path) as unfinished:
+        unfinished.write_text(text + "\n", encoding="utf-8")
 
 
 def read(path: Path, robot: CompiledRobot) -> tuple[IdentifiedFile, str]:

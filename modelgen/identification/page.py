@@ -65,7 +65,7 @@ def _ahead(robot: CompiledRobot, content: IdentifiedFile, identified: Identified
     return (
         "\n<h2>The motion ahead</h2>\n<p>Every prediction begins at the state that fits the measurements just before "
         "it best, by parameters from the other parts. The band grows with what the confidence set leaves open in a "
-        "prediction, and is drawn as in a usual one. Grey: the largest error in every twentieth of a second, beside "
+        "prediction, and is drawn as in a usual one. Grey: the largest error in every twentieth of a second, and "
         f"that band. It holds {ahead.content:.0%} of the samples with confidence {ahead.confidence:.0%}.</p>\n"
         f"{picture}"
     )

@@ -1,4 +1,4 @@
-"""Recordings beside what a file of `modelgen identify` predicts of them, and how often its bands hold."""
+"""Comparison of recordings with the predictions of a file of `modelgen identify`, and how often its bands hold."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Predictor:
-    """What predicts: a model with its parameters, and the bands about its predictions."""
+    """A model with its parameters, and the bands about its predictions."""
 
     model: Model
     theta: Array  # (p,) the robot's parameters and the effects
@@ -101,12 +101,12 @@ def read(path: Path, robot: CompiledRobot) -> Predictor:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Recordings beside their predictions."""
+    """Recordings and their predictions."""
 
     predictor: Predictor
     recordings: tuple[Recording, ...]
     outcomes: tuple[Outcome, ...]
-    left_out: tuple[Recording, ...]  # those with no stretch that is long enough
+    left_out: tuple[Recording, ...]  # without a stretch that is long enough
 
     @property
     def holds(self) -> bool:
@@ -131,7 +131,7 @@ class Comparison:
             state, worst = states[each.state], each.worst.results(self.recordings)
             lines.append(
                 f"{state.name}: {each.share:.1%} of the samples of {each.predictions} predictions are within the band"
-                f"{'' if each.share >= content else f', fewer than the {content:.0%} that it states'}; "
+                f"{'' if each.share >= content else f', fewer than the {content:.0%} that the file states'}; "
                 f"worst in {worst['recording']} at {worst['seconds']:.3g} s, {worst['ahead']:.2g} s ahead: "
                 f"off by {worst['off']:.3g} {state.unit}, {worst['half_widths']:.3g} half widths"
             )
@@ -140,13 +140,13 @@ class Comparison:
 
 
 def predict(predictor: Predictor, recordings: Sequence[Recording]) -> Comparison:
-    """How often the band of every state holds that is measured, and was when it was identified.
+    """The share of samples within the bands, for every state that is measured now and was measured before.
 
     Raises ModelError where there is nothing to predict.
     """
-    found = forecasts(predictor.model, recordings, predictor.theta, predictor.deviations, predictor.shape)
-    bands = predictor.bands.about(found) if len(found.begin) else found.errors
-    compared = np.isfinite(found.errors) & np.isfinite(bands)
+    ahead = forecasts(predictor.model, recordings, predictor.theta, predictor.deviations, predictor.shape)
+    bands = predictor.bands.about(ahead) if len(ahead.begin) else ahead.errors
+    compared = np.isfinite(ahead.errors) & np.isfinite(bands)
     states = np.flatnonzero(compared.any(axis=(0, 1)))
     if not len(states):
         raise ModelError(
@@ -154,8 +154,8 @@ def predict(predictor: Predictor, recordings: Sequence[Recording]) -> Comparison
             "without a gap, in which a state is measured that the file has a band for. Record longer, or identify with "
             "recordings of the same sensors."
         )
-    outcomes = tuple(_outcome(int(state), found, bands, compared[..., state]) for state in states)
-    left_out = tuple(each for index, each in enumerate(recordings) if index not in found.recording)
+    outcomes = tuple(_outcome(int(state), ahead, bands, compared[..., state]) for state in states)
+    left_out = tuple(each for index, each in enumerate(recordings) if index not in ahead.recording)
     return Comparison(predictor, tuple(recordings), outcomes, left_out)
 
 

@@ -21,7 +21,7 @@ from modelgen.loader import CompiledRobot
 Array = NDArray[np.float64]
 
 STAGES = ((1 / 6, 1 / 2), (1 / 3, 1 / 2), (1 / 3, 1.0), (1 / 6, 0.0))  # weight of a slope; share of h to the next one
-FINER = 2  # steps beside those that `modelgen build` found to be enough
+FINER = 2  # times as many steps as `modelgen build` finds to be enough
 
 
 class Motion(NamedTuple):
@@ -43,7 +43,7 @@ def simulate(
     driven: Sequence[int] = (),
 ) -> Motion:
     """Classical Runge-Kutta from `starts` (N, n) at theta (p,). pushes: (n, l), directions of constant disturbances.
-    driven: inputs for whose factors the derivatives are wanted.
+    driven: inputs by whose factors the motion is differentiated.
 
     A motion that does not stay finite is returned as it is, with infinite or NaN entries.
     """
@@ -52,14 +52,14 @@ def simulate(
     longest, inputs = windows.longest or safe_step(robot), np.array(driven, np.intp)
     others = p + pushes.shape[1] + len(inputs)
     z = np.concatenate([starts[..., None], np.tile(np.eye(n), (N, 1, 1)), np.zeros((N, n, others))], axis=2)
-    found = [z]
+    samples = [z]
     with np.errstate(over="ignore", invalid="ignore"):
         for steps, u in zip(windows.steps, windows.inputs, strict=True):
             parts = max(1, math.ceil(steps.max() / longest - 1e-9))
             for _ in range(parts):
                 z = _step(robot, z, np.ascontiguousarray(u), theta, steps / parts, pushes, inputs)
-            found.append(z)
-    motion = np.stack(found)
+            samples.append(z)
+    motion = np.stack(samples)
     return Motion(motion[..., 0], *np.split(motion[..., 1:], np.cumsum([n, p, pushes.shape[1]]), axis=3))
 
 
@@ -72,7 +72,7 @@ def safe_step(robot: CompiledRobot) -> float:
 def _step(
     robot: CompiledRobot, begin: Array, u: Array, theta: Array, h: Array, pushes: Array, driven: NDArray[np.intp]
 ) -> Array:
-    """One step of h (N,) seconds on states and sensitivities in one array, as `stage` has them."""
+    """One step of h (N,) seconds on states and sensitivities, in one array as in `stage`."""
     here, end = begin, begin.copy()
     for weight, ahead in STAGES:
         kernel = robot.jacobians(np.ascontiguousarray(here[..., 0]), theta)
@@ -99,9 +99,9 @@ def _stage(
 ) -> Array:
     """Add h * weight * slope to `end`, in place, and return begin + h * ahead * slope, (N, n, 1 + n + p + l + g).
 
-    A state is the first column of such an array, and its derivatives by the start, theta, pushes and gains the others.
-    The slope is that at `here`. a to dB_dtheta: (N, n), (N, n, m), (N, n, n), (N, n, m, n), (N, n, p), (N, n, m, p), as
-    the robot's `jacobians` there. u: (N, m); pushes: (n, l); driven: (g,) inputs; h: (N,) s.
+    The first column of such an array is the state. The others are its derivatives by the start, theta, pushes and
+    gains. The slope is taken at `here`. a to dB_dtheta: (N, n), (N, n, m), (N, n, n), (N, n, m, n), (N, n, p),
+    (N, n, m, p), as the robot's `jacobians` there. u: (N, m); pushes: (n, l); driven: (g,) inputs; h: (N,) s.
     """
     N, n, m = B.shape
     p, others = da_dtheta.shape[2], pushes.shape[1]
@@ -132,7 +132,7 @@ def _stage(
 
 
 def _compiled() -> Callable[..., Array]:
-    """`_stage`, its machine code kept where a folder for it can be written: two seconds less for every command."""
+    """`_stage` as machine code, cached where a folder can be written: this saves two seconds of every command."""
     try:
         return numba.njit(cache=True)(_stage)
     except RuntimeError:  # neither the package's folder nor the user's can be written

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 ROBUST = 3.0  # standard deviations beyond which a residual counts by its size, not by its square
 ITERATIONS = 40
 GAIN = 1e-6  # a step that is expected to lower a window's loss by a smaller share is the last one
-CLOSE = 1e-6  # a step this small, beside the states' limits, is taken along the derivative without simulating again
+CLOSE = 1e-6  # of the states' limits: a step this small is taken along the derivative without simulating again
 DAMPING = 1e-7
 
 
@@ -66,9 +66,9 @@ def settle(
     robust: bool,
     pushes: Array | None = None,
 ) -> Settled:
-    """Find the starts. guess: (N, n); deviations: (n,) of the sensors; pushes: (n, l) as in `simulate`.
+    """The best starts from a guess (N, n). deviations: (n,) of the sensors; pushes: (n, l) as in `simulate`.
 
-    Where a motion does not stay finite, so do the residuals.
+    Where a motion does not stay finite, the residuals are not finite either.
     """
     known, limits = ~np.isnan(windows.measured), np.asarray(model.robot.state_limits)
     measured = np.where(known, windows.measured, 0.0)
@@ -121,7 +121,7 @@ def _step(motion: Motion, found: Array, weigh: Array, damping: Array, robust: bo
 
 
 def eliminated(motion: Motion, starts: Array, found: Array, weigh: Array, robust: bool) -> Settled:
-    """Eliminate the starts from the derivatives."""
+    """Residuals `found` (K, N, n) of a motion, with derivatives from which the starts are eliminated."""
     by_start = motion.dx_dstart * weigh[..., None]
     others = np.concatenate([motion.dx_dtheta, motion.dx_dpush], axis=3) * weigh[..., None]
     weight, p = weights(found, robust), motion.dx_dtheta.shape[3]

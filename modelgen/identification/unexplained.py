@@ -141,8 +141,8 @@ def _repeatability(windows: Windows, fit: Fit) -> Array:
     """From the differences of neighbouring residuals, in which the model's slow errors cancel, (n,)."""
     known = ~np.isnan(windows.measured)
     both, jumps = known[1:] & known[:-1], np.diff(fit.settled.residuals, axis=0)
-    found = [
+    sizes = [
         np.quantile(np.abs(jumps[..., i][both[..., i]]), LEVEL) / np.sqrt(2) if both[..., i].any() else np.nan
         for i in range(known.shape[2])
     ]
-    return np.array(found) * fit.deviations
+    return np.array(sizes) * fit.deviations

