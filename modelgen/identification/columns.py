@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError, suggestion
 from modelgen.metadata import TIME, Metadata
-
-Array = NDArray[np.float64]
 
 LONGEST = 500  # characters of an expression
 NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"

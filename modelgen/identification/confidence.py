@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtri
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification.starts import Settled, bends, weights
 from modelgen.identification.windows import Windows
-
-Array = NDArray[np.float64]
 
 LEVEL = 0.95
 UNCORRELATED = 0.1  # the residual's correlation has ended where it is below this

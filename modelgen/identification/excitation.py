@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import cma
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtri
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification.confidence import LEVEL
 from modelgen.identification.fit import Progress
@@ -23,8 +23,6 @@ from modelgen.identification.simulation import FINER, simulate
 from modelgen.identification.starts import eliminated
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
-
-Array = NDArray[np.float64]
 
 SINES = 8  # frequencies of every input
 TAPER = 0.1  # share of the motion over which the input grows from zero, and falls to it

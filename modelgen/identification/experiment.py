@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 from modelgen.identification import identified_file
@@ -16,8 +16,6 @@ from modelgen.identification.excitation import Excitation, Task
 from modelgen.identification.identifiability import in_words
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import TIME
-
-Array = NDArray[np.float64]
 
 SENSOR = 1e-3  # of its limit: a coordinate's standard deviation where no file and no option gives another
 LEAST = 1e-8  # of half of a parameter's range: a set has at least this semi-axis, so that it can be inverted

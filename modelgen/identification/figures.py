@@ -7,16 +7,14 @@ from itertools import combinations
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from scipy.signal import welch
 
+from modelgen.arrays import Array
 from modelgen.identification.forecast import PAST, Bands
 from modelgen.identification.identify import HeldOut, Identified
 from modelgen.identification.prediction import Outcome
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
-
-Array = NDArray[np.float64]
 
 SHOWN = 6.0  # s of a held-out recording
 DRAWN = 4  # most parameters in the picture of the set: six pairs

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 from scipy.stats import chi
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording
@@ -17,7 +18,6 @@ from modelgen.identification.starts import ROBUST, Settled, bends, cost, settle,
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
 
-Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 
 SHORT = 4  # the first fit's windows are this many times shorter: short motions are nearly linear in theta

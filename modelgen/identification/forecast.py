@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification.confidence import LEVEL
 from modelgen.identification.model import Model
@@ -31,8 +32,6 @@ from modelgen.identification.recordings import Recording
 from modelgen.identification.simulation import Motion
 from modelgen.identification.starts import Settled, settle
 from modelgen.identification.windows import SAMPLES, Windows
-
-Array = NDArray[np.float64]
 
 AHEAD = 0.5  # s of a forecast
 PAST, ROWS = 0.15, 10  # s, and samples at least, before a forecast, to which its start is fitted

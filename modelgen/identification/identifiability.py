@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-Array = NDArray[np.float64]
+from modelgen.arrays import Array
 
 RANK = 1e-7  # of the best visible combination: one that shows less is not seen, because the sensitivities are exact
 NAMED = 0.05  # a parameter that takes this share of the largest part in a combination is named

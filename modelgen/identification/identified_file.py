@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.artifact.typed import typed
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
 
-Array = NDArray[np.float64]
 Numbers = tuple[float, ...]
 OrNull = tuple[float | None, ...]  # null where a state is not measured
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification.confidence import (
     Scores,
@@ -29,8 +30,6 @@ from modelgen.identification.recordings import Recording
 from modelgen.identification.starts import settle
 from modelgen.identification.unexplained import Misfit, Radii, misfit, radii
 from modelgen.identification.windows import Windows
-
-Array = NDArray[np.float64]
 
 ARRIVED = 0.1  # of the set's half width: a longer Newton step is left only where the search ended before the minimum
 

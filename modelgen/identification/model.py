@@ -10,15 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification.recordings import Recording
 from modelgen.identification.simulation import Motion, safe_step, simulate
 from modelgen.identification.windows import Windows, cut
 from modelgen.loader import CompiledRobot
-
-Array = NDArray[np.float64]
 
 Kind = Literal["delay", "offset", "gain"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -8,7 +8,6 @@ from html import escape
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from modelgen.identification.figures import forecast, prediction, projections, spectra
 from modelgen.identification.identifiability import Ellipsoid, in_words
@@ -16,8 +15,6 @@ from modelgen.identification.identified_file import IdentifiedFile
 from modelgen.identification.identify import Identified
 from modelgen.identification.result import text
 from modelgen.loader import CompiledRobot
-
-Array = NDArray[np.float64]
 
 NAMED = 3  # directions of the set that are listed
 STYLE = (

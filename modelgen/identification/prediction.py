@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification import identified_file
 from modelgen.identification.forecast import AHEAD, LEADS, Bands, Forecasts, forecasts, needed
 from modelgen.identification.model import KINDS, Model
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError, Place, suggestion
 from modelgen.identification.columns import NUMBER, Expression, columns, expression
 from modelgen.metadata import TIME, Metadata
-
-Array = NDArray[np.float64]
 
 ROWS = 10  # fewest rows of a recording
 BEYOND = 10.0  # a value this many times its limit is in another unit

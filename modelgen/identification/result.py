@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.identification.confidence import LEVEL
 from modelgen.identification.identifiability import deciding, in_words, readable
 from modelgen.identification.identified_file import (
@@ -25,8 +25,6 @@ from modelgen.identification.identified_file import (
 from modelgen.identification.identify import Identified
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
-
-Array = NDArray[np.float64]
 
 AT_BOUND = 1e-4  # of a range: a value this near to a bound is at it
 WIDER = 1.05  # a set that is wider by a smaller factor is as it was

@@ -15,10 +15,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
-
-Array = NDArray[np.float64]
 
 STAGES = ((1 / 6, 1 / 2), (1 / 3, 1 / 2), (1 / 3, 1.0), (1 / 6, 0.0))  # weight of a slope; share of h to the next one
 FINER = 2  # times as many steps as `modelgen build` finds to be enough

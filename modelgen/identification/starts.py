@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.identification.model import Model
 from modelgen.identification.simulation import Motion
 from modelgen.identification.windows import Windows
-
-Array = NDArray[np.float64]
 
 ROBUST = 3.0  # standard deviations beyond which a residual counts by its size, not by its square
 ITERATIONS = 40

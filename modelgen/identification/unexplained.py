@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.identification.confidence import LEVEL
 from modelgen.identification.fit import Fit
 from modelgen.identification.model import Model
 from modelgen.identification.starts import loss, settle, weights
 from modelgen.identification.windows import Windows
-
-Array = NDArray[np.float64]
 
 SURE = 3.0  # standard deviations of its estimate by which a residual must exceed the sensor's noise
 ROUNDING = 1e-12  # of a projection onto what the inputs do not reach: as good as nothing

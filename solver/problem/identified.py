@@ -1,8 +1,8 @@
-"""An identified set as a training takes it: nominal parameters and admissible sets.
+"""Nominal parameters and admissible sets for a training, from a file of `modelgen identify`.
 
-The confidence set is made to fit the bounds of the model file by scaling, never by clipping: a scaled ellipsoid keeps
-its exact minimiser. It is scaled only in the direction in which it leads out. So a direction that the recordings leave
-open does not shrink the set in the others.
+The confidence ellipsoid may exceed the bounds of the model file. It is then scaled and not clipped, because a linear
+function has an exact minimiser on an ellipsoid. It is scaled only in the direction that exceeds the bounds: a direction
+that the recordings cannot determine must not shrink those that they determine well.
 """
 
 from __future__ import annotations
@@ -13,33 +13,34 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification import identified_file
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 
-Array = NDArray[np.float64]
-
-LEAST = 0.01  # share of a half width that must fit into the bounds: less, and the centre lies at one of them
-RADII = ("state", "action", "observation")
+LEAST = 0.01  # share of a half width that must fit into the bounds; below it the centre counts as lying at a bound
+RADII = ("state", "action", "observation")  # the adversaries whose radii are in the file
 
 
 @dataclass(frozen=True)
 class Identified:
     """Parameters and sets of one file, in the order of the robot's names."""
 
-    source: str  # the file
+    source: str  # path of the file
     sha256: str  # of its content
     nominal: tuple[float, ...]  # (p,)
     shape: tuple[tuple[float, ...], ...]  # (p, p), P of the ellipsoid about `nominal`, within the declared bounds
-    shares: tuple[float, ...]  # (p,) of every half width, that were left of it within the bounds
-    radii: dict[str, tuple[float, ...]]  # of every adversary but that of the parameters: (n,), (m,), (n,)
+    shares: tuple[float, ...]  # (p,) half widths within the bounds, as shares of those in the file
+    radii: dict[str, tuple[float, ...]]  # of the adversaries in RADII: (n,), (m,), (n,)
 
     @staticmethod
     def of(content: Mapping[str, Any]) -> Identified:
-        """The set in run.json. Raises TypeError, KeyError or ValueError for an entry that is not one."""
+        """From the entry `identified` of run.json.
+
+        Raises TypeError, KeyError or ValueError if an entry is missing, unknown or of another type.
+        """
         source, sha256 = content["source"], content["sha256"]
         if set(content) != set(Identified.__dataclass_fields__) or not isinstance(source + sha256, str):
             raise ValueError("its entry `identified` has other keys or types")
@@ -54,31 +55,34 @@ class Identified:
         )
 
     def largest(self, name: str) -> float:
-        """The largest component of an adversary's radii: the radius that a training takes."""
+        """Largest component of an adversary's radii, which a training uses as its radius alpha."""
         return max(self.radii[name], default=0.0)
 
     def proportions(self, name: str) -> tuple[float, ...] | None:
-        """The radii of an adversary divided by the largest one; None for an adversary without radii."""
+        """Radii of an adversary divided by the largest one. None if the file has no radii for it, or only zeros."""
         largest = self.largest(name) if name in self.radii else 0.0
-        return tuple(each / largest for each in self.radii[name]) if largest > 0.0 else None
+        return tuple(radius / largest for radius in self.radii[name]) if largest > 0.0 else None
 
     def adversaries(self) -> dict[str, float]:
-        """Radii of the adversaries of a training, by name."""
+        """Radii of the adversaries of a training with these sets, by name."""
         return {"parameters": 1.0} | {name: self.largest(name) for name in RADII}
 
     def semi_axes(self) -> Array:
-        """Semi-axes (p, k) as changes of the parameters, first the longest relative to their values."""
+        """Semi-axes (p, k) of the ellipsoid as changes of the parameters, k <= p.
+
+        The longest comes first, where each parameter is measured in units of its nominal value.
+        """
         unit = np.abs(self.nominal) + (np.array(self.nominal) == 0.0)
         sizes, vectors = np.linalg.eigh(np.array(self.shape) / np.outer(unit, unit))
         axes: Array = (unit[:, None] * vectors * np.sqrt(np.maximum(sizes, 0.0)))[:, ::-1]
         return axes[:, sizes[::-1] > 0.0]
 
     def scaled(self, share: float) -> Identified:
-        """The set with semi-axes `share` times as long."""
+        """Copy with all semi-axes multiplied by `share`."""
         return replace(self, shape=tuple(tuple(share**2 * entry for entry in row) for row in self.shape))
 
     def text(self, robot: CompiledRobot, robust: bool) -> str:
-        """Lines for a terminal: what a training takes from the file. robust: whether the adversaries play."""
+        """Summary for a terminal. robust: whether the adversaries play, so that the sets matter too."""
         widths = np.sqrt(np.maximum(np.diag(np.array(self.shape).reshape(len(self.nominal), -1)), 0.0))
         wide = max((len(name) for name in robot.parameter_names), default=0)
         lines = [f"nominal parameters of {self.source}" + (" and half widths of the set" if robust else "")]
@@ -92,15 +96,15 @@ class Identified:
             return "\n".join(lines)
         for name, values in self.radii.items():
             names = robot.input_names if name == "action" else robot.state_names
-            listed = ", ".join(f"{each} {value:.3g}" for each, value in zip(names, values, strict=True))
-            lines.append(f"  adversary of the {name}: {listed}")
+            listed = ", ".join(f"{variable} {value:.3g}" for variable, value in zip(names, values, strict=True))
+            lines.append(f"  {name} adversary: {listed}")
         return "\n".join(lines)
 
 
 def read(path: Path, robot: CompiledRobot) -> Identified:
-    """The set in the file of a robot with kernels on the CPU.
+    """Content of a file of `modelgen identify` for a robot with kernels on the CPU.
 
-    Raises SolverError for a file that `identified_file.read` refuses, and for a set without room within the bounds.
+    Raises SolverError if the file cannot be read, is damaged, belongs to another model, or has an empty set.
     """
     try:
         content, sha256 = identified_file.read(path, robot)
@@ -116,7 +120,7 @@ def read(path: Path, robot: CompiledRobot) -> Identified:
 
 
 def _vector(values: Any, size: int) -> tuple[float, ...]:
-    """A tuple of `size` finite numbers. Raises ValueError for anything else."""
+    """Tuple of a list of `size` finite numbers. Raises ValueError for anything else."""
     if not isinstance(values, list) or len(values) != size:
         raise ValueError(f"{str(values)[:60]} is not a list of {size} numbers")
     for value in values:
@@ -126,13 +130,16 @@ def _vector(values: Any, size: int) -> tuple[float, ...]:
 
 
 def _within(centre: Array, shape: Array, robot: CompiledRobot, path: Path) -> tuple[Array, Array]:
-    """The shape (p, p) within the bounds, and the shares (p,) of its half widths that are left.
+    """Shape (p, p) of the ellipsoid within the bounds, and the remaining shares (p,) of its half widths.
 
-    Where parameter i may move less than sqrt(P_ii), the set is scaled along P e_i, the change of all parameters that
-    goes with that one: P - (1 - k^2) P e_i e_i' P / P_ii has k times the half width there, lies in the set, and its
-    section at a fixed parameter i is the same. Raises SolverError for a centre at a bound.
+    If the bounds allow parameter i less than sqrt(P_ii), the set is scaled along P e_i, the direction in which the
+    other parameters change with parameter i. P - (1 - k^2) P e_i e_i' P / P_ii has k times the half width in parameter
+    i and lies within the original set. Its section at a fixed value of parameter i is unchanged.
+
+    Raises SolverError if the centre lies at a bound.
     """
-    lower, upper = np.array([(each.lower, each.upper) for each in robot.metadata.parameters]).reshape(-1, 2).T
+    declared = robot.metadata.parameters
+    lower, upper = np.array([(parameter.lower, parameter.upper) for parameter in declared]).reshape(-1, 2).T
     half = (upper - lower) / 2
     P = shape / np.outer(half, half)
     room, squared = np.minimum(centre - lower, upper - centre) / half, np.diag(P).copy()

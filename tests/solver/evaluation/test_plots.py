@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from solver.errors import SolverError
 from solver.evaluation import plots
 from solver.evaluation.plots import _broken, coordinate, learning_curve, plot_run, value_and_policy
-from solver.game.closed_form_policy import ClosedFormPolicy
+from solver.game.policies import ClosedFormPolicy
 from solver.plants.outcome import Rollouts
 from solver.plants.rollouts import controller, rollouts
 from solver.problem.integrator import integrate_period
@@ -39,6 +39,7 @@ def assert_shows_something(path: Path, colours: int) -> None:
     assert counts.max() < 0.98 * counts.sum()
 
 
+@pytest.mark.slow
 def test_three_figures_of_the_pendulum(run_copy: Path) -> None:
     paths = plot_run(run_copy, None, {"mass": Relative(1.3)}, None)
     assert [path.name for path in paths] == ["value_and_policy.png", "rollouts.png", "learning_curve.png"]

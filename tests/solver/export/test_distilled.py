@@ -24,7 +24,7 @@ from solver.export.distilled.cost import WIDTHS, cost, read_budget, widest
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller
 from solver.export.distilled.observer_cost import observer_cost
 from solver.export.distilled.training import Effort, distil
-from solver.game.held_input_policy import make_policy
+from solver.game.policies import make_policy
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from tests.solver.small_trainings import start_unjudged

@@ -80,7 +80,7 @@ def test_the_c_observer_is_torchs(
     observer = make_observer(problem, plant.sensing, longest)
     rows, expected = [], []
     for _ in range(PERIODS):
-        y = motion.seen[:, : len(plant.sensing.deviation)]
+        y = motion.measured[:, : len(plant.sensing.deviation)]
         x = observer.estimate(y)[0].tolist()
         limits = problem.input_limits
         disturbance = ((0.1 * limits - observer.compensate(0.1 * limits[None])[0]) / limits).tolist()

@@ -16,9 +16,8 @@ from solver.fvi.step import Lookahead
 from solver.fvi.targets import chunk_targets, value_targets
 from solver.game.adversaries import make_adversaries
 from solver.game.adversaries.adversary import Adversary
-from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.game import Game
-from solver.game.modulation import Modulation
+from solver.game.game import Game, Modulation
+from solver.game.policies import ClosedFormPolicy
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.value.frozen import FrozenValue

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from solver.gym.environment import RobotEnv, RobotVectorEnv
-from solver.gym.observations import features
+from solver.gym.environment import RobotEnv, RobotVectorEnv, features
 from solver.lab.baselines import stable_baselines, training
 from solver.lab.baselines.settings import BaselineSettings, baseline_settings
 from solver.problem.robots import load_robot
