@@ -185,7 +185,7 @@ def test_reaction_periods_out_of_range_are_an_error(
     finished_run: Path, periods: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["evaluate", str(finished_run), "--reaction-periods", periods]) != 0
-    assert "0 to 100" in " ".join(capsys.readouterr().err.split())
+    assert "--reaction-periods" in capsys.readouterr().err
 
 
 @pytest.mark.slow
