@@ -87,6 +87,7 @@ def test_every_page_that_a_source_file_names_is_there() -> None:
     assert not missing
 
 
+@pytest.mark.slow
 def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From a robot to its firmware, as it stands there; only the training is shorter."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -104,7 +105,7 @@ def test_every_path_that_contributing_names_is_there() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     folders = "modelgen|solver|tests|models|docs|benchmarks"
     named = set(re.findall(rf"`((?:{folders})/[\w./-]+)`", text))
-    assert len(named) > 40
+    assert len(named) > 30
     assert not [name for name in sorted(named) if "NAME" not in name and not (ROOT / name).exists()]
 
 

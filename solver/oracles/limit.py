@@ -118,8 +118,8 @@ class Limit:
         if away:
             which = "" if count == 1 else f" from {away} of {count} starts"
             texts.append(
-                f"the best motion{which} does not end at the target: it is out of reach within the horizon, or not "
-                "worth its cost. Lengthen the horizon, raise the input limit, or search longer with --guesses."
+                f"the best motion found{which} does not end at the target: it is out of reach within the horizon, or "
+                "not worth its cost. Lengthen the horizon, raise the input limit, or search longer with --guesses."
             )
         better = sum(start.gap is not None and start.gap < 0.0 for start in self.starts)
         if better:

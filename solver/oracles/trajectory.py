@@ -11,9 +11,11 @@ Every solution is a local optimum. Its return can be reached, but a better manoe
 
 from __future__ import annotations
 
+import io
 import math
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from typing import Any
 
@@ -207,13 +209,16 @@ class NonlinearProgram:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Context that raises KeyboardInterrupt for Ctrl-C within CasADi, which turns it into another error."""
+    """Context that raises KeyboardInterrupt for Ctrl-C within CasADi, without the warning that CasADi prints."""
+    warnings = io.StringIO()
     try:
-        yield
+        with redirect_stderr(warnings):
+            yield
     except (RuntimeError, SystemError) as error:
         if "KeyboardInterrupt" in str(error) or isinstance(error.__cause__, KeyboardInterrupt):
             raise KeyboardInterrupt from error
         raise
+    print(warnings.getvalue(), end="", file=sys.stderr)
 
 
 def _hessian(period: Any, columns: Any, w: Any, p: Any, pull: Any) -> Any:

@@ -59,6 +59,9 @@ def changed_parameters(problem: Problem, changes: Mapping[str, Change]) -> Tenso
                 f"{', '.join(names)}"
             )
         i = names.index(name)
+        number = max(abs(change.factor), abs(change.added)) if isinstance(change, Relative) else abs(change)
+        if not number < torch.finfo(theta.dtype).max:
+            raise SolverError(f"the change {in_words({name: change})} is not a finite number in float32")
         if isinstance(change, Relative):
             if problem.theta[i] == 0.0 and change.factor != 1.0:
                 raise SolverError(f"{name} is 0 in the model, so a factor cannot change it; write {name}=+0.1")

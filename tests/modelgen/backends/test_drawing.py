@@ -13,7 +13,7 @@ import modelgen
 from modelgen import LogCos, ModelError, Robot
 from modelgen.artifact import folder as artifact
 from modelgen.builder import build_artifact
-from modelgen.derivation.content_hash import content_hash
+from modelgen.derivation.description import content_hash
 from modelgen.loader import CompiledRobot
 from tests.closeness import assert_close
 

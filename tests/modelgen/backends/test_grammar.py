@@ -137,6 +137,7 @@ def refused(call: Callable[[], object], words: str) -> None:
         ("import math\n", "import math (\n"),
     ],
 )
+@pytest.mark.slow
 def test_a_kernel_is_arithmetic(forge: Callable[..., CompiledRobot], before: str, after: str) -> None:
     robot = forge("llvm", before, after)
     refused(lambda: robot.dynamics(X, U), r"kernels_\w+\.py:\d+: .*Nothing of the file was run")

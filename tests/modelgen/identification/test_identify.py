@@ -226,7 +226,7 @@ class TestCommand:
             (["pendulum"], "LOG.csv"),
             (["pendulum", "LOG", "LOG"], "has the same content as"),
             (["pendulum", "LOG", "--out", "LOG"], "would replace a file that is read"),
-            (["pendulum", "LOG", "--out", "a", "--html", "a"], "--html a would replace what --out writes"),
+            (["pendulum", "LOG", "--out", "a", "--html", "a"], "--html a would replace"),
             (["pendulum", "LOG", "--longest-delay", "0.2"], "write --estimate delay too"),
             (["pendulum", "LOG", "--window", "0"], "--window 0 is no length of time"),
             (["pendulum", "LOG", "--window", "100"], "has no stretch of 100 s"),

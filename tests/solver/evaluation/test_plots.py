@@ -39,6 +39,7 @@ def assert_shows_something(path: Path, colours: int) -> None:
     assert counts.max() < 0.98 * counts.sum()
 
 
+@pytest.mark.slow
 def test_plots_of_a_run_are_three_figures(run_copy: Path) -> None:
     paths = plot_run(run_copy, None, {"mass": Relative(1.3)}, None)
     assert [path.name for path in paths] == ["value_and_policy.png", "rollouts.png", "learning_curve.png"]

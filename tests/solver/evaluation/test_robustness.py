@@ -270,7 +270,7 @@ def range_of_mass(start: float = 0.5, end: float = 1.5, points: int = 2, name: s
     ("ranges", "message"),
     [
         ([range_of_mass(name="mas")], "`mass`"),
-        ([range_of_mass(start=-0.5)], "mass to -"),
+        ([range_of_mass(start=-0.5)], "mass to -0.5"),
         ([range_of_mass(points=1)], "1 points"),
         ([range_of_mass(start=2.0)], r"from 2 to 1\.5"),
         ([range_of_mass(end=float("inf"))], "to inf"),
@@ -292,11 +292,13 @@ def test_a_wrong_robustness_command_names_its_mistake(
         assert main(["robustness", *words, "--out", str(tmp_path / "none")]) == 2
         return capsys.readouterr().err
 
+    for low, high in (("0.5", "1.5"), ("0.5x", "+0.1"), ("0.5x", "x"), ("1_0x", "20x")):
+        assert low in message(run, "--parameter", "mass", "--from", low, "--to", high)
     assert "twice" in message(run, run, *mass)
-    assert "--points has 2" in message(run, *mass, "--points", "3", "4")
-    assert "--parameter stands twice" in message(run, *mass, "--parameter", "length")
-    assert "--episodes is 0" in message(run, *mass, "--episodes", "0")
-    assert "100000" in message(run, *mass, "--episodes", "100000000000")
+    assert "2 values for 1" in message(run, *mass, "--points", "3", "4")
+    assert "--parameter stands 2" in message(run, *mass, "--parameter", "length")
+    assert "1..100000" in message(run, *mass, "--episodes", "0")
+    assert "1..100000" in message(run, *mass, "--episodes", "100000000000")
     assert "add --plant harsh" in message(run, *mass, "--harsh", "noise")
     assert "not a run folder" in message(str(tmp_path), *mass)
     other = tmp_path / "cartpole"

@@ -36,6 +36,7 @@ def test_the_distilled_gain_at_the_target_is_the_runs(name: str) -> None:
     assert float(controller(problem, network)(problem.target[None])[0].abs().max()) < 1e-5
 
 
+@pytest.mark.slow
 def test_a_distilled_policy_is_compared_on_three_plants(finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Through the observer on the harsh plant where it is exported; a policy loses nothing against itself."""
     monkeypatch.setattr(comparison, "EPISODES", 3)

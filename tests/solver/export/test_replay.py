@@ -39,6 +39,7 @@ def spoil(folder: Path) -> None:
 
 @needs_compiler
 @pytest.mark.parametrize("real", ["float", "double"])
+@pytest.mark.slow
 def test_the_replay_notices_another_weight(real: str, gallery_run: Path, tmp_path: Path) -> None:
     _, folder = sources(load_solution(gallery_run), 8, tmp_path)
     files = [str(folder / f"pendulum{end}.c") for end in ("", "_policy", "_policy_replay")]

@@ -131,6 +131,7 @@ def allowed(basin: Basin) -> float:
     return max(0.15 * basin.level, 1.02 * 0.005 * min(hanging, quadratic))
 
 
+@pytest.mark.slow
 def test_a_small_cost_may_be_wrong_by_much(rod: Problem, basin: Basin, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the allowance for what is negligible beside the whole task, the basin is smaller."""
     monkeypatch.setattr("solver.local.basin.NEGLIGIBLE", 0.0)
@@ -174,6 +175,7 @@ def test_there_is_none_at_a_target_that_cannot_be_held(name: str, lines: str, tm
     assert find_basin(problem, 1.0) is None
 
 
+@pytest.mark.slow
 def test_there_is_none_where_a_motion_never_ends(tmp_path: Path) -> None:
     """The discount makes the cost of a mass that drifts for ever finite, but it does not arrive."""
     problem = built(tmp_path, "adrift", ADRIFT)

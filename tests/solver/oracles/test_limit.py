@@ -65,11 +65,11 @@ def test_solver_limit_warns_if_the_best_motion_does_not_end_at_the_target(slider
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["pendulm"], "`pendulum`"),
-        (["pendulum", "--guesses", "-1"], "--guesses is -1"),
-        (["pendulum", "--starts", "0"], "--starts is 0"),
-        (["pendulum", "--seed", "-1"], "--seed is -1"),
-        (["pendulum", "--set", "mas=2"], "`mass`"),
+        (["pendulm"], "Did you mean `pendulum`"),
+        (["pendulum", "--guesses", "-1"], "--guesses"),
+        (["pendulum", "--starts", "0"], "--starts"),
+        (["pendulum", "--seed", "-1"], "--seed"),
+        (["pendulum", "--set", "mas=2"], "Did you mean `mass`"),
     ],
 )
 def test_wrong_option_of_solver_limit_is_an_error(words: list[str], message: str, capsys: Capture) -> None:

@@ -29,6 +29,7 @@ from tests.solver.oracles.linear_quadratic import riccati
 
 
 @pytest.mark.parametrize("mass", [1.3, 0.8])
+@pytest.mark.slow
 def test_linear_quadratic_task_matches_the_riccati_recursion(slider: str, mass: float) -> None:
     """One program solves for two starts."""
     theta = None if mass == 1.3 else np.array([mass, 0.4])
@@ -70,6 +71,7 @@ def test_optimal_inputs_have_a_higher_return_in_the_evaluation_than_changed_inpu
 
 
 @pytest.mark.parametrize(("name", "seconds"), [("planar_quadrotor", 2.0), ("furuta", 0.4), ("ball_on_beam", 2.0)])
+@pytest.mark.slow
 def test_optimal_inputs_have_the_same_return_in_the_evaluation(
     name: str, seconds: float, load: Callable[[str], CompiledRobot]
 ) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from modelgen.linear.weights import weights
+from modelgen.linear.regulator import weights
 from modelgen.loader import CompiledRobot
 from solver.local.linearization import in_double_precision, linearized
 from solver.preflight.warnings import forewarnings

@@ -70,7 +70,20 @@ def test_commands_take_a_name(one: Path, capsys: Capture) -> None:
         ["plot", NAME],
         ["export", NAME, "--c", "c"],
         ["animate", NAME],
-        ["robustness", NAME, "--parameter", "mass", "--from", "0.9", "--to", "1.1", "--points", "2", "--episodes", "2"],
+        [
+            "robustness",
+            NAME,
+            "--parameter",
+            "mass",
+            "--from",
+            "0.9x",
+            "--to",
+            "1.1x",
+            "--points",
+            "2",
+            "--episodes",
+            "2",
+        ],
     ):
         assert main(words) == 0, words
     assert sorted(path.name for path in Path("runs", NAME, "figures").iterdir()) == [

@@ -176,6 +176,7 @@ CHANGES = st.fixed_dictionaries(
 
 
 @given(CHANGES)
+@pytest.mark.slow
 def test_settings_survive_the_command_line(changes: dict[str, Any]) -> None:
     words = [word for name, value in changes.items() for word in words_of(name, value)]
     assert read("solver train", train, words).settings == Settings(**changes)

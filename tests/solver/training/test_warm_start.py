@@ -35,7 +35,7 @@ def test_a_warm_start_begins_with_the_kept_weights_and_takes_a_quarter(
 
 
 def test_settings_of_a_warm_start_follow_the_other_run(finished_run: Path, capsys: Capture) -> None:
-    assert main(["train", "pendulum", "--from", str(finished_run), "--help"]) == 0
+    assert main(["train", "pendulum", "--from", str(finished_run), "--help-all"]) == 0
     text = capsys.readouterr().out
     other, usual = load_run(finished_run).settings, 100
     assert f"(default: {other.width})" in text

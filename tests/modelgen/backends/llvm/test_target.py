@@ -73,6 +73,7 @@ def results(
 
 
 @pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.slow
 def test_a_level_gives_what_this_processor_gives(results: Callable[[str], dict[str, np.ndarray]], level: str) -> None:
     if not runs_here(level):
         pytest.skip(f"this processor is not of the level {level}")

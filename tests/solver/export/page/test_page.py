@@ -26,7 +26,7 @@ from solver.problem.problem import Problem
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from solver.value.frozen import FrozenValue
-from tests.modelgen.support.forgery import saying
+from tests.modelgen.support.forgery import with_free_text
 from tests.solver.small_trainings import start_unjudged
 
 pytestmark = pytest.mark.slow
@@ -127,7 +127,7 @@ def test_a_page_takes_one_to_four_runs(finished_run: Path, capsys: pytest.Captur
 def with_meaning(solution: Solution, meaning: str) -> Any:
     """The run, of a robot that says something else of itself."""
     robot = copy.copy(solution.problem.robot)
-    robot.name, robot.metadata = meaning, saying(robot.metadata, meaning)
+    robot.name, robot.metadata = meaning, with_free_text(robot.metadata, meaning)
     problem = copy.copy(solution.problem)
     problem.robot = robot
     return replace(solution, problem=problem)

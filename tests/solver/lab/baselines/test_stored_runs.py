@@ -26,6 +26,7 @@ from solver.training.run import load_run
 Capture = pytest.CaptureFixture[str]
 
 
+@pytest.mark.slow
 def test_the_zip_is_stable_baselines_own(finished: Path) -> None:
     from stable_baselines3 import SAC
 
