@@ -67,7 +67,7 @@ def changed_parameters(problem: Problem, changes: Mapping[str, Change]) -> Tenso
                 raise SolverError(f"{name} is 0 in the model, so a factor cannot change it; write {name}=+0.1")
             theta[i] = problem.theta[i] * change.factor + change.added
         else:
-            theta[i] = torch.tensor(change, dtype=torch.float64)  # a value beyond float32 becomes infinite
+            theta[i] = change
     if not bool(torch.isfinite(theta).all()):
         raise SolverError(f"the changes {in_words(changes)} give parameters that are not finite: {theta.tolist()}")
     for name, number, lower in zip(names, theta.tolist(), problem.theta_bounds[:, 0].tolist(), strict=True):
