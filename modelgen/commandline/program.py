@@ -17,7 +17,6 @@ from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
 from modelgen.errors import ModelError
-from modelgen.trust import trusting
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130  # exit codes
 PACKAGE = "robust-value-iteration"
@@ -101,7 +100,7 @@ class Program:
             module, options = self.read(name, rest)
         except SystemExit as end:  # tyro has printed help or a mistake
             return int(end.code or 0) if words else USAGE
-        with _printable(), trusting(getattr(options, "trust", ())), self.around():
+        with _printable(), self.around():
             return module.run(options) or 0
 
     def read(self, name: str, words: Sequence[str]) -> tuple[Any, Any]:

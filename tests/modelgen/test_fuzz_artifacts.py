@@ -24,7 +24,7 @@ from tests.modelgen.support.forgery import forged
 from tests.modelgen.test_fuzz_files import explained
 
 OURS = artifact.SHIPPED / "pendulum"
-KINDS = ("manifest", "kernels", "drawing")
+KINDS = ("manifest", "program", "kernels")
 LOG = "time,angle,angle_rate,torque\n" + "".join(f"{k / 100},{k / 300},{1 / 3},{k % 2}\n" for k in range(60))
 
 
@@ -51,15 +51,15 @@ def opened(folder: Path, where: str = "") -> None:
 def test_damaged_files(folder: Path, kind: str, damage: Damage, forge: bool) -> None:
     """With hashes that say so, and with the right ones."""
     (path,) = folder.glob(f"{kind}*")
-    before, manifest = path.read_bytes(), (folder / artifact.MANIFEST).read_bytes()
     try:
-        path.write_bytes(damaged(before, damage))
+        path.write_bytes(damaged(path.read_bytes(), damage))
         if forge and kind != "manifest":
             forged(folder)
         opened(folder, str(folder))
     finally:
-        path.write_bytes(before)
-        (folder / artifact.MANIFEST).write_bytes(manifest)
+        for renamed in folder.glob("program_*.json"):
+            renamed.unlink()
+        shutil.copytree(OURS, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
 
 
 @given(mistakes)
@@ -81,7 +81,7 @@ def test_manifests_of_other_types(folder: Path, mistake: Mistake) -> None:
 
 
 REPORTS: dict[str, dict[str, Any]] = {
-    artifact.REPORT: {"seconds": {"checks": 0.1}, "source_bytes": {"llvm": 2000}},
+    artifact.REPORT: {"seconds": {"checks": 0.1}, "source_bytes": {"program": 2000}},
     artifact.PROOF: {"date": "2026-01-01", "modelgen": 9, "passed": 3, "failed": 0, "skipped": 1, "seconds": 2.0},
 }
 
