@@ -23,6 +23,9 @@ StartDistribution = Literal["gaussian", "angle", "uniform"]
 
 SAMPLES, REPEATS = 64, 1e-5  # states, and the share of the cost that a turn may change by rounding
 
+#: Largest size of a state (SI) that a loaded or exported policy is computed at; float32 has no digits left beyond it.
+FARTHEST = 1e6
+
 
 class Problem:
     """A compiled robot with the limits, costs, times and distributions of its task, float32 on one device.
