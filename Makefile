@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEMO := runs/demo
 
-.PHONY: setup demo test test-instruction-sets wheel fuzz robots lint site clean
+.PHONY: setup demo test test-fast test-instruction-sets wheel fuzz robots lint site clean
 
 setup: $(INSTALLED)
 
@@ -21,6 +21,9 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-fast: $(INSTALLED)  # those that are not marked slow: a minute and a half on two cores
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 test-instruction-sets: $(INSTALLED)  # tests that depend on rounding, as on other processors
 	.ci/instruction-sets

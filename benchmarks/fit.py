@@ -20,7 +20,7 @@ from solver.problem.robots import load_robot
 from solver.training.networks import make_ensemble, make_optimiser
 from solver.training.presets import PRESETS, make_settings
 from solver.training.session import workers_of
-from solver.value.fitting import Fit, fit_ensemble
+from solver.value.fitting import FitPlan, fit_ensemble
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def main() -> None:
     optimisers = [make_optimiser(member, settings) for member in ensemble.factors]
     x = Problem(robot).sample_domain(options.states, torch.Generator().manual_seed(0))
     rates = settings.epochs * (1e-5,)
-    target, fit = -(x * x).sum(1), Fit(settings.minibatch, 1.0, rates)
+    target, fit = -(x * x).sum(1), FitPlan(settings.minibatch, 1.0, rates)
     with workers_of(settings) as workers:
         seconds = median_seconds(lambda: fit_ensemble(ensemble, optimisers, x, target, fit, 0, workers), options.rounds)
     per_sample = 1e6 * seconds / options.states / settings.epochs

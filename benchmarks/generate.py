@@ -95,7 +95,7 @@ def stated(name: str) -> Robot:
 
 
 def _imported(name: str) -> Robot:
-    from modelgen.urdf.read import model_file
+    from modelgen.importers.urdf import model_file
 
     file, others, held = IMPORTED[name]
     folder = _urdfs()

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from modelgen.loader import load
-from solver.certification.bound import failure_bound
+from solver.certification.experiment import failure_bound
 from solver.oracles.trajectory import NonlinearProgram
 from solver.plants.outcome import Rollouts, summary
 from solver.plants.rollouts import rollouts, sample_starts

@@ -34,8 +34,8 @@ from typing import Any
 import yourdfpy  # type: ignore[import-untyped]  # noqa: F401
 
 import modelgen.builder
+import modelgen.importers.urdf
 import modelgen.loader
-import modelgen.urdf.read
 import modelgen.verification  # noqa: F401  # imported once; a process for each file inherits it
 from modelgen.cli import main as run_modelgen
 from modelgen.derivation import model_file

@@ -98,11 +98,11 @@ def of_harsh(
         start = torch.as_tensor(np.tile(robot.metadata.task.start_mean, (inputs.shape[1], 1)), dtype=torch.float32)
         with torch.no_grad():
             simulation = plant.begin(start)
-            states, seen = [simulation.x.double().numpy()], [simulation.seen.double().numpy()]
+            states, seen = [simulation.x.double().numpy()], [simulation.measured.double().numpy()]
             for u in torch.as_tensor(inputs[:-1], dtype=torch.float32):
                 simulation.step(u)
                 states.append(simulation.x.double().numpy())
-                seen.append(simulation.seen.double().numpy())
+                seen.append(simulation.measured.double().numpy())
         return np.stack(states), np.stack(seen)[..., :q]
 
     random, rate = np.random.default_rng(seed), robot.metadata.task.control_rate

@@ -1,4 +1,4 @@
-"""Symbolic robot models to compiled dynamics: `Robot` states a model, `load` opens a built one."""
+"""Symbolic robot models and their compiled dynamics: `Robot` declares a model, `load` opens a built robot."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
     "smooth_barrier",
 ]
 
-# Loading a built robot must not cost the import of SymPy, so every name is fetched when first used.
+# A name is imported at its first use, so that loading a built robot does not import SymPy.
 _MODULES = {
     "ActionCost": "statement.action_costs",
     "ArtifactError": "errors",

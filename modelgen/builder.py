@@ -1,4 +1,4 @@
-"""Robot -> artifact: equations of motion, program, derivatives, emitted sources, in that order."""
+"""The build of an artifact: equations of motion, program, derivatives, emitted sources, in this order."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest, Signature
 from modelgen.backends import MODULES, drawing, emitter
 from modelgen.derivation import description, lowering
-from modelgen.derivation.content_hash import content_hash
 from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.description import content_hash
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.integration import integration_steps
-from modelgen.derivation.lines import NO_LINES, Lines
-from modelgen.derivation.mechanics import point_hashes, stated_mechanics
-from modelgen.derivation.regularity import check_regular
+from modelgen.derivation.mechanics import mechanics_expressions, point_hashes
+from modelgen.derivation.regularity import NO_LINES, Lines, check_regular
 from modelgen.derivation.size import refuse_too_large, size
 from modelgen.derivation.sketch import Sketch, sketch
 from modelgen.errors import ModelError, suggestion
@@ -32,9 +31,9 @@ from modelgen.program.differentiate import program as differentiated
 from modelgen.program.functions import MOST_OPERATIONS, Program
 from modelgen.program.mechanics import MECHANICS, UNSTATED
 from modelgen.program.mechanics import program as mechanics_program
-from modelgen.proof.culprit import lines
+from modelgen.proof.error_lines import lines
+from modelgen.proof.findings import refuse_derived, refuse_guards
 from modelgen.proof.kinks import warnings
-from modelgen.proof.refusal import refuse_derived, refuse_stated
 from modelgen.statement.robot import Robot
 
 NO_DRAWING = Sketch((), (), (), ())
@@ -42,25 +41,25 @@ Tell = Callable[[str], None]
 
 
 def silent(_: str) -> None:
-    """Tell nobody."""
+    """Write nothing."""
 
 
 @dataclass
 class BuildReport:
-    """Times and sizes of one build, written beside the artifact as build_report.json."""
+    """Times and sizes of one build, stored in the artifact as build_report.json."""
 
     robot: str
     folder: str
     seconds: dict[str, float] = field(default_factory=dict)  # by stage, in order
     operations: dict[str, int] = field(default_factory=dict)  # by function
-    source_bytes: dict[str, int] = field(default_factory=dict)  # by backend; of several that share a source, the first
-    left_out: dict[str, str] = field(default_factory=dict)  # function of mechanics that the robot does not have -> why
-    warnings: list[str] = field(default_factory=list)  # of what is built although it may be a mistake
-    tell: Tell = silent  # is given the text of a line for each stage, its name before the work and its seconds after it
+    source_bytes: dict[str, int] = field(default_factory=dict)  # by backend; of backends with one source, the first
+    left_out: dict[str, str] = field(default_factory=dict)  # function of mechanics that the robot lacks -> reason
+    warnings: list[str] = field(default_factory=list)  # about possible mistakes that do not stop the build
+    tell: Tell = silent  # gets the text of each stage: its name before the work, its seconds after it
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Measure the seconds of the block."""
+        """Measure the seconds of the block, under the name of the stage."""
         start, ending = time.perf_counter(), ""
         self.tell(f"  {name:<22} ")
         try:
@@ -73,14 +72,14 @@ class BuildReport:
 
     def written(self) -> str:
         """The report as JSON."""
-        content = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name != "tell"}
+        content = {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self) if entry.name != "tell"}
         return json.dumps(content, indent=1) + "\n"
 
 
 def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildReport:
-    """Derive, differentiate and emit a robot into directory/NAME, with all functions of an artifact.
+    """Build a robot into directory/NAME, with all functions of an artifact.
 
-    Raises ModelError for a mistake in the model, ArtifactError when the folder cannot be written.
+    Raises ModelError for a mistake in the model, ArtifactError if the folder cannot be written.
     """
     (report,) = build(robot, directory)
     return report
@@ -93,12 +92,12 @@ def build(
     most_operations: int = MOST_OPERATIONS,
     tell: Tell = silent,
 ) -> Iterator[BuildReport]:
-    """Build the named functions: those of the artifact, and those of mechanics in a folder within, by one derivation.
+    """Build the named functions by one derivation: the artifact's, and those of mechanics in a folder inside it.
 
-    The functions of mechanics leave the artifact as it is; there need not be one. Gives a report as each of the two is
-    done; `tell` is given text about each stage as it begins and ends. Raises ModelError for a mistake in the model, for
-    a function that the robot does not have, and, before any work, for more operations than `most_operations`;
-    ArtifactError when a folder cannot be written.
+    The functions of mechanics do not change the artifact, which need not exist. Yields a report after each of the two.
+    `tell` gets text as each stage begins and ends. Raises ModelError for a mistake in the model, for a function that
+    the robot does not have, and, before any work, for more operations than `most_operations`. Raises ArtifactError if
+    a folder cannot be written.
     """
     expected = size(robot, functions)
     tell(f"  expected: {expected}\n")
@@ -109,8 +108,8 @@ def build(
     _checked(robot, equations, report)
     metadata, model_hash = description.metadata(robot), content_hash(robot)
     if any(name in FUNCTIONS for name in functions):
-        drawn, named = sketch(robot), lines(robot)
-        yield build_from_equations(equations, metadata, model_hash, directory, report, drawn, named, functions)
+        drawn, error_lines = sketch(robot), lines(robot)
+        yield build_from_equations(equations, metadata, model_hash, directory, report, drawn, error_lines, functions)
         report = BuildReport(robot.name, report.folder, tell=tell)
     if any(name in MECHANICS for name in functions):
         yield _build_mechanics(robot, equations, metadata, model_hash, report, functions)
@@ -124,39 +123,39 @@ def _build_mechanics(
     report: BuildReport,
     functions: Collection[str],
 ) -> BuildReport:
-    """Emit functions of mechanics into a folder in the artifact's, which the report names."""
+    """Emit functions of mechanics into a folder inside the artifact's, which the report names."""
     folder = Path(report.folder) / artifact.ON_REQUEST
     report.folder = str(folder)
     with report.stage("mechanics"):
-        program = mechanics_program(lowering.mechanics(equations, stated_mechanics(robot, equations)), functions)
+        program = mechanics_program(lowering.mechanics(equations, mechanics_expressions(robot, equations)), functions)
     report.operations = program.operations()
     report.left_out = {
         name: UNSTATED[name] for name in MECHANICS if name in functions and name not in report.operations
     }
     emitted = _emitted(program, metadata, report)
     manifest = _manifest(program, metadata, model_hash, emitted)
-    fields = {each.name: getattr(manifest, each.name) for each in dataclasses.fields(manifest)}
+    fields = {entry.name: getattr(manifest, entry.name) for entry in dataclasses.fields(manifest)}
     _write(folder, MechanicsManifest(**fields, points=point_hashes(robot)), emitted, report)
     return report
 
 
-def selected(stated: str | None) -> tuple[str, ...]:
-    """The functions in "NAME,NAME", where `mechanics` is all of mechanics; None is all of the artifact.
+def selected(names: str | None) -> tuple[str, ...]:
+    """The functions of "NAME,NAME", in which `mechanics` means all of mechanics. None: all of the artifact.
 
-    Raises ModelError for a name that is none of them.
+    Raises ModelError for an unknown name.
     """
-    if stated is None:
+    if names is None:
         return FUNCTIONS
-    names = [name.strip() for name in stated.split(",")]
+    chosen = [name.strip() for name in names.split(",")]
     known = (*FUNCTIONS, *MECHANICS, "mechanics")
-    for name in names:
+    for name in chosen:
         if name not in known:
             raise ModelError(f"there is no function `{name}`.{suggestion(name, known)} Known: {', '.join(known)}.")
-    return (*names, *(MECHANICS if "mechanics" in names else ()))
+    return (*chosen, *(MECHANICS if "mechanics" in chosen else ()))
 
 
 def export(robot: Robot, target: str) -> dict[str, bytes]:
-    """The files of one of `EXPORTS`, named after the robot, made from its model file alone.
+    """The files of one of `EXPORTS`, named after the robot and made from its model file.
 
     Raises ModelError for a mistake in the model.
     """
@@ -169,9 +168,9 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
 
 
 def _checked(robot: Robot, equations: EquationsOfMotion, report: BuildReport) -> None:
-    """All checks over the domain; those that know the line of an expression come first."""
+    """All checks over the domain. The checks that know the line of an expression come first."""
     with report.stage("search for violations"):
-        refuse_stated(robot)
+        refuse_guards(robot)
         report.warnings += warnings(robot)
     with report.stage("checks"):
         check_domain(robot, equations)
@@ -186,12 +185,12 @@ def build_from_equations(
     directory: str | Path,
     report: BuildReport | None = None,
     drawn: Sketch = NO_DRAWING,
-    named: Lines = NO_LINES,
+    error_lines: Lines = NO_LINES,
     functions: Collection[str] = FUNCTIONS,
 ) -> BuildReport:
-    """Build an artifact from equations of motion, whichever way they were derived.
+    """Build an artifact from equations of motion, independent of their derivation.
 
-    model_hash: names the model's content in the manifest. named: the lines of a file that errors name. Raises
+    model_hash: identifies the model's content in the manifest. error_lines: the lines that errors name. Raises
     ModelError and ArtifactError as `build_artifact` does.
     """
     report = report or BuildReport(metadata.name, str(Path(directory) / metadata.name))
@@ -200,11 +199,12 @@ def build_from_equations(
     with report.stage("derivatives"):
         program = differentiated(implicit, {*functions, "dynamics"})
     with report.stage("values at task"):
-        check_regular(program, metadata, named)
+        check_regular(program, metadata, error_lines)
     with report.stage("integration steps"):
-        steps = integration_steps(program, metadata, named, report.warnings.append)
+        steps = integration_steps(program, metadata, error_lines, report.warnings.append)
         metadata = replace(metadata, task=replace(metadata.task, integration_steps=steps))
-    program = replace(program, functions=tuple(each for each in program.functions if each.name in functions))
+    kept = tuple(function for function in program.functions if function.name in functions)
+    program = replace(program, functions=kept)
     report.operations = program.operations()
     emitted = _emitted(program, metadata, report)
     with report.stage(f"emit {drawing.FILES}"):
@@ -222,7 +222,7 @@ def _write(folder: Path, manifest: Manifest, emitted: dict[str, dict[str, bytes]
 
 
 def _emitted(program: Program, metadata: Metadata, report: BuildReport) -> dict[str, dict[str, bytes]]:
-    """Backend -> file name -> content. Backends that share an `emit` share its files, which are made once."""
+    """Backend -> file name -> content. Backends with one `emit` share its files, which are made once."""
     made: dict[Callable[..., dict[str, bytes]], dict[str, bytes]] = {}
     emitted = {}
     for name in MODULES:

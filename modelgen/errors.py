@@ -1,4 +1,4 @@
-"""The errors of modelgen. Their messages say what was wrong, where, and what to write instead."""
+"""Errors of modelgen. A message says what is wrong, where, and what to write instead."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Place:
 
 
 class ModelError(ValueError):
-    """A mistake in a model file, or in a call of a compiled robot."""
+    """A mistake in a model file or in a call of a compiled robot. `place`: the line of the user, if known."""
 
     def __init__(self, message: str, place: Place | None = None) -> None:
         super().__init__(f"{place}: {message}" if place else message)
@@ -29,25 +29,25 @@ class ModelError(ValueError):
 
 
 def joined(errors: Sequence[ModelError], remedy: str = "") -> ModelError:
-    """One error that says them all, a line each, in the order of the file, and then a remedy."""
-    ordered = sorted(errors, key=lambda each: each.place.line if each.place else 0)
+    """One error with the messages of all, one per line, in the order of the file. The remedy follows."""
+    ordered = sorted(errors, key=lambda error: error.place.line if error.place else 0)
     return ModelError("\n".join([*map(str, ordered), *[remedy] * bool(remedy)]))
 
 
-#: What is said of an expression that SymPy cannot walk through.
+#: The message for an expression that exceeds the recursion limit of SymPy.
 TOO_DEEP = (
-    "an expression is nested too deep or has too many terms for SymPy, whose functions call themselves for each. State "
-    "it with fewer functions within functions (a hundred is well) or fewer terms in a sum (a thousand is well), and a "
-    "product or power as it stands instead of by expand()."
+    "an expression is nested too deep or has too many terms for SymPy, whose functions are recursive. Write it with "
+    "fewer nested functions (a hundred are fine) or fewer terms in a sum (a thousand are fine), and do not expand() "
+    "products and powers."
 )
 
 
 class ArtifactError(ModelError):
-    """An artifact that is missing, damaged, edited, or made by another version or from another model."""
+    """An artifact that is missing, damaged, edited, of another version, or made from another model."""
 
 
 def calling_place() -> Place:
-    """The nearest line outside this package on the call stack: the line that the user wrote."""
+    """The innermost line of the call stack outside this package: a line of the user."""
     frame = _getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "modelgen":
         frame = frame.f_back
@@ -55,7 +55,7 @@ def calling_place() -> Place:
 
 
 def shortened(path: Path) -> str:
-    """The path relative to the working folder, where it lies in that folder; else as it is."""
+    """The path relative to the working folder if it lies in it, otherwise unchanged."""
     try:
         return str(path.relative_to(Path.cwd()))
     except (ValueError, OSError):
@@ -63,11 +63,11 @@ def shortened(path: Path) -> str:
 
 
 def abridged(text: str, most: int = 60) -> str:
-    """The text, its middle left out where it is long."""
+    """The text, without its middle if it is longer than `most` characters."""
     return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 3 :]}"
 
 
 def suggestion(wrong: str, known: Iterable[str]) -> str:
-    """The text " Did you mean `x`?" when a known name is close to the wrong one, else an empty text."""
+    """The text " Did you mean `x`?" if a known name is close to the wrong one, otherwise an empty text."""
     close = get_close_matches(wrong, list(known), n=1, cutoff=0.6)
     return f" Did you mean `{close[0]}`?" if close else ""

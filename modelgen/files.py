@@ -1,4 +1,4 @@
-"""Write files whole or not at all: beside their places first, then flushed to disk, then moved into place."""
+"""Atomic writing of files: to a temporary file in the same folder, flushed to disk, then moved into place."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from pathlib import Path
 
 from modelgen.errors import ModelError
 
-#: Begins the name of a file that is not finished. One that is left over belongs to a process that was killed.
+#: Prefix of the name of an unfinished file. A killed process leaves such a file behind.
 UNFINISHED = ".new-"
 
 
 @contextmanager
 def replacing(path: Path, error: type[Exception] = ModelError) -> Iterator[Path]:
-    """Give a path beside `path` to write a file to, with the same suffix; when the block ends, move it to `path`.
+    """A temporary path in the folder of `path`, with the same suffix, for a file that replaces `path` after the block.
 
-    Makes the folder. When the block raises, `path` is left as it was and the unfinished file is removed. A link keeps
-    its place, and its target is replaced. A pipe or a device such as /dev/null keeps its place too: the finished bytes
-    are written into it. Raises `error` when the file cannot be written, and KeyboardInterrupt when Ctrl-C came while
-    writing: `torch.save` hides both behind a RuntimeError of its own.
+    Creates the folder. If the block raises, `path` is unchanged and the temporary file is removed. A link stays, and its
+    target is replaced. A pipe or a device such as /dev/null stays, and the bytes are written into it. Raises `error` if
+    the file cannot be written, and KeyboardInterrupt after Ctrl-C during the writing: `torch.save` hides both in a
+    RuntimeError.
     """
     try:
         if path.is_dir() or not path.name:
             raise NotReplaceableError("it is a folder, not a file")
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _beside([path]) as (unfinished,):
+        with _temporary([path]) as (unfinished,):
             yield unfinished
     except (OSError, RuntimeError) as problem:
         causes = list(_causes(problem))
@@ -52,9 +52,9 @@ def replacing(path: Path, error: type[Exception] = ModelError) -> Iterator[Path]
 def require_apart(
     written: Mapping[str, Path | None], read: Sequence[Path] = (), error: type[Exception] = ModelError
 ) -> None:
-    """Raise `error` where a file that is to be written is one that is read, or that another option writes.
+    """Raise `error` if a file to be written is also read, or is written by another option.
 
-    written: by the option that names it; None where it is not given.
+    written: option -> path, or None if the option is not given.
     """
     taken = {path.resolve(): "a file that is read" for path in read}
     for option, path in written.items():
@@ -62,22 +62,22 @@ def require_apart(
             continue
         if path.resolve() in taken:
             raise error(f"{option} {path} would replace {taken[path.resolve()]}; name another file")
-        taken[path.resolve()] = f"what {option} writes"
+        taken[path.resolve()] = f"the file of {option}"
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
-    """Write several files; none is moved into place before all are on the disk, and then in the given order.
+    """Write several files. Move them into place in the given order, after all of them are on the disk.
 
-    Raises OSError when one cannot be written; the files that were there before are then left as they were.
+    Raises OSError if one cannot be written; the previous files are then unchanged.
     """
-    with _beside(list(contents)) as unfinished:
+    with _temporary(list(contents)) as unfinished:
         for path, content in zip(unfinished, contents.values(), strict=True):
             path.write_bytes(content)
 
 
 @contextmanager
-def _beside(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Paths of unfinished files; at the end they are flushed to disk and moved to `paths`, or removed.
+def _temporary(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """Paths of temporary files. At the end they are flushed to disk and moved to `paths`, or removed.
 
     Raises NotReplaceableError, before anything is written, for a path that can be neither replaced nor written into.
     """
@@ -110,7 +110,7 @@ class NotReplaceableError(OSError):
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether a path leads to a pipe, a terminal or another device that takes bytes.
+    """Check whether a path leads to a pipe, a terminal or another device that takes bytes.
 
     Raises NotReplaceableError for a socket, a disk, a folder, and the file that standard output or error go to.
     """
@@ -149,14 +149,14 @@ def _write_into(path: Path, content: bytes) -> None:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, and those that it was raised while handling."""
-    found: BaseException | None = error
-    while found is not None:
-        yield found
-        found = found.__cause__ or found.__context__
+    """The error, its cause, the cause of the cause, and so on."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def shipped(name: str) -> Path:
-    """Folder of the models or artifacts that ship with the package: in it in a wheel, beside it in a checkout."""
+    """The folder of the shipped models or artifacts: inside the package in a wheel, next to it in a checkout."""
     inside = Path(__file__).resolve().parent / name
     return inside if inside.is_dir() else inside.parents[1] / name

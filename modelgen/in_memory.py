@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from modelgen.builder import BuildReport, build_artifact
-from modelgen.derivation.content_hash import content_hash
+from modelgen.derivation.description import content_hash
 from modelgen.loader import CompiledRobot, load
 from modelgen.statement.robot import Robot
 

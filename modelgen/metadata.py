@@ -1,6 +1,6 @@
 """The description of a robot in an artifact: names, units, limits, parameters and the default task.
 
-Frozen dataclasses of built-in types, written to `manifest.json` and read from it; neither SymPy nor Torch.
+Frozen dataclasses of built-in types, written to `manifest.json` and read from it. Needs neither SymPy nor Torch.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-RATE = "_rate"  # ends the name of a coordinate's rate, and of no other speed
-TIME = "time"  # the first column of a recording, and the name of nothing else
+RATE = "_rate"  # ending of the name of a coordinate's rate; no other speed may end so
+TIME = "time"  # name of the first column of a recording; nothing else may be named so
 
 
 @dataclass(frozen=True)
@@ -20,24 +20,24 @@ class State:
     kind: Literal["position", "velocity"]
     unit: str
     limit: float  # |x_i| <= limit bounds the compact state domain
-    continuous: bool  # an angle that wraps; its limit is pi
+    continuous: bool  # an angle that wraps around; its limit is pi
     meaning: str
 
 
 @dataclass(frozen=True)
 class Input:
-    """One entry of the input u; the policy keeps |u_i| <= limit."""
+    """One entry of the input u. The policy keeps |u_i| <= limit."""
 
     name: str
     unit: str
     limit: float
     meaning: str
-    coordinate: str | None  # the one along which it acts, as a motor in a joint does; None: it acts along several
+    coordinate: str | None  # the coordinate along which it acts, such as a motor's joint; None: several
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One entry of theta, a physical parameter the model adversary may change within its bounds."""
+    """One entry of theta: a physical parameter that the model adversary may change within its bounds."""
 
     name: str
     value: float
@@ -48,8 +48,8 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class ActionCost:
-    """The action cost g(u) by name, with one weight per input; what it computes is a kernel of the artifact."""
+class NamedActionCost:
+    """The name of the action cost g(u), and one weight per input. A kernel of the artifact computes the cost."""
 
     name: str
     weights: tuple[float, ...]  # (m,)
@@ -57,12 +57,12 @@ class ActionCost:
 
 @dataclass(frozen=True)
 class Task:
-    """The default task; the state cost itself is a kernel of the artifact."""
+    """The default task. A kernel of the artifact computes the state cost."""
 
     target: tuple[float, ...]  # (n,) the state at which the state cost is zero
     start_mean: tuple[float, ...]  # (n,)
     start_deviation: tuple[float, ...]  # (n,) standard deviations of the Gaussian start distribution
-    action_cost: ActionCost
+    action_cost: NamedActionCost
     horizon: float  # s
     weight_at_horizon: float  # the discount factor left at the horizon; rho = -ln(weight)/horizon
     control_rate: int  # Hz, how often the policy is evaluated; the input is held in between
@@ -73,7 +73,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Metadata:
-    """All that a solver needs to know of a robot besides its kernels."""
+    """Everything that a solver needs to know about a robot besides its kernels."""
 
     name: str
     description: str
@@ -84,12 +84,12 @@ class Metadata:
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """Names of q, the first entries of the state; as many velocities follow."""
+        """Names of q, the first entries of the state. The velocities follow, one per coordinate."""
         return tuple(state.name for state in self.states if state.kind == "position")
 
     @property
     def quasi_velocity(self) -> str | None:
-        """The name of the first velocity that is not the rate of a coordinate; None where v = dq/dt."""
+        """The name of the first velocity that is not the rate of a coordinate; None if v = dq/dt."""
         count = len(self.coordinates)
         pairs = zip(self.coordinates, self.states[count:], strict=True)
         return next((speed.name for name, speed in pairs if speed.name != f"{name}{RATE}"), None)

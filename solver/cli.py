@@ -47,7 +47,7 @@ PROGRAM = Program(
         "robustness": Command(
             "solver.commands.robustness",
             "Roll out policies over a range of one or two parameters.",
-            "solver robustness runs/demo --parameter mass --from 0.5 --to 1.5",
+            "solver robustness runs/demo --parameter mass --from 0.5x --to 1.5x",
         ),
         "certify": Command(
             "solver.commands.certify",

@@ -1,9 +1,9 @@
-"""Errors that a user of the solver can mend."""
+"""Errors that a user of the solver can correct."""
 
 
 class SolverError(ValueError):
-    """A user's mistake: the message says what was wrong, where, and what to do instead."""
+    """Mistake of a user. The message says what was wrong, where, and what to write instead."""
 
 
 class DivergenceError(RuntimeError):
-    """Training produced NaN or an exploding target; the last good checkpoint is kept."""
+    """Divergence of a training: NaN, or a target that grows without bound. The last good checkpoint remains."""

@@ -1,4 +1,4 @@
-"""Torch on one thread, for whoever owns the process: the command line and the trainers. No other function sets it."""
+"""Torch on one thread. Only the command line and the trainers, which own the process, set it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import torch
 
 @contextmanager
 def serial_torch() -> Iterator[None]:
-    """Within the block, Torch's own operations use one thread, so that results do not depend on the number of cores.
+    """Context in which Torch's operations use one thread, so that results do not depend on the number of cores.
 
-    It is also faster: Torch's threads wait for each other in a busy loop. When another job has a core, small operations
+    It is also faster. Torch's threads wait for each other in a busy loop: if another job uses a core, small operations
     take several times as long on two threads as on one.
     """
     threads = torch.get_num_threads()

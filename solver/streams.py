@@ -1,4 +1,4 @@
-"""Random streams: what each is for, and the seeds that make them independent."""
+"""Random streams: their purposes, and the seeds that make them independent."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from solver.errors import SolverError
 
-EVALUATION_SEED = 20210725  # the same starts for every run, so that returns compare
-SEEDS = 2**32  # what every generator takes
+EVALUATION_SEED = 20210725  # all runs have the same starts, so that their returns can be compared
+SEEDS = 2**32  # seeds are below it, because every generator accepts those
 
 
 class Purpose(IntEnum):
-    """What a random stream is for."""
+    """Purpose of a random stream."""
 
     WEIGHTS = 0
     STATES = 1
@@ -27,12 +27,15 @@ class Purpose(IntEnum):
 
 
 def stream(seed: int, iteration: int, purpose: Purpose) -> int:
-    """An independent seed of 62 bits, of which Torch's CPU generator keeps 32; adding small numbers to it is safe."""
+    """Independent seed of 62 bits for an iteration and a purpose. Small numbers may be added to it.
+
+    Torch's CPU generator uses 32 of the bits.
+    """
     words = np.random.SeedSequence([seed, iteration, int(purpose)]).generate_state(2)
     return (int(words[0]) << 30) ^ int(words[1])
 
 
 def require_seed(seed: int, name: str = "--seed") -> None:
-    """SolverError for a number that no generator takes as a seed."""
+    """Raises SolverError unless the seed is an integer from 0 to SEEDS - 1. name: of the option in the message."""
     if type(seed) is not int or not 0 <= seed < SEEDS:
-        raise SolverError(f"{name} is {seed}; give a whole number from 0 to {SEEDS - 1}")
+        raise SolverError(f"{name} is {seed}; give an integer from 0 to {SEEDS - 1}")

@@ -1,7 +1,7 @@
 """Which packages each room imports: a new one is added to these lists on purpose. `make lint` keeps the rooms' order.
 
 Imports within functions, under TYPE_CHECKING and by name (`import_module("casadi")`) count like any other. MuJoCo and
-Pinocchio are imported through the table `modelgen.engines.packages.PACKAGES`; Numba and Torch by emitted code.
+Pinocchio are imported through the table `modelgen.engines.engine.PACKAGES`; Numba and Torch by emitted code.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ MODELGEN = {
     "commands": {"numpy", "tyro"},
     "derivation": {"numpy", "sympy"},
     "engines": {"numpy", "sympy"},
+    "gif.py": {"PIL", "matplotlib", "numpy"},
     "identification": {"cma", "matplotlib", "numba", "numpy", "scipy"},
+    "importers": {"lxml", "numpy", "scipy", "yourdfpy"},
     "linear": {"numpy", "scipy"},
-    "moving.py": {"PIL", "matplotlib", "numpy"},
     "proof": {"numpy", "scipy", "sympy"},
     "report": {"PIL", "matplotlib", "numpy", "sympy"},
     "statement": {"mpmath", "sympy"},
-    "urdf": {"lxml", "numpy", "scipy", "yourdfpy"},
     "verification": {"mpmath", "numpy", "sympy"},
 }
 SOLVER = {

@@ -28,7 +28,6 @@ from modelgen.errors import ModelError
 CONFIG = (OmitArgPrefixes, DisallowNone, PositionalMetavarFromFieldName)
 ALL = "--help-all"
 HELP = ("-h", "--help", ALL)
-LONGEST = 4000  # characters of a word
 EVERY_INT, EVERY_FLOAT = Range(-(10**18), 10**18), Range(-math.inf, math.inf)
 
 
@@ -63,8 +62,6 @@ def _require(options: type, words: Sequence[str]) -> None:
         count = sum(word.partition("=")[0].replace("_", "-") == flag for word in words)
         if get_origin(base) in (list, tuple) and count > 1:
             raise ModelError(f"{flag} stands {count} times. Write all values behind one {flag}.")
-    if any(len(word) > LONGEST for word in words):
-        raise ModelError(f"a word of the command line has more than {LONGEST} characters.")
 
 
 def given(options: type, words: Sequence[str]) -> dict[str, Any] | None:
@@ -126,7 +123,7 @@ def _field(field: StructFieldSpec, common: Collection[str] | None) -> StructFiel
         kind = Annotated[kind, arg(help_behavior_hint="")]
     required = field.default is MISSING_NONPROP
     if common is not None and field.name not in common and not required and not dataclasses.is_dataclass(field.type):
-        kind = Suppress[kind]
+        kind = Annotated[kind, Suppress]
     return dataclasses.replace(field, type=kind, helptext=lambda: _paragraph(field.helptext))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.metadata
 import io
 import os
@@ -17,11 +16,12 @@ from importlib import import_module
 from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
+from modelgen.errors import ModelError
 from modelgen.trust import trusting
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130  # exit codes
 PACKAGE = "robust-value-iteration"
-LONGEST = 4000  # characters of a message
+LONGEST = 4000  # characters of a message, and of a word on the command line
 PAUSE = 1.0  # s after Ctrl-C in which it has no further effect, so that the command can end in order
 #: Characters that steer a terminal or reverse the direction of writing. Artifacts of other people may hold them.
 _STEERING = [*range(0x20), *range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)]
@@ -63,6 +63,7 @@ class Program:
         return code
 
     def _code(self, words: Sequence[str], pressed: threading.Event) -> int:
+        mistakes: tuple[type[Exception], ...] = (*self.mistakes, UnicodeError)
         try:
             code = self._called(words)
             sys.stdout.flush()
@@ -70,7 +71,7 @@ class Program:
             return _say(str(stop) or "interrupted", INTERRUPTED)
         except BrokenPipeError:  # the reader of a pipe has gone
             return FAILED
-        except (*self.mistakes, UnicodeError) as error:
+        except mistakes as error:
             return _say(f"error: {error}", USAGE)
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
@@ -92,9 +93,11 @@ class Program:
         if name == "--version":
             print(f"{self.name} {importlib.metadata.version(PACKAGE)}")
             return 0
+        if any(len(word) > LONGEST for word in words):
+            raise ModelError(f"a word of the command line has more than {LONGEST} characters.")
         try:
             if name not in self.commands:
-                self._overview(words or ["--help"])
+                self._overview([name, *rest] if name else ["--help"])
             module, options = self.read(name, rest)
         except SystemExit as end:  # tyro has printed help or a mistake
             return int(end.code or 0) if words else USAGE
@@ -219,5 +222,6 @@ def _leave(code: int, end: Callable[[int], NoReturn] = os._exit) -> NoReturn:
     would abort the process. end: bound at import, because `os._exit` is another while a model file is executed.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.collect()  # semaphores of process pools, which their tracker would miss
+    if pools := sys.modules.get("multiprocessing.util"):
+        pools._exit_function()  # unlinks semaphores, of whose leak a tracker would complain
     end(code)

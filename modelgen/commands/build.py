@@ -39,7 +39,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Build every model, also after a mistake in another one."""
-    from modelgen.artifact.folder import read
+    from modelgen.artifact.folder import MANIFEST, read
     from modelgen.builder import build, selected
     from modelgen.derivation import model_file as modelfile
 
@@ -56,7 +56,10 @@ def run(options: Options) -> int:
             for report in build(robot, options.generated, functions, options.most_operations, _tell):
                 for words in report.warnings:
                     print(f"warning: {words}", file=sys.stderr)
-                print(_text(report, read(Path(report.folder)), f"modelgen verify {model}{where}"), flush=True)
+                # functions of mechanics can be verified only together with the artifact
+                built = (Path(options.generated) / robot.name / MANIFEST).is_file()
+                following = f"modelgen {'verify' if built else 'build'} {model}{where}"
+                print(_text(report, read(Path(report.folder)), following), flush=True)
         except ModelError as error:
             if len(models) == 1:
                 raise

@@ -30,7 +30,7 @@ def run(options: Options) -> int:
     """Print a line for every model, and what is wrong with it."""
     from modelgen.artifact import folder as artifact
     from modelgen.derivation import model_file as modelfile
-    from modelgen.derivation.content_hash import content_hash
+    from modelgen.derivation.description import content_hash
     from modelgen.derivation.mechanics import point_hashes
 
     built = sorted(path.parent.name for path in options.generated.glob(f"*/{artifact.MANIFEST}"))

@@ -30,7 +30,7 @@ class Options:
 
 def run(options: Options) -> None:
     """Write the model file. An existing file is never replaced."""
-    from modelgen.urdf.read import model_file
+    from modelgen.importers.urdf import model_file
 
     name = options.name or options.urdf.stem
     warnings: list[str] = []

@@ -61,10 +61,10 @@ def _artifact(options: Options) -> None:
 
 def _linearization(options: Options) -> None:
     from modelgen.loader import load
-    from modelgen.report.linearization import linearize, stated, text
+    from modelgen.report.linearization import given_coordinates, linearize, text
 
     robot = load(options.name, directory=options.generated, parallel=False)
-    result = linearize(robot, stated(options.at, robot))
+    result = linearize(robot, given_coordinates(options.at, robot))
     print(json.dumps(result.to_json(), indent=2) if options.json else text(robot, result))
 
 

@@ -59,7 +59,7 @@ def _failed(model: str, options: Options) -> bool:
     from modelgen.artifact import folder as artifact
     from modelgen.artifact.manifest import GENERATOR_VERSION
     from modelgen.derivation import model_file
-    from modelgen.derivation.content_hash import content_hash
+    from modelgen.derivation.description import content_hash
     from modelgen.verification.check import counts, table
 
     start = time.perf_counter()

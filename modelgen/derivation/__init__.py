@@ -1,1 +1,1 @@
-"""From what a model file states to the equations of motion, and from these to the graph of the program."""
+"""From a model file to its equations of motion, and from these to the graph of the program."""

@@ -1,17 +1,18 @@
-"""The equations of motion of a robot: the sum of its energies, links, forces and system of SymPy's."""
+"""The equations of motion of a robot: the sum of its energies, links, loads and system of sympy.physics.mechanics."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sympy import Float, Matrix, Symbol
+from sympy import Expr, Float, Matrix, S, Symbol
 
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.lagrange import lagrange
 from modelgen.derivation.newton_euler import newton_euler
-from modelgen.derivation.virtual_work import affine, generalized_forces
-from modelgen.errors import ModelError
+from modelgen.derivation.shortening import is_expandable
+from modelgen.errors import ModelError, Place, abridged
+from modelgen.statement.declarations import Load
 from modelgen.statement.robot import Robot
 
 if TYPE_CHECKING:
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def equations_of_motion(robot: Robot) -> EquationsOfMotion:
-    """M(q) vdot = force(q, v) + B(q) u, the sum of all that the file states; fixed parameters become numbers.
+    """M(q) vdot = force(q, v) + B(q) u: the sum of all contributions of the file. Fixed parameters become numbers.
 
-    Energies go through Lagrange's equations, links through the recursive Newton-Euler algorithm, loads through
-    virtual work; a system of SymPy's brings its own equations. Where v are speeds other than dq/dt = G(q) v, forces
-    along q are multiplied by G'. Raises ModelError for energies that are not quadratic in the rates, for forces that
-    are not affine in the inputs, and for a robot without a task.
+    Energies enter by Lagrange's equations, links by the recursive Newton-Euler algorithm, loads by virtual work, and
+    a system of sympy.physics.mechanics by its own equations. If v contains speeds other than rates, dq/dt = G(q) v,
+    forces along q are multiplied by G'. Raises ModelError for an energy that is not quadratic in the rates, for a
+    force that is not affine in the inputs, and for a robot without a task.
     """
-    task = robot.stated_task
+    task = robot.declared_task
     q = [joint.symbol for joint in robot.joints]
     v = [speed.symbol for speed in robot.velocities]
     u = [declared.symbol for declared in robot.inputs]
@@ -36,14 +37,14 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     mass_matrix += links.mass_matrix
     applied, input_matrix = generalized_forces(robot.loads, q, u)
     force += applied - links.bias
-    substituted = robot.system.rates if robot.system else {}
-    coordinate_rates = Matrix(rates).xreplace(substituted)
+    rate_values = robot.system.rates if robot.system else {}
+    coordinate_rates = Matrix(rates).xreplace(rate_values)
     if robot.system:
         G = coordinate_rates.jacobian(v)
         system_mass_matrix, system_force, system_input_matrix = _system(robot, robot.system, v, u)
         mass_matrix += system_mass_matrix
-        force = G.T * force.xreplace(substituted) + system_force
-        input_matrix = G.T * input_matrix.xreplace(substituted) + system_input_matrix
+        force = G.T * force.xreplace(rate_values) + system_force
+        input_matrix = G.T * input_matrix.xreplace(rate_values) + system_input_matrix
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
     return EquationsOfMotion(
         coordinates=tuple(q),
@@ -55,7 +56,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         mass_matrix=mass_matrix.xreplace(fixed),
         force=force.xreplace(fixed),
         input_matrix=input_matrix.xreplace(fixed),
-        state_cost=task.state_cost.xreplace(substituted).xreplace(fixed),
+        state_cost=task.state_cost.xreplace(rate_values).xreplace(fixed),
         input_costs=task.input_costs,
     )
 
@@ -63,12 +64,12 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
 def _system(
     robot: Robot, system: MechanicalSystem, v: Sequence[Symbol], u: Sequence[Symbol]
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """Mass matrix, force at u = 0 and input matrix of a system of SymPy's, with rows in the order of v."""
+    """Mass matrix, force at u = 0 and input matrix of the system, with rows in the order of v."""
     if system.own and (robot.kinetic or robot.links):
         place = robot.kinetic[0].place if robot.kinetic else robot.links[0].place
         raise ModelError(
-            f"a body is added to a system whose speed `{next(iter(system.own.values())).symbol}` is no rate of a "
-            "coordinate. Add it to the system's own bodies; forces, springs and losses may be added here.",
+            f"a body is added to a system whose speed `{next(iter(system.own.values())).symbol}` is not the rate of a "
+            "coordinate. Add it to the system's own bodies; only forces, springs and losses may be added here.",
             place,
         )
     mass_matrix, force = Matrix.zeros(len(v), len(v)), Matrix.zeros(len(v), 1)
@@ -79,3 +80,37 @@ def _system(
         for j, column in enumerate(rows):
             mass_matrix[row, column] = system.mass_matrix[i, j]
     return mass_matrix, force, input_matrix
+
+
+def generalized_forces(loads: Sequence[Load], q: Sequence[Symbol], u: Sequence[Symbol]) -> tuple[Matrix, Matrix]:
+    """The generalized forces (n_q, 1) at u = 0, and the input matrix (n_q, m).
+
+    A load does the work force * d(displacement), so that it acts along q_i with force * d(displacement)/dq_i.
+    Raises ModelError for a force that is not affine in the inputs.
+    """
+    forces = Matrix.zeros(len(q), 1)
+    input_matrix = Matrix.zeros(len(q), len(u))
+    for load in loads:
+        at_zero, slopes = affine(load.force, u, load.place)
+        for row, coordinate in enumerate(q):
+            lever = load.displacement.diff(coordinate)
+            forces[row] += lever * at_zero
+            for column, slope in enumerate(slopes):
+                input_matrix[row, column] += lever * slope
+    return forces, input_matrix
+
+
+def affine(force: Expr, u: Sequence[Symbol], place: Place) -> tuple[Expr, Matrix]:
+    """A force at u = 0 and its slopes in the inputs (1, m). Raises ModelError if a slope depends on an input."""
+    slopes = [force.diff(symbol) for symbol in u]
+    for column, slope in enumerate(slopes):
+        if not slope.free_symbols.isdisjoint(u) and is_expandable(slope):
+            slopes[column] = slope.expand()
+        if not slopes[column].free_symbols.isdisjoint(u):
+            raise ModelError(
+                f"the applied force {abridged(str(force))} is not affine in the input `{u[column]}`. "
+                "Inputs may only be multiplied by expressions of the state and added; declare the nonlinear term "
+                "itself as the input, for example.",
+                place,
+            )
+    return force.xreplace(dict.fromkeys(u, S.Zero)), Matrix([slopes])

@@ -1,43 +1,77 @@
-"""The description of a robot for its artifact: names, units, limits, parameters and the task."""
+"""Description of a robot for its artifact: names, units, limits, parameters, task; and the hash of its content."""
 
 from __future__ import annotations
 
-from modelgen.derivation.virtual_work import generalized_forces
+import hashlib
+import json
+from dataclasses import asdict
+
+from sympy import srepr
+
+from modelgen.derivation.derive import generalized_forces
+from modelgen.derivation.sketch import sketch
 from modelgen.metadata import Input, Metadata, Parameter, State
-from modelgen.statement.declared import UNITS
+from modelgen.statement.declarations import UNITS
 from modelgen.statement.robot import Robot
 
 
 def metadata(robot: Robot) -> Metadata:
-    """The robot's description, its states in the order x = (q, v). Raises ModelError for a robot without a task."""
-    numbers = robot.stated_task.numbers
+    """The robot's description, with the states in the order x = (q, v). Raises ModelError without a task."""
+    numbers = robot.declared_task.numbers
     positions = [
-        State(each.symbol.name, "position", UNITS[each.kind], each.limit, each.continuous, each.meaning)
-        for each in robot.joints
+        State(joint.symbol.name, "position", UNITS[joint.kind], joint.limit, joint.continuous, joint.meaning)
+        for joint in robot.joints
     ]
     velocities = [
-        State(each.symbol.name, "velocity", each.unit, each.limit, False, each.meaning) for each in robot.velocities
+        State(speed.symbol.name, "velocity", speed.unit, speed.limit, False, speed.meaning)
+        for speed in robot.velocities
     ]
     inputs = [
-        Input(each.symbol.name, each.unit, each.limit, each.meaning, coordinate)
-        for each, coordinate in zip(robot.inputs, _moved_coordinates(robot), strict=True)
+        Input(declared.symbol.name, declared.unit, declared.limit, declared.meaning, coordinate)
+        for declared, coordinate in zip(robot.inputs, _moved_coordinates(robot), strict=True)
     ]
     parameters = [
-        Parameter(each.symbol.name, each.value, each.unit, *each.bounds, each.meaning)
-        for each in robot.parameters
-        if not each.fixed
+        Parameter(declared.symbol.name, declared.value, declared.unit, *declared.bounds, declared.meaning)
+        for declared in robot.parameters
+        if not declared.fixed
     ]
     states = (*positions, *velocities)
     return Metadata(robot.name, robot.description, states, tuple(inputs), tuple(parameters), numbers)
 
 
 def _moved_coordinates(robot: Robot) -> list[str | None]:
-    """For every input, the one coordinate along which it acts; None where it acts along several."""
+    """For each input, the coordinate along which it acts; None if it acts along several."""
     q = [joint.symbol for joint in robot.joints]
     loads = [*robot.loads, *(robot.system.loads if robot.system else ())]
-    _, input_matrix = generalized_forces(loads, q, [each.symbol for each in robot.inputs])
+    _, input_matrix = generalized_forces(loads, q, [declared.symbol for declared in robot.inputs])
     moved = [
         [symbol.name for symbol, entry in zip(q, column, strict=True) if entry != 0]
         for column in input_matrix.T.tolist()
     ]
     return [names[0] if len(names) == 1 else None for names in moved]
+
+
+def content_hash(robot: Robot) -> str:
+    """SHA-256 of the content of a model file: energies, forces, cost, numbers, names, units and drawing.
+
+    `modelgen check` compares it with the artifact's. It ignores comments and layout, and it includes helper modules.
+    It needs no derivation, so that `modelgen check` is fast.
+    """
+    drawn = sketch(robot)
+    content = {
+        "metadata": asdict(metadata(robot)),
+        "kinetic": [srepr(energy.value) for energy in robot.kinetic],
+        "potential": [srepr(energy.value) for energy in robot.potential],
+        "loads": [[srepr(load.displacement), srepr(load.force)] for load in robot.loads],
+        "fixed": [[parameter.symbol.name, parameter.value] for parameter in robot.parameters if parameter.fixed],
+        "state_cost": srepr(robot.declared_task.state_cost),
+        "action_cost": [cost.statement() for cost in robot.declared_task.input_costs],
+        "sketch": [[srepr(entry) for entry in point] for point in drawn.points],
+        "segments": drawn.segments,
+    }
+    if robot.links:
+        content["links"] = [link.statement() for link in robot.links]
+        content["gravity"] = srepr(robot.downward_acceleration)
+    if robot.system:
+        content["system"] = robot.system.statement()
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Checks of a derived model on sampled states and parameters, before anything is compiled."""
+"""Checks of a derived model at sampled states and parameters, before anything is compiled."""
 
 from __future__ import annotations
 
@@ -9,34 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 from sympy import Matrix, Symbol
 
-from modelgen.derivation.compiled import evaluator
 from modelgen.derivation.equations import Definition, EquationsOfMotion
-from modelgen.derivation.sampling import samples
+from modelgen.derivation.numeric import compiled_evaluator, samples
 from modelgen.derivation.sketch import sketch
 from modelgen.errors import ModelError, Place, abridged
-from modelgen.statement.declared import Joint
-from modelgen.statement.expressions import numbered, stated_expressions
-from modelgen.statement.robot import Robot
+from modelgen.statement.declarations import Joint
+from modelgen.statement.robot import Robot, fixed_values, model_expressions
 
 Array = NDArray[np.float64]
 
-SINGULAR = 1e-10  # smallest eigenvalue of M, its diagonal scaled to ones
-ROUNDING = 1e-9  # beside the largest sampled cost or entry, a smaller one counts as zero
+SINGULAR = 1e-10  # smallest eigenvalue of M with its diagonal scaled to ones
+ROUNDING = 1e-9  # a value below this share of the largest sampled cost or entry counts as zero
 
 
 def check_domain(robot: Robot, equations: EquationsOfMotion) -> None:
-    """Raise ModelError, with the line of the file, at the first quantity that no robot or task can have.
+    """Raise ModelError, with the line of the file, at the first quantity that a robot or task cannot have.
 
-    Every coordinate has inertia, and every input and parameter an effect. At every sample all quantities are finite
-    and M is positive definite; the equations of a continuous joint repeat after a whole turn; the state cost is
-    zero at the target.
+    Every coordinate must have inertia, every input and parameter an effect. At every sample all quantities must be
+    finite and M positive definite. The equations of a continuous joint must repeat after a whole turn, and the state
+    cost must be zero at the target.
     """
     _check_used(robot, equations)
     sampled = _Samples((*equations.state, *equations.parameters), *samples(robot))
-    functions = [
-        evaluator(sampled.symbols, each, equations.definitions)
-        for each in (equations.coordinate_rates, equations.mass_matrix, equations.force, equations.input_matrix)
-    ]
+    matrices = (equations.coordinate_rates, equations.mass_matrix, equations.force, equations.input_matrix)
+    functions = [compiled_evaluator(sampled.symbols, matrix, equations.definitions) for matrix in matrices]
     rates, mass_matrix, force, input_matrix = (function(sampled.at) for function in functions)
     rows = [
         joint.symbol if speed == joint.symbol.rate else speed
@@ -57,7 +53,7 @@ def check_domain(robot: Robot, equations: EquationsOfMotion) -> None:
 
 @dataclass(frozen=True)
 class _Samples:
-    """States and parameters over the whole domain."""
+    """States and parameters over the whole domain, with their symbols."""
 
     symbols: tuple[Symbol, ...]  # of x and theta
     x: Array  # (N, n)
@@ -69,17 +65,17 @@ class _Samples:
         return self.with_states(self.x)
 
     def with_states(self, x: Array) -> Array:
-        """The same with other states (N, n)."""
+        """The values (N, n + p) of the symbols with other states (N, n)."""
         return np.hstack([x, self.theta])
 
-    def words(self, number: int) -> str:
-        """One sample, for a message."""
+    def text(self, number: int) -> str:
+        """The symbols and values of one sample, for a message."""
         values = [*self.x[number], *self.theta[number]]
         return ", ".join(f"{symbol} = {value:.4g}" for symbol, value in zip(self.symbols, values, strict=True))
 
 
 def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
-    """Every declared coordinate has inertia, every input a force, every parameter an effect."""
+    """Raise ModelError for a coordinate without inertia, or an input or parameter without an effect."""
     for row, joint in enumerate(robot.joints):
         if equations.mass_matrix[row, :].is_zero_matrix:
             raise ModelError(
@@ -88,23 +84,23 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
                 "robot.body(...), robot.link(...) or robot.kinetic_energy(...).",
                 joint.place,
             )
-    for column, each in enumerate(robot.inputs):
+    for column, declared_input in enumerate(robot.inputs):
         if equations.input_matrix[:, column].is_zero_matrix:
             raise ModelError(
-                f"the input `{each.symbol}` acts on nothing. Write robot.apply(coordinate, {each.symbol}), "
-                "or remove the line that declares it.",
-                each.place,
+                f"the input `{declared_input.symbol}` acts on nothing. Write robot.apply(coordinate, "
+                f"{declared_input.symbol}), or remove the line that declares it.",
+                declared_input.place,
             )
-    declared = [energy.value for energy in (*robot.kinetic, *robot.potential)]
-    declared += [load.force for load in robot.loads] + [load.displacement for load in robot.loads]
-    declared += [robot.stated_task.state_cost]
-    declared += [term for link in robot.links for term in link.terms]
-    declared += [robot.downward_acceleration] if robot.links else []
-    declared += robot.system.terms if robot.system else ()
+    written = [energy.value for energy in (*robot.kinetic, *robot.potential)]
+    written += [load.force for load in robot.loads] + [load.displacement for load in robot.loads]
+    written += [robot.declared_task.state_cost]
+    written += [term for link in robot.links for term in link.terms]
+    written += [robot.downward_acceleration] if robot.links else []
+    written += robot.system.terms if robot.system else ()
     effective = [equations.mass_matrix, equations.force, equations.input_matrix, equations.state_cost]
     effective += [*equations.coordinate_rates, *(value for _, value in equations.definitions)]
     for parameter in robot.parameters:
-        if not any(parameter.symbol in term.free_symbols for term in (declared if parameter.fixed else effective)):
+        if not any(parameter.symbol in term.free_symbols for term in (written if parameter.fixed else effective)):
             raise ModelError(
                 f"the parameter `{parameter.symbol}` has no effect on the equations of motion or the state "
                 "cost. Use it in an energy, a body or a force, or remove the line that declares it.",
@@ -118,7 +114,7 @@ def _check_finite(what: str, batch: Array, symbols: Sequence[Symbol], sampled: _
         sample, row = bad[0][:2]
         reason, place = _source(robot, sampled, sample)
         raise ModelError(
-            f"{what} in the row of `{symbols[row]}` is {batch[tuple(bad[0])]} at {sampled.words(sample)}{reason}. Look "
+            f"{what} in the row of `{symbols[row]}` is {batch[tuple(bad[0])]} at {sampled.text(sample)}{reason}. Look "
             "for a division by zero, a logarithm or a root of a negative number, or a number beyond 1e308 such as "
             "exp(1000); or narrow the limits and bounds.",
             place,
@@ -126,39 +122,39 @@ def _check_finite(what: str, batch: Array, symbols: Sequence[Symbol], sampled: _
 
 
 def _source(robot: Robot, sampled: _Samples, sample: int) -> tuple[str, Place]:
-    """The first expression of the file that is not finite at a sample and at full inputs, in words, and its line.
+    """The first expression of the file that is not finite at a sample and at full inputs, as text, and its line.
 
-    The line of the robot where each is finite, and only what follows from several is not.
+    Without such an expression, an empty text and the line of the robot: only their combination is not finite.
     """
-    inputs, known = [each.symbol for each in robot.inputs], numbered(robot)
-    at = np.hstack([sampled.at[sample], [each.limit for each in robot.inputs]])
+    inputs, known = [declared.symbol for declared in robot.inputs], fixed_values(robot)
+    at = np.hstack([sampled.at[sample], [declared.limit for declared in robot.inputs]])
     rates = [symbol for joint in robot.joints for symbol in (joint.symbol, joint.symbol.rate)]
-    for stated in stated_expressions(robot):
-        for entry in stated.entries:
-            slopes = [entry.diff(symbol) for symbol in rates] if stated.slopes > 1 else []
+    for written in model_expressions(robot):
+        for entry in written.entries:
+            slopes = [entry.diff(symbol) for symbol in rates] if written.slopes > 1 else []
             column = Matrix([entry, *slopes]).xreplace(known)
-            values = evaluator((*sampled.symbols, *inputs), column)(at[None])[0, :, 0]
-            for value, whose in zip(values, ["", *["a slope of "] * len(slopes)], strict=True):
+            values = compiled_evaluator((*sampled.symbols, *inputs), column)(at[None])[0, :, 0]
+            for value, owner in zip(values, ["", *["a slope of "] * len(slopes)], strict=True):
                 if not np.isfinite(value):
-                    return f", because {whose}`{abridged(str(entry))}` is {value} there", stated.place
+                    return f", because {owner}`{abridged(str(entry))}` is {value} there", written.place
     return "", robot.place
 
 
 def _check_points(robot: Robot, sampled: _Samples) -> None:
-    """Every point that is named or drawn is finite at every sample, at the target and at the mean start."""
-    task, drawn = robot.stated_task.numbers, sketch(robot)
+    """Raise ModelError for a named or drawn point that is not finite at a sample, at the target or the mean start."""
+    task, drawn = robot.declared_task.numbers, sketch(robot)
     ends = np.repeat([task.target, task.start_mean], len(sampled.theta), axis=0)
-    every = _Samples(sampled.symbols, np.vstack([sampled.x, ends]), np.tile(sampled.theta, (3, 1)))
+    extended = _Samples(sampled.symbols, np.vstack([sampled.x, ends]), np.tile(sampled.theta, (3, 1)))
     for point in robot.points:
-        position = point.position.T.xreplace(numbered(robot))
-        _check_place(f"the point `{point.name}`", position, (), every, "State", [point.place])
+        position = point.position.T.xreplace(fixed_values(robot))
+        _check_position(f"the point `{point.name}`", position, (), extended, "Write", [point.place])
     advice = "Draw"
     if not robot.lines:
-        advice = "It is of a body's rod, which shows a robot without a drawing: write robot.draw(line=[...]) with"
-    _check_place("a point that is drawn,", Matrix(drawn.points), drawn.definitions, every, advice, drawn.places)
+        advice = "It belongs to the rod of a body, which is drawn by default: write robot.draw(line=[...]) with"
+    _check_position("a drawn point,", Matrix(drawn.points), drawn.definitions, extended, advice, drawn.places)
 
 
-def _check_place(
+def _check_position(
     what: str,
     points: Matrix,
     definitions: Sequence[Definition],
@@ -166,27 +162,27 @@ def _check_place(
     advice: str,
     places: Sequence[Place],
 ) -> None:
-    """Every row of `points` is finite at every sample; `places` has the line of each."""
-    found = evaluator(sampled.symbols, points, definitions)(sampled.at)
-    bad = np.argwhere(~np.isfinite(found))
+    """Raise ModelError unless every row of `points` is finite at every sample. places: the line of each row."""
+    values = compiled_evaluator(sampled.symbols, points, definitions)(sampled.at)
+    bad = np.argwhere(~np.isfinite(values))
     if len(bad):
         sample, row, column = bad[0]
         raise ModelError(
-            f"{what} ({', '.join(map(str, points.row(row)))}) is {found[sample, row, column]} at "
-            f"{sampled.words(sample)}. {advice} what is finite on the whole domain.",
+            f"{what} ({', '.join(map(str, points.row(row)))}) is {values[sample, row, column]} at "
+            f"{sampled.text(sample)}. {advice} points that are finite on the whole domain.",
             places[row],
         )
 
 
 def _check_positive_definite(mass_matrix: Array, joints: Sequence[Joint], sampled: _Samples) -> None:
-    """M symmetric positive definite at every sample, its diagonal scaled to ones to leave out units."""
+    """Raise ModelError unless M is symmetric positive definite at every sample; its diagonal is scaled to ones."""
     diagonal = np.einsum("nii->ni", mass_matrix)
     negative = np.argwhere(diagonal <= 0)
     if len(negative):
         sample, row = negative[0]
         raise ModelError(
             f"the mass matrix is not positive definite: the inertia along `{joints[row].symbol}` is "
-            f"{diagonal[sample, row]:.3g} at {sampled.words(sample)}. Masses and inertias must be positive there; "
+            f"{diagonal[sample, row]:.3g} at {sampled.text(sample)}. Masses and inertias must be positive there; "
             "check the signs of the energies and the bounds of the parameters.",
             joints[row].place,
         )
@@ -196,7 +192,7 @@ def _check_positive_definite(mass_matrix: Array, joints: Sequence[Joint], sample
     eigenvalues, vectors = np.linalg.eigh(scaled)
     if asymmetry.max() > ROUNDING:
         raise ModelError(
-            f"the mass matrix is not symmetric at {sampled.words(int(asymmetry.argmax()))}.", joints[0].place
+            f"the mass matrix is not symmetric at {sampled.text(int(asymmetry.argmax()))}.", joints[0].place
         )
     sample = int(eigenvalues[:, 0].argmin())
     if eigenvalues[sample, 0] < SINGULAR:
@@ -204,14 +200,14 @@ def _check_positive_definite(mass_matrix: Array, joints: Sequence[Joint], sample
         names = ", ".join(f"`{joints[int(row)].symbol}`" for row in np.flatnonzero(np.abs(moving) > 0.1))
         raise ModelError(
             f"the mass matrix is not positive definite: a motion of {names} has no inertia at "
-            f"{sampled.words(sample)}. Add the missing body or inertia (a rod has inertia about its own centre; a "
+            f"{sampled.text(sample)}. Add the missing body or inertia (a rod has inertia about its own centre; a "
             "point mass has none), or a rotor inertia to the joint.",
             joints[int(np.abs(moving).argmax())].place,
         )
 
 
 def _check_periodic(joints: Sequence[Joint], functions: Sequence[Callable[[Array], Array]], sampled: _Samples) -> None:
-    """A continuous joint's equations repeat after a whole turn."""
+    """Raise ModelError if the equations of a continuous joint do not repeat after a whole turn."""
     for row, joint in enumerate(joints):
         if not joint.continuous:
             continue
@@ -228,22 +224,25 @@ def _check_periodic(joints: Sequence[Joint], functions: Sequence[Callable[[Array
 
 
 def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -> None:
-    """The state cost is finite, without a jump and zero at the target; `modelgen.proof` shows its sign."""
-    place, x = robot.stated_task.place, sampled.x
-    function = evaluator(sampled.symbols, equations.state_cost)
+    """Raise ModelError unless the state cost is finite, without a jump and zero at the target.
+
+    `modelgen.proof` checks its sign.
+    """
+    place, x = robot.declared_task.place, sampled.x
+    function = compiled_evaluator(sampled.symbols, equations.state_cost)
     cost = function(sampled.at)
     if not np.isfinite(cost).all():
         sample = int(np.flatnonzero(~np.isfinite(cost))[0])
         raise ModelError(
-            f"the state cost is {cost[sample]} at {sampled.words(sample)}; write a cost that is finite on the whole "
+            f"the state cost is {cost[sample]} at {sampled.text(sample)}; write a cost that is finite on the whole "
             "domain.",
             place,
         )
     if cost.max() <= 0:
-        raise ModelError("the state cost is zero everywhere; write what the robot is to avoid.", place)
+        raise ModelError("the state cost is zero everywhere; write a cost of the states to avoid.", place)
     for row in (row for row, joint in enumerate(robot.joints) if joint.continuous):
         turned = [np.where(np.arange(x.shape[1]) == row, end, x) for end in (np.pi, -np.pi)]
-        ends = [function(sampled.with_states(each)) for each in turned]
+        ends = [function(sampled.with_states(end)) for end in turned]
         if np.abs(ends[0] - ends[1]).max() > 1e-6 * cost.max():
             name = robot.joints[row].symbol
             raise ModelError(
@@ -251,13 +250,13 @@ def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -
                 f"repeats after a whole turn, such as (pi * sin(({name} - target) / 2))**2.",
                 place,
             )
-    target = np.tile(robot.stated_task.numbers.target, (len(x), 1))
+    target = np.tile(robot.declared_task.numbers.target, (len(x), 1))
     at_target = function(sampled.with_states(target))
     sample = int(np.abs(at_target).argmax())
     if not abs(at_target[sample]) <= ROUNDING * cost.max():
         named = ", ".join(f"{symbol} = {value:g}" for symbol, value in zip(equations.state, target[0], strict=True))
         raise ModelError(
             f"the state cost is {at_target[sample]:.4g} at the target ({named}), where it must be zero. "
-            "Subtract that value, or state the right target=dict(coordinate=value).",
+            "Subtract that value, or write the right target=dict(coordinate=value).",
             place,
         )

@@ -1,4 +1,4 @@
-"""Equations of motion in implicit form: the result of every derivation, and the source of the program."""
+"""Equations of motion in implicit form: the result of every derivation and the source of the program."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ Definition = tuple[Symbol, Expr]
 class EquationsOfMotion:
     """qdot = coordinate_rates(q, v; theta),  M(q; theta) vdot = force(q, v; theta) + input_matrix(q; theta) u.
 
-    Every expression is in the symbols below and in the left-hand sides of `definitions`, which are evaluated first,
-    in order. The recursive derivation names its intermediates there; Lagrange's equations leave it empty. Matrices
-    are SymPy's, with n_q or n_v rows.
+    The expressions contain the symbols below and the left-hand sides of `definitions`, which are evaluated first, in
+    order. The recursive derivation names its intermediates there; Lagrange's equations have none.
     """
 
     coordinates: tuple[Symbol, ...]  # q (n_q)
@@ -28,9 +27,9 @@ class EquationsOfMotion:
     definitions: tuple[Definition, ...]
     coordinate_rates: Matrix  # (n_q, 1)
     mass_matrix: Matrix  # (n_v, n_v)
-    force: Matrix  # (n_v, 1), all but inertia times acceleration, at u = 0
+    force: Matrix  # (n_v, 1), everything except M vdot, at u = 0
     input_matrix: Matrix  # (n_v, m)
-    state_cost: Expr  # q_c(x; theta) >= 0, a cost rate; kernels return it as stated
+    state_cost: Expr  # q_c(x; theta) >= 0, a cost rate, as the model file writes it
     input_costs: tuple[InputCost, ...]  # (m,), the action cost
 
     @property
@@ -40,7 +39,7 @@ class EquationsOfMotion:
 
 
 def used(definitions: Sequence[Definition], expressions: Iterable[Expr]) -> tuple[Definition, ...]:
-    """The definitions that the expressions need, in order."""
+    """The definitions that the expressions need, in their order."""
     wanted = {symbol for expression in expressions for symbol in expression.free_symbols}
     kept = []
     for symbol, value in reversed(definitions):

@@ -1,4 +1,4 @@
-"""The frames of a tree of links: where each stands on its parent, and in the world."""
+"""Frames of a tree of links: their poses relative to the parent and in the world frame."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sympy import Expr, Matrix, S, Symbol, cos, eye, sin, zeros
 
 from modelgen.derivation.equations import Definition
-from modelgen.statement.links import JointAxis, Link, turn
+from modelgen.statement.bodies import JointAxis, Link, turn
 
 LETTERS = "xyz"
 ENTRIES = [(i, j) for i in range(3) for j in range(3)]
@@ -16,12 +16,12 @@ ENTRIES = [(i, j) for i in range(3) for j in range(3)]
 
 @dataclass(frozen=True)
 class Frame:
-    """A link, or a massless body between two coordinates of one link; it has one coordinate at most."""
+    """A link, or a massless body between two coordinates of one link. It has at most one coordinate."""
 
     name: str
-    parent: int | None  # its number; None: the ground
-    position: Matrix  # (3, 1), in the parent's frame, the coordinate at zero
-    rotation: Matrix  # (3, 3), to the parent's frame, the coordinate at zero
+    parent: int | None  # index of the parent; None: the ground
+    position: Matrix  # (3, 1), in the parent's frame, at coordinate 0
+    rotation: Matrix  # (3, 3), to the parent's frame, at coordinate 0
     joint: JointAxis | None
     mass: Expr
     first_moment: Matrix  # (3, 1), mass * centre
@@ -29,9 +29,9 @@ class Frame:
 
 
 class Intermediates:
-    """Gives a name to every intermediate expression, and keeps the definitions in order.
+    """Names for intermediate expressions. `definitions` holds them in order.
 
-    A number, a symbol or its negative needs no name and is returned as it is.
+    A number, a symbol or its negative needs no name and is returned unchanged.
     """
 
     def __init__(self, taken: Iterable[str]) -> None:
@@ -39,7 +39,7 @@ class Intermediates:
         self._taken = set(taken)
 
     def scalar(self, name: str, expression: Expr) -> Expr:
-        """The symbol that now stands for the expression."""
+        """The symbol that replaces the expression."""
         if expression.is_Atom or (-expression).is_Atom:
             return expression
         while name in self._taken:
@@ -50,21 +50,21 @@ class Intermediates:
         return symbol
 
     def vector(self, name: str, vector: Matrix) -> Matrix:
-        """The same for three components, (3, 1)."""
+        """Symbols for three components, (3, 1)."""
         return Matrix([self.scalar(f"{name}_{LETTERS[i]}", vector[i]) for i in range(3)])
 
     def matrix(self, name: str, matrix: Matrix) -> Matrix:
-        """The same for nine entries, (3, 3)."""
+        """Symbols for nine entries, (3, 3)."""
         return Matrix(3, 3, [self.scalar(f"{name}_{LETTERS[i]}{LETTERS[j]}", matrix[i, j]) for i, j in ENTRIES])
 
     def symmetric(self, name: str, matrix: Matrix) -> Matrix:
-        """The same for the six entries of a symmetric matrix, (3, 3)."""
+        """Symbols for the six different entries of a symmetric matrix, (3, 3)."""
         upper = {(i, j): self.scalar(f"{name}_{LETTERS[i]}{LETTERS[j]}", matrix[i, j]) for i, j in ENTRIES if i <= j}
         return Matrix(3, 3, lambda i, j: upper[min(i, j), max(i, j)])
 
 
 def frames_of(links: Sequence[Link], names: Intermediates) -> list[Frame]:
-    """One frame for every coordinate of every link; parents stand before children."""
+    """One frame per coordinate of each link, and one for a fixed link. Parents come before children."""
     frames: list[Frame] = []
     last: dict[str, int] = {}  # link -> its frame
     for link in links:
@@ -85,7 +85,7 @@ def frames_of(links: Sequence[Link], names: Intermediates) -> list[Frame]:
 
 
 def placement(frame: Frame, names: Intermediates) -> tuple[Matrix, Matrix]:
-    """The rotation to the parent's frame (3, 3) and the origin's position there (3, 1), with the coordinate in both."""
+    """The rotation to the parent's frame (3, 3) and the position of the origin in it (3, 1), at any coordinate."""
     joint = frame.joint
     if joint is None:
         return frame.rotation, frame.position
@@ -97,7 +97,7 @@ def placement(frame: Frame, names: Intermediates) -> tuple[Matrix, Matrix]:
 
 
 def world_frames(frames: Sequence[Frame], names: Intermediates) -> list[tuple[Matrix, Matrix]]:
-    """Every frame's rotation to the world's (3, 3), and its origin there (3, 1)."""
+    """The rotation of each frame to the world frame (3, 3), and the position of its origin there (3, 1)."""
     worlds: list[tuple[Matrix, Matrix]] = []
     for frame in frames:
         rotation, position = placement(frame, names)

@@ -1,4 +1,4 @@
-"""How many Runge-Kutta steps a control period needs: chosen when a robot is built, by comparison with half the step."""
+"""The number of Runge-Kutta steps in a control period, chosen at the build by comparison with half the step."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelgen.backends.casadi import compiled
-from modelgen.derivation.lines import Lines
+from modelgen.derivation.regularity import Lines
 from modelgen.errors import ModelError, Place
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Program
 
 Array = NDArray[np.float64]
 
-TOLERANCE = 1e-4  # of every state's limit: the largest difference that halving the step may make in a control period
+TOLERANCE = 1e-4  # largest change of a state, as a share of its limit, when the step in a control period is halved
 MOST_STEPS = 64
-SHARES = (1.0, 0.1, 0.01)  # of the inputs' limits, one after the other until a motion is resolved
-NEAR = 2.0  # times the limits: equations without a value there are not those of a motion that is too fast
+SHARES = (1.0, 0.1, 0.01)  # of the inputs' limits, tried in this order until a motion is resolved
+NEAR = 2.0  # times the limits; a state without finite rates farther out is not reported as the cause
 SAMPLES = 512
 SEED = 0
 
 
 def integration_steps(program: Program, robot: Metadata, lines: Lines, warn: Callable[[str], None]) -> int:
-    """The least power of two of classical Runge-Kutta steps in a control period whose error is below TOLERANCE.
+    """The smallest power of two of classical Runge-Kutta steps in a control period whose error is below TOLERANCE.
 
-    The error is the difference from twice as many steps, over SAMPLES states of the whole domain with every input at a
-    limit. Where MOST_STEPS are not enough for that, as with efforts that throw a joint far out of its domain, smaller
-    inputs are taken and `warn` is told. Raises ModelError, with the line of the strongest force, where MOST_STEPS are
-    not enough for the smallest of SHARES either.
+    The error is the difference to twice as many steps, over SAMPLES states of the whole domain with every input at a
+    limit. If MOST_STEPS are not enough, for example because an input throws a joint far out of its domain, smaller
+    inputs are tried, and `warn` gets a message. Raises ModelError, with the line of the strongest force, if MOST_STEPS
+    are not enough for the smallest of SHARES either.
     """
     random = np.random.default_rng(SEED)
-    limits, inputs = (np.array([each.limit for each in group]) for group in (robot.states, robot.inputs))
+    limits, inputs = (np.array([entry.limit for entry in group]) for group in (robot.states, robot.inputs))
     x = random.uniform(-1.0, 1.0, (SAMPLES, len(limits))) * limits
     u = random.choice([-1.0, 1.0], (SAMPLES, len(inputs))) * inputs
-    dynamics, theta = program.function("dynamics"), np.array([[each.value for each in robot.parameters]]).T
+    dynamics, theta = program.function("dynamics"), np.array([[entry.value for entry in robot.parameters]]).T
     evaluate = compiled(program.graph, dynamics, robot.name).map(SAMPLES)
     seconds, unresolved, advice, place = 1.0 / robot.task.control_rate, "", "", lines.robot
     for share in SHARES:
@@ -46,7 +46,7 @@ def integration_steps(program: Program, robot: Metadata, lines: Lines, warn: Cal
         steps, worst = _enough(rates, x, seconds, limits)
         if steps and unresolved:
             warn(
-                f"{place}: {unresolved} The {steps} steps of the artifact are right for inputs up to {share:.0%} of "
+                f"{place}: {unresolved} The {steps} steps of the artifact suffice for inputs up to {share:.0%} of "
                 "their limits. Lower the limits of the inputs, add the motor's inertia (robot.rotor), or raise "
                 "control_rate."
             )
@@ -59,13 +59,13 @@ def integration_steps(program: Program, robot: Metadata, lines: Lines, warn: Cal
 def _cause(
     gap: Array | None, worst: int, seconds: float, robot: Metadata, lines: Lines
 ) -> tuple[str, str, Place | None]:
-    """Why no number of steps is enough, what to do, and the line of the file. gap: a state without a rate."""
+    """The cause of too many steps, the advice, and the line of the file. gap: a state without finite rates."""
     if gap is not None:
-        at = ", ".join(f"{each.name} = {value:.6g}" for each, value in zip(robot.states, gap, strict=True))
+        at = ", ".join(f"{state.name} = {value:.6g}" for state, value in zip(robot.states, gap, strict=True))
         return (
             f"a motion leaves the limits within a control period of {seconds:.3g} s, and at {at} the equations have no "
             "finite value.",
-            "Write forces and energies that have values some way beyond the limits as well, or narrow the limits.",
+            "Write forces and energies that are finite also somewhat beyond the limits, or narrow the limits.",
             lines.not_finite(gap) or lines.robot,
         )
     strongest = lines.too_fast(worst)
@@ -79,7 +79,7 @@ def _cause(
 
 
 def _enough(rates: Callable[[Array], Array], x: Array, seconds: float, limits: Array) -> tuple[int, int]:
-    """The steps that resolve the motion from x (N, n), 0 where MOST_STEPS do not; and the state that is worst."""
+    """The steps that resolve the motion from x (N, n), or 0 if MOST_STEPS do not; and the index of the worst state."""
     coarse, steps, worst = _after(rates, x, seconds, 1), 1, 0
     while steps <= MOST_STEPS:
         fine = _after(rates, x, seconds, 2 * steps)
@@ -87,28 +87,28 @@ def _enough(rates: Callable[[Array], Array], x: Array, seconds: float, limits: A
             error = np.abs(fine - coarse) / limits
         if error.max() <= TOLERANCE:  # false where a state is not finite
             return steps, worst
-        if np.isfinite(error).all():  # of equations that blow up, the last comparison that means something
+        if np.isfinite(error).all():  # if the states diverge, keep the last comparison that was finite
             worst = int(error.max(0).argmax())
         coarse, steps = fine, 2 * steps
     return 0, worst
 
 
 def _gap(rates: Callable[[Array], Array], x: Array, seconds: float, limits: Array) -> Array | None:
-    """A state (n,) that motions from x (N, n) reach, not far beyond the limits, without a finite rate; None if none."""
+    """A state (n,) near the limits, on a motion from x (N, n), without a finite rate; None if there is none."""
     h = seconds / MOST_STEPS
     with np.errstate(all="ignore"):
         for _ in range(MOST_STEPS):
             slopes = rates(x)
             lost = (np.abs(x) <= NEAR * limits).all(axis=1) & ~np.isfinite(slopes).all(axis=1)
             if lost.any():
-                found: Array = x[lost][0]
-                return found
+                state: Array = x[lost][0]
+                return state
             x = x + h * slopes
     return None
 
 
 def _after(rates: Callable[[Array], Array], x: Array, seconds: float, steps: int) -> Array:
-    """The states (N, n) after so many seconds, inputs held."""
+    """The states (N, n) after `seconds`, with constant inputs."""
     h = seconds / steps
     with np.errstate(all="ignore"):
         for _ in range(steps):

@@ -1,4 +1,4 @@
-"""Lagrange's equations: the mass matrix and the forces that follow from kinetic and potential energies."""
+"""Lagrange's equations: the mass matrix and forces of kinetic and potential energies."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from sympy import Expr, Matrix, S, Symbol, factor_terms
 
-from modelgen.derivation.trigonometry import collapsed
-from modelgen.errors import ModelError
-from modelgen.statement.declared import Energy
+from modelgen.derivation.shortening import collapsed, is_expandable
+from modelgen.errors import ModelError, abridged
+from modelgen.statement.declarations import Energy
 
 
 def lagrange(
@@ -17,7 +17,7 @@ def lagrange(
     """M (n_q, n_q) and force (n_q, 1) of M(q) qddot = force(q, qdot), without applied forces.
 
     With T = qdot' M qdot / 2 + b' qdot + T0 (all functions of q), force = -c(q, qdot) + d(T0 - U)/dq, where c holds
-    the Christoffel terms of M and the gyroscopic ones of b. Raises ModelError where T is not quadratic in the rates.
+    the Christoffel terms of M and the gyroscopic terms of b. Raises ModelError if T is not quadratic in the rates.
     """
     mass_matrix = _mass_matrix(kinetic, rates)
     force = _remainder(kinetic, q, rates) - _christoffel(mass_matrix, q, rates)
@@ -25,7 +25,7 @@ def lagrange(
 
 
 def _mass_matrix(kinetic: Sequence[Energy], rates: Sequence[Symbol]) -> Matrix:
-    """M = d2T/dqdot2, which must not depend on the rates."""
+    """M = d2T/dqdot2. Raises ModelError if it depends on the rates."""
     size = len(rates)
     matrix = Matrix.zeros(size, size)
     for energy in kinetic:
@@ -33,12 +33,13 @@ def _mass_matrix(kinetic: Sequence[Energy], rates: Sequence[Symbol]) -> Matrix:
             slope = energy.value.diff(rates[row])
             for column in range(row, size):
                 entry = slope.diff(rates[column])
-                if not entry.free_symbols.isdisjoint(rates):
+                if not entry.free_symbols.isdisjoint(rates) and is_expandable(entry):
                     entry = entry.expand()
                 if not entry.free_symbols.isdisjoint(rates):
                     raise ModelError(
                         f"the kinetic energy is not quadratic in `{rates[row]}` and `{rates[column]}`: its second "
-                        f"derivative is {entry}. Write energies such as mass * coordinate.rate**2 / 2.",
+                        f"derivative is {abridged(str(entry))}. Write energies such as mass * "
+                        "coordinate.rate**2 / 2.",
                         energy.place,
                     )
                 matrix[row, column] += entry
@@ -49,7 +50,7 @@ def _mass_matrix(kinetic: Sequence[Energy], rates: Sequence[Symbol]) -> Matrix:
 
 
 def _christoffel(mass_matrix: Matrix, q: Sequence[Symbol], v: Sequence[Symbol]) -> Matrix:
-    """c_i = sum_jk (dM_ij/dq_k - dM_jk/dq_i / 2) v_j v_k, one coefficient per product of rates."""
+    """c_i = sum_jk (dM_ij/dq_k - dM_jk/dq_i / 2) v_j v_k, with one coefficient per product of rates."""
     size = len(q)
     slopes = [
         [[mass_matrix[min(i, j), max(i, j)].diff(q[k]) for k in range(size)] for j in range(size)] for i in range(size)
@@ -66,12 +67,12 @@ def _christoffel(mass_matrix: Matrix, q: Sequence[Symbol], v: Sequence[Symbol]) 
 
 
 def _compact(coefficient: Expr) -> Expr:
-    """The expression with cancelling terms gone and common factors out."""
-    return factor_terms(coefficient.expand())
+    """The expression without terms that cancel, and with common factors in front; unchanged if it is too long."""
+    return factor_terms(coefficient.expand()) if is_expandable(coefficient) else coefficient
 
 
 def _remainder(kinetic: Sequence[Energy], q: Sequence[Symbol], v: Sequence[Symbol]) -> Matrix:
-    """Forces from the parts of T that are linear in the rates (gyroscopic) or free of them."""
+    """Forces of the parts of T that are linear in the rates (gyroscopic) or independent of them."""
     at_rest = dict.fromkeys(v, S.Zero)
     linear = [S.Zero] * len(q)
     free = []
@@ -92,4 +93,5 @@ def _remainder(kinetic: Sequence[Energy], q: Sequence[Symbol], v: Sequence[Symbo
 def _gradient(terms: Sequence[Expr], q: Sequence[Symbol]) -> Matrix:
     """d(sum of terms)/dq as a column."""
     total = sum(terms, S.Zero)
-    return Matrix([factor_terms(total.diff(symbol)) for symbol in q])
+    slopes = [total.diff(symbol) for symbol in q]
+    return Matrix([factor_terms(slope) if is_expandable(slope) else slope for slope in slopes])

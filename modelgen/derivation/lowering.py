@@ -1,4 +1,4 @@
-"""From equations of motion to the graph of the program: SymPy's expressions become its nodes."""
+"""From equations of motion to the graph of the program: SymPy's expressions become nodes."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from modelgen.derivation.equations import Definition, EquationsOfMotion
-from modelgen.derivation.mechanics import StatedMechanics
+from modelgen.derivation.mechanics import MechanicsExpressions
 from modelgen.derivation.sketch import Sketch
 from modelgen.errors import ModelError
 from modelgen.program.functions import Argument, Function, Mechanism, Output, Program
 from modelgen.program.graph import BINARY, UNARY, Graph, Node
 from modelgen.program.mechanics import OUTPUTS, Mechanics
 from modelgen.program.names import unique_names
-from modelgen.statement.functions import CALLS, FUNCTIONS
+from modelgen.statement.checker import CALLS, FUNCTIONS
 
 
 def mechanism(equations: EquationsOfMotion) -> Mechanism:
-    """The graph of the equations of motion, common subexpressions shared.
+    """The graph of the equations of motion, with common subexpressions shared.
 
-    Raises ModelError for a function of SymPy that no kernel can evaluate.
+    Raises ModelError for a function of SymPy that kernels cannot evaluate.
     """
     graph = Graph()
     definitions, outputs = _share(equations)
     names = unique_names([symbol.name for symbol in (*equations.state, *equations.inputs, *equations.parameters)])
     known = dict(zip((*equations.state, *equations.inputs, *equations.parameters), names, strict=True))
     state_names = [known[symbol] for symbol in equations.state]
-    # Parameters first: products are ordered by node number, so what depends on parameters alone is a
-    # subexpression of its own and leaves the sample loop when theta is one vector.
+    # Parameters first: products are ordered by node number. What depends on parameters alone is then a subexpression,
+    # and leaves the sample loop when theta is one vector.
     theta = _argument(graph, "theta", [known[symbol] for symbol in equations.parameters])
     x = _argument(graph, "x", state_names)
     u = _argument(graph, "u", [known[symbol] for symbol in equations.inputs])
@@ -64,33 +64,33 @@ def mechanism(equations: EquationsOfMotion) -> Mechanism:
 def _input_costs(
     graph: Graph, converter: _Converter, equations: EquationsOfMotion, taken: Sequence[str]
 ) -> dict[str, Any]:
-    """The fields of a mechanism that state the action cost."""
+    """The fields of a mechanism that hold the action cost."""
     costs = equations.input_costs
     w = _argument(graph, "w", unique_names([f"w_{symbol.name}" for symbol in equations.inputs], taken))
-    converter.known.update(zip((each.w for each in costs), w.entries, strict=True))
+    converter.known.update(zip((cost.w for cost in costs), w.entries, strict=True))
     return {
         "w": w,
-        "input_costs": tuple(converter(each.cost) for each in costs),
-        "optimal_inputs": tuple(converter(each.optimal_input) for each in costs),
-        "optimal_input_costs": tuple(converter(each.optimal_input_cost) for each in costs),
+        "input_costs": tuple(converter(cost.cost) for cost in costs),
+        "optimal_inputs": tuple(converter(cost.optimal_input) for cost in costs),
+        "optimal_input_costs": tuple(converter(cost.optimal_input_cost) for cost in costs),
     }
 
 
-def mechanics(equations: EquationsOfMotion, stated: StatedMechanics) -> Mechanics:
-    """The quantities of mechanics in a graph of their own. Raises ModelError as `scalars` does."""
+def mechanics(equations: EquationsOfMotion, terms: MechanicsExpressions) -> Mechanics:
+    """The quantities of mechanics in a separate graph. Raises ModelError as `scalars` does."""
     symbols = (*equations.parameters, *equations.state)
-    none = [sympy.S.Zero]
+    none = [sympy.S.Zero]  # replaces an unknown energy
     groups: list[Sequence[Expr]] = [
         list(equations.coordinate_rates),
         list(equations.mass_matrix),
         list(equations.force),
         list(equations.input_matrix),
-        [stated.kinetic],
-        none if stated.potential is None else [stated.potential],
-        none if stated.weight is None else [stated.weight],
-        [entry for position in stated.points.values() for entry in position],
+        [terms.kinetic],
+        none if terms.potential is None else [terms.potential],
+        none if terms.weight is None else [terms.weight],
+        [entry for position in terms.points.values() for entry in position],
     ]
-    flat, definitions = [entry for group in groups for entry in group], (*equations.definitions, *stated.definitions)
+    flat, definitions = [entry for group in groups for entry in group], (*equations.definitions, *terms.definitions)
     graph, inputs, entries = scalars(symbols, flat, definitions, OUTPUTS)
     ends = list(accumulate(map(len, groups)))
     rates, mass, force, input_map, kinetic, potential, weight, points = (
@@ -106,14 +106,14 @@ def mechanics(equations: EquationsOfMotion, stated: StatedMechanics) -> Mechanic
         force,
         input_map,
         kinetic[0],
-        None if stated.potential is None else potential[0],
-        None if stated.weight is None else weight[0],
+        None if terms.potential is None else potential[0],
+        None if terms.weight is None else weight[0],
         points,
     )
 
 
 def drawing(sketch: Sketch, state: Sequence[Symbol], parameters: Sequence[Symbol]) -> Program:
-    """One function, the points of a drawing, in a graph of its own: (x, theta) -> points (P, 2)."""
+    """A program with one function, the points of a drawing: (x, theta) -> points (P, 2)."""
     flat = [entry for point in sketch.points for entry in point]
     graph, inputs, entries = scalars((*state, *parameters), flat, sketch.definitions)
     x, theta = Argument("x", inputs[: len(state)]), Argument("theta", inputs[len(state) :])
@@ -126,16 +126,16 @@ def scalars(
     definitions: Sequence[Definition] = (),
     taken: Iterable[str] = (),
 ) -> tuple[Graph, tuple[Node, ...], tuple[Node, ...]]:
-    """A graph of its own, the nodes of the symbols in it, and those of the expressions; no input's name is in `taken`.
+    """A separate graph, the nodes of the symbols in it, and the nodes of the expressions.
 
-    Raises ModelError for a function of SymPy that no kernel can evaluate.
+    No input has a name in `taken`. Raises ModelError for a function of SymPy that kernels cannot evaluate.
     """
     graph = Graph()
     inputs = tuple(graph.input(name) for name in unique_names([symbol.name for symbol in symbols], taken))
     converter = _Converter(graph, dict(zip(symbols, inputs, strict=True)))
     for symbol, expression in definitions:
         converter.known[symbol] = converter(expression)
-    return graph, inputs, tuple(converter(each) for each in expressions)
+    return graph, inputs, tuple(converter(expression) for expression in expressions)
 
 
 def _argument(graph: Graph, name: str, entries: Iterable[str]) -> Argument:
@@ -145,7 +145,7 @@ def _argument(graph: Graph, name: str, entries: Iterable[str]) -> Argument:
 def _share(
     equations: EquationsOfMotion,
 ) -> tuple[list[tuple[Symbol, Expr]], tuple[Matrix, Matrix, Matrix, Matrix, Expr]]:
-    """Share common subexpressions over all expressions of the model at once: definitions, and the reduced outputs."""
+    """Definitions of the common subexpressions of all expressions of the model, and the outputs in terms of them."""
     outputs = (
         equations.coordinate_rates,
         _lower_triangle(equations.mass_matrix),
@@ -169,7 +169,7 @@ def _lower_triangle(matrix: Matrix) -> Matrix:
 
 
 def _in_order(definitions: Sequence[tuple[Symbol, Expr]]) -> list[tuple[Symbol, Expr]]:
-    """The same definitions, each after those it uses: shared subexpressions may use the user's names."""
+    """The definitions, each after the ones that it uses. Shared subexpressions may use the user's names."""
     expressions = dict(definitions)
     ordered: dict[Symbol, Expr] = {}
     stack = [symbol for symbol, _ in reversed(definitions)]
@@ -185,30 +185,30 @@ def _in_order(definitions: Sequence[tuple[Symbol, Expr]]) -> list[tuple[Symbol, 
 
 
 def _ordered(expression: Expr) -> list[Expr]:
-    """The arguments in an order that is the same in every process."""
+    """The arguments in an order that does not depend on the process."""
     return sorted(expression.args, key=sympy.default_sort_key)
 
 
 class _Converter:
-    """SymPy expression -> node."""
+    """Converts SymPy expressions to nodes of the graph."""
 
     def __init__(self, graph: Graph, known: dict[Symbol, Node]) -> None:
         self.graph = graph
         self.known = known
-        self._seen: dict[Expr, Node] = {}
+        self._converted: dict[Expr, Node] = {}
 
     def __call__(self, expression: Expr) -> Node:
         expression = sympy.sympify(expression)
-        if expression not in self._seen:
-            self._seen[expression] = self._convert(expression)
-        return self._seen[expression]
+        if expression not in self._converted:
+            self._converted[expression] = self._convert(expression)
+        return self._converted[expression]
 
     def _convert(self, expression: Expr) -> Node:
         if expression.is_Symbol:
             if expression not in self.known:
                 raise ModelError(
-                    f"The symbol {expression} appears in the equations of motion but is neither a coordinate, a "
-                    "velocity, an input nor a parameter of the robot. Declare it, or replace it by a number."
+                    f"The symbol {expression} appears in the equations of motion but is not a coordinate, a velocity, "
+                    "an input or a parameter of the robot. Declare it, or replace it by a number."
                 )
             return self.known[expression]
         if expression.is_number:
@@ -217,7 +217,7 @@ class _Converter:
             return self.graph.sum(sorted((self(term) for term in _ordered(expression)), key=self._is_negative))
         if expression.is_Mul:
             return self._product(expression)
-        if isinstance(expression, sympy.exp):  # exp is also a Pow to some versions of SymPy
+        if isinstance(expression, sympy.exp):  # in some versions of SymPy, exp is also a Pow
             return self.graph.call("exp", self(expression.args[0]))
         if expression.is_Pow:
             return self._power(*expression.args)
@@ -274,6 +274,6 @@ class _Converter:
                 node = graph.call(function, node, other)
             return node
         raise ModelError(
-            f"The equations of motion use {name} in {expression}, which no kernel can evaluate. Write it with "
+            f"The equations of motion use {name} in {expression}, which kernels cannot evaluate. Use only "
             f"+ - * / ** and {', '.join(sorted({*FUNCTIONS, 'sqrt'}))}; replace a Piecewise by a smooth function."
         )

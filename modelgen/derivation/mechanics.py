@@ -1,4 +1,4 @@
-"""What a robot states besides its equations of motion: its energies, and where its named points are."""
+"""Expressions of a robot besides its equations of motion: energies, and positions of its named points."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from dataclasses import dataclass
 
 from sympy import Expr, Float, Matrix, S
 
-from modelgen.derivation import link_energies
 from modelgen.derivation.equations import Definition, EquationsOfMotion
 from modelgen.derivation.frames import Intermediates, frames_of, world_frames
+from modelgen.derivation.link_energies import link_energies
 from modelgen.statement.robot import Robot
 
 
 @dataclass(frozen=True)
-class StatedMechanics:
-    """Expressions of state, parameters and definitions. The equations' own definitions stand before these.
+class MechanicsExpressions:
+    """Expressions of state, parameters and definitions. The definitions of the equations of motion come first.
 
-    A system of SymPy's that states no potential energy may have its weights among its loads: `potential` and `weight`
-    are then None.
+    A system of sympy.physics.mechanics without a potential energy may have its weights among its loads: `potential`
+    and `weight` are then None.
     """
 
     definitions: tuple[Definition, ...]
     kinetic: Expr  # J
     potential: Expr | None  # J
     weight: Expr | None  # J, the potential energy without springs and couplings
-    points: Mapping[str, Matrix]  # name -> position in the world (3, 1), m: links' origins, then stated points
+    points: Mapping[str, Matrix]  # name -> position in the world (3, 1), m: origins of the links, then named points
 
 
-def stated_mechanics(robot: Robot, equations: EquationsOfMotion) -> StatedMechanics:
-    """The energies as `link_energies` and the file state them, independent of the equations of motion."""
+def mechanics_expressions(robot: Robot, equations: EquationsOfMotion) -> MechanicsExpressions:
+    """Energies of the links and of the file, independent of the equations of motion, and positions of the points."""
     taken = {*robot.symbols, *(symbol.name for symbol, _ in equations.definitions)}
-    definitions, kinetic, potential = link_energies.energies(robot.links, robot.downward_acceleration, taken)
+    definitions, kinetic, potential = link_energies(robot.links, robot.downward_acceleration, taken)
     kinetic = sum((energy.value for energy in robot.kinetic), kinetic)
     elastic = sum((energy.value for energy in robot.potential if energy.elastic), S.Zero)
     weight = sum((energy.value for energy in robot.potential if not energy.elastic), potential)
@@ -43,20 +43,20 @@ def stated_mechanics(robot: Robot, equations: EquationsOfMotion) -> StatedMechan
     placed, points = _points(robot, {*taken, *(symbol.name for symbol, _ in definitions)})
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
 
-    def stated(expression: Expr | Matrix) -> Expr | Matrix:
+    def final(expression: Expr | Matrix) -> Expr | Matrix:
         return expression.xreplace(system.rates if system else {}).xreplace(fixed)
 
-    return StatedMechanics(
-        definitions=tuple((symbol, stated(value)) for symbol, value in (*definitions, *placed)),
-        kinetic=stated(kinetic),
-        potential=stated(weight + elastic) if known else None,
-        weight=stated(weight) if known else None,
-        points={name: stated(position) for name, position in points.items()},
+    return MechanicsExpressions(
+        definitions=tuple((symbol, final(value)) for symbol, value in (*definitions, *placed)),
+        kinetic=final(kinetic),
+        potential=final(weight + elastic) if known else None,
+        weight=final(weight) if known else None,
+        points={name: final(position) for name, position in points.items()},
     )
 
 
 def _points(robot: Robot, taken: set[str]) -> tuple[list[Definition], dict[str, Matrix]]:
-    """Definitions, and the position of every point in the world."""
+    """Definitions, and the position of each point in the world frame."""
     names = Intermediates(taken)
     frames = frames_of(robot.links, names)
     worlds = dict(zip((frame.name for frame in frames), world_frames(frames, names), strict=True))
@@ -68,9 +68,9 @@ def _points(robot: Robot, taken: set[str]) -> tuple[list[Definition], dict[str, 
 
 
 def point_hashes(robot: Robot) -> dict[str, str]:
-    """Name -> SHA-256 of what the file states of it. Links are part of the robot's content hash, so theirs are empty.
+    """Name of a point -> SHA-256 of its line; empty for a link, which is part of the robot's content hash.
 
-    Points are no part of the content hash: stating one more leaves the artifact as it is.
+    Points are not part of the content hash: a further point leaves the artifact valid.
     """
-    stated = {point.name: hashlib.sha256(point.statement().encode()).hexdigest() for point in robot.points}
-    return {**dict.fromkeys((link.name for link in robot.links), ""), **stated}
+    hashes = {point.name: hashlib.sha256(point.statement().encode()).hexdigest() for point in robot.points}
+    return {**dict.fromkeys((link.name for link in robot.links), ""), **hashes}

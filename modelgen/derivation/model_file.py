@@ -1,4 +1,4 @@
-"""Find a model file by name or path, and execute it."""
+"""Model files: find one by name or path, and execute it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from modelgen.files import shipped
 from modelgen.statement.checker import repaired
 from modelgen.statement.robot import Robot
 
-OWN = Path("models")
+OWN = Path("models")  # in the working folder
 SHIPPED = shipped("models")
 
 
 def available() -> dict[str, Path]:
-    """Model files by name; one in ./models hides a shipped one of the same name."""
+    """Model files by name. A file in ./models hides a shipped one of the same name."""
     folders = (SHIPPED, OWN)
     return {
         path.stem: path
@@ -40,7 +40,7 @@ def own() -> dict[str, Path]:
 
 
 def find(name_or_path: str) -> Path:
-    """The file of NAME (./models/NAME.py, else the shipped one), or PATH. Raises ModelError when there is none."""
+    """The file NAME (./models/NAME.py or the shipped one) or PATH. Raises ModelError if it does not exist."""
     if name_or_path.endswith(".py") or "/" in name_or_path or "\\" in name_or_path:
         path = Path(name_or_path)
         if not path.is_file():
@@ -49,73 +49,75 @@ def find(name_or_path: str) -> Path:
     known = available()
     if name_or_path not in known:
         raise ModelError(
-            f"there is no model `{name_or_path}` in ./models or among the shipped ones."
+            f"there is no model `{name_or_path}` in ./models or among the shipped models."
             f"{suggestion(name_or_path, known)} Known: {', '.join(sorted(known))}. {_next(name_or_path)}"
         )
     return known[name_or_path]
 
 
 def _next(name: str) -> str:
-    """The command that makes a model of a name that is not known."""
+    """The command that makes a model with an unknown name."""
     if name.endswith(".urdf"):
         return f"`modelgen import {name}` writes one from the URDF."
     return f"`modelgen new {repaired(name)}` writes a new one."
 
 
 def load(name_or_path: str) -> Robot:
-    """Execute a model file and return the robot it states. Every failure raises ModelError with its line."""
+    """The robot of a model file, which is executed. Raises ModelError with the line for every failure."""
     path = find(name_or_path)
     name = shortened(path.resolve())
     try:
         code = compile(path.read_bytes(), str(path.resolve()), "exec")
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror}.") from error
-    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:  # the latter two: nested too deeply
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:  # the last two: nested too deeply
         line = getattr(error, "lineno", None) or 1
         words = getattr(error, "msg", None) or str(error) or "it is nested too deeply"
         raise ModelError(f"this is not valid Python: {words}.", Place(name, line)) from error
     robot = _only_robot(_executed(code, path.resolve()), name)
     if robot.name != path.stem:
         raise ModelError(
-            f"the file {path.name} states a robot named `{robot.name}`. They must agree, for commands know a "
-            f'robot by one name: write Robot("{path.stem}") or rename the file to {robot.name}.py.',
+            f"the file {path.name} declares a robot named `{robot.name}`. The names must agree: write "
+            f'Robot("{path.stem}") or rename the file to {robot.name}.py.',
             robot.place,
         )
     return robot
 
 
 def _executed(code: object, path: Path) -> dict[str, object]:
-    """The namespace after executing the file; its neighbours can be imported."""
-    module = ModuleType(f"model_file_{path.stem}")  # no name of a module that it may import
+    """The namespace after the execution of the file, which can import its neighbours."""
+    module = ModuleType(f"model_file_{path.stem}")  # not the name of a module that it may import
     module.__file__ = str(path)
     name = shortened(path)
     try:
         with _importable(path.parent), supervised(name):
-            sys.modules[module.__name__] = module  # dataclasses look for their module there
+            sys.modules[module.__name__] = module  # dataclasses look up their module there
             exec(code, vars(module))  # type: ignore[arg-type]
     except ModelError:
         raise
     except (Exception, SystemExit, Stopped) as error:
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parent == path.parent]
+        frames = [
+            frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).parent == path.parent
+        ]
         place = Place(shortened(Path(frames[-1].filename)), frames[-1].lineno or 1) if frames else Place(name, 1)
         if isinstance(error, Stopped):
             raise ModelError(str(error), place) from error
         words = " ".join(traceback.format_exception_only(error)[-1].split())
         line = f", in `{frames[-1].line}`" if frames and frames[-1].line else ""
-        hint = ". Take sin, cos, sqrt and the like from sympy, not from math or numpy" if _is_numeric(error) else ""
+        hint = ". Import sin, cos, sqrt and similar from sympy, not from math or numpy" if _is_numeric(error) else ""
         hint = f": {TOO_DEEP}" if isinstance(error, RecursionError) else hint or _keyword(error)
         raise ModelError(f"{words}{line}{hint}", place) from error
     return vars(module)
 
 
 def _keyword(error: BaseException) -> str:
-    """The keyword argument of a method of Robot that was probably meant, where a file gives one that it has not."""
-    found = re.search(r"Robot\.(\w+)\(\) got an unexpected keyword argument '(\w+)'", str(error))
-    return "." + suggestion(found[2], inspect.signature(getattr(Robot, found[1])).parameters) if found else ""
+    """The end of the message for an unknown keyword argument of a method of Robot: the argument that was meant."""
+    match = re.search(r"Robot\.(\w+)\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    return "." + suggestion(match[2], inspect.signature(getattr(Robot, match[1])).parameters) if match else ""
 
 
 def _is_numeric(error: BaseException) -> bool:
-    """Whether a function of `math` or NumPy was called with a symbol."""
+    """Whether the error comes from a call of `math` or NumPy with a symbol."""
     return any(words in str(error) for words in ("Cannot convert expression to float", "loop of ufunc"))
 
 
@@ -123,20 +125,22 @@ def _only_robot(namespace: dict[str, object], name: str) -> Robot:
     robots = {id(value): value for value in namespace.values() if isinstance(value, Robot)}
     if not robots:
         raise ModelError(
-            'this file states no robot. Write robot = Robot("NAME"), and see `modelgen new`. A module that only '
-            "helps others is left alone when its name starts with an underscore.",
+            'this file declares no robot. Write robot = Robot("NAME"), or see `modelgen new`. Start the name of a '
+            "helper module with an underscore.",
             Place(name, 1),
         )
     if len(robots) > 1:
         names = ", ".join(f"`{robot.name}`" for robot in robots.values())
-        raise ModelError(f"this file states {len(robots)} robots, {names}; write one file for each.", Place(name, 1))
+        raise ModelError(f"this file declares {len(robots)} robots, {names}; write one file for each.", Place(name, 1))
     return next(iter(robots.values()))
 
 
 @contextmanager
 def _importable(folder: Path) -> Iterator[None]:
-    """Let a model file import its neighbours, and forget them afterwards, so that edited ones are read anew; the
-    working folder is put back."""
+    """Let a model file import its neighbours. Afterwards remove them from sys.modules, and restore the working folder.
+
+    The next load then reads edited neighbours again.
+    """
     before, write, here = set(sys.modules), sys.dont_write_bytecode, Path.cwd()
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = True

@@ -1,9 +1,9 @@
-"""The mass matrix and bias forces of a tree of links, recursively; every intermediate gets a name.
+"""The mass matrix and bias forces of a tree of links by recursive algorithms. Every intermediate has a name.
 
-The bias forces (at zero acceleration) follow by the recursive Newton-Euler algorithm: velocities and accelerations
-from the ground outward, forces back inward. The mass matrix follows by the composite-rigid-body algorithm. Both work
-in the frames of the links; see Featherstone, Rigid Body Dynamics Algorithms, chapters 5 and 6. Nothing is expanded
-and nothing simplified.
+The bias forces are those at zero acceleration. They follow by the recursive Newton-Euler algorithm: velocities and
+accelerations from the ground outward, forces back inward. The mass matrix follows by the composite-rigid-body
+algorithm. Both work in the frames of the links (Featherstone, Rigid Body Dynamics Algorithms, chapters 5 and 6).
+Nothing is expanded or simplified.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from sympy import Expr, Matrix, Symbol, eye, zeros
 
 from modelgen.derivation.equations import Definition, used
 from modelgen.derivation.frames import Frame, Intermediates, frames_of, placement
-from modelgen.statement.links import JointAxis, Link, skew
+from modelgen.statement.bodies import JointAxis, Link, skew
 
-Placements = Sequence[tuple[Matrix, Matrix]]  # by frame: rotation to the parent's frame, position of the origin there
+Placements = Sequence[tuple[Matrix, Matrix]]  # per frame: rotation to the parent's frame, position of the origin there
 
 
 @dataclass(frozen=True)
 class LinkEquations:
-    """M and the bias c of M vdot + c = generalized forces, in the coordinates' order."""
+    """M and the bias c of M vdot + c = generalized forces, in the order of the coordinates."""
 
     definitions: tuple[Definition, ...]
     mass_matrix: Matrix  # (n_q, n_q)
@@ -32,7 +32,7 @@ class LinkEquations:
 def newton_euler(
     links: Sequence[Link], coordinates: Sequence[Symbol], gravity: Expr, taken: Iterable[str]
 ) -> LinkEquations:
-    """Mass matrix and bias forces of a tree, gravity included in the bias; no intermediate has a name in `taken`."""
+    """Mass matrix and bias forces of a tree; the bias includes gravity. No intermediate has a name in `taken`."""
     names = Intermediates(taken)
     frames = frames_of(links, names)
     placements = [placement(frame, names) for frame in frames]
@@ -52,17 +52,17 @@ def newton_euler(
 
 
 def _along(joint: JointAxis, force: Matrix, torque: Matrix) -> Expr:
-    """The component of a force and torque that a joint's coordinate feels."""
+    """The component of a force and torque along a joint's coordinate."""
     return joint.axis.dot(torque if joint.kind == "revolute" else force)
 
 
 def _bias_forces(
     frames: Sequence[Frame], placements: Placements, gravity: Expr, names: Intermediates
 ) -> list[tuple[Matrix, Matrix]]:
-    """Force and torque that each frame's joint passes on at zero vdot, in the frame, about its origin.
+    """The force and torque that each frame's joint transmits at zero vdot, in the frame, about its origin.
 
-    The ground accelerates upward by `gravity`, which stands for the weights. At the offset r from a frame's origin
-    the acceleration is acceleration + gradient r, with gradient = skew(alpha) + omega omega' - |omega|^2 I.
+    The ground accelerates upward by `gravity`, which replaces the weights. At the offset r from a frame's origin the
+    acceleration is acceleration + gradient r, with gradient = skew(alpha) + omega omega' - |omega|^2 I.
     """
     omegas: list[Matrix] = []
     alphas: list[Matrix] = []
@@ -102,7 +102,7 @@ def _bias_forces(
 def _passed_inward(
     frames: Sequence[Frame], placements: Placements, forces: list[Matrix], torques: list[Matrix], names: Intermediates
 ) -> list[tuple[Matrix, Matrix]]:
-    """Each frame's force and torque with those of all frames that it carries."""
+    """The force and torque of each frame, including those of all frames that it carries."""
     for number in reversed(range(len(frames))):
         frame, (rotation, position) = frames[number], placements[number]
         forces[number] = names.vector(f"{frame.name}_force", forces[number])
@@ -117,7 +117,7 @@ def _passed_inward(
 def _composite_bodies(
     frames: Sequence[Frame], placements: Placements, names: Intermediates
 ) -> list[tuple[Expr, Matrix, Matrix]]:
-    """Mass, first moment and inertia of each frame together with all that it carries, about its origin."""
+    """Mass, first moment and inertia of each frame with everything that it carries, about its origin."""
     masses = [frame.mass for frame in frames]
     moments = [frame.first_moment for frame in frames]
     inertias = [frame.inertia for frame in frames]
@@ -146,7 +146,7 @@ def _mass_matrix_entries(
     body: tuple[Expr, Matrix, Matrix],
     names: Intermediates,
 ) -> list[tuple[Symbol, Expr]]:
-    """One frame's entries of the mass matrix: the forces on the joints below it at its own unit acceleration."""
+    """One frame's entries of the mass matrix: the forces on its joint and the joints below, at unit acceleration."""
     own = frames[number].joint
     assert own
     mass, moment, inertia = body

@@ -1,4 +1,9 @@
-"""SymPy's expressions as NumPy functions of arrays: slow to make, and independent of the program and its kernels."""
+"""Numbers for the expressions of a robot: samples of its domain, and expressions as functions of arrays.
+
+There are two evaluators. `compiled_evaluator` uses the graph of a program and takes expressions of any length.
+`numpy_evaluator` uses neither the graph nor a kernel, so that it can verify them. It is slow to make, and Python's
+compiler refuses its sums of more than some thousand terms.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +13,43 @@ import numpy as np
 from numpy.typing import NDArray
 from sympy import Expr, Matrix, Symbol, lambdify
 
+from modelgen.backends.casadi import compiled
 from modelgen.derivation.equations import Definition, used
+from modelgen.derivation.lowering import scalars
+from modelgen.program.functions import Argument, Function, Output
+from modelgen.statement.robot import Robot
 
 Array = NDArray[np.float64]
 
+SAMPLES = 400
 
-def evaluator(
-    arguments: Sequence[Symbol], what: Expr | Matrix, definitions: Sequence[Definition] = ()
+
+def compiled_evaluator(
+    arguments: Sequence[Symbol], expression: Expr | Matrix, definitions: Sequence[Definition] = ()
+) -> Callable[[Array], Array]:
+    """A function of values (N, arguments) that returns (N, rows, columns), or (N,) for a scalar.
+
+    Raises ModelError for a function of SymPy that kernels cannot evaluate.
+    """
+    entries = list(expression) if isinstance(expression, Matrix) else [expression]
+    shape = expression.shape if isinstance(expression, Matrix) else ()
+    graph, inputs, nodes = scalars(arguments, entries, used(definitions, entries))
+    values = Function("values", (Argument("at", inputs),), (Output("values", (len(nodes),), nodes),))
+    function = compiled(graph, values, "sampled")
+
+    def evaluate(at: Array) -> Array:
+        return np.asarray(function(at.T)).T.reshape(len(at), *shape)
+
+    return evaluate
+
+
+def numpy_evaluator(
+    arguments: Sequence[Symbol], expression: Expr | Matrix, definitions: Sequence[Definition] = ()
 ) -> Callable[..., Array]:
-    """A NumPy function of one array per symbol, returning (..., rows, columns), or (...) for a scalar."""
-    entries = list(what) if isinstance(what, Matrix) else [what]
-    shape = what.shape if isinstance(what, Matrix) else ()
-    # dummify, because a parameter may be called `exp` or `pi`
+    """A NumPy function of one array per symbol that returns (..., rows, columns), or (...) for a scalar."""
+    entries = list(expression) if isinstance(expression, Matrix) else [expression]
+    shape = expression.shape if isinstance(expression, Matrix) else ()
+    # dummify: a parameter may have the name `exp` or `pi`
     raw = lambdify(list(arguments), entries, modules="numpy", cse=shared(definitions), dummify=True)
 
     def evaluate(*values: Array) -> Array:
@@ -32,5 +62,22 @@ def evaluator(
 
 
 def shared(definitions: Sequence[Definition]) -> Callable[[Sequence[Expr]], tuple[object, object]] | bool:
-    """The argument `cse` of lambdify: the definitions where there are any, else SymPy's own search."""
+    """The argument `cse` of lambdify: the definitions if there are any, otherwise SymPy's own search."""
     return (lambda expressions: (used(definitions, expressions), expressions)) if definitions else True
+
+
+def samples(robot: Robot, count: int = SAMPLES, seed: int = 0) -> tuple[Array, Array]:
+    """States (count, n) and parameters (count, p), uniform over the domain.
+
+    Three groups of count/8 rows lie on the boundary: the first has states at their limits, the second states and
+    parameters, the third parameters. Raises ModelError for a coordinate without a rate_limit.
+    """
+    random = np.random.default_rng(seed)
+    limits = np.array([joint.limit for joint in robot.joints] + [speed.limit for speed in robot.velocities])
+    bounds = np.array([parameter.bounds for parameter in robot.parameters if not parameter.fixed]).reshape(-1, 2)
+    x = random.uniform(-limits, limits, (count, len(limits)))
+    theta = random.uniform(bounds[:, 0], bounds[:, 1], (count, len(bounds)))
+    edge = count // 4
+    x[:edge] = limits * random.choice((-1, 1), (edge, len(limits)))
+    theta[edge // 2 : edge + edge // 2] = bounds[np.arange(len(bounds)), random.integers(0, 2, (edge, len(bounds)))]
+    return x, theta

@@ -1,4 +1,4 @@
-"""The line segments that show a robot, in a vertical plane: those its file draws, or its masses and links."""
+"""Line segments that show a robot in a vertical plane: the drawing of its file, or its bodies and links."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from sympy import Float, Integer, Matrix, zeros
 from modelgen.derivation.equations import Definition, used
 from modelgen.derivation.frames import Intermediates, frames_of, world_frames
 from modelgen.errors import Place
-from modelgen.statement.figure import Point, projected
-from modelgen.statement.links import Link
+from modelgen.statement.bodies import Link
+from modelgen.statement.drawing import PlanePoint, projected
 from modelgen.statement.robot import Robot
 
 
 @dataclass(frozen=True)
 class Sketch:
-    """Points as expressions of coordinates, parameters and definitions, and the pairs of them that are joined."""
+    """Points as expressions of coordinates, parameters and definitions, and the pairs of points that are joined."""
 
     definitions: tuple[Definition, ...]
-    points: tuple[Point, ...]
-    places: tuple[Place, ...]  # the line of the file that draws a point, or that of the robot
+    points: tuple[PlanePoint, ...]
+    places: tuple[Place, ...]  # per point: the line of the file that draws it, or the line of the robot
     segments: tuple[tuple[int, int], ...]
 
 
 def sketch(robot: Robot) -> Sketch:
-    """The drawing of the file; without one, its bodies as rods, its point masses joined by lines, and its links."""
+    """The drawing of the file. Without one: the bodies as rods, the point masses joined by lines, and the links."""
     lines = list(robot.lines)
     definitions: tuple[Definition, ...] = ()
     if not lines:
@@ -39,7 +39,7 @@ def sketch(robot: Robot) -> Sketch:
         lines = [(line, robot.place) for line in outline]
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
     folded = [tuple((across.xreplace(fixed), up.xreplace(fixed)) for across, up in line) for line, _ in lines]
-    places: dict[Point, Place] = {}
+    places: dict[PlanePoint, Place] = {}
     for line, (_, place) in zip(folded, lines, strict=True):
         places |= {point: place for point in line if point not in places}
     points = tuple(places)
@@ -52,7 +52,7 @@ def sketch(robot: Robot) -> Sketch:
 
 
 def _outline(links: Sequence[Link], taken: Iterable[str]) -> tuple[tuple[Definition, ...], list[tuple[Matrix, Matrix]]]:
-    """Definitions, and lines in the world: joint to joint, and at the ends of the tree through the centre of mass."""
+    """Definitions, and lines in the world frame: from joint to joint, and at a last link through its centre of mass."""
     names = Intermediates(taken)
     frames = frames_of(links, names)
     worlds = world_frames(frames, names)
@@ -62,6 +62,6 @@ def _outline(links: Sequence[Link], taken: Iterable[str]) -> tuple[tuple[Definit
         slides = frame.joint is not None and frame.joint.kind == "prismatic"
         start = worlds[frame.parent][1] if frame.parent is not None else origin if slides else zeros(3, 1)
         lines.append((start, origin))
-        if all(other.parent != number for other in frames):  # a uniform link ends twice as far away as its centre
+        if all(other.parent != number for other in frames):  # a uniform link is twice as long as the way to its centre
             lines.append((origin, origin + rotation * (2 * centres.get(frame.name, zeros(3, 1)))))
     return tuple(names.definitions), [(start, end) for start, end in lines if start != end]

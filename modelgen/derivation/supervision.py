@@ -1,8 +1,8 @@
-"""The execution of a model file under supervision: it can neither end the process nor run for ever.
+"""Supervised execution of a model file: it can neither end the process nor run without end.
 
-The file runs in this process, which costs nothing. Its time is that of the processor, so that a busy machine refuses no
-file that an idle one takes; a file that waits is refused later, by the clock. When its time is over, an exception is
-raised in its thread; where that is not taken (in a call that waits, or caught by the file), the process ends with a
+The file runs in this process. The limit is on processor time, so that a busy machine accepts the same files as an idle
+one; a file that waits is stopped later, by the wall clock. After the limit, an exception is raised in the thread of the
+file. If the exception has no effect (in a call that waits, or because the file catches it), the process ends with a
 message.
 """
 
@@ -12,32 +12,35 @@ import ctypes
 import faulthandler
 import math
 import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn
+from types import FrameType
+from typing import Any, NoReturn
 
 from modelgen.errors import ModelError
 
 VARIABLE = "MODELGEN_LOAD_SECONDS"
 SECONDS = 120.0  # of processor time
-PATIENCE = 5  # times as many seconds of the clock are let pass
-SHORTEST = 0.01  # s, between two looks at the clocks
-GRACE = 3.0  # s, for the exception to be taken; as long again for a call that lets no other thread run
+PATIENCE = 5  # limit on the wall clock, as a multiple of the limit on processor time
+SHORTEST, LONGEST = 0.01, 1.0  # s, between two looks at the clocks
+GAP = 2.0  # s, the most that counts between two looks: a process that Ctrl-Z has stopped looks at no clock
+GRACE = 3.0  # s, for the exception to take effect; then as long again for a call that lets no other thread run
 USAGE = 2  # exit code
 
 
 class Stopped(BaseException):
-    """The file was stopped; no `except Exception` in it takes this."""
+    """The file was stopped. A BaseException, so that `except Exception` in the file does not catch it."""
 
 
 class EndsProcess(Stopped):
     """The file called os._exit or os.abort."""
 
     def __str__(self) -> str:
-        return "the file ends the process; a model file only states a robot. Remove this line."
+        return "the file ends the process; a model file only declares a robot. Remove this line."
 
 
 class OutOfTime(Stopped):
@@ -46,55 +49,80 @@ class OutOfTime(Stopped):
     def __str__(self) -> str:
         return (
             f"the file is not done after {limit():g} s of processor time, or {PATIENCE} times as long by the clock. "
-            "Look for a loop that never ends, and write a sum of thousands of terms as sympy.Add(*terms): sum(terms) "
-            f"takes minutes. If it needs the time, raise the limit: {VARIABLE}={2 * limit():g} before the command."
+            "Look for a loop without end, and write a sum of thousands of terms as sympy.Add(*terms): sum(terms) "
+            f"takes minutes. If the file needs the time, raise the limit: {VARIABLE}={2 * limit():g} before the "
+            "command."
         )
 
 
 def limit() -> float:
     """Seconds of processor time that a model file may take.
 
-    Raises ModelError for a value of the variable that is no number above 0.
+    Raises ModelError if the environment variable is not a number greater than 0.
     """
-    stated = os.environ.get(VARIABLE, "")
+    value = os.environ.get(VARIABLE, "")
     try:
-        seconds = float(stated or SECONDS)
+        seconds = float(value or SECONDS)
     except ValueError:
         seconds = math.nan
     if not seconds > 0:
-        raise ModelError(f"the environment variable {VARIABLE} is {stated!r}; write a number of seconds, such as 600.")
+        raise ModelError(f"the environment variable {VARIABLE} is {value!r}; write a number of seconds, such as 600.")
     return min(seconds, threading.TIMEOUT_MAX / 2)
 
 
 def _clock() -> Callable[[], float]:
-    """Seconds since now of this process's processor time, or a share of the wall clock's where that is more."""
-    processor, wall = time.process_time(), time.monotonic()
-    return lambda: max(time.process_time() - processor, (time.monotonic() - wall) / PATIENCE)
+    """A clock of this process's processor time (s), or of the wall clock divided by PATIENCE if that is more.
+
+    Call it often: a longer time between two calls counts as `GAP`.
+    """
+    processor, wall, spent = time.process_time(), time.monotonic(), 0.0
+
+    def clock() -> float:
+        nonlocal wall, spent
+        now = time.monotonic()
+        spent, wall = spent + min(now - wall, GAP), now
+        return max(time.process_time() - processor, spent / PATIENCE)
+
+    return clock
 
 
 @contextmanager
 def supervised(name: str) -> Iterator[None]:
-    """Raise EndsProcess or OutOfTime in the block, whose file is `name`."""
+    """Raise EndsProcess or OutOfTime in the block. name: the file that the block executes."""
     seconds, thread, over = limit(), threading.get_ident(), threading.Event()
     watch = threading.Thread(target=_watch, args=(name, seconds, thread, over), daemon=True)
+    before = _own_stop()
     endings = os._exit, os.abort
     os._exit = os.abort = _refused  # type: ignore[assignment]
     try:
         watch.start()
         yield
     finally:
-        os._exit, os.abort = endings  # at once: Ctrl-C may cut short what follows
+        os._exit, os.abort = endings  # first, because Ctrl-C may interrupt the rest
         try:
             _end(watch, over)
         finally:
             faulthandler.cancel_dump_traceback_later()
+            if before is not None:
+                signal.signal(signal.SIGTSTP, before)
+
+
+def _own_stop() -> Any:
+    """Have Ctrl-Z stop the process without the timer of `_watch`, which would end it on return. The handler before."""
+
+    def stop(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        faulthandler.cancel_dump_traceback_later()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    return signal.signal(signal.SIGTSTP, stop) if in_main_thread and hasattr(signal, "SIGTSTP") else None
 
 
 def _end(watch: threading.Thread, over: threading.Event) -> None:
-    """End the watch, and take what it may have raised as the file ended; a second turn ends what that cut short.
+    """End the watching thread, and discard an exception that it raised at the last moment.
 
-    PyThreadState_SetAsyncExc(thread, NULL) is no way to take it back: CPython 3.11 then takes the thread for
-    interrupted for ever, and hangs under a debugger, coverage or any other trace function.
+    The second turn finishes the first if that exception interrupted it. PyThreadState_SetAsyncExc(thread, NULL) is not
+    a way to withdraw it: CPython 3.11 then regards the thread as interrupted, and hangs under any trace function.
     """
     for _ in range(2):
         with suppress(Stopped):
@@ -110,9 +138,9 @@ def _refused(*_: object) -> NoReturn:
 def _watch(name: str, seconds: float, thread: int, over: threading.Event, leave: object = os._exit) -> None:
     spent = _clock()
     while (left := seconds - spent()) > 0:
-        if sys.__stderr__ is not None:  # for a call that lets no other thread run, this one neither
+        if sys.__stderr__ is not None:  # if a call lets no other thread run, faulthandler ends the process
             faulthandler.dump_traceback_later(left + 2 * GRACE, exit=True, file=sys.__stderr__)
-        if over.wait(max(left, SHORTEST)):
+        if over.wait(min(max(left, SHORTEST), LONGEST)):
             return
     _raise_in(thread, OutOfTime)
     if over.wait(GRACE):
@@ -122,12 +150,12 @@ def _watch(name: str, seconds: float, thread: int, over: threading.Event, leave:
 
 
 def _raise_in(thread: int, error: type[Stopped]) -> None:
-    """Have a thread raise an error at its next step."""
+    """Raise an error in a thread at its next step."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
 def _line(thread: int, name: str) -> int:
-    """The line of the file that a thread is at."""
+    """The line of the file that a thread executes."""
     frame = sys._current_frames().get(thread)
     while frame and not frame.f_code.co_filename.endswith(name):
         frame = frame.f_back

@@ -1,9 +1,9 @@
-"""Other engines to compare an artifact with. Each is one file and one line in `ENGINES`.
+"""Comparison of an artifact with other engines. To add an engine, add a file and a line in `ENGINES`.
 
-An engine's file has two functions. `load(path, metadata) -> Engine` reads a description of the robot in the engine's
-own format, finds the coordinates and inputs in it by name, and raises ModelError where the two cannot be compared.
-`build(tree) -> Engine` makes the engine's mechanism from a `tree.Tree` of numbers; its inputs are generalized forces.
-Neither needs SymPy; `expressions` does, which makes the tree from a model file.
+The file of an engine has two functions. `load(path, metadata) -> Engine` reads a robot in the engine's own format and
+finds its coordinates and inputs by name. It raises ModelError if the robot cannot be compared. `build(tree) -> Engine`
+makes a mechanism from a `Tree` of numbers; its inputs are generalized forces. Neither needs SymPy. `expressions` makes
+the tree from a model file, with SymPy.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ ENGINES = {"mujoco": "modelgen.engines.mujoco", "pinocchio": "modelgen.engines.p
 
 
 def load(engine: str, path: Path, metadata: Metadata) -> Engine:
-    """The robot as `engine` reads it from `path`. Raises ModelError where the two cannot be compared."""
+    """The robot of the file `path` in an engine. Raises ModelError if it cannot be compared."""
     return cast(Engine, import_module(ENGINES[engine]).load(path, metadata))
 
 
 def builder(engine: str, robot: Robot) -> Callable[[Array], Engine]:
-    """A function of theta (p,) that makes the robot in `engine` from its links.
+    """A function of theta (p,) that makes the robot in an engine from its links.
 
-    Raises ModelError for a robot with bodies that the engine cannot be given.
+    Raises ModelError for a robot with bodies that the engine cannot represent.
     """
     from modelgen.engines.expressions import Expressions
 

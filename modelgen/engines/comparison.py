@@ -1,7 +1,7 @@
-"""Compare an artifact with another engine, in which the same robot is described independently.
+"""Comparison of an artifact with another engine, in which the same robot is described independently.
 
-Each entry is judged by its own noise: rounding, seen by moving the states by a few units in the last place, and the
-error of the engine's differences.
+The tolerance of each entry follows from its own noise. That is the rounding, measured by moving the states by a few
+units in the last place, and the error of the engine's finite differences.
 """
 
 from __future__ import annotations
@@ -15,31 +15,29 @@ from typing import Any
 import numpy as np
 
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.derivation.numeric import evaluator
-from modelgen.derivation.sampling import samples
+from modelgen.derivation.numeric import numpy_evaluator, samples
 from modelgen.engines import builder, load
-from modelgen.engines.differences import STEP, differences
-from modelgen.engines.engine import Array, Engine
+from modelgen.engines.engine import STEP, Array, Engine, differences
 from modelgen.engines.mjcf import ASSETS
 from modelgen.errors import ModelError, shortened
 from modelgen.metadata import Metadata
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
-from modelgen.verification.noise import moved, natural_scale, numbers
+from modelgen.verification.points import natural_scale, numbers, perturbed
 
 SAMPLES = 64
-LIMIT = 1e-8  # of the largest value of an entry
+LIMIT = 1e-8  # share of the largest value of an entry
 ROUNDING = 100  # times the change of an entry when the states move by rounding
 DIFFERENCES = 10  # times the estimated error of the engine's differences
-ZERO = 1e-12  # of the scale of an entry's row and column: the rounding of lengths and angles in the description
-RESOLVED = 1e-3  # of that scale; an entry with a larger tolerance says nothing
+ZERO = 1e-12  # share of the scale of an entry's row and column: rounded lengths and angles in the description
+RESOLVED = 1e-3  # share of this scale; an entry with a larger tolerance is lost in noise
 
 
 def description(robot: Robot, model_file: Path) -> Path | None:
-    """The MJCF file of a robot: NAME.xml beside its model file, or of a shipped robot in models/assets.
+    """The MJCF file of a robot: NAME.xml beside its model file, or in models/assets for a shipped robot.
 
-    None for a robot with links and without such a file; the engine is then made from the links. Raises ModelError for
-    a robot with neither.
+    None for a robot with links and without such a file: the engine is then made from the links. Raises ModelError for
+    a robot without links and without such a file.
     """
     places = [model_file.with_suffix(".xml"), ASSETS / f"{robot.name}.xml"]
     for place in places:
@@ -49,8 +47,8 @@ def description(robot: Robot, model_file: Path) -> Path | None:
         return None
     raise ModelError(
         f"there is no description of `{robot.name}` for the other engine: neither {shortened(places[0])} nor "
-        f"{shortened(places[1])}. Write the robot down in MJCF, its joints named like the coordinates and its "
-        "actuators like the inputs, and give it as --mjcf PATH."
+        f"{shortened(places[1])} exists. Describe the robot in MJCF, with joints named like the coordinates and "
+        "actuators named like the inputs, and pass it with --mjcf PATH."
     )
 
 
@@ -71,7 +69,7 @@ def compare(
     engine: Engine,
     rebuilt: Callable[[Array], Engine] | None = None,
 ) -> list[Check]:
-    """Kernels and mass matrix against the engine, at nominal parameters and random states over the whole domain.
+    """Compare kernels and mass matrix with the engine, at nominal parameters and random states of the whole domain.
 
     rebuilt: makes the engine at other parameters (p,), to compare the derivatives by the parameters. Raises ModelError
     for a robot whose v is not dq/dt.
@@ -79,16 +77,16 @@ def compare(
     if robot.system and robot.system.own:
         speed = next(iter(robot.system.own.values()))
         raise ModelError(
-            f"the speed `{speed.symbol}` is no rate of a coordinate, so that the other engine's accelerations are of "
-            "another quantity. Verify the robot with `modelgen verify NAME` alone.",
+            f"the speed `{speed.symbol}` is not the rate of a coordinate, so that the accelerations of the other "
+            "engine are different quantities. Verify the robot with `modelgen verify NAME` alone.",
             speed.place,
         )
     x, _ = samples(robot, SAMPLES, seed=2)
-    limits = np.array([each.limit for each in robot.inputs])
+    limits = np.array([declared.limit for declared in robot.inputs])
     u = np.random.default_rng(2).uniform(-limits, limits, (SAMPLES, len(limits)))
     sides = _Sides(robot, equations, kernels, engine, rebuilt, u, limits)
     ours, theirs = sides.ours(x), sides.theirs(x)
-    near = moved(x)
+    near = perturbed(x)
     noise = {
         name: abs(value - ours[name]) + abs(other - theirs[name][0])
         for (name, value), (other, _) in zip(sides.ours(near).items(), sides.theirs(near).values(), strict=True)
@@ -101,7 +99,7 @@ def compare(
 
 
 class _Sides:
-    """The quantities that are compared, of the kernels and of the engine, at inputs u (N, m)."""
+    """The quantities to be compared, of the kernels and of the engine, at inputs u (N, m)."""
 
     def __init__(
         self,
@@ -117,25 +115,25 @@ class _Sides:
         self._equations, self._kernels, self._engine, self._u, self._limits = equations, kernels, engine, u, limits
         self._rebuilt = rebuilt if len(self.nominal) else None
         self._size = len(equations.coordinates)
-        self._inputs = [str(each.symbol) for each in robot.inputs]
+        self._inputs = [str(declared.symbol) for declared in robot.inputs]
         arguments = [*equations.state, *equations.parameters]
-        self._matrix = evaluator(arguments, equations.mass_matrix, equations.definitions)
+        self._matrix = numpy_evaluator(arguments, equations.mass_matrix, equations.definitions)
 
     def axes(self, name: str) -> list[list[str]]:
-        """The names along each axis of a quantity."""
-        rows = [str(each) for each in self._equations.coordinates]
+        """The names of the entries along each axis of a quantity."""
+        rows = [str(symbol) for symbol in self._equations.coordinates]
         by = {
             "mass matrix": rows,
             "acceleration by the inputs": self._inputs,
-            "derivative of the acceleration by x": [str(each) for each in self._equations.state],
-            "derivative of the acceleration by theta": [str(each) for each in self._equations.parameters],
+            "derivative of the acceleration by x": [str(symbol) for symbol in self._equations.state],
+            "derivative of the acceleration by theta": [str(symbol) for symbol in self._equations.parameters],
         }
         return [rows, by[name]] if name in by else [rows]
 
     def ours(self, x: Array) -> dict[str, Array]:
-        """Name -> value of the kernels."""
+        """Name -> value by the kernels."""
         u, size = self._u, self._size
-        a, B, da_dx, dB_dx, da_dtheta, dB_dtheta = (np.asarray(each) for each in self._kernels.jacobians(x))
+        a, B, da_dx, dB_dx, da_dtheta, dB_dtheta = (np.asarray(output) for output in self._kernels.jacobians(x))
         result = {
             "mass matrix": self._matrix(*x.T, *np.tile(self.nominal, (len(x), 1)).T),
             "acceleration": (a + np.einsum("nij,nj->ni", B, u))[:, size:],
@@ -148,7 +146,7 @@ class _Sides:
         return result
 
     def theirs(self, x: Array) -> dict[str, tuple[Array, Array]]:
-        """Name -> value of the engine and the error of its differences."""
+        """Name -> value by the engine, and the error of its differences."""
         u, engine, rebuilt = self._u, self._engine, self._rebuilt
         at_zero = engine.acceleration(x, 0 * u)
         gains = [engine.acceleration(x, np.tile(limit, (len(x), 1))) - at_zero for limit in np.diag(self._limits)]
@@ -168,7 +166,7 @@ class _Sides:
 
 @dataclass(frozen=True)
 class Pair:
-    """One quantity of both sides, (N, ...), with the noise of each entry."""
+    """One quantity by both sides, (N, ...), with the noise of each entry."""
 
     what: str
     axes: Sequence[Sequence[str]]
@@ -179,10 +177,10 @@ class Pair:
 
 
 def judged(pair: Pair, label: str, point: dict[str, Array]) -> Check:
-    """The largest difference as a fraction of its entry's tolerance, over samples and entries. NaN and infinity fail.
+    """The largest difference of a quantity as a share of its entry's tolerance. NaN and infinity fail.
 
-    The tolerance of an entry is `LIMIT` of its largest value, `ROUNDING` times its rounding, `DIFFERENCES` times the
-    error of differences, and `ZERO` of the scale of its row and column.
+    The tolerance of an entry is the sum of `LIMIT` of its largest value, `ROUNDING` times its rounding, `DIFFERENCES`
+    times the error of its differences, and `ZERO` of the scale of its row and column.
     """
     if not (np.isfinite(pair.ours).all() and np.isfinite(pair.theirs).all()):
         return Check(pair.what, label, math.nan, 1.0, where="an entry is not finite")
@@ -196,19 +194,19 @@ def judged(pair: Pair, label: str, point: dict[str, Array]) -> Check:
     tolerance = sum(parts.values(), np.zeros_like(natural))
     difference = abs(pair.ours - pair.theirs)
     fractions = np.divide(difference, tolerance, out=np.where(difference == 0, 0, math.inf), where=tolerance > 0)
-    found = Check(pair.what, label, float(fractions.max(initial=0)), 1.0)
+    check = Check(pair.what, label, float(fractions.max(initial=0)), 1.0)
     unresolved = int((tolerance > RESOLVED * natural).sum())
     if unresolved:
-        found = replace(found, note=f"{unresolved} of {natural.size} entries are lost in the engine's noise")
-    if found.passed:
-        return found
+        check = replace(check, note=f"{unresolved} of {natural.size} entries are lost in the engine's noise")
+    if check.passed:
+        return check
     worst = np.unravel_index(fractions.argmax(), fractions.shape)
     entry = worst[1:]
     names = ", ".join(axis[place] for axis, place in zip(pair.axes, entry, strict=True))
     reason = max(parts, key=lambda part: float(parts[part][entry]))
     where = (
-        f"entry ({names}): {pair.ours[worst]:.9g} here, {pair.theirs[worst]:.9g} there, tolerance "
-        f"{tolerance[entry]:.1e}, mostly for {reason}; at "
+        f"entry ({names}): {pair.ours[worst]:.9g} by the kernels, {pair.theirs[worst]:.9g} by the engine, tolerance "
+        f"{tolerance[entry]:.1e}, mainly {reason}; at "
         + ", ".join(f"{name} = {numbers(value[worst[0]])}" for name, value in point.items())
     )
-    return replace(found, where=where)
+    return replace(check, where=where)

@@ -1,17 +1,30 @@
-"""The interface of an engine: mass matrix, accelerations and their derivatives, and forces on its mechanism."""
+"""What an engine provides and needs: its interface, the tree of numbers that it builds from, and finite differences.
+
+Nothing here needs SymPy.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from modelgen.errors import ModelError
+
 Array = NDArray[np.float64]
+
+PACKAGES = {"mujoco": ("MuJoCo", "mujoco"), "pinocchio": ("Pinocchio", "pin")}  # import name -> name, name for pip
+STEP = 4e-3  # the largest step, relative to the largest value of a variable
+FACTOR = 4  # between one step and the next
+LEVELS = 6
 
 
 class Engine(Protocol):
-    """A robot in another engine, its coordinates and inputs in the order of the model file."""
+    """A robot in another engine, with coordinates and inputs in the order of the model file."""
 
     label: str  # name and version
 
@@ -22,11 +35,11 @@ class Engine(Protocol):
         """vdot (N, n_q) at the states x = (q, v) (N, 2 n_q) and inputs u (N, m)."""
 
     def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
-        """dvdot/dx (N, n_q, 2 n_q), and the error of its differences, which is zero for the engine's own derivative."""
+        """dvdot/dx (N, n_q, 2 n_q), and the error of its finite differences (zero for an exact derivative)."""
 
 
-class Forces(Protocol):
-    """Generalized forces on a mechanism, its weight excepted."""
+class GeneralizedForces(Protocol):
+    """Generalized forces on a mechanism, without its weight."""
 
     def value(self, x: Array, u: Array) -> Array:
         """The forces (N, n_q) at the states x (N, 2 n_q) and inputs u (N, m)."""
@@ -36,9 +49,9 @@ class Forces(Protocol):
 
 
 class ForcedEngine:
-    """An engine's mechanism, whose inputs are generalized forces (N, n_q), under the forces of a robot's inputs."""
+    """A mechanism whose inputs are generalized forces (N, n_q), driven by the forces of a robot."""
 
-    def __init__(self, mechanism: Engine, forces: Forces) -> None:
+    def __init__(self, mechanism: Engine, forces: GeneralizedForces) -> None:
         self.label = mechanism.label
         self._mechanism = mechanism
         self._forces = forces
@@ -52,7 +65,87 @@ class ForcedEngine:
         return self._mechanism.acceleration(x, self._forces.value(x, u))
 
     def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
-        """dvdot/dx (N, n_q, 2 n_q): the mechanism's at fixed forces, and M^-1 times the slope of the forces."""
+        """dvdot/dx (N, n_q, 2 n_q): the mechanism's at fixed forces, plus M^-1 times the slope of the forces."""
         fixed, error = self._mechanism.derivative(x, self._forces.value(x, u))
         matrix = self._mechanism.mass_matrix(x[:, : x.shape[1] // 2])
         return fixed + np.asarray(np.linalg.solve(matrix, self._forces.slope(x, u)), np.float64), error
+
+
+@dataclass(frozen=True)
+class Movement:
+    """One coordinate: a rotation about an axis of the body's frame, or a translation along it."""
+
+    coordinate: str
+    kind: Literal["revolute", "prismatic"]
+    axis: Array  # (3,), of length one
+
+
+@dataclass(frozen=True)
+class Body:
+    """One link at given parameters, in its own frame."""
+
+    name: str
+    parent: int | None  # None: the ground
+    position: Array  # (3,) m, in the parent's frame
+    rotation: Array  # (3, 3), to the parent's frame, with all coordinates at zero
+    movements: tuple[Movement, ...]
+    mass: float  # kg
+    centre: Array  # (3,) m
+    inertia: Array  # (3, 3) kg m^2, about the centre
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A mechanism. Parents come before children."""
+
+    name: str
+    coordinates: tuple[str, ...]
+    bodies: tuple[Body, ...]
+    gravity: float  # m/s^2, along -z
+    armature: Array  # (n_q,), rotor inertias
+
+
+def package(engine: str) -> Any:
+    """The imported package of an engine. Raises ModelError, with the command to install it, if it is missing."""
+    name, distribution = PACKAGES[engine]
+    try:
+        return import_module(engine)
+    except ImportError as error:
+        raise ModelError(f"{name} is not installed. Install it with `pip install {distribution}`.") from error
+
+
+def differences(function: Callable[[Array], Array], at: Array, steps: Array) -> tuple[Array, Array]:
+    """d function / d at, (..., entries, variables), by central differences, and the estimate of the error.
+
+    Richardson extrapolation from `LEVELS` steps. Each entry uses the steps at which its estimated error is smallest
+    (Ridders, Accurate computation of F'(x) and F'(x)F''(x), 1982). steps: the largest step of each variable.
+    """
+    columns = [_column(function, at, number, float(step)) for number, step in enumerate(steps)]
+    slopes, errors = (np.stack(parts, axis=-1) for parts in zip(*columns, strict=True))
+    return slopes, errors
+
+
+def _column(function: Callable[[Array], Array], at: Array, number: int, step: float) -> tuple[Array, Array]:
+    slope = error = np.array(np.inf)
+    before: list[Array] = []
+    for level in range(LEVELS):
+        ahead, behind = at.copy(), at.copy()
+        ahead[..., number] += step / FACTOR**level
+        behind[..., number] -= step / FACTOR**level
+        width = (ahead - behind)[..., number]  # as rounded
+        width = width[:, None] if width.ndim else width
+        values = function(ahead), function(behind)
+        rounding = np.finfo(np.float64).eps * np.maximum(*map(abs, values)) / abs(width)
+        row = [(values[0] - values[1]) / width]
+        for order, coarser in enumerate(before, start=1):
+            row.append(row[-1] + (row[-1] - coarser) / (FACTOR ** (2 * order) - 1))
+            estimate = np.maximum.reduce([abs(row[-1] - row[-2]), abs(row[-1] - coarser), rounding])
+            better = estimate < error
+            slope, error = np.where(better, row[-1], slope), np.where(better, estimate, error)
+        before = row
+    return slope, error
+
+
+def by_state(acceleration: Callable[[Array, Array], Array], x: Array, u: Array) -> tuple[Array, Array]:
+    """dvdot/dx (N, n_q, n) of an engine's accelerations at fixed u, and the estimate of the error."""
+    return differences(lambda moved: acceleration(moved, u), x, STEP * np.abs(x).max(axis=0))

@@ -1,7 +1,7 @@
-"""The expressions of a robot stated by its links, evaluated into a tree of numbers and its forces.
+"""The links and forces of a robot at given parameters: a tree of numbers, and generalized forces for an engine.
 
-Forces, springs and motors are virtual work of the file's expressions; the engine takes them as generalized forces.
-Nothing here uses the recursion of `derivation`, so that an engine made of it is an independent check.
+Forces, springs and motors are virtual work of the file's expressions. Nothing here uses the recursion of `derivation`,
+so that an engine made from this is an independent check.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from sympy import Expr, Matrix, S, Symbol, hessian
 
-from modelgen.derivation.numeric import evaluator
-from modelgen.engines.engine import Array, Forces
-from modelgen.engines.tree import Body, Movement, Tree
+from modelgen.derivation.numeric import numpy_evaluator
+from modelgen.engines.engine import Array, Body, GeneralizedForces, Movement, Tree
 from modelgen.errors import ModelError
 from modelgen.statement.robot import Robot
 
@@ -21,7 +20,7 @@ from modelgen.statement.robot import Robot
 class Expressions:
     """The links and forces of a robot as functions of theta.
 
-    Raises ModelError for a robot with a kinetic energy that is neither of a link nor of a rotor on one joint.
+    Raises ModelError for a robot with a kinetic energy that belongs neither to a link nor to a rotor on one joint.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -31,7 +30,7 @@ class Expressions:
         self._parameters = [parameter.symbol for parameter in robot.parameters]
         terms = [entry for link in robot.links for term in link.terms for entry in _entries(term)]
         numbers = [*terms, *self._rotors(), robot.downward_acceleration]
-        self._numbers = evaluator(self._parameters or [Symbol("none")], Matrix([numbers]))
+        self._numbers = numpy_evaluator(self._parameters or [Symbol("none")], Matrix([numbers]))
         potential = sum((energy.value for energy in robot.potential), S.Zero)
         applied = Matrix(
             [
@@ -39,26 +38,26 @@ class Expressions:
                 for q in self._q
             ]
         )
-        arguments = [*self._q, *self._v, *(each.symbol for each in robot.inputs), *self._parameters]
-        self._value = evaluator(arguments, applied)
-        self._slope = evaluator(arguments, applied.jacobian([*self._q, *self._v]))
+        arguments = [*self._q, *self._v, *(declared.symbol for declared in robot.inputs), *self._parameters]
+        self._value = numpy_evaluator(arguments, applied)
+        self._slope = numpy_evaluator(arguments, applied.jacobian([*self._q, *self._v]))
 
     def _rotors(self) -> list[Expr]:
-        """The inertia that the rotors add to each joint."""
-        energy = sum((each.value for each in self._robot.kinetic), S.Zero)
+        """The inertia that rotors add to each joint."""
+        energy = sum((energy.value for energy in self._robot.kinetic), S.Zero)
         still = dict.fromkeys(self._v, S.Zero)
         matrix = hessian(energy, self._v)
         rest = [energy.xreplace(still), *(energy.diff(rate).xreplace(still) for rate in self._v)]
         moving = {*self._q, *self._v}
-        if any(each != 0 for each in rest) or not matrix.is_diagonal() or matrix.free_symbols & moving:
+        if any(term != 0 for term in rest) or not matrix.is_diagonal() or matrix.free_symbols & moving:
             raise ModelError(
-                f"`{self._robot.name}` has bodies or kinetic energies besides its links that are no rotors on its "
-                "joints, and the other engine cannot be given those. Describe the robot in MJCF: --mjcf PATH."
+                f"`{self._robot.name}` has bodies or kinetic energies besides its links and the rotors on its joints, "
+                "which the other engine cannot represent. Describe the robot in MJCF: --mjcf PATH."
             )
         return [matrix[i, i] for i in range(len(self._v))]
 
     def _all(self, theta: Array) -> list[float]:
-        """The values of all parameters, fixed ones included."""
+        """The values of all parameters, including fixed ones."""
         free = iter(theta)
         return [parameter.value if parameter.fixed else float(next(free)) for parameter in self._robot.parameters]
 
@@ -73,7 +72,7 @@ class Expressions:
         for link in self._robot.links:
             position, rotation, mass, centre, inertia = take(3), take(3, 3), take(1)[0], take(3), take(3, 3)
             movements = tuple(
-                Movement(each.coordinate.name, each.kind, np.array(each.axis, np.float64).ravel()) for each in link.axes
+                Movement(axis.coordinate.name, axis.kind, np.array(axis.axis, np.float64).ravel()) for axis in link.axes
             )
             parent = self._robot.links.index(link.parent) if link.parent else None
             bodies.append(Body(link.name, parent, position, rotation, movements, float(mass), centre, inertia))
@@ -81,8 +80,8 @@ class Expressions:
         names = tuple(symbol.name for symbol in self._q)
         return Tree(self._robot.name, names, tuple(bodies), float(next(numbers)), armature)
 
-    def forces(self, theta: Array) -> Forces:
-        """All forces but the weights, at the parameters theta (p,)."""
+    def forces(self, theta: Array) -> GeneralizedForces:
+        """All forces except the weights, at the parameters theta (p,)."""
         return _AppliedForces(self._value, self._slope, self._all(theta))
 
 

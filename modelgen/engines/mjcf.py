@@ -1,4 +1,4 @@
-"""MJCF files: read by MuJoCo, their joints and actuators found by the names of the model file. Needs no SymPy."""
+"""MJCF files, read by MuJoCo; joints and actuators are found by their names in the model file. Needs no SymPy."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from modelgen.engines.packages import package
+from modelgen.engines.engine import package
 from modelgen.errors import ModelError
 from modelgen.files import shipped
 from modelgen.metadata import Metadata
 
-#: MJCF files of the shipped robots, NAME.xml, written by hand.
+#: MJCF files of the shipped robots, NAME.xml. They are written by hand.
 ASSETS = shipped("models") / "assets"
 
 
 def read(path: Path, metadata: Metadata) -> tuple[Any, Any, list[int], list[int]]:
-    """The module `mujoco`, the MjModel of the file, and the number of each coordinate's joint and input's actuator.
+    """The module `mujoco`, the MjModel of the file, and the index of each coordinate's joint and input's actuator.
 
-    Raises ModelError when MuJoCo is not installed or cannot read the file, when a joint is neither a hinge nor a
-    slide, when the file has constraints or actuators with a state, and when the names are not the model file's.
+    Raises ModelError if MuJoCo is not installed or cannot read the file, if a joint is neither a hinge nor a slide, if
+    the file has constraints or actuators with a state, and if the names differ from the model file's.
     """
     mujoco = package("mujoco")
     try:
@@ -30,24 +30,24 @@ def read(path: Path, metadata: Metadata) -> tuple[Any, Any, list[int], list[int]
     wrong = [model.joint(number).name for number in range(model.njnt) if int(model.jnt_type[number]) not in kinds]
     if wrong:
         raise ModelError(
-            f"the joint `{wrong[0]}` of {path} is neither a hinge nor a slide; write it as a row of those."
+            f"the joint `{wrong[0]}` of {path} is neither a hinge nor a slide; write it as a series of those."
         )
     if model.neq or model.na:
-        what = "equality constraints" if model.neq else "actuators with a state of their own"
-        raise ModelError(f"{path} has {what}, which a model file cannot state. Remove them from a copy and use that.")
-    inputs = [each.name for each in metadata.inputs]
+        what = "equality constraints" if model.neq else "actuators with a state"
+        raise ModelError(f"{path} has {what}, which a model file cannot hold. Remove them from a copy and use that.")
+    inputs = [entry.name for entry in metadata.inputs]
     joints = matched(metadata.coordinates, [model.joint(i).name for i in range(model.njnt)], "joint", path)
     actuators = matched(inputs, [model.actuator(i).name for i in range(model.nu)], "actuator", path)
     return mujoco, model, joints, actuators
 
 
 def matched(wanted: Sequence[str], present: Sequence[str], what: str, path: Path) -> list[int]:
-    """The index in `present` of each wanted name. Raises ModelError unless both lists hold the same names."""
+    """The index in `present` of each wanted name. Raises ModelError unless both lists have the same names."""
     if sorted(wanted) != sorted(present):
         theirs = ", ".join(f"`{name}`" for name in present) or "none"
         ours = ", ".join(f"`{name}`" for name in wanted)
         raise ModelError(
-            f"the {what}s of {path} are {theirs}; the model file has {ours}. Give every {what} the name it has in "
-            "the model file (order does not matter), and remove the others."
+            f"the {what}s of {path} are {theirs}; the model file has {ours}. Give each {what} its name in the model "
+            "file (in any order), and remove the others."
         )
     return [present.index(name) for name in wanted]

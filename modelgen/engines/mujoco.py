@@ -1,4 +1,4 @@
-"""MuJoCo as the other engine: made from links, or from an MJCF file with the names of the model file."""
+"""MuJoCo as an engine: a mechanism made from links, or a robot from an MJCF file."""
 
 from __future__ import annotations
 
@@ -8,21 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from modelgen.engines.differences import by_state
-from modelgen.engines.engine import Array
+from modelgen.engines.engine import Array, Body, Tree, by_state, package
 from modelgen.engines.mjcf import matched, read
-from modelgen.engines.packages import package
-from modelgen.engines.tree import Body, Tree
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 
-SMALLEST = 1e-14  # in the unit of the model; MuJoCo refuses zeros
+SMALLEST = 1e-14  # replaces zero, which MuJoCo refuses; in the unit of the model
 
 
 class MuJoCo:
-    """A robot or mechanism in MuJoCo, one sample at a time; its inputs are actuators, or forces along the joints.
+    """A robot or mechanism in MuJoCo, one sample at a time. Its inputs are actuators, or forces along the joints.
 
-    unit: kg, of all masses, inertias and forces of the model.
+    unit: kg, the unit of all masses, inertias and forces in the model.
     """
 
     def __init__(
@@ -38,14 +35,14 @@ class MuJoCo:
         self._model = model
         self._unit = unit
         self._data = mujoco.MjData(model)
-        self._joints = list(joints)  # hinges and slides have their number as address in qpos and qvel
+        self._joints = list(joints)  # a hinge or slide has its index as address in qpos and qvel
         self._inputs = self._data.qfrc_applied if actuators is None else self._data.ctrl
         self._rows = self._joints if actuators is None else list(actuators)
         flags = mujoco.mjtDisableBit
         model.opt.disableflags |= int(flags.mjDSBL_CONSTRAINT) | int(flags.mjDSBL_CLAMPCTRL)
 
     def mass_matrix(self, q: Array) -> Array:
-        """M (N, n_q, n_q), rotor inertias (armature) included."""
+        """M (N, n_q, n_q), including rotor inertias (armature)."""
         size = q.shape[1]
         result = np.empty((len(q), size, size))
         column = np.empty(size)
@@ -57,7 +54,7 @@ class MuJoCo:
         return result
 
     def acceleration(self, x: Array, u: Array) -> Array:
-        """vdot (N, n_q) with passive and actuator forces, without contacts, limits and dry friction."""
+        """vdot (N, n_q) with passive and actuator forces, without contacts, limits or dry friction."""
         size = x.shape[1] // 2
         result = np.empty((len(x), size))
         for sample, (state, inputs) in enumerate(zip(x, u, strict=True)):
@@ -66,7 +63,7 @@ class MuJoCo:
         return result
 
     def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
-        """dvdot/dx (N, n_q, 2 n_q) by differences, and their error."""
+        """dvdot/dx (N, n_q, 2 n_q) by finite differences, and their error."""
         return by_state(self.acceleration, x, u)
 
     def _forward(self, q: Array, v: Array, u: Array) -> None:
@@ -77,14 +74,14 @@ class MuJoCo:
 
 
 def load(path: Path, metadata: Metadata) -> MuJoCo:
-    """The robot of an MJCF file without contacts, limits and dry friction. Raises ModelError as `mjcf.read` does."""
+    """The robot of an MJCF file without contacts, limits or dry friction. Raises ModelError as `mjcf.read` does."""
     return MuJoCo(*read(path, metadata))
 
 
 def build(tree: Tree) -> MuJoCo:
     """The mechanism of a tree, in a unit of mass in which its largest inertia and mass are 1 (m^2) or more.
 
-    A body without mass or inertia gets `SMALLEST`, which is nothing beside the others, however small the robot is.
+    A body without mass or inertia gets `SMALLEST`, which is negligible for a robot of any size.
     """
     mujoco = package("mujoco")
     spec = mujoco.MjSpec()
@@ -100,15 +97,15 @@ def build(tree: Tree) -> MuJoCo:
         at = dict(pos=body.position, quat=_quaternion(mujoco, body.rotation))
         mass = dict(mass=max(body.mass / unit, SMALLEST), ipos=body.centre, iquat=_quaternion(mujoco, axes))
         made.append(parent.add_body(**at, **mass, inertia=np.maximum(moments, SMALLEST), explicitinertial=True))
-        for each in body.movements:
-            row = tree.coordinates.index(each.coordinate)
-            armature = tree.armature[row] / unit
-            made[-1].add_joint(name=each.coordinate, type=kinds[each.kind], axis=each.axis, armature=armature)
+        for movement in body.movements:
+            armature = tree.armature[tree.coordinates.index(movement.coordinate)] / unit
+            kind = kinds[movement.kind]
+            made[-1].add_joint(name=movement.coordinate, type=kind, axis=movement.axis, armature=armature)
     try:
         model = spec.compile()
     except ValueError as error:
         raise ModelError(
-            f"MuJoCo does not take the links of `{tree.name}`: {' '.join(str(error).split())}. "
+            f"MuJoCo refuses the links of `{tree.name}`: {' '.join(str(error).split())}. "
             "Compare with --against pinocchio."
         ) from error
     joints = matched(tree.coordinates, [model.joint(i).name for i in range(model.njnt)], "joint", Path(tree.name))
@@ -116,7 +113,7 @@ def build(tree: Tree) -> MuJoCo:
 
 
 def _inertia(body: Body) -> float:
-    """The largest moment of a body about its joint or that of the body which carries it, kg m^2."""
+    """The largest moment of a body about its joint or about the joint of its parent, kg m^2."""
     arm = max(np.linalg.norm(body.centre), np.linalg.norm(body.position))
     return float(np.abs(body.inertia).max() + body.mass * arm**2)
 

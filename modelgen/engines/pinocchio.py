@@ -1,6 +1,6 @@
-"""Pinocchio as the other engine: made from links, or from an MJCF file.
+"""Pinocchio as an engine: a mechanism made from links, or a robot from an MJCF file.
 
-Pinocchio reads the bodies, joints and rotor inertias of an MJCF file, but not its actuators; they are read here.
+Pinocchio reads bodies, joints and rotor inertias of an MJCF file, but not the actuators. They are read here.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from modelgen.engines.engine import Array, ForcedEngine
+from modelgen.engines.engine import Array, ForcedEngine, Tree, package
 from modelgen.engines.mjcf import matched
-from modelgen.engines.packages import package
-from modelgen.engines.tree import Tree
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 
@@ -42,7 +40,7 @@ class Pinocchio:
         self._order = [int(model.joints[model.getJointId(name)].idx_v) for name in names]
 
     def mass_matrix(self, q: Array) -> Array:
-        """M (N, n_q, n_q), rotor inertias (armature) included."""
+        """M (N, n_q, n_q), including rotor inertias (armature)."""
         result = np.empty((len(q), q.shape[1], q.shape[1]))
         for sample, position in enumerate(q):
             upper = self._pinocchio.crba(self._model, self._data, self._sorted(position))
@@ -50,14 +48,14 @@ class Pinocchio:
         return result
 
     def acceleration(self, x: Array, u: Array) -> Array:
-        """vdot (N, n_q) under the forces u (N, n_q), without contacts, limits and friction."""
+        """vdot (N, n_q) under the forces u (N, n_q), without contacts, limits or friction."""
         result = np.empty(u.shape)
         for sample, arguments in enumerate(self._arguments(x, u)):
             result[sample] = self._pinocchio.aba(self._model, self._data, *arguments)[self._order]
         return result
 
     def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
-        """dvdot/dx (N, n_q, 2 n_q) at the same forces, by Pinocchio's own derivatives."""
+        """dvdot/dx (N, n_q, 2 n_q) at constant forces, by Pinocchio's own derivatives."""
         size = u.shape[1]
         result = np.empty((len(x), size, 2 * size))
         rows = np.ix_(self._order, self._order)
@@ -73,7 +71,7 @@ class Pinocchio:
             yield self._sorted(state[:size]), self._sorted(state[size:]), self._sorted(forces)
 
     def _sorted(self, values: Array) -> Array:
-        """From the order of the model file to Pinocchio's."""
+        """The values in Pinocchio's order, from the order of the model file."""
         result = np.empty(len(values))
         result[self._order] = values
         return result
@@ -85,14 +83,14 @@ def _mirrored(upper: Array) -> Array:
 
 
 class ActuatorForces:
-    """The forces of an MJCF file on the joints: damping and actuators, all affine in the state."""
+    """Forces of an MJCF file on the joints: damping and actuators, all affine in the state."""
 
     def __init__(self, damping: Array, actuators: Sequence[tuple[int, Actuator]]) -> None:
         self._damping = damping
         self._actuators = actuators
 
     def value(self, x: Array, u: Array) -> Array:
-        """(N, n_q)."""
+        """The forces (N, n_q)."""
         size = len(self._damping)
         q, v = x[:, :size], x[:, size:]
         force = -self._damping * v
@@ -103,7 +101,7 @@ class ActuatorForces:
         return force
 
     def slope(self, x: Array, _u: Array) -> Array:
-        """(N, n_q, 2 n_q)."""
+        """The derivative by the state (N, n_q, 2 n_q)."""
         size = len(self._damping)
         slope = np.hstack([np.zeros((size, size)), -np.diag(self._damping)])
         for row, actuator in self._actuators:
@@ -114,7 +112,7 @@ class ActuatorForces:
 
 
 def load(path: Path, metadata: Metadata) -> ForcedEngine:
-    """The robot of an MJCF file with one joint for each body. Raises ModelError for what is not read here."""
+    """The robot of an MJCF file with one joint per body. Raises ModelError for elements that are not supported."""
     pinocchio = package("pinocchio")
     try:
         root = ElementTree.parse(path).getroot()
@@ -125,16 +123,17 @@ def load(path: Path, metadata: Metadata) -> ForcedEngine:
     joints = [name for name in model.names if name != "universe"]
     if any(name.startswith("Composite_") for name in joints):
         raise ModelError(
-            f"a body of {path} has several joints; give Pinocchio a body for each, or use --against mujoco."
+            f"a body of {path} has several joints; write one body per joint for Pinocchio, or use --against mujoco."
         )
     matched(coordinates, joints, "joint", path)
     if model.nq != len(coordinates) or model.nv != len(coordinates):
-        raise ModelError(f"{path} has a joint that is neither a hinge nor a slide; write it as a row of bodies.")
+        raise ModelError(f"{path} has a joint that is neither a hinge nor a slide; write it as a series of bodies.")
     if root.find(".//include") is not None or root.find(".//default") is not None:
-        raise ModelError(f"{path} has <include> or <default>, which are not read here; use --against mujoco.")
-    actuators = [_actuator(each, path) for each in root.findall("./actuator/*")]
-    names = [str(each.get("name")) for each in root.findall("./actuator/*")]
-    order = matched([each.name for each in metadata.inputs], names, "actuator", path)
+        raise ModelError(f"{path} has <include> or <default>, which are not supported here; use --against mujoco.")
+    elements = root.findall("./actuator/*")
+    actuators = [_actuator(element, path) for element in elements]
+    names = [str(element.get("name")) for element in elements]
+    order = matched([entry.name for entry in metadata.inputs], names, "actuator", path)
     mechanism = Pinocchio(pinocchio, model, coordinates)
     damping = np.asarray(model.damping)[[int(model.joints[model.getJointId(name)].idx_v) for name in coordinates]]
     rows = [(coordinates.index(actuators[place].joint), actuators[place]) for place in order]
@@ -142,19 +141,20 @@ def load(path: Path, metadata: Metadata) -> ForcedEngine:
 
 
 def build(tree: Tree) -> Pinocchio:
-    """The robot of a tree, a joint for every coordinate."""
+    """The mechanism of a tree, with one joint per coordinate."""
     pinocchio = package("pinocchio")
     model = pinocchio.Model()
     model.name = tree.name
     model.gravity.linear = np.array([0, 0, -tree.gravity])
     kinds = {"revolute": pinocchio.JointModelRevoluteUnaligned, "prismatic": pinocchio.JointModelPrismaticUnaligned}
-    placed: dict[int | None, tuple[int, Any]] = {None: (0, pinocchio.SE3.Identity())}  # joint, the frame's place on it
+    placed: dict[int | None, tuple[int, Any]] = {None: (0, pinocchio.SE3.Identity())}  # joint, pose of the frame on it
     for number in _depth_first(tree, None):
         body = tree.bodies[number]
         joint, frame = placed[body.parent]
         frame = frame * pinocchio.SE3(body.rotation, body.position)
-        for each in body.movements:
-            joint, frame = model.addJoint(joint, kinds[each.kind](each.axis), frame, each.coordinate), frame.Identity()
+        for movement in body.movements:
+            added = model.addJoint(joint, kinds[movement.kind](movement.axis), frame, movement.coordinate)
+            joint, frame = added, frame.Identity()
         model.appendBodyToJoint(joint, pinocchio.Inertia(body.mass, body.centre, body.inertia), frame)
         placed[number] = (joint, frame)
     mechanism = Pinocchio(pinocchio, model, tree.coordinates)
@@ -165,7 +165,7 @@ def build(tree: Tree) -> Pinocchio:
 
 
 def _depth_first(tree: Tree, root: int | None) -> Iterator[int]:
-    """The numbers of the bodies depth first, the order that Pinocchio's algorithms need."""
+    """The indices of the bodies depth first, as Pinocchio's algorithms need."""
     for number, body in enumerate(tree.bodies):
         if body.parent == root:
             yield number
@@ -173,21 +173,14 @@ def _depth_first(tree: Tree, root: int | None) -> Iterator[int]:
 
 
 def _actuator(element: ElementTree.Element, path: Path) -> Actuator:
-    """A motor or general actuator on a joint. Raises ModelError for any other."""
+    """A motor or general actuator on a joint. Raises ModelError for any other actuator."""
     name, joint = element.get("name"), element.get("joint")
     kinds = (element.get("gaintype", "fixed"), element.get("biastype", "none"), element.get("dyntype", "none"))
-    if (
-        element.tag not in ("motor", "general")
-        or not joint
-        or kinds
-        not in (
-            ("fixed", "none", "none"),
-            ("fixed", "affine", "none"),
-        )
-    ):
+    supported = ("fixed", "none", "none"), ("fixed", "affine", "none")
+    if element.tag not in ("motor", "general") or not joint or kinds not in supported:
         raise ModelError(
-            f"the actuator `{name}` of {path} is not one that is understood here: a motor or general on a joint, with "
-            "a fixed gain and an affine bias. MuJoCo itself understands all: --against mujoco."
+            f"the actuator `{name}` of {path} is not supported here; only a motor or general on a joint is, with a "
+            "fixed gain and an affine bias. MuJoCo supports all: --against mujoco."
         )
     bias = _numbers(element, "biasprm", (0.0, 0.0, 0.0)) if kinds[1] == "affine" else [0.0, 0.0, 0.0]
     gain, gear = _numbers(element, "gainprm", (1.0,))[0], _numbers(element, "gear", (1.0,))[0]
@@ -195,9 +188,9 @@ def _actuator(element: ElementTree.Element, path: Path) -> Actuator:
 
 
 def _numbers(element: ElementTree.Element, attribute: str, default: Sequence[float]) -> list[float]:
-    """The numbers of an attribute; those that are missing at its end are taken from `default`."""
+    """The numbers of an attribute, completed from `default`. Raises ModelError for other text."""
     try:
         given = [float(word) for word in element.get(attribute, "").split()]
     except ValueError:
-        raise ModelError(f"the {attribute} of actuator `{element.get('name')}` is no row of numbers.") from None
+        raise ModelError(f"the {attribute} of actuator `{element.get('name')}` is not a list of numbers.") from None
     return [*given, *default[len(given) :]]

@@ -1,9 +1,9 @@
-"""The linear-quadratic regulator of xdot = A x + B u with cost x' Q x + u' R u, and whether there is one.
+"""The linear-quadratic regulator of a robot near its target: its weights, its existence, its cost-to-go and gain.
 
-A regulator exists where every motion that does not decay is reached by an input (stabilisability) and seen by the
-state cost (detectability). Both are decided before the Riccati equation is solved, by orthonormal staircases
-(Van Dooren, "The generalized eigenstructure problem in linear system theory", IEEE TAC 26, 1981), never by whether
-its solver fails: that is a matter of rounding and differs between processors.
+The system is xdot = A x + B u with the cost x' Q x + u' R u. A regulator exists if every motion that does not decay is
+reached by an input (stabilisability) and seen by the state cost (detectability). Orthonormal staircases decide both
+before the Riccati equation is solved (Van Dooren, "The generalized eigenstructure problem in linear system theory",
+IEEE TAC 26, 1981). Failures of its solver decide nothing: they are a matter of rounding and differ between processors.
 
 All matrices are expected in units of the states' and inputs' limits, so that 1 is a large state and a large input.
 """
@@ -16,25 +16,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, solve_continuous_are
 
+from modelgen.loader import CompiledRobot
+
 Array = NDArray[np.float64]
 
-RANK = 1e-9  # a direction reached or seen less than this, beside the best one, counts as not reached or not seen
+RANK = 1e-9  # a direction counts as reached or seen above this share of the direction that is reached or seen best
 DECAY = 1e-6  # a motion decays if the real part of its eigenvalue is below minus this share of the norm of A
 
 
 @dataclass(frozen=True)
 class Obstacle:
-    """A motion that does not decay and for which no regulator exists."""
+    """A motion that does not decay and that prevents a regulator."""
 
     reason: str  # "no input reaches" or "the state cost does not see"
-    state: int  # the state that takes the largest part in it
+    state: int  # the state with the largest part in the motion
     eigenvalue: complex
 
 
 def controllable_subspace(A: Array, B: Array) -> Array:
     """Orthonormal basis (n, r) of the span of B, AB, A^2 B, ...
 
-    Every block is made orthonormal before A multiplies it, so no power of A is formed.
+    Each block is made orthonormal before it is multiplied by A, so that no power of A is formed.
     """
     basis = np.zeros((len(A), 0))
     block, A = _normalised(B), _normalised(A)
@@ -53,36 +55,37 @@ def observable_subspace(A: Array, Q: Array) -> Array:
 
 def obstacle(A: Array, B: Array, Q: Array) -> Obstacle | None:
     """The fastest growing motion that no input reaches or that the state cost does not see; None if there is none."""
-    beyond = _complement(controllable_subspace(A, B))
-    unseen = _complement(observable_subspace(A, Q))
-    # x = (left eigenvector)' z evolves by itself beyond the inputs; unseen motions are the right eigenvectors.
-    return _persistent(A.T, beyond, "no input reaches") or _persistent(A, unseen, "the state cost does not see")
+    out_of_reach = _complement(controllable_subspace(A, B))
+    unobserved = _complement(observable_subspace(A, Q))
+    # x = (left eigenvector)' z evolves without inputs out of reach; unobserved motions are the right eigenvectors
+    uncontrolled = _persistent(A.T, out_of_reach, "no input reaches")
+    return uncontrolled or _persistent(A, unobserved, "the state cost does not see")
 
 
 def cost_to_go(A: Array, B: Array, Q: Array, R: Array) -> Array | None:
-    """P (n, n) of the least cost x' P x, exactly zero for states that the cost does not see, where `obstacle` finds
-    none.
+    """P (n, n) of the least cost x' P x, exactly zero for states that the cost does not see.
 
-    The Riccati equation is solved for the observable part alone. None where double precision cannot solve it.
+    Requires that `obstacle` finds none. The Riccati equation is solved for the observable part only. None if double
+    precision cannot solve it.
     """
-    seen = observable_subspace(A, Q)
-    if not seen.shape[1]:
+    basis = observable_subspace(A, Q)
+    if not basis.shape[1]:
         return np.zeros_like(A)
-    A_seen, B_seen = seen.T @ A @ seen, seen.T @ B
+    A_part, B_part = basis.T @ A @ basis, basis.T @ B
     try:
-        P_seen = solve_continuous_are(A_seen, B_seen, seen.T @ Q @ seen, R)
+        P_part = solve_continuous_are(A_part, B_part, basis.T @ Q @ basis, R)
     except (LinAlgError, ValueError):
         return None
-    if not np.linalg.eigvals(A_seen - B_seen @ np.linalg.solve(R, B_seen.T @ P_seen)).real.max() < 0:
+    if not np.linalg.eigvals(A_part - B_part @ np.linalg.solve(R, B_part.T @ P_part)).real.max() < 0:
         return None
-    P: Array = seen @ P_seen @ seen.T
-    unseen = np.linalg.norm(seen, axis=1) < RANK
-    P[unseen], P[:, unseen] = 0.0, 0.0
+    P: Array = basis @ P_part @ basis.T
+    unobserved = np.linalg.norm(basis, axis=1) < RANK
+    P[unobserved], P[:, unobserved] = 0.0, 0.0
     return P
 
 
 def gain(A: Array, B: Array, Q: Array, R: Array) -> Array | None:
-    """K (m, n) of u = -K x, exactly zero for every state that the cost does not see; None as in `cost_to_go`."""
+    """K (m, n) of u = -K x, exactly zero for states that the cost does not see. None as in `cost_to_go`."""
     P = cost_to_go(A, B, Q, R)
     if P is None:
         return None
@@ -90,7 +93,7 @@ def gain(A: Array, B: Array, Q: Array, R: Array) -> Array | None:
 
 
 def _persistent(A: Array, subspace: Array, reason: str) -> Obstacle | None:
-    """The obstacle that A, restricted to an invariant subspace (n, r), makes if a motion in it does not decay."""
+    """The obstacle of a motion in an invariant subspace (n, r) of A that does not decay; None if all decay."""
     if not subspace.shape[1]:
         return None
     values, vectors = np.linalg.eig(subspace.T @ A @ subspace)
@@ -104,10 +107,23 @@ def _persistent(A: Array, subspace: Array, reason: str) -> Obstacle | None:
 
 
 def _complement(basis: Array) -> Array:
-    """Orthonormal basis (n, n - r) of what is orthogonal to the columns of an orthonormal basis (n, r)."""
+    """Orthonormal basis (n, n - r) of the complement of an orthonormal basis (n, r)."""
     complete, _, _ = np.linalg.svd(basis, full_matrices=True)
     return np.asarray(complete[:, basis.shape[1] :])
 
 
 def _normalised(matrix: Array) -> Array:
     return matrix / max(float(np.linalg.norm(matrix)), 1e-300)
+
+
+def weights(robot: CompiledRobot) -> tuple[Array, Array]:
+    """Q (n, n) and R (m, m) of the task's cost near its target, x' Q x + u' R u, in SI units."""
+    target, scale = np.array(robot.metadata.task.target), np.asarray(robot.state_limits)
+    steps = 1e-4 * scale
+    ends = [np.asarray(robot.state_cost(target + sign * np.diag(steps))[1]) for sign in (1, -1)]
+    curvature = (ends[0] - ends[1]) / (2 * steps[:, None]) * np.outer(scale, scale)
+    values, vectors = np.linalg.eigh((curvature + curvature.T) / 4)
+    values = np.where(values > 1e-9 * values.max(), values, 0.0)  # without the noise of differences
+    Q = (vectors * values) @ vectors.T / np.outer(scale, scale)
+    at_rest = np.zeros((1, len(robot.input_names)))
+    return Q, np.diag(np.asarray(robot.action_cost(at_rest)[2])[0] / 2)

@@ -1,1 +1,1 @@
-"""What must hold on the whole domain of a robot: collected as guards, searched for violations, proven by intervals."""
+"""Properties that must hold on the whole domain of a robot: collected as guards, searched for violations, proven."""

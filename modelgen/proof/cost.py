@@ -1,8 +1,8 @@
 """The proof that a state cost is never negative.
 
-The cost is a sum of parts that share no symbol; each is compared with its own value at the target. A part is a sum of
-squares that the graph shows, or: in a box about the target its Hessian is positive definite, so that the target is its
-least value there (its slope at the target is zero), and outside it is positive box by box.
+The cost is a sum of parts that share no symbol. Each part is compared with its own value at the target. Either the
+graph shows that the part is a sum of squares, or there is a box about the target in which its Hessian is positive
+definite. The target is then the minimum in this box, because the slope there is zero; outside, boxes are tested.
 """
 
 from __future__ import annotations
@@ -17,69 +17,69 @@ from sympy import Add, Expr, Float, Symbol
 from modelgen.program.differentiate import forward
 from modelgen.proof.guards import Domain
 from modelgen.proof.intervals import enclosures
-from modelgen.proof.quantity import Quantity, stated_quantity
-from modelgen.proof.subdivision import Boxes, Judge, Judgement, Shown, positive, subdivided
+from modelgen.proof.quantity import Quantity, quantity_of
+from modelgen.proof.subdivision import Boxes, Judge, Judgement, ProofProgress, positive, subdivide
 
 Array = NDArray[np.float64]
 
-SMALLEST = 2.0**-20  # of the domain: the smallest box about the target that is tried
-ROUNDING = 1e-9  # a slope at the target below this share of the largest one on the domain counts as zero
+SMALLEST = 2.0**-20  # of the domain: the smallest box about the target
+ROUNDING = 1e-9  # a slope at the target below this share of the largest slope counts as zero
 
 
-def cost_shown(cost: Expr, whole: Domain, target: dict[Symbol, float], slack: float, seconds: float) -> Shown:
-    """How far the proof that the cost is at least that at the target came, in its parts together.
+def prove_cost(cost: Expr, whole: Domain, target: dict[Symbol, float], slack: float, seconds: float) -> ProofProgress:
+    """The progress of the proof that the cost is at least the cost at the target, over all its parts.
 
-    A violation is a point of the symbols of the whole cost, what other parts depend on at the target.
+    A violation is a point of the symbols of the whole cost; symbols of other parts are at the target.
     """
     spent, left, inside = 0.0, 0.0, whole.of([cost])
     for part in parts(cost):
         at_target = part.xreplace({symbol: Float(value) for symbol, value in target.items()})
-        difference = stated_quantity(part - at_target, whole)
-        shown = _part_shown(difference, target, slack, seconds - spent)
-        spent, left = spent + shown.seconds, max(left, shown.left)
-        if shown.violation is not None:
+        difference = quantity_of(part - at_target, whole)
+        progress = _prove_part(difference, target, slack, seconds - spent)
+        spent, left = spent + progress.seconds, max(left, progress.left)
+        if progress.violation is not None:
             at = dict(zip(whole.symbols, whole.lower, strict=True)) | target
-            at |= dict(zip(difference.domain.symbols, shown.violation, strict=True))
-            return Shown(left, spent, np.array([at[symbol] for symbol in inside.symbols]))
-    return Shown(left, spent)
+            at |= dict(zip(difference.domain.symbols, progress.violation, strict=True))
+            return ProofProgress(left, spent, np.array([at[symbol] for symbol in inside.symbols]))
+    return ProofProgress(left, spent)
 
 
 def parts(cost: Expr) -> list[Expr]:
-    """The sums of those terms that share symbols, directly or through others; constants are left out."""
+    """The sums of the terms that share symbols, directly or through other terms. Constants are left out."""
     groups: list[tuple[set[Symbol], list[Expr]]] = []
     for term in Add.make_args(cost):
         if not term.free_symbols:
             continue
         sharing = [group for group in groups if group[0] & term.free_symbols]
         symbols = term.free_symbols.union(*(group[0] for group in sharing))
-        terms = [each for group in sharing for each in group[1]]
+        terms = [shared for group in sharing for shared in group[1]]
         groups = [group for group in groups if group not in sharing] + [(symbols, [*terms, term])]
     return [Add(*terms) for _, terms in groups]
 
 
-def _part_shown(part: Quantity, target: dict[Symbol, float], slack: float, seconds: float) -> Shown:
+def _prove_part(part: Quantity, target: dict[Symbol, float], slack: float, seconds: float) -> ProofProgress:
     domain = part.domain
     if not domain.symbols or part.enclosure(domain.lower[None], domain.upper[None])[0][0] >= 0:
-        return Shown(0.0, 0.0)
+        return ProofProgress(0.0, 0.0)
     states = [k for k, symbol in enumerate(domain.symbols) if symbol in target]
     basin = _convex(part, states, np.array([target[domain.symbols[k]] for k in states]))
     judge = positive(part, zero=True, slack=slack)
-    return subdivided(domain.lower, domain.upper, _outside(judge, states, *basin) if basin else judge, seconds)
+    return subdivide(domain.lower, domain.upper, _outside(judge, states, *basin) if basin else judge, seconds)
 
 
 def _outside(judge: Judge, states: Sequence[int], lower: Array, upper: Array) -> Judge:
-    """What holds in a box about the target need not be judged there."""
+    """The judge for boxes outside a box about the target; inside, the property holds."""
 
     def either(boxes: Boxes) -> Judgement:
         inside = (boxes.lower[:, states] >= lower).all(axis=1) & (boxes.upper[:, states] <= upper).all(axis=1)
-        found = judge(boxes)
-        return replace(found, holds=found.holds | inside)
+        judgement = judge(boxes)
+        return replace(judgement, holds=judgement.holds | inside)
 
     return either
 
 
 def _convex(part: Quantity, states: Sequence[int], target: Array) -> tuple[Array, Array] | None:
-    """A box about the target in which the part is convex by every parameter, or None where none is found."""
+    """A box about the target in which the part is convex for every parameter; None if there is none."""
     lower, upper = part.domain.lower.copy(), part.domain.upper.copy()
     limits = (upper - lower)[states] / 2
     lower[states] = upper[states] = target
@@ -103,7 +103,7 @@ def _convex(part: Quantity, states: Sequence[int], target: Array) -> tuple[Array
 
 
 def _positive_definite(centre: Array, radius: Array) -> bool:
-    """Whether all symmetric matrices within the radius are positive definite."""
+    """Whether every symmetric matrix within `radius` (n, n) of `centre` is positive definite."""
     if not np.isfinite(centre + radius).all():
         return False
     eigenvalues, vectors = np.linalg.eigh((centre + centre.T) / 2)

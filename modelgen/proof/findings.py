@@ -1,33 +1,116 @@
-"""What is found of each guard of a robot: proven, no violation found, or refuted. For `build` and `verify` alike."""
+"""Findings about a robot on its whole domain: each quantity is proven, or refuted, or no violation of it is found.
+
+The quantities are the guards of the model file, the pivots of the mass matrix, and the sign of the state cost. `build`
+refuses a refuted quantity, and `verify` prints all findings.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.errors import Place
-from modelgen.proof.cost import cost_shown
-from modelgen.proof.guards import domain
-from modelgen.proof.mass_matrix import blocks, proven
-from modelgen.proof.search import Least
-from modelgen.proof.subdivision import Shown, positive, subdivided
-from modelgen.proof.subjects import Subject, cost, inertias, stated
+from modelgen.derivation.equations import EquationsOfMotion, used
+from modelgen.derivation.lowering import scalars
+from modelgen.errors import ModelError, Place, abridged
+from modelgen.proof.cost import prove_cost
+from modelgen.proof.guards import Domain, Guard, domain, guards
+from modelgen.proof.mass_matrix import blocks, prove_block
+from modelgen.proof.quantity import Quantity, pivots, quantity_of
+from modelgen.proof.search import Minimum, sampled, search
+from modelgen.proof.subdivision import ProofProgress, positive, subdivide
+from modelgen.statement.declarations import Joint
 from modelgen.statement.robot import Robot
 
 Array = NDArray[np.float64]
 
 PROVEN, OPEN, REFUTED = "proven", "no violation found", "refuted"
-EVIDENT = Shown(0.0, 0.0)
+IMMEDIATE = ProofProgress(0.0, 0.0)
+ROUNDING = 1e-9  # a cost below this share of the largest sampled cost counts as zero
 
 
 @dataclass(frozen=True)
-class Effort:
-    """Seconds of processor time at most for each quantity: a busy machine finds as much as an idle one."""
+class Subject:
+    """A guard and its quantity on the graph."""
+
+    guard: Guard
+    quantity: Quantity
+    slack: float = 0.0  # largest rounding error below zero, if zero is allowed
+
+    def evident(self) -> bool:
+        """Whether one enclosure of the whole domain proves it, as for a sum of squares."""
+        lower, upper = self.quantity.domain.lower[None], self.quantity.domain.upper[None]
+        low, high = self.quantity.enclosure(lower, upper)
+        return bool(low[0] > 0 or (self.guard.zero and low[0] >= 0) or (self.guard.either and high[0] < 0))
+
+    def search(self, seconds: float) -> Minimum:
+        """The smallest value found within `seconds` of processor time."""
+        return search(self.quantity, seconds, zero=self.guard.zero, either=self.guard.either, slack=self.slack)
+
+
+def guard_subjects(robot: Robot, whole: Domain) -> list[Subject]:
+    """Divisors and arguments of roots, logarithms and inverse functions of the model file."""
+    return [Subject(guard, quantity_of(guard.expression, whole)) for guard in guards(robot)]
+
+
+def pivot_subjects(robot: Robot, equations: EquationsOfMotion, whole: Domain) -> list[Subject]:
+    """The pivots of the mass matrix: the inertia along each coordinate when the earlier ones move freely."""
+    matrix = equations.mass_matrix
+    definitions = used(equations.definitions, list(matrix))
+    size = matrix.rows
+    lower = [matrix[i, j] for i in range(size) for j in range(i + 1)]
+    inside = whole.of([*lower, *(value for _, value in definitions)])
+    graph, inputs, nodes = scalars(inside.symbols, lower, definitions)
+    rows = [nodes[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2] for i in range(size)]
+    subjects = []
+    for number, pivot in enumerate(pivots(rows, graph)):
+        joint, before = robot.joints[number], ", ".join(f"`{earlier.symbol}`" for earlier in robot.joints[:number])
+        energy, place = _energy_of(robot, joint)
+        claim = f"the mass matrix is not positive definite: the inertia along `{joint.symbol}`{energy}"
+        claim += f", with {before} free to move, is" if before else " is"
+        guard = Guard(
+            "inertia along",
+            f"`{joint.symbol}`",
+            matrix[number, number],
+            place,
+            claim=claim,
+            advice="Add the missing body or inertia (a rod has inertia about its own centre; a point mass has none), "
+            "or a rotor inertia to the joint; check the signs of the energies and the bounds of the parameters.",
+        )
+        subjects.append(Subject(guard, Quantity(inside, graph, inputs, pivot)))
+    return subjects
+
+
+def _energy_of(robot: Robot, joint: Joint) -> tuple[str, Place]:
+    """The text of the only kinetic energy along a coordinate, and its line; otherwise the line of the coordinate."""
+    moving = [energy for energy in robot.kinetic if joint.symbol.rate in energy.value.free_symbols]
+    if len(moving) != 1 or robot.links or robot.system:
+        return "", joint.place
+    return f" by the kinetic energy `{abridged(str(moving[0].value))}`", moving[0].place
+
+
+def cost_subject(robot: Robot, equations: EquationsOfMotion, whole: Domain) -> Subject:
+    """The sign of the state cost."""
+    guard = Guard(
+        "state cost",
+        "",
+        equations.state_cost,
+        robot.declared_task.place,
+        zero=True,
+        claim=f"the state cost `{abridged(str(robot.declared_task.state_cost))}` is",
+        advice="The reward would be positive there. A cost is zero at the target and positive elsewhere; write squares "
+        "such as coordinate**2, and check the signs.",
+    )
+    inside = quantity_of(equations.state_cost, whole)
+    return Subject(guard, inside, ROUNDING * float(np.abs(inside.values(sampled(inside.domain))).max()))
+
+
+@dataclass(frozen=True)
+class TimeLimits:
+    """Largest processor time (s) for each quantity. On a busy machine the results are the same."""
 
     search: float
     proof: float
@@ -35,109 +118,129 @@ class Effort:
 
 @dataclass(frozen=True)
 class Finding:
-    """One quantity of a robot and what is known of it on its whole domain."""
+    """One quantity of a robot, and what is known about it on the whole domain."""
 
     what: str
     subject: Subject
-    least: Least | None  # the smallest value that a search found; None where none was needed
-    shown: Shown
+    least: Minimum | None  # the smallest value of a search; None if no search was needed
+    progress: ProofProgress
 
     @property
     def status(self) -> str:
         """PROVEN, OPEN or REFUTED."""
         if self.least and self.least.refuted:
             return REFUTED
-        return PROVEN if self.shown.complete else OPEN
+        return PROVEN if self.progress.complete else OPEN
 
     @property
     def place(self) -> Place:
-        """The line of the file."""
+        """The line of the model file."""
         return self.subject.guard.place
 
     @property
     def note(self) -> str:
-        """How it was proven; or the smallest value and what a proof would need; or the violation."""
+        """The method of the proof; or the smallest value and how to prove it; or the violation."""
         if self.status == PROVEN:
-            return f"by subdivision, {self.shown.seconds:.1f} s" if self.shown.seconds else "by one enclosure"
+            return f"by subdivision, {self.progress.seconds:.1f} s" if self.progress.seconds else "by one enclosure"
         assert self.least
-        at = self.subject.quantity.domain.words(self.least.point)
+        at = self.subject.quantity.domain.text(self.least.point)
         if self.status == REFUTED:
             return f"{self.subject.guard.claim} {self.least.value:.4g} at {at}. {self.subject.guard.advice}"
         return (
-            f"smallest value found {self.least.value:.3g} at {at}. Undecided after {self.shown.seconds:.1f} s on "
-            f"{100 * self.shown.left:.2g} % of the domain of {len(self.subject.quantity.domain.symbols)} variables: "
+            f"smallest value found {self.least.value:.3g} at {at}. Undecided after {self.progress.seconds:.1f} s on "
+            f"{100 * self.progress.left:.2g} % of the domain of {len(self.subject.quantity.domain.symbols)} variables: "
             "narrower limits or bounds, or fixed=True for parameters that are known, would make it smaller"
         )
 
 
-def stated_findings(robot: Robot, effort: Effort) -> Iterator[Finding]:
-    """Divisors and arguments of roots, logarithms and inverse functions, in the order of the file."""
-    for subject in stated(robot, domain(robot)):
+def guard_findings(robot: Robot, limits: TimeLimits) -> Iterator[Finding]:
+    """Findings about divisors and arguments of roots, logarithms and inverse functions, in the order of the file."""
+    for subject in guard_subjects(robot, domain(robot)):
         name = subject.guard.name
         if subject.evident():
-            yield Finding(name, subject, None, EVIDENT)
+            yield Finding(name, subject, None, IMMEDIATE)
             continue
-        least = subject.search(effort.search)
-        shown = Shown(1.0, 0.0)
+        least = subject.search(limits.search)
+        progress = ProofProgress(1.0, 0.0)
         if not least.refuted:
             quantity = subject.quantity if least.sign > 0 else subject.quantity.negated()
             judge = positive(quantity, subject.guard.zero, subject.slack)
-            shown = subdivided(quantity.domain.lower, quantity.domain.upper, judge, effort.proof)
-        yield Finding(name, subject, _violated(subject, shown.violation) or least, shown)
+            progress = subdivide(quantity.domain.lower, quantity.domain.upper, judge, limits.proof)
+        yield Finding(name, subject, _violated(subject, progress.violation) or least, progress)
 
 
-def derived_findings(robot: Robot, equations: EquationsOfMotion, effort: Effort) -> Iterator[Finding]:
-    """The mass matrix, then the state cost."""
-    yield _mass_matrix(robot, equations, effort)
-    yield _cost(robot, equations, effort)
+def derived_findings(robot: Robot, equations: EquationsOfMotion, limits: TimeLimits) -> Iterator[Finding]:
+    """Findings about the mass matrix and the state cost."""
+    yield _mass_matrix(robot, equations, limits)
+    yield _cost(robot, equations, limits)
 
 
-def _mass_matrix(robot: Robot, equations: EquationsOfMotion, effort: Effort) -> Finding:
-    """First the proof, which takes less time than the search where it succeeds."""
-    name, start, shown = "mass matrix positive definite", time.process_time(), EVIDENT
-    pivots = inertias(robot, equations, domain(robot))
+def _mass_matrix(robot: Robot, equations: EquationsOfMotion, limits: TimeLimits) -> Finding:
+    """The finding about the mass matrix. The proof comes before the search, because it is faster if it succeeds."""
+    name, start, progress = "mass matrix positive definite", time.process_time(), IMMEDIATE
+    pivots = pivot_subjects(robot, equations, domain(robot))
     parts = blocks(robot, equations)
     whole = len(parts) == 1 and parts[0][0].matrix.rows == len(pivots)
     for block, fixed in parts:
-        one = proven(block, fixed, max(0.0, start + effort.proof - time.process_time()))
-        shown = Shown(max(shown.left, one.left), time.process_time() - start)
+        one = prove_block(block, fixed, max(0.0, start + limits.proof - time.process_time()))
+        progress = ProofProgress(max(progress.left, one.left), time.process_time() - start)
         if one.violation is not None and whole:
-            found = [_violated(each, one.violation) for each in pivots]  # of the same symbols in the same order
-            broken = next(((least, each) for least, each in zip(found, pivots, strict=True) if least), None)
+            # the pivots have the same symbols in the same order
+            violations = [_violated(pivot, one.violation) for pivot in pivots]
+            broken = next(((least, pivot) for least, pivot in zip(violations, pivots, strict=True) if least), None)
             if broken:
-                return Finding(name, broken[1], broken[0], shown)
-    if shown.complete:
-        return Finding(name, pivots[0], None, shown)
-    least, subject = _smallest(pivots, effort.search)
-    return Finding(name, subject, least, shown)
+                return Finding(name, broken[1], broken[0], progress)
+    if progress.complete:
+        return Finding(name, pivots[0], None, progress)
+    least, subject = _smallest(pivots, limits.search)
+    return Finding(name, subject, least, progress)
 
 
-def _smallest(pivots: Sequence[Subject], seconds: float) -> tuple[Least, Subject]:
-    """The first pivot that is refuted, or the smallest."""
-    found = []
+def _smallest(pivots: Sequence[Subject], seconds: float) -> tuple[Minimum, Subject]:
+    """The first refuted pivot, or the smallest pivot if none is refuted."""
+    minima = []
     for subject in pivots:
-        found.append((subject.search(seconds / len(pivots)), subject))
-        if found[-1][0].refuted:
-            return found[-1]
-    return min(found, key=lambda each: np.nan_to_num(each[0].value, nan=np.inf))
+        minima.append((subject.search(seconds / len(pivots)), subject))
+        if minima[-1][0].refuted:
+            return minima[-1]
+    return min(minima, key=lambda pair: np.nan_to_num(pair[0].value, nan=np.inf))
 
 
-def _cost(robot: Robot, equations: EquationsOfMotion, effort: Effort) -> Finding:
+def _cost(robot: Robot, equations: EquationsOfMotion, limits: TimeLimits) -> Finding:
     whole, name = domain(robot), "state cost never negative"
-    subject = cost(robot, equations, whole)
+    subject = cost_subject(robot, equations, whole)
     if subject.evident():
-        return Finding(name, subject, None, EVIDENT)
-    least, shown = subject.search(effort.search), Shown(1.0, 0.0)
+        return Finding(name, subject, None, IMMEDIATE)
+    least, progress = subject.search(limits.search), ProofProgress(1.0, 0.0)
     if not least.refuted:
-        target = dict(zip(equations.state, robot.stated_task.numbers.target, strict=True))
-        shown = cost_shown(equations.state_cost, whole, target, subject.slack, effort.proof)
-    return Finding(name, subject, _violated(subject, shown.violation) or least, shown)
+        target = dict(zip(equations.state, robot.declared_task.numbers.target, strict=True))
+        progress = prove_cost(equations.state_cost, whole, target, subject.slack, limits.proof)
+    return Finding(name, subject, _violated(subject, progress.violation) or least, progress)
 
 
-def _violated(subject: Subject, point: Array | None) -> Least | None:
-    """The value at a point where a subdivision says that the property does not hold."""
+def _violated(subject: Subject, point: Array | None) -> Minimum | None:
+    """The value at a point that a subdivision reports as a violation; None if the value does not violate."""
     if point is None:
         return None
     value = float(subject.quantity.values(point[None])[0])
     wrong = value < -subject.slack if subject.guard.zero else not value > 0
-    return Least(value, point, True) if wrong else None
+    return Minimum(value, point, True) if wrong else None
+
+
+BUILD = TimeLimits(search=0.5, proof=0.25)  # s; most robots need less, because a proven quantity ends the search early
+
+
+def refuse_guards(robot: Robot) -> None:
+    """Raise ModelError, with the line, for a divisor, root, logarithm or inverse function without a value somewhere."""
+    _refuse(guard_findings(robot, BUILD))
+
+
+def refuse_derived(robot: Robot, equations: EquationsOfMotion) -> None:
+    """Raise ModelError for a mass matrix that is not positive definite somewhere, and for a negative state cost."""
+    _refuse(derived_findings(robot, equations, BUILD))
+
+
+def _refuse(findings: Iterable[Finding]) -> None:
+    for finding in findings:
+        if finding.status == REFUTED:
+            raise ModelError(finding.note, finding.place)

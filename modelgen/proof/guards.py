@@ -1,4 +1,4 @@
-"""The quantities that must not vanish or change sign on the domain, each with the line of the file it comes from."""
+"""Guards: quantities that must not vanish or change sign on the domain, each with its line of the model file."""
 
 from __future__ import annotations
 
@@ -10,46 +10,45 @@ from numpy.typing import NDArray
 from sympy import Basic, Expr, S, Symbol, cos, exp, postorder_traversal
 
 from modelgen.errors import Place, abridged
-from modelgen.statement.expressions import numbered, stated_expressions
-from modelgen.statement.robot import Robot
+from modelgen.statement.robot import Robot, fixed_values, model_expressions
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Guard:
-    """An expression of states, inputs and parameters that is positive wherever the kernels have values and slopes."""
+    """An expression of states, inputs and parameters that must be positive so that kernels have values and slopes."""
 
     what: str  # such as "divisor"
-    text: str  # what the file states
-    expression: Expr  # must be > 0; >= 0 where `zero` allows it; of one sign where `either` does not say which
+    text: str  # as in the file
+    expression: Expr  # must be > 0; >= 0 if `zero`; of one sign, either one, if `either`
     place: Place
     claim: str  # the start of a message, before the value and the point
-    advice: str  # what to write instead
+    advice: str  # the end of a message: what to write instead
     zero: bool = False
     either: bool = False
 
     @property
     def name(self) -> str:
-        """The words of a table's row."""
+        """The name of the guard in a table."""
         return f"{self.what} {abridged(self.text)}".strip()
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The symbols of a robot and the interval of each: states and inputs within their limits, parameters' bounds."""
+    """The symbols of a robot and their intervals: states and inputs within the limits, parameters in the bounds."""
 
     symbols: tuple[Symbol, ...]
     lower: Array
     upper: Array
 
     def of(self, expressions: Iterable[Basic]) -> Domain:
-        """The part of it that expressions depend on."""
+        """The domain of the symbols of the expressions."""
         free = {symbol for expression in expressions for symbol in expression.free_symbols}
         kept = [number for number, symbol in enumerate(self.symbols) if symbol in free]
         return Domain(tuple(self.symbols[k] for k in kept), self.lower[kept], self.upper[kept])
 
-    def words(self, point: Array) -> str:
+    def text(self, point: Array) -> str:
         """A point as text, for a message."""
         return ", ".join(f"{symbol} = {value:.9g}" for symbol, value in zip(self.symbols, point, strict=True))
 
@@ -61,36 +60,36 @@ ADVICE = (
 
 
 def domain(robot: Robot) -> Domain:
-    """Everything that the equations of a robot depend on."""
+    """The domain of everything that the equations of a robot depend on."""
     limits = [(joint.symbol, joint.limit) for joint in robot.joints]
     limits += [(speed.symbol, speed.limit) for speed in robot.velocities]
-    limits += [(each.symbol, each.limit) for each in robot.inputs]
+    limits += [(declared.symbol, declared.limit) for declared in robot.inputs]
     bounds = [(symbol, -limit, limit) for symbol, limit in limits]
-    bounds += [(each.symbol, *each.bounds) for each in robot.parameters if not each.fixed]
+    bounds += [(parameter.symbol, *parameter.bounds) for parameter in robot.parameters if not parameter.fixed]
     symbols, lower, upper = zip(*bounds, strict=True)
     return Domain(symbols, np.array(lower, np.float64), np.array(upper, np.float64))
 
 
 def guards(robot: Robot) -> list[Guard]:
-    """Divisors and arguments of roots, logarithms and inverse functions in all that the file states, inner ones first.
+    """Divisors and arguments of roots, logarithms and inverse functions in all expressions, inner ones first.
 
-    Kernels hold derivatives as well, so that the argument of a root must not reach zero, where it has no slope.
+    Kernels hold derivatives too, so that the argument of a root must not reach zero, where the root has no slope.
     """
-    known, found = numbered(robot), dict[tuple[str, Expr], Guard]()
-    for stated in stated_expressions(robot):
-        for node in (node for entry in stated.entries for node in postorder_traversal(entry)):
-            for guard in _of_node(node, known, stated.place, stated.slopes):
+    known, by_expression = fixed_values(robot), dict[tuple[str, Expr], Guard]()
+    for written in model_expressions(robot):
+        for node in (node for entry in written.entries for node in postorder_traversal(entry)):
+            for guard in _of_node(node, known, written.place, written.slopes):
                 if guard.expression.free_symbols:
-                    found.setdefault((guard.what, guard.expression), guard)
-    return list(found.values())
+                    by_expression.setdefault((guard.what, guard.expression), guard)
+    return list(by_expression.values())
 
 
 def _of_node(node: Basic, known: dict[Symbol, Expr], place: Place, slopes: int) -> Iterator[Guard]:
-    """The guards of one operation; `known` replaces symbols in what is examined, not in what is shown."""
+    """The guards of one operation. `known` replaces symbols in the expression, not in the text of messages."""
 
-    def guard(what: str, argument: Basic, expression: Expr, needs: str, **how: bool) -> Guard:
+    def guard(what: str, argument: Basic, expression: Expr, needs: str, **allowed: bool) -> Guard:
         claim = f"the {what} `{abridged(str(argument))}` {needs}, but is"
-        return Guard(what, f"`{argument}`", expression.xreplace(known), place, claim, ADVICE, **how)
+        return Guard(what, f"`{argument}`", expression.xreplace(known), place, claim, ADVICE, **allowed)
 
     name = type(node).__name__
     if node.is_Pow and not isinstance(node, exp):

@@ -1,8 +1,8 @@
-"""Interval arithmetic on a graph: enclosures of its nodes over many boxes at once, every bound rounded outward.
+"""Interval arithmetic on a graph: enclosures of its nodes over many boxes at once, with bounds rounded outward.
 
-Sums, products, quotients and square roots are rounded correctly by IEEE 754, other functions to a few units in the last
-place. A bound of exactly zero stays zero: squares are never negative. Where an argument leaves the domain of a root or
-logarithm, the enclosure is of the part inside: a guard of its own says that there is no part outside.
+IEEE 754 rounds sums, products, quotients and square roots correctly; other functions are accurate to a few units in the
+last place. A bound of exactly zero stays zero, so that squares are never negative. If an argument leaves the domain of
+a root or logarithm, the enclosure covers the part inside; a separate guard proves that no part is outside.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from modelgen.program.graph import Graph, Node
 Array = NDArray[np.float64]
 Interval = tuple[Array, Array]  # lower and upper bounds, of one shape
 
-EXACT, LIBRARY = 1.2e-16, 2e-15  # relative errors: half a unit in the last place, and nine units
+EXACT, LIBRARY = 1.2e-16, 2e-15  # relative errors: half a unit in the last place, nine units
 TURN, HALF = 2 * np.pi, np.pi / 2
 SLACK = 1e-9  # rad: an extremum of a sine this close to an interval counts as inside
 
 
 def enclosures(graph: Graph, roots: Sequence[Node], inputs: Sequence[Node], lower: Array, upper: Array) -> Interval:
-    """Bounds (N, roots) of nodes over boxes, given by bounds (N, inputs) of the input nodes."""
+    """Bounds (N, roots) of nodes over boxes. lower, upper: bounds (N, inputs) of the input nodes."""
     count = len(lower)
     values: dict[Node, Interval] = {node: (lower[:, k], upper[:, k]) for k, node in enumerate(inputs)}
     with np.errstate(all="ignore"):
@@ -47,9 +47,8 @@ def enclosures(graph: Graph, roots: Sequence[Node], inputs: Sequence[Node], lowe
 def product(a: Interval, b: Interval) -> Interval:
     """The products of all numbers of two intervals."""
     ends = [a[i] * b[j] for i in (0, 1) for j in (0, 1)]
-    ends = [
-        np.where(np.isnan(end), 0.0, end) for end in ends
-    ]  # an infinite end stands for numbers without bound: 0 times each is 0
+    # an infinite end means numbers without bound, each of which times 0 is 0
+    ends = [np.where(np.isnan(end), 0.0, end) for end in ends]
     low, high = np.minimum.reduce(ends), np.maximum.reduce(ends)
     return _rounded(low, high, EXACT)
 
@@ -78,7 +77,7 @@ def _quotient(a: Interval, b: Interval) -> Interval:
 
 
 def _wave(function: Callable[[Array], Array], least: float, most: float) -> Callable[..., Interval]:
-    """A sine or cosine, with its least value -1 at `least` and its largest 1 at `most`, repeated after whole turns."""
+    """A sine or cosine with its minimum -1 at `least` and its maximum 1 at `most`, periodic in 2 pi."""
 
     def rule(a: Interval) -> Interval:
         ends, bounds = (function(a[0]), function(a[1])), []
@@ -94,7 +93,7 @@ def _wave(function: Callable[[Array], Array], least: float, most: float) -> Call
 def _rising(
     function: Callable[[Array], Array], least: float = -np.inf, most: float = np.inf
 ) -> Callable[..., Interval]:
-    """An increasing function of arguments between `least` and `most`."""
+    """An increasing function, defined between `least` and `most`."""
 
     def rule(a: Interval) -> Interval:
         return _rounded(function(np.clip(a[0], least, most)), function(np.clip(a[1], least, most)), LIBRARY)
@@ -117,13 +116,13 @@ def _arccosine(a: Interval) -> Interval:
 
 
 def _power(a: Interval, exponent: Interval) -> Interval:
-    """A constant exponent that is no whole number, of an argument above zero."""
+    """A power with a constant exponent that is not an integer, of a positive argument."""
     low, high = (np.power(np.maximum(end, 0.0), exponent[0]) for end in a)
     return _rounded(np.minimum(low, high), np.maximum(low, high), LIBRARY)
 
 
 def _angle(y: Interval, x: Interval) -> Interval:
-    """atan2: precise where the interval does not meet the seam, y = 0 and x <= 0; else any angle."""
+    """atan2. Precise unless the interval meets the seam y = 0, x <= 0; otherwise any angle."""
     right, (low, high) = x[0] > 0, _rising(np.arctan)(_quotient(y, x))
     side = np.where(y[0] > 0, HALF, np.where(y[1] < 0, -HALF, np.nan))  # above or below the seam
     turned = _rising(np.arctan)(_quotient(x, y))
@@ -135,7 +134,7 @@ def _angle(y: Interval, x: Interval) -> Interval:
     )
 
 
-#: Kind of operation -> its rule; "mul" of a node by itself is a square and never comes here.
+#: Kind of operation -> rule. The product of a node with itself is handled as a square before.
 RULES: dict[str, Callable[..., Interval]] = {
     "add": total,
     "sub": lambda a, b: total(a, (-b[1], -b[0])),

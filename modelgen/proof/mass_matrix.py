@@ -1,12 +1,13 @@
 """The proof that a mass matrix is positive definite on the whole domain.
 
-A matrix is monotone (Loewner's order) in a mass or central inertia whose derivative of the kinetic energy is never
-negative, so that such parameters stand at their lower bounds. In a box, X M X' with X = M(centre)^(-1/2) is 1 plus
-terms whose norms are bounded; M is positive definite where they add up to less than 1.
+M grows (in Loewner's order) with a mass or central inertia if the kinetic energy's derivative by it is never negative.
+Such a parameter is set to its lower bound. In a box, X M X' with X = M(centre)^(-1/2) is 1 plus terms with bounded
+norms; M is positive definite if the norms add up to less than 1.
 
-A tree of links needs no box of all its coordinates. M is positive definite where every pivot of the elimination from
-the leaves to the root is, and the pivot of a joint is at least the inertia of its own link (an articulated inertia is
-the link's own plus positive semidefinite terms: Featherstone, Rigid Body Dynamics Algorithms, 2008, section 7.2).
+A tree of links does not need a box of all its coordinates. M is positive definite if every pivot of the elimination
+from the leaves to the root is positive. The pivot of a joint is at least the inertia of its own link, because an
+articulated inertia is the link's own plus positive semidefinite terms (Featherstone, Rigid Body Dynamics Algorithms,
+2008, section 7.2).
 """
 
 from __future__ import annotations
@@ -26,19 +27,18 @@ from modelgen.program.differentiate import forward
 from modelgen.program.graph import Graph, Node
 from modelgen.proof.guards import Domain, domain
 from modelgen.proof.intervals import enclosures
-from modelgen.proof.quantity import stated_quantity
-from modelgen.proof.subdivision import Boxes, Judge, Judgement, Shown, subdivided
-from modelgen.statement.expressions import numbered
-from modelgen.statement.robot import Robot
+from modelgen.proof.quantity import quantity_of
+from modelgen.proof.subdivision import Boxes, Judge, Judgement, ProofProgress, subdivide
+from modelgen.statement.robot import Robot, fixed_values
 
 Array = NDArray[np.float64]
 
-ROUNDING = 1e-13  # of a product of three small matrices, relative to its factors
+ROUNDING = 1e-13  # of a product of three small matrices, relative to the factors
 
 
 @dataclass(frozen=True)
 class Block:
-    """A symmetric matrix of expressions and where it must be positive definite."""
+    """A symmetric matrix of expressions, and the domain on which it must be positive definite."""
 
     name: str
     matrix: Matrix
@@ -52,11 +52,11 @@ class Block:
 
     @cached_property
     def nodes(self) -> tuple[Graph, tuple[Node, ...], tuple[Node, ...], tuple[Node, ...]]:
-        """A graph; its inputs (d,); the entries of the lower triangle (k,); and their derivatives (k d,)."""
+        """A graph, its inputs (d,), the entries of the lower triangle (k,), and their derivatives (k d,)."""
         size = self.matrix.rows
         entries = [self.matrix[i, j] for i in range(size) for j in range(i + 1)]
         graph, inputs, nodes = scalars(self.domain.symbols, entries, self.definitions)
-        columns = [forward(graph, nodes, each) for each in inputs]
+        columns = [forward(graph, nodes, node) for node in inputs]
         return graph, inputs, nodes, tuple(column[k] for k in range(len(nodes)) for column in columns)
 
     def enclosed(self, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -65,14 +65,14 @@ class Block:
         return _central(self._square(end) for end in enclosures(graph, nodes, inputs, lower, upper))
 
     def slopes(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Centre and radius (N, d, n, n) of its derivatives over boxes."""
+        """Centre and radius (N, d, n, n) of the derivatives over boxes."""
         graph, inputs, nodes, slopes = self.nodes
         ends = enclosures(graph, slopes, inputs, lower, upper)
         shape = len(lower), len(nodes), len(inputs)
         return _central(self._square(np.moveaxis(end.reshape(shape), 1, 2)) for end in ends)
 
     def _square(self, triangle: Array) -> Array:
-        """Lower triangles in the last axis as symmetric matrices."""
+        """Symmetric matrices of lower triangles in the last axis."""
         size = self.matrix.rows
         rows, columns = np.tril_indices(size)
         full = np.empty((*triangle.shape[:-1], size, size))
@@ -81,22 +81,23 @@ class Block:
 
 
 def _central(ends: Iterable[Array]) -> tuple[Array, Array]:
+    """Centre and radius of intervals."""
     low, high = ends
     centre = (low + high) / 2
     return centre, np.maximum(high - centre, centre - low) * (1 + 1e-15)
 
 
-def proven(block: Block, fixed: Sequence[Symbol], seconds: float) -> Shown:
-    """Whether a block is positive definite on its domain, the `fixed` symbols at their lower bounds."""
+def prove_block(block: Block, fixed: Sequence[Symbol], seconds: float) -> ProofProgress:
+    """The progress of the proof that a block is positive definite, with the `fixed` symbols at their lower bounds."""
     lower, upper = block.domain.lower.copy(), block.domain.upper.copy()
     for k, symbol in enumerate(block.domain.symbols):
         if symbol in fixed:
             upper[k] = lower[k]
-    return subdivided(lower, upper, _definite(block), seconds)
+    return subdivide(lower, upper, _definite(block), seconds)
 
 
 def _definite(block: Block) -> Judge:
-    """M is positive definite in boxes: 1 - sum_j r_j |X dM/dx_j X'| > 0 with half widths r and X M(c) X' = 1."""
+    """Judge of M > 0: 1 - sum_j r_j |X dM/dx_j X'| > 0 with half widths r and X M(centre) X' = 1."""
 
     def judge(boxes: Boxes) -> Judgement:
         with np.errstate(all="ignore"):
@@ -126,13 +127,13 @@ def _definite(block: Block) -> Judge:
 
 
 def _norm(matrices: Array) -> Array:
-    """The largest sum of a row's sizes, above the spectral norm."""
+    """The largest absolute row sum, which bounds the spectral norm."""
     largest: Array = np.abs(matrices).sum(axis=-1).max(axis=-1)
     return largest
 
 
 def blocks(robot: Robot, equations: EquationsOfMotion) -> list[tuple[Block, list[Symbol]]]:
-    """Matrices that together prove M positive definite, and the parameters that may stand at their lower bounds."""
+    """Matrices that together prove M > 0, and for each the parameters that may be at their lower bounds."""
     whole = domain(robot)
     own = own_inertias(robot, whole)
     if own is not None:
@@ -143,48 +144,48 @@ def blocks(robot: Robot, equations: EquationsOfMotion) -> list[tuple[Block, list
 
 
 def monotone(robot: Robot, block: Block) -> list[Symbol]:
-    """The parameters in which the kinetic energy never falls, at any rates: M rises with them in Loewner's order."""
+    """The parameters with which the kinetic energy never falls, at any rates: M grows with them in Loewner's order."""
     if robot.system or robot.links:
         return []
     return [
-        each.symbol
-        for each in robot.parameters
-        if not each.fixed
-        and each.symbol in block.domain.symbols
-        and _never_negative(sum(energy.value.diff(each.symbol) for energy in robot.kinetic), robot, block.whole)
+        parameter.symbol
+        for parameter in robot.parameters
+        if not parameter.fixed
+        and parameter.symbol in block.domain.symbols
+        and _never_negative(sum(energy.value.diff(parameter.symbol) for energy in robot.kinetic), robot, block.whole)
     ]
 
 
 def _never_negative(expression: Expr, robot: Robot, whole: Domain) -> bool:
-    """Whether the graph shows it, such as a sum of squares times masses."""
-    inside = stated_quantity(expression.xreplace(numbered(robot)), whole)
+    """Whether one enclosure shows it, as for a sum of squares times masses."""
+    inside = quantity_of(expression.xreplace(fixed_values(robot)), whole)
     return bool(inside.enclosure(inside.domain.lower[None], inside.domain.upper[None])[0][0] >= 0)
 
 
 def own_inertias(robot: Robot, whole: Domain) -> list[Block] | None:
-    """For each link with mass, its inertia along its own joint and the massless ones before it.
+    """For each link with mass, its inertia along its own joint and along the massless joints before it.
 
     None for other robots, and for trees with a massless end.
     """
-    energies = [each.value for each in robot.kinetic]
-    if not robot.links or robot.system or not all(_never_negative(each, robot, whole) for each in energies):
+    energies = [energy.value for energy in robot.kinetic]
+    if not robot.links or robot.system or not all(_never_negative(energy, robot, whole) for energy in energies):
         return None
     names = Intermediates(robot.symbols)
     frames = frames_of(robot.links, names)
-    known = numbered(robot)
+    known = fixed_values(robot)
     open_joints = {number for number, frame in enumerate(frames) if frame.joint}
-    found = []
+    inertias = []
     for number in reversed(range(len(frames))):
         chain = _chain(frames, number, open_joints)
         if frames[number].mass == 0 or not chain:
             continue
-        found.append(_own_inertia(frames, chain, number, names, known, whole))
+        inertias.append(_own_inertia(frames, chain, number, names, known, whole))
         open_joints -= set(chain)
-    return None if open_joints else found
+    return None if open_joints else inertias
 
 
 def _chain(frames: Sequence[Frame], number: int, open_joints: set[int]) -> list[int]:
-    """The frames with a joint, from this one rootward, that move it and have no mass themselves; this one first."""
+    """The frame and the massless frames between it and the next mass or closed joint rootward, those with a joint."""
     chain, at = [], number
     while True:
         if at in open_joints:
@@ -203,9 +204,9 @@ def _own_inertia(
     known: dict[Symbol, Expr],
     whole: Domain,
 ) -> Block:
-    """M of one link when only the joints of its chain move: v_a' m v_b + ... in the frame of the link."""
+    """M of one link if only the joints of its chain move: v_a' m v_b + ... in the frame of the link."""
     link, twists, at = frames[number], list[tuple[Matrix, Matrix]](), number
-    turned, shift = eye(3), zeros(3, 1)  # the link's frame in that of `at`
+    turned, shift = eye(3), zeros(3, 1)  # pose of the link's frame in the frame `at`
     while True:
         joint = frames[at].joint
         if at in chain and joint:

@@ -1,4 +1,4 @@
-"""One guarded quantity on the graph: its values, exact slopes and enclosures over its domain."""
+"""A quantity of the graph: its values, exact slopes and enclosures over its domain."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Quantity:
 
     @cached_property
     def gradient(self) -> tuple[Node, ...]:
-        """The nodes of the derivatives (d,)."""
+        """Nodes of the derivatives (d,)."""
         return tuple(reverse(self.graph, {self.node: self.graph.one}, self.inputs))
 
     @cached_property
@@ -62,25 +62,25 @@ class Quantity:
         return enclosures(self.graph, self.gradient, self.inputs, lower, upper)
 
     def negated(self) -> Quantity:
-        """The same with the other sign."""
+        """The quantity with the other sign."""
         return Quantity(self.domain, self.graph, self.inputs, self.graph.negative(self.node))
 
 
-def stated_quantity(expression: Expr, whole: Domain, definitions: Sequence[Definition] = ()) -> Quantity:
-    """An expression as a quantity of those symbols that it depends on."""
+def quantity_of(expression: Expr, whole: Domain, definitions: Sequence[Definition] = ()) -> Quantity:
+    """An expression as a quantity of the symbols that it depends on."""
     domain = whole.of([expression, *(value for _, value in definitions)])
     graph, inputs, (node,) = scalars(domain.symbols, [expression], definitions)
     return Quantity(domain, graph, inputs, node)
 
 
 def pivots(rows: Sequence[Sequence[Node]], graph: Graph) -> list[Node]:
-    """D in M = L D L^T (L unit lower triangular); M is positive definite where all of them are positive."""
+    """The pivots D of M = L D L^T with a unit lower triangular L. M is positive definite if all are positive."""
     lower: list[list[Node]] = []
-    found: list[Node] = []
+    result: list[Node] = []
     for i, row in enumerate(rows):
         scaled: list[Node] = []
         for j in range(i):
             scaled.append(graph.sub(row[j], graph.dot(scaled, lower[j])))
-        lower.append([graph.div(entry, pivot) for entry, pivot in zip(scaled, found, strict=True)])
-        found.append(graph.sub(row[i], graph.dot(scaled, lower[i])))
-    return found
+        lower.append([graph.div(entry, pivot) for entry, pivot in zip(scaled, result, strict=True)])
+        result.append(graph.sub(row[i], graph.dot(scaled, lower[i])))
+    return result

@@ -1,6 +1,6 @@
-"""Branch and bound: a property shown box by box, the boxes of a domain halved until it holds in each.
+"""Branch and bound: a property is proven box by box; boxes are halved until it holds in each.
 
-Boxes are tried many at once, the smallest first, so that memory stays bounded and a gap is found early.
+Many boxes are tested at once, the smallest first. Memory stays bounded, and a violation is found early.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from modelgen.proof.quantity import Quantity
 
 Array = NDArray[np.float64]
 
-BOXES = 4096  # at once
-NARROWEST = 2.0**-40  # of the domain's width: a box below is left
+BOXES = 4096  # tested at once
+NARROWEST = 2.0**-40  # of the domain's width; a narrower box is not halved
 
 
 @dataclass(frozen=True)
 class Boxes:
-    """Boxes with corners (N, d), and the share (N,) of the domain that each stands for."""
+    """Boxes with corners (N, d), and the share (N,) of the domain that each covers."""
 
     lower: Array
     upper: Array
@@ -33,14 +33,14 @@ class Boxes:
         return Boxes(self.lower[index], self.upper[index], self.share[index])
 
     def joined(self, other: Boxes) -> Boxes:
-        """These, then others."""
+        """These boxes, then the others."""
         pairs = (self.lower, other.lower), (self.upper, other.upper), (self.share, other.share)
         return Boxes(*(np.concatenate(pair) for pair in pairs))
 
 
 @dataclass(frozen=True)
-class Shown:
-    """How far a proof by subdivision came; it is complete where nothing is left."""
+class ProofProgress:
+    """Progress of a proof by subdivision. It is complete if nothing is left."""
 
     left: float  # share of the domain that is undecided
     seconds: float
@@ -54,34 +54,35 @@ class Shown:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is known of a property in boxes."""
+    """The knowledge about a property in boxes."""
 
     holds: NDArray[np.bool_]  # (N,) in the whole box
-    broken: NDArray[np.bool_]  # (N,) it does not hold at the centre of the box
-    boxes: Boxes  # the boxes, perhaps shrunk to where the property fails first
-    doubt: Array  # (N, d) what each side contributes to the doubt: the largest is halved
+    broken: NDArray[np.bool_]  # (N,) at the centre of the box
+    boxes: Boxes  # the boxes, possibly shrunk to the part where the property would fail first
+    doubt: Array  # (N, d) contribution of each side to the doubt; the side with the largest is halved
 
 
 Judge = Callable[[Boxes], Judgement]
 
 
-def subdivided(lower: Array, upper: Array, judge: Judge, seconds: float) -> Shown:
-    """Halve boxes until the property holds in all of them, or that processor time is over."""
+def subdivide(lower: Array, upper: Array, judge: Judge, seconds: float) -> ProofProgress:
+    """Halve boxes until the property holds in all of them, or `seconds` of processor time are over."""
     start = time.process_time()
     waiting = Boxes(lower[None], upper[None], np.ones(1))
     narrowest = NARROWEST * (upper - lower)
     while len(waiting.share) and time.process_time() - start < seconds:
-        tried, rest = waiting[-BOXES:], waiting[:-BOXES]
-        found = judge(tried)
-        if found.broken.any():
-            box = found.boxes[found.broken]
-            return Shown(float(waiting.share.sum()), time.process_time() - start, (box.lower[0] + box.upper[0]) / 2)
-        tried, doubt = found.boxes[~found.holds], found.doubt[~found.holds]
-        doubt = np.where(tried.upper - tried.lower > narrowest, doubt + 1e-300, -1.0)
+        tested, rest = waiting[-BOXES:], waiting[:-BOXES]
+        judgement = judge(tested)
+        if judgement.broken.any():
+            box = judgement.boxes[judgement.broken]
+            middle = (box.lower[0] + box.upper[0]) / 2
+            return ProofProgress(float(waiting.share.sum()), time.process_time() - start, middle)
+        tested, doubt = judgement.boxes[~judgement.holds], judgement.doubt[~judgement.holds]
+        doubt = np.where(tested.upper - tested.lower > narrowest, doubt + 1e-300, -1.0)
         if (doubt.max(axis=1, initial=-1.0) < 0).any():
-            break  # nothing will be complete
-        waiting = rest.joined(_halved(tried, doubt.argmax(axis=1)) if len(tried.share) else tried)
-    return Shown(float(waiting.share.sum()), time.process_time() - start)
+            break  # a box is too narrow to be halved, so that the proof cannot be completed
+        waiting = rest.joined(_halved(tested, doubt.argmax(axis=1)) if len(tested.share) else tested)
+    return ProofProgress(float(waiting.share.sum()), time.process_time() - start)
 
 
 def _halved(boxes: Boxes, side: NDArray[np.int64]) -> Boxes:
@@ -94,10 +95,10 @@ def _halved(boxes: Boxes, side: NDArray[np.int64]) -> Boxes:
 
 
 def positive(quantity: Quantity, zero: bool, slack: float = 0.0) -> Judge:
-    """A quantity is positive, or not negative where it may be `zero`; it is broken by a value below -`slack`.
+    """Judge of a quantity that must be positive, or not negative if `zero`. A value below -slack violates it.
 
-    Bounds are those of the graph and those of the mean value theorem, f(c) + f'(box) (box - c). Where the slope along a
-    side has one sign, the least value is at one end of that side, and the box shrinks to it.
+    The bounds are those of the graph and those of the mean value theorem, f(c) + f'(box) (box - c). If the slope along
+    a side has one sign, the minimum is at one end of that side, and the box shrinks to that end.
     """
 
     def judge(boxes: Boxes) -> Judgement:

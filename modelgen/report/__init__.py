@@ -1,1 +1,1 @@
-"""A robot as text and pictures for a person."""
+"""A robot as text, pages and animations."""

@@ -1,4 +1,4 @@
-"""The motion of a robot without a policy, under constant or sinusoidal inputs, and a moving picture of it."""
+"""The motion of a robot without a policy, under constant or sinusoidal inputs, and its animation."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from PIL import Image
 from modelgen.commandline.numbers import number
 from modelgen.errors import ModelError
 from modelgen.files import replacing
+from modelgen.gif import FRAMES, moving_axes, pictures, save_gif
 from modelgen.loader import CompiledRobot
-from modelgen.moving import FRAMES, moving_axes, pictures, save_gif
 
 Array = NDArray[np.float64]
 
-LEAN = 0.1  # share of its limit by which every coordinate is off the target, where no start is given
+LEAN = 0.1  # distance of every coordinate from the target, as a share of its limit; the default start
 SIZE, DPI = 4.0, 80  # larger side in inches, dots per inch
 
 
@@ -38,7 +38,7 @@ class Signal:
 
 
 def signal(name: str, text: str) -> Signal:
-    """Read `2`, a constant, or `2@0.5`, an amplitude and a frequency in Hz. Raises ModelError for anything else."""
+    """The signal `2` (a constant) or `2@0.5` (amplitude and frequency in Hz). Raises ModelError for other text."""
     amplitude, at, frequency = text.partition("@")
     if at and (not frequency or number("--input", name, frequency) <= 0):
         raise ModelError(f"--input {name}={text} has no frequency above zero. Write --input {name}={amplitude}@0.5.")
@@ -46,23 +46,23 @@ def signal(name: str, text: str) -> Signal:
 
 
 def leaning(robot: CompiledRobot) -> Array:
-    """Return the target with every coordinate a little off, (n,)."""
+    """The target with every coordinate changed by a share of its limit, (n,)."""
     states = robot.metadata.states
     away = [LEAN * state.limit if state.kind == "position" else 0.0 for state in states]
     return np.array(robot.metadata.task.target) + away
 
 
 def rollout(robot: CompiledRobot, start: Array, inputs: Mapping[str, Signal], seconds: float) -> Array:
-    """Integrate states (frames, n) at nominal parameters, by the classical Runge-Kutta method at the simulation rate.
+    """States (frames, n) at nominal parameters, by the classical Runge-Kutta method at the simulation rate.
 
-    robot: of a backend that takes NumPy arrays. Raises ModelError when the motion does not stay finite.
+    robot: of a backend that takes NumPy arrays. Raises ModelError if the motion does not stay finite.
     """
     steps = max(1, round(robot.metadata.task.simulation_rate / FRAMES))
     step = 1 / FRAMES / steps
     signals = [inputs.get(name, Signal(0.0)) for name in robot.input_names]
 
     def rate(x: Array, time: float) -> Array:
-        xdot: Array = robot.dynamics(x, np.array([[each(time) for each in signals]]))
+        xdot: Array = robot.dynamics(x, np.array([[signal(time) for signal in signals]]))
         return xdot
 
     x, states = start[None].copy(), [start]
@@ -76,8 +76,8 @@ def rollout(robot: CompiledRobot, start: Array, inputs: Mapping[str, Signal], se
             x = x + step / 6 * (first + 2 * second + 2 * third + fourth)
             if not np.isfinite(x).all():
                 raise ModelError(
-                    f"`{robot.name}` leaves the range of floating-point numbers after {time:.2f} s. Give another "
-                    "--start, smaller inputs or fewer --seconds. Or the model is unstable: check its forces' signs."
+                    f"`{robot.name}` exceeds the range of floating-point numbers after {time:.2f} s. Choose another "
+                    "--start, smaller inputs or fewer --seconds. Or the model is unstable: check the signs of forces."
                 )
             if (count + 1) % steps == 0:
                 states.append(x[0])
@@ -85,9 +85,9 @@ def rollout(robot: CompiledRobot, start: Array, inputs: Mapping[str, Signal], se
 
 
 def animate(robot: CompiledRobot, states: Array, path: Path) -> None:
-    """Write the states as a GIF or MP4. The picture shows the domain: what leaves the limits is cut off.
+    """Write the states as a GIF or MP4. The picture shows the domain; everything outside is cut off.
 
-    Raises ModelError for another suffix, and where the file cannot be written.
+    Raises ModelError for another suffix, and if the file cannot be written.
     """
     if path.is_dir():
         raise ModelError(f"{path} is a folder. Write {path / 'robot.gif'}, for example.")
@@ -98,7 +98,7 @@ def animate(robot: CompiledRobot, states: Array, path: Path) -> None:
     segments = robot.drawing.segments(states)
     if not segments.shape[1]:
         raise ModelError(
-            f"`{robot.name}` has nothing to draw: its model file states energies, not bodies. Add lines to it, "
+            f"`{robot.name}` has nothing to draw: its model file has energies but no bodies. Add lines, "
             "robot.draw(line=[(x, height), (x, height)]), and build it again."
         )
     left, right, bottom, top = robot.drawing.view
@@ -112,11 +112,11 @@ def animate(robot: CompiledRobot, states: Array, path: Path) -> None:
 
 
 def _save_mp4(frames: Sequence[Image.Image], path: Path) -> None:
-    """Pipe the pixels to ffmpeg; H.264 takes an even number of them along each side."""
+    """Pass the pixels to ffmpeg. H.264 needs an even number of them along each side."""
     width, height = frames[0].size
-    told = f"-f rawvideo -pix_fmt gray -s {width}x{height} -r {FRAMES} -i - -vf pad=ceil(iw/2)*2:ceil(ih/2)*2"
-    with replacing(path) as beside:
-        command = ["ffmpeg", "-y", "-loglevel", "error", *told.split(), "-pix_fmt", "yuv420p", str(beside)]
+    options = f"-f rawvideo -pix_fmt gray -s {width}x{height} -r {FRAMES} -i - -vf pad=ceil(iw/2)*2:ceil(ih/2)*2"
+    with replacing(path) as temporary:
+        command = ["ffmpeg", "-y", "-loglevel", "error", *options.split(), "-pix_fmt", "yuv420p", str(temporary)]
         result = subprocess.run(command, input=b"".join(frame.tobytes() for frame in frames), capture_output=True)
         if result.returncode:
             raise ModelError(f"ffmpeg cannot write {path}: {result.stderr.decode(errors='replace').strip()}")

@@ -1,4 +1,4 @@
-"""What a report on a robot contains: tables, equations and letters. `latex` and `html` write it down."""
+"""The contents of a report on a robot: tables, equations and letters. `latex` and `html` format them."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ Cell = str | Letter | Amount
 
 
 @dataclass(frozen=True)
-class Table:
-    """A head, and rows with as many cells."""
+class ReportTable:
+    """A table: its head, and rows with one cell per column."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -60,7 +60,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Formula:
-    """left = value."""
+    """A formula, left = value."""
 
     left: Letter
     value: Expr
@@ -72,15 +72,15 @@ class Contents:
 
     name: str
     description: str
-    tables: tuple[Table, ...]
+    tables: tuple[ReportTable, ...]
     rates_are_speeds: bool  # v = dq/dt; otherwise dq/dt = G(q) v
-    motion: tuple[Formula, ...]  # definitions, dq/dt, and the entries of M (upper triangle), f and B that are not zero
+    motion: tuple[Formula, ...]  # definitions, dq/dt, and the nonzero entries of M (upper triangle), f and B
     state_cost: Formula
     letters: dict[Symbol, Letter]
 
 
 def contents(metadata: Metadata, equations: EquationsOfMotion) -> Contents:
-    """Collect the contents of a report. Fixed parameters stand there as numbers."""
+    """The contents of the report on a robot. Fixed parameters are numbers."""
     names = letters(metadata, equations)
     return Contents(
         metadata.name,
@@ -94,64 +94,71 @@ def contents(metadata: Metadata, equations: EquationsOfMotion) -> Contents:
 
 
 def letters(metadata: Metadata, equations: EquationsOfMotion) -> dict[Symbol, Letter]:
-    """Choose a letter for every symbol by its unit, with a number where several symbols share it."""
+    """A letter for every symbol, chosen by its unit, with a number if several symbols share it."""
     turns = [state.unit == "rad" for state in metadata.states]
     bases = {symbol: "varphi" if turn else "s" for symbol, turn in zip(equations.coordinates, turns, strict=False)}
-    bases |= {s: INPUT_LETTERS.get(e.unit, "u") for s, e in zip(equations.inputs, metadata.inputs, strict=True)}
-    bases |= {s: LETTERS.get(e.unit, "p") for s, e in zip(equations.parameters, metadata.parameters, strict=True)}
+    inputs = zip(equations.inputs, metadata.inputs, strict=True)
+    bases |= {symbol: INPUT_LETTERS.get(entry.unit, "u") for symbol, entry in inputs}
+    parameters = zip(equations.parameters, metadata.parameters, strict=True)
+    bases |= {symbol: LETTERS.get(entry.unit, "p") for symbol, entry in parameters}
     bases |= {symbol: "e" for symbol, _ in equations.definitions}
-    total, seen, names = Counter(bases.values()), Counter[str](), {}
+    total, used, names = Counter(bases.values()), Counter[str](), {}
     for symbol, base in bases.items():
-        seen[base] += 1
-        names[symbol] = Letter(base, str(seen[base]) if total[base] > 1 else "")
+        used[base] += 1
+        names[symbol] = Letter(base, str(used[base]) if total[base] > 1 else "")
     speeds = zip(equations.coordinates, equations.velocities, equations.coordinate_rates, strict=True)
     for place, (coordinate, speed, rate) in enumerate(speeds, start=1):
         names[speed] = replace(names[coordinate], dotted=True) if rate == speed else Letter("w", str(place))
     return names
 
 
-def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol, Letter]) -> Iterator[Table]:
+def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol, Letter]) -> Iterator[ReportTable]:
     task = metadata.task
     size = len(equations.coordinates)
     positions, rates = metadata.states[:size], metadata.states[size:]
     coordinates = zip(equations.coordinates, positions, rates, strict=True)
-    yield Table(
+    yield ReportTable(
         ("", "coordinate", "limit", "limit of its rate", ""),
         tuple(
             (
                 names[symbol],
-                each.name,
-                "turns without end" if each.continuous else _within(each.limit, each.unit),
+                state.name,
+                "turns without end" if state.continuous else _within(state.limit, state.unit),
                 _within(rate.limit, rate.unit),
-                each.meaning,
+                state.meaning,
             )
-            for symbol, each, rate in coordinates
+            for symbol, state, rate in coordinates
         ),
     )
-    yield Table(
+    yield ReportTable(
         ("", "input", "limit", ""),
         tuple(
-            (names[symbol], each.name, _within(each.limit, each.unit), each.meaning)
-            for symbol, each in zip(equations.inputs, metadata.inputs, strict=True)
+            (names[symbol], entry.name, _within(entry.limit, entry.unit), entry.meaning)
+            for symbol, entry in zip(equations.inputs, metadata.inputs, strict=True)
         ),
     )
-    yield Table(
+    yield ReportTable(
         ("", "parameter", "value", "bounds", ""),
         tuple(
-            (names[s], each.name, _amount(each), f"{each.lower:g} to {each.upper:g}", each.meaning)
-            for s, each in zip(equations.parameters, metadata.parameters, strict=True)
+            (names[symbol], entry.name, _amount(entry), f"{entry.lower:g} to {entry.upper:g}", entry.meaning)
+            for symbol, entry in zip(equations.parameters, metadata.parameters, strict=True)
         ),
     )
     starts = zip(equations.state, metadata.states, task.target, task.start_mean, task.start_deviation, strict=True)
-    yield Table(
+    yield ReportTable(
         ("", "task", "target", "start"),
         tuple(
-            (names[s], each.name, Amount(f"{to:.5g}", each.unit), Amount(f"{mean:.5g} ± {spread:.3g}", each.unit))
-            for s, each, to, mean, spread in starts
+            (
+                names[symbol],
+                state.name,
+                Amount(f"{target:.5g}", state.unit),
+                Amount(f"{mean:.5g} ± {spread:.3g}", state.unit),
+            )
+            for symbol, state, target, mean, spread in starts
         ),
     )
     weights = ", ".join(f"{weight:g}" for weight in task.action_cost.weights)
-    yield Table(
+    yield ReportTable(
         ("action cost", "horizon", "weight left there", "control rate", "simulation rate"),
         (
             (
@@ -187,13 +194,13 @@ def _motion(equations: EquationsOfMotion, names: dict[Symbol, Letter]) -> Iterat
 
 
 def terms(value: Expr) -> list[Expr]:
-    """Return the terms of a sum, with rounded numbers."""
+    """The terms of a sum, with rounded numbers."""
     rounded = value.xreplace({number: Float(number, DIGITS) for number in value.atoms(Float)})
     return list(rounded.as_ordered_terms()) if isinstance(rounded, Add) else [rounded]
 
 
 def broken(texts: Sequence[str], width: int, length: Callable[[str], int] = len) -> list[str]:
-    """Join the terms of a sum, with their signs, to lines of at most `width` signs; a longer term has its own line."""
+    """Lines of at most `width` characters for the terms of a sum, with their signs. A longer term has its own line."""
     lines, used = [""], 0
     for text in texts:
         if used and used + length(text) > width:

@@ -10,7 +10,7 @@ from typing import Any
 from sympy import Symbol
 from sympy.printing.mathml import MathMLPresentationPrinter
 
-from modelgen.report.contents import Amount, Cell, Contents, Formula, Letter, Table, broken, terms
+from modelgen.report.contents import Amount, Cell, Contents, Formula, Letter, ReportTable, broken, terms
 
 WIDTH = 75  # characters in one line of a long sum
 GREEK = {"varphi": "φ", "alpha": "α", "eta": "η", "tau": "τ"}
@@ -31,16 +31,16 @@ svg { stroke: currentColor; stroke-linecap: round; fill: none; }
 
 
 def document(contents: Contents, drawn: Sequence[Any] = ()) -> str:
-    """Write the whole file.
+    """The HTML file.
 
-    drawn: drawings (k, 2, 2), one over the other; the last one is black and the others are grey.
+    drawn: drawings (k, 2, 2) on top of each other; the last one is black, the others are grey.
     """
     speeds = "<mi>v</mi>" if contents.rates_are_speeds else "<mi>G</mi><mo>(</mo><mi>q</mi><mo>)</mo><mi>v</mi>"
     parts = [
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n<title>{escape(contents.name)}</title>',
         f"<style>\n{STYLE}</style>\n</head>\n<body>",
         f"<h1>{escape(contents.name)}</h1>\n<p>{escape(contents.description)}</p>",
-        picture(drawn) if any(len(each) for each in drawn) else "",
+        picture(drawn) if any(len(drawing) for drawing in drawn) else "",
         *map(_table, contents.tables),
         "<h2>Equations of motion</h2>",
         f"<p>{_math(MOTION)} with {_math('<mover><mi>q</mi><mo>˙</mo></mover><mo>=</mo>' + speeds)} and</p>",
@@ -59,15 +59,15 @@ MOTION = (
 
 
 def picture(drawn: Sequence[Any]) -> str:
-    """Write drawings as an SVG picture, with the height upward."""
-    ends = [end for each in drawn for segment in each for end in segment]
+    """An SVG picture of drawings, with the height upward."""
+    ends = [end for drawing in drawn for segment in drawing for end in segment]
     left, right = min(end[0] for end in ends), max(end[0] for end in ends)
     bottom, top = min(end[1] for end in ends), max(end[1] for end in ends)
     scale = PICTURE / (max(right - left, top - bottom) or 1.0)
     lines = []
-    for index, each in enumerate(drawn):
+    for index, drawing in enumerate(drawn):
         opacity = 1 if index + 1 == len(drawn) else 0.3
-        points = [[((x - left) * scale, (top - y) * scale) for x, y in segment] for segment in each]
+        points = [[((x - left) * scale, (top - y) * scale) for x, y in segment] for segment in drawing]
         paths = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for (a, b), (c, d) in points)
         lines.append(f'<path d="{paths}" stroke-opacity="{opacity}" stroke-width="3"/>')
     width, height = (right - left) * scale + 20, (top - bottom) * scale + 20
@@ -76,7 +76,7 @@ def picture(drawn: Sequence[Any]) -> str:
 
 
 class _Printer(MathMLPresentationPrinter):  # type: ignore[misc]
-    """Prints every symbol as its letter."""
+    """A printer of MathML that prints every symbol as its letter."""
 
     def __init__(self, letters: dict[Symbol, Letter]) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ def _math(content: str) -> str:
 
 
 def _formulas(formulas: Sequence[Formula], letters: dict[Symbol, Letter]) -> str:
-    """Write one table row per line: the left-hand side, the equals sign, the terms."""
+    """A table with one row per line: the left-hand side, the equals sign, the terms."""
     rows = []
     for formula in formulas:
         sign = "="
@@ -118,18 +118,18 @@ def _formulas(formulas: Sequence[Formula], letters: dict[Symbol, Letter]) -> str
 
 
 def _terms(formula: Formula, letters: dict[Symbol, Letter]) -> list[str]:
-    """Write the terms with their signs; the first one has no plus."""
+    """The terms with their signs. The first one has no plus."""
     printer = _Printer(letters)
     texts: list[str] = []
     for term in terms(formula.value):
         negative = bool(texts) and term.could_extract_minus_sign()
-        text = ENTITY.sub(lambda found: unescape(found[0]), printer.doprint(-term if negative else term))
+        text = ENTITY.sub(lambda entity: unescape(entity[0]), printer.doprint(-term if negative else term))
         texts.append((f"<mo>{'−' if negative else '+'}</mo>" if texts else "") + text)
     return texts
 
 
-def _table(table: Table) -> str:
-    head = "".join(f"<th>{escape(each)}</th>" for each in table.head)
+def _table(table: ReportTable) -> str:
+    head = "".join(f"<th>{escape(title)}</th>" for title in table.head)
     rows = ["".join(f"<td>{_cell(cell)}</td>" for cell in row) for row in table.rows]
     return "\n".join(["<table>", f"<tr>{head}</tr>", *(f"<tr>{row}</tr>" for row in rows), "</table>"])
 

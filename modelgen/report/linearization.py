@@ -1,4 +1,4 @@
-"""A robot at rest: an equilibrium, A and B there, controllability, eigenvalues and an LQR gain, from its kernels."""
+"""The linearisation of a robot at an equilibrium: A, B, controllability, eigenvalues and an LQR gain."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from modelgen.commandline.numbers import assigned, number
 from modelgen.errors import ModelError
 from modelgen.linear import regulator
-from modelgen.linear.weights import weights
+from modelgen.linear.regulator import weights
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Input, State
 
 Array = NDArray[np.float64]
 
-STARTS = 40  # guesses of the unstated coordinates
+STARTS = 40  # initial guesses of the coordinates that are not given
 ITERATIONS = 60
 REST = 1e-10  # acceleration that counts as zero, as a share of what the inputs can give
 ROUNDING = 1e-14  # entry that counts as zero, as a share of the largest one of its matrix
@@ -28,20 +28,20 @@ class Linearization:
     """xdot = A (x - state) + B (u - input) near an equilibrium, at nominal parameters."""
 
     state: Array  # (n,), rates zero
-    input: Array  # (m,) what holds the robot there
+    input: Array  # (m,), which holds the robot there
     A: Array  # (n, n)
     B: Array  # (n, m)
     controllable: int  # rank of (B, AB, ...)
-    gain: Array | None  # (m, n), u = input - gain (x - state); None where no gain exists
-    without_gain: str  # why there is none
+    gain: Array | None  # (m, n), u = input - gain (x - state); None if no gain exists
+    without_gain: str  # the reason; empty if there is a gain
 
     def to_json(self) -> dict[str, object]:
         """All values, matrices as nested lists."""
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
 
 
-def stated(pairs: Sequence[str], robot: CompiledRobot) -> dict[str, float]:
-    """Read the `coordinate=value` pairs of `--at`."""
+def given_coordinates(pairs: Sequence[str], robot: CompiledRobot) -> dict[str, float]:
+    """Coordinate -> value from the `coordinate=value` pairs of `--at`. Raises ModelError for a wrong name or value."""
     positions = robot.metadata.coordinates
     texts = assigned(
         "--at",
@@ -54,10 +54,10 @@ def stated(pairs: Sequence[str], robot: CompiledRobot) -> dict[str, float]:
 
 
 def equilibrium(robot: CompiledRobot, at: Mapping[str, float]) -> tuple[Array, Array]:
-    """Find state (n,) and input (m,) at rest. Coordinates that `at` does not give are solved for, near the target.
+    """State (n,) and input (m,) at rest. Coordinates that are not in `at` are solved for, near the target.
 
-    Without `at` it is the task's target. Where several inputs do, the smallest beside their limits is taken.
-    Raises ModelError when the robot cannot rest there.
+    Without `at`, the state is the task's target. Of several possible inputs, the result is the smallest relative to
+    the limits. Raises ModelError if the robot cannot rest there.
     """
     target = np.array(robot.metadata.task.target)
     positions = len(target) // 2
@@ -73,20 +73,20 @@ def equilibrium(robot: CompiledRobot, at: Mapping[str, float]) -> tuple[Array, A
         guess = start.copy()
         if attempt:
             guess[free] = random.uniform(-limits[free], limits[free])
-        found = _rest(robot, guess, free)
-        if found:
-            return found
+        rest = _rest(robot, guess, free)
+        if rest:
+            return rest
     where = ", ".join(f"{name} = {value:g}" for name, value in at.items()) or "its target"
     nearest = _rest(robot, start, list(range(positions)))
-    hint = "State another place with --at coordinate=value."
+    hint = "Choose another place with --at coordinate=value."
     if nearest:
         near = ", ".join(f"{name} = {round(value, 9) + 0:.10g}" for name, value in zip(names, nearest[0], strict=False))
-        hint = f"The equilibrium found near it has {near}; write pi for half a turn."
+        hint = f"The nearest equilibrium has {near}; write pi for half a turn."
     raise ModelError(f"no input holds `{robot.name}` at rest at {where}. {hint}")
 
 
 def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, Array] | None:
-    """Solve by Newton's method; each step is the shortest in units of the limits. None where it does not converge."""
+    """A rest near `start` by Newton's method with shortest steps in units of the limits; None if it diverges."""
     x, u = start.copy(), np.zeros(len(robot.input_names))
     limits = np.concatenate([np.asarray(robot.state_limits)[free], np.asarray(robot.input_limits)])
     rates = len(x) // 2
@@ -100,7 +100,7 @@ def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, A
             if len(moving):
                 raise ModelError(
                     f"`{robot.state_names[moving[0]]}` moves at {a[moving[0]]:.3g} with all speeds of `{robot.name}` "
-                    "at zero: its equilibrium has other speeds, which are not looked for. Linearize it with "
+                    "at zero: its equilibrium has other speeds, which are not searched. Linearize it with "
                     "modelgen.load(...).jacobians at a state of your own."
                 )
             return x, u
@@ -112,17 +112,16 @@ def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, A
 
 
 def _affine(robot: CompiledRobot, x: Array, u: Array) -> tuple[Array, Array, Array]:
-    """Return a (n,), B (n, m) and d(a + B u)/dx (n, n) at one sample."""
-    a, B, da_dx, dB_dx, *_ = (np.asarray(each)[0] for each in robot.jacobians(x[None]))
+    """a (n,), B (n, m) and d(a + B u)/dx (n, n) at one sample."""
+    a, B, da_dx, dB_dx, *_ = (np.asarray(output)[0] for output in robot.jacobians(x[None]))
     return a, B, da_dx + np.einsum("ijk,j->ik", dB_dx, u)
 
 
 def linearize(robot: CompiledRobot, at: Mapping[str, float]) -> Linearization:
-    """A and B at the equilibrium, and the gain for the weights of the task without its discount.
+    """A and B at the equilibrium, and the gain for the weights of the task, without its discount.
 
-    Entries that rounding has left beside zero are zero.
-
-    Q is half the curvature of the state cost at its target, R half that of the action cost at no input.
+    Q is half the curvature of the state cost at its target, R half the curvature of the action cost at zero input.
+    Entries that are only rounding errors are set to zero.
     """
     x, u = equilibrium(robot, at)
     _, B, A = _affine(robot, x, u)
@@ -145,21 +144,21 @@ def linearize(robot: CompiledRobot, at: Mapping[str, float]) -> Linearization:
 
 
 def _rounded(values: Array) -> Array:
-    """The array with zeros for entries below `ROUNDING` of its largest one."""
+    """The array with zeros in place of entries below `ROUNDING` of its largest entry."""
     return np.where(np.abs(values) > ROUNDING * np.abs(values).max(initial=0.0), values, 0.0)
 
 
 def text(robot: CompiledRobot, result: Linearization) -> str:
-    """Write the linearisation as tables, with states and inputs by name."""
+    """The linearisation as tables, with states and inputs by name."""
     states, inputs = robot.state_names, robot.input_names
     lines = [f"{robot.name} at rest, nominal parameters", ""]
-    described: list[State | Input] = [each for each in robot.metadata.states if each.kind == "position"]
-    values = [*result.state[: len(described)], *result.input]
-    for each, value in zip([*described, *robot.metadata.inputs], values, strict=True):
-        turns = isinstance(each, State) and each.continuous
-        outside = not turns and abs(value) > each.limit * (1 + 1e-9)
-        beyond = f"   beyond its limit of {each.limit:g}" if outside else ""
-        lines.append(f"  {each.name:<22}{value + 0.0:>12.6g} {each.unit}{beyond}")
+    positions: list[State | Input] = [state for state in robot.metadata.states if state.kind == "position"]
+    values = [*result.state[: len(positions)], *result.input]
+    for entry, value in zip([*positions, *robot.metadata.inputs], values, strict=True):
+        turns = isinstance(entry, State) and entry.continuous
+        outside = not turns and abs(value) > entry.limit * (1 + 1e-9)
+        beyond = f"   beyond its limit of {entry.limit:g}" if outside else ""
+        lines.append(f"  {entry.name:<22}{value + 0.0:>12.6g} {entry.unit}{beyond}")
     lines += ["", *_table("A", states, states, result.A), "", *_table("B", states, inputs, result.B), ""]
     lines.append(f"controllable: {result.controllable} of {len(states)} states")
     lines.append(f"eigenvalues of A: {_eigenvalues(result.A)}")

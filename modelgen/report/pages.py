@@ -1,4 +1,4 @@
-"""A model file as a LaTeX document or an HTML page. The formulas are derived from the file; the artifact holds none."""
+"""A model file as a LaTeX document or an HTML page, with formulas that are derived from the file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sympy import Matrix
 
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
-from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.derivation.sketch import sketch
 from modelgen.report import html, latex
 from modelgen.report.contents import contents
@@ -22,7 +22,7 @@ def latex_document(robot: Robot) -> str:
 def html_page(robot: Robot) -> str:
     """An HTML page of the robot, with a picture of it at its start (grey) and at its target."""
     equations, drawn, described = equations_of_motion(robot), sketch(robot), metadata(robot)
-    points = evaluator([*equations.state, *equations.parameters], Matrix(drawn.points), drawn.definitions)
+    points = numpy_evaluator([*equations.state, *equations.parameters], Matrix(drawn.points), drawn.definitions)
     states = np.array([described.task.start_mean, described.task.target])
     theta = np.tile([parameter.value for parameter in described.parameters], (2, 1))
     segments = np.array(drawn.segments, int).reshape(-1, 2)

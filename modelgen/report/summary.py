@@ -1,4 +1,4 @@
-"""An artifact in words: states, inputs, parameters, task, operations, its proof and its build."""
+"""An artifact as text: states, inputs, parameters, task, operations, its verification and its build."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from modelgen.artifact.manifest import Manifest
 
 def data(folder: Path, manifest: Manifest) -> dict[str, Any]:
     """The manifest and the result of the last full proof, None where the artifact has none, for JSON."""
-    return json.loads((folder / MANIFEST).read_text(encoding="utf-8")) | {"proof": proof(folder, manifest)}
+    content: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    return content | {"proof": proof(folder, manifest)}
 
 
 def text(folder: Path, manifest: Manifest) -> str:
-    """All that `modelgen show NAME` prints."""
+    """The output of `modelgen show NAME`."""
     return "\n".join([*_quantities(manifest), *_task(manifest), _proven(folder, manifest), "", *_build(folder)])
 
 

@@ -1,1 +1,1 @@
-"""Record and check the lines of a model file."""
+"""What a model file declares, and the checks of each of its lines."""

@@ -1,52 +1,289 @@
-"""Point masses and planar bodies: their kinetic energy and weight, from checked values."""
+"""Rigid bodies and named points of a robot: point masses, planar bodies, links of a kinematic tree.
+
+To add a kind of joint of a link, add an entry to `JOINTS`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from sympy import Expr, Matrix
+import mpmath
+from sympy import Basic, Expr, Matrix, S, cos, eye, sin, sqrt, srepr, zeros
 
 from modelgen.errors import ModelError, Place
-from modelgen.statement.declared import Contribution, Energy
-from modelgen.statement.figure import Line, rod
+from modelgen.statement.checker import identifier, number
+from modelgen.statement.declarations import Coordinate, Energy, Kind
+from modelgen.statement.drawing import Line, rod
 from modelgen.statement.terms import Terms
 
 
-def point_mass(check: Terms, mass: object, position: object, gravity: Expr) -> tuple[Contribution, list[Expr]]:
-    """The energies of a point mass, and its position."""
-    contribution, _, where = _moved(check, mass, position, gravity)
-    return contribution, where
+def point_mass(check: Terms, mass: object, position: object, gravity: Expr) -> tuple[Energy, Energy, list[Expr]]:
+    """The kinetic energy, the potential energy and the position of a point mass."""
+    kinetic, weight, _, centre = _moving_mass(check, mass, position, gravity)
+    return kinetic, weight, centre
 
 
 def planar_body(
     check: Terms, mass: object, inertia: object, position: object, angle: object, gravity: Expr
-) -> tuple[Contribution, Line]:
-    """The energies of a planar body, and the uniform rod that shows it."""
-    moved, kilograms, where = _moved(check, mass, position, gravity)
+) -> tuple[list[Energy], Energy, Line]:
+    """The kinetic energies and the potential energy of a planar body, and the uniform rod that is drawn for it."""
+    kinetic, weight, kilograms, centre = _moving_mass(check, mass, position, gravity)
     turned = check.smooth(angle, "angle of the body", "q", "rad")
     moment = check.never_negative(inertia, "inertia of the body", "q", "kg m^2")
     spin = Energy(moment * check.velocity(turned) ** 2 / 2, check.place)
-    return Contribution((*moved.kinetic, spin), moved.potential), rod(kilograms, moment, where, turned)
+    return [kinetic, spin], weight, rod(kilograms, moment, centre, turned)
 
 
 def check_gravity(place: Place | None, heavy: Sequence[object]) -> None:
-    """Refuse a gravity, set at `place`, that acts on nothing."""
+    """Raise ModelError if gravity was set at `place`, but no body has a weight."""
     if place and not heavy:
         raise ModelError(
-            "gravity is set, but only robot.point_mass, robot.body and robot.link weigh anything; an energy states "
-            "its own. Write it in robot.potential_energy(...), and remove this line.",
+            "gravity is set, but only robot.point_mass, robot.body and robot.link have a weight. An energy contains "
+            "its own gravity: write it in robot.potential_energy(...), and remove this line.",
             place,
         )
 
 
-def _moved(check: Terms, mass: object, position: object, gravity: Expr) -> tuple[Contribution, Expr, list[Expr]]:
-    """The energies of a mass at a moving position, the mass, and the position."""
+def _moving_mass(
+    check: Terms, mass: object, position: object, gravity: Expr
+) -> tuple[Energy, Energy, Expr, list[Expr]]:
+    """The kinetic energy and the weight's energy of a mass, the mass, and its position."""
     if not isinstance(position, tuple | list | Matrix) or len(position) not in (2, 3):
         raise ModelError(
             f"the position is {position!r}; write (x, height) or (x, y, height), the height last.", check.place
         )
     kilograms = check.never_negative(mass, "mass", "q", "kg")
-    where = [check.smooth(component, "position", "q", "m") for component in position]
-    kinetic = Energy(kilograms * sum(check.velocity(each) ** 2 for each in where) / 2, check.place)
-    weight = Energy(kilograms * gravity * where[-1], check.place)
-    return Contribution((kinetic,), (weight,)), kilograms, where
+    centre = [check.smooth(component, "position", "q", "m") for component in position]
+    kinetic = Energy(kilograms * sum(check.velocity(component) ** 2 for component in centre) / 2, check.place)
+    weight = Energy(kilograms * gravity * centre[-1], check.place)
+    return kinetic, weight, kilograms, centre
+
+
+AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
+
+
+@dataclass(frozen=True)
+class JointAxis:
+    """One coordinate of a joint: a rotation about an axis of the link's frame, or a translation along it."""
+
+    coordinate: Coordinate
+    kind: Kind
+    axis: Matrix  # (3, 1), of length one
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A rigid link: the pose of its frame in its parent's, the axes of its joint, its inertia in its own frame."""
+
+    name: str
+    parent: Link | None  # None: the ground
+    position: Matrix  # (3, 1), of the joint in the parent's frame
+    rotation: Matrix  # (3, 3), from this frame to the parent's, with all coordinates at zero
+    axes: tuple[JointAxis, ...]  # from the parent outward; empty for a fixed link
+    mass: Expr
+    centre: Matrix  # (3, 1), of mass
+    inertia: Matrix  # (3, 3), about the centre
+    place: Place
+
+    @property
+    def terms(self) -> tuple[Basic, ...]:
+        """All expressions of the link."""
+        return self.position, self.rotation, self.mass, self.centre, self.inertia
+
+    def statement(self) -> list[object]:
+        """The content of the link as text, for the content hash."""
+        axes = [[axis.coordinate.name, axis.kind, srepr(axis.axis)] for axis in self.axes]
+        return [self.name, self.parent.name if self.parent else None, axes, *map(srepr, self.terms)]
+
+
+def _planar(coordinates: Sequence[Coordinate], axis: Matrix) -> tuple[JointAxis, ...]:
+    """Forward, upward, then a rotation about the axis. With the axis y, this is the plane of (x, height)."""
+    horizontal = (Matrix((1, 0, 0)), Matrix((0, 1, 0)))
+    forward = next((direction for direction in horizontal if axis.dot(direction) == 0), None)
+    forward = axis.cross(Matrix((0, 0, 1))) if forward is None else forward
+    forward = forward / sqrt(forward.dot(forward))
+    upward = axis.cross(forward)
+    upward = -upward if sum(upward) < 0 else upward
+    first, second, angle = coordinates
+    return (
+        JointAxis(first, "prismatic", forward),
+        JointAxis(second, "prismatic", upward),
+        JointAxis(angle, "revolute", axis),
+    )
+
+
+ROUNDING = 1e-9  # a negative principal moment below this share of the largest one is a rounding error
+
+#: The kinds of a joint's coordinates -> a function that makes its axes. Add a kind of joint here.
+JOINTS: dict[tuple[Kind, ...], Callable[[Sequence[Coordinate], Matrix], tuple[JointAxis, ...]]] = {
+    (): lambda _coordinates, _axis: (),
+    ("revolute",): lambda coordinates, axis: (JointAxis(coordinates[0], "revolute", axis),),
+    ("prismatic",): lambda coordinates, axis: (JointAxis(coordinates[0], "prismatic", axis),),
+    ("prismatic", "prismatic", "revolute"): _planar,
+}
+
+
+def make_link(links: Sequence[Link], check: Terms, arguments: Mapping[str, Any]) -> Link:
+    """A checked link. `links` are the earlier ones; `arguments` are those of `Robot.link`.
+
+    Raises ModelError for a wrong name, parent, joint, axis, vector or inertia.
+    """
+    place = check.place
+    name = identifier(arguments["name"], "link", place)
+    parent = arguments["on"]
+    if any(link.name == name for link in links):
+        raise ModelError(f"there are two links named `{name}`; give the second another name.", place)
+    if parent is not None and not any(link is parent for link in links):
+        raise ModelError(
+            f"the link `{name}` stands on {getattr(parent, 'name', repr(parent))}, which is not a link of this robot. "
+            "Write on=LINK with the return value of an earlier robot.link(...), or leave it out for the ground.",
+            place,
+        )
+    return Link(
+        name,
+        parent,
+        _vector(arguments["at"], f"position of `{name}`", "m", check),
+        _rotation(_vector(arguments["turned"], f"turn of `{name}`", "rad", check)),
+        _joint_axes(name, arguments["joint"], _axis(arguments["axis"], name, place), links, check),
+        check.coefficient(arguments["mass"], f"mass of `{name}`", "", "kg"),
+        _vector(arguments["centre"], f"centre of `{name}`", "m", check),
+        _inertia(arguments["inertia"], name, check),
+        place,
+    )
+
+
+def _joint_axes(name: str, joint: object, axis: Matrix, links: Sequence[Link], check: Terms) -> tuple[JointAxis, ...]:
+    """The axes of the coordinates that move a link. No other link may have the same coordinate."""
+    coordinates = tuple(joint) if isinstance(joint, tuple | list) else (joint,)
+    kinds: dict[object, Kind] = {joint.symbol: joint.kind for joint in check.declared.joints}
+    for coordinate in coordinates:
+        if coordinate not in kinds:
+            raise ModelError(
+                f"the link `{name}` is moved by {coordinate!r}, which is not a coordinate of this robot. Write the "
+                "return value of robot.revolute(...) or robot.prismatic(...), or () for a fixed link.",
+                check.place,
+            )
+        mover = next((link.name for link in links for axis in link.axes if axis.coordinate == coordinate), None)
+        if mover or coordinates.count(coordinate) > 1:
+            raise ModelError(
+                f"the coordinate `{coordinate}` moves the link `{mover or name}` already; a joint of `{name}` needs a "
+                "coordinate of its own.",
+                check.place,
+            )
+    kind = tuple(kinds[coordinate] for coordinate in coordinates)
+    if kind not in JOINTS:
+        known = "; ".join(" and ".join(kinds) or "nothing (fixed)" for kinds in JOINTS)
+        raise ModelError(
+            f"the joint of `{name}` has the coordinates {' and '.join(kind)}. Joints are made of: {known}. For other "
+            "joints, put links without mass in between.",
+            check.place,
+        )
+    return JOINTS[kind]([coordinate for coordinate in coordinates if isinstance(coordinate, Coordinate)], axis)
+
+
+def _axis(axis: object, name: str, place: Place) -> Matrix:
+    if isinstance(axis, str) and axis in AXES:
+        return Matrix(AXES[axis])
+    if isinstance(axis, str) or not isinstance(axis, tuple | list | Matrix) or len(axis) != 3:
+        raise ModelError(f"the axis of `{name}` is {axis!r}; write one of {', '.join(AXES)} or (x, y, z).", place)
+    values = [number(component, f"axis of `{name}`", place) for component in axis]
+    length = sum(component**2 for component in values) ** 0.5
+    if not length:
+        raise ModelError(f"the axis of `{name}` is zero; write a direction such as (0, 0, 1).", place)
+    unit = [component / length for component in values]
+    return Matrix([int(component) if component in (-1, 0, 1) else S(component) for component in unit])
+
+
+def _vector(value: object, what: str, unit: str, check: Terms) -> Matrix:
+    if not isinstance(value, tuple | list | Matrix) or len(value) != 3:
+        raise ModelError(f"the {what} is {value!r}; write three components, (x, y, z).", check.place)
+    return Matrix([check.term(component, what, "", unit) for component in value])
+
+
+def _inertia(value: object, name: str, check: Terms) -> Matrix:
+    what = f"inertia of `{name}`"
+    entries = list(value) if isinstance(value, tuple | list) else [value] * 3
+    if len(entries) not in (3, 6):
+        raise ModelError(
+            f"the {what} has {len(entries)} entries; write (xx, yy, zz), (xx, yy, zz, xy, xz, yz), or one number for "
+            "the same inertia about every axis.",
+            check.place,
+        )
+    xx, yy, zz = (check.coefficient(entry, what, "", "kg m^2") for entry in entries[:3])
+    xy, xz, yz = (check.term(entry, what, "", "kg m^2") for entry in entries[3:]) if entries[3:] else [S.Zero] * 3
+    inertia = Matrix([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    nominal = inertia.applyfunc(check.nominal).evalf()
+    moments = mpmath.eigsy(mpmath.matrix(nominal.tolist()), eigvals_only=True)
+    if moments[0] < -ROUNDING * moments[2]:
+        raise ModelError(
+            f"the {what} has the principal moment {float(moments[0]):.4g} kg m^2, which cannot be negative. "
+            "Check the signs of xy, xz and yz, and that they are in this order.",
+            check.place,
+        )
+    return inertia
+
+
+def _rotation(turned: Matrix) -> Matrix:
+    """The rotation by roll about x, then pitch about y, then yaw about z, axes of the parent."""
+    result = eye(3)
+    for axis, angle in zip(("x", "y", "z"), turned, strict=True):
+        result = turn(Matrix(AXES[axis]), cos(angle), sin(angle)) * result
+    return result
+
+
+def turn(axis: Matrix, cosine: Expr, sine: Expr) -> Matrix:
+    """The rotation matrix (3, 3) about an axis of length one."""
+    outer = axis * axis.T
+    result: Matrix = outer + cosine * (eye(3) - outer) + sine * skew(axis)
+    return result
+
+
+def skew(vector: Matrix) -> Matrix:
+    """The matrix (3, 3) of the cross product with a vector."""
+    x, y, z = vector
+    result = zeros(3, 3)
+    result[0, 1], result[0, 2], result[1, 2] = -z, y, -x
+    result[1, 0], result[2, 0], result[2, 1] = z, -y, x
+    return result
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point in the world frame or in the frame of a link."""
+
+    name: str
+    position: Matrix  # (3, 1), the height last
+    link: Link | None  # None: the world frame
+    place: Place
+
+    def statement(self) -> str:
+        """The content of the line as text, for the content hash."""
+        return f"{self.link.name if self.link else ''} {srepr(self.position)}"
+
+
+def make_point(
+    check: Terms, points: Sequence[Point], links: Sequence[Link], name: object, position: object, on: object
+) -> Point:
+    """The point of one `Robot.point(...)`. Raises ModelError if a point or a link already has its name."""
+    place = check.place
+    named = identifier(name, "point", place)
+    if named in {point.name for point in points} | {link.name for link in links}:
+        raise ModelError(f"there is a point or link named `{named}` already; give this point another name.", place)
+    if on is not None and not any(link is on for link in links):
+        raise ModelError(
+            f"the point `{named}` stands on {getattr(on, 'name', repr(on))}, which is not a link of this robot. Write "
+            "on=LINK with the return value of robot.link(...), or leave it out for a position in the world frame.",
+            place,
+        )
+    if not isinstance(position, tuple | list | Matrix) or len(position) not in ((3,) if on is not None else (2, 3)):
+        wanted = "(x, y, z) in the link's frame" if on is not None else "(x, height) or (x, y, height)"
+        raise ModelError(f"the position of `{named}` is {position!r}; write {wanted}.", place)
+    may_contain = "" if on is not None else "q"
+    entries: list[Expr] = [
+        check.smooth(component, f"position of `{named}`", may_contain, "m") for component in position
+    ]
+    if len(entries) == 2:
+        entries.insert(1, S.Zero)
+    return Point(named, Matrix(entries), on if isinstance(on, Link) else None, place)

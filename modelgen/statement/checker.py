@@ -1,4 +1,4 @@
-"""Check the values of a model file: numbers, names, texts, expressions. Every error says what to write instead."""
+"""Checks of the values in a model file: numbers, names, texts, expressions. Every message says what to write."""
 
 from __future__ import annotations
 
@@ -12,8 +12,28 @@ from sympy.core.function import AppliedUndef
 from sympy.core.sympify import SympifyError
 
 from modelgen.errors import ModelError, Place, suggestion
-from modelgen.statement.functions import FUNCTIONS
 
+#: Functions of SymPy, by class name -> operation of the program's graph.
+CALLS = {
+    "sin": "sin",
+    "cos": "cos",
+    "asin": "asin",
+    "acos": "acos",
+    "atan": "atan",
+    "sinh": "sinh",
+    "cosh": "cosh",
+    "tanh": "tanh",
+    "exp": "exp",
+    "log": "log",
+    "log1p": "log1p",
+    "Abs": "abs",
+    "sign": "sign",
+    "atan2": "atan2",
+    "Min": "minimum",
+    "Max": "maximum",
+}
+#: Functions that a model file may use, by SymPy's class names. tan becomes sin / cos.
+FUNCTIONS = frozenset({*CALLS, "tan"})
 KINKS = (Abs, sign, Max, Min, Heaviside)
 POWER = 100
 LARGEST = 10**300
@@ -21,7 +41,7 @@ LONGEST_NAME = 100
 
 
 def shown(value: object) -> str:
-    """A value as text for a message, cut where it is long."""
+    """A value as text for a message, shortened where it is long."""
     try:
         text = " ".join(repr(value).split())
     except Exception:  # Python itself refuses to print the longest integers
@@ -30,7 +50,7 @@ def shown(value: object) -> str:
 
 
 def number(value: object, what: str, place: Place) -> float:
-    """A finite real number; SymPy constants such as pi/2 are numbers too."""
+    """A finite real number. SymPy constants such as pi/2 are accepted."""
     try:
         if isinstance(value, str | bytes | bool):
             raise TypeError
@@ -45,10 +65,10 @@ def number(value: object, what: str, place: Place) -> float:
 
 
 def positive(value: object, what: str, place: Place) -> float:
-    """A finite number above zero."""
+    """A finite number greater than zero."""
     result = number(value, what, place)
     if result <= 0:
-        raise ModelError(f"{what} is {result:g}; write a number above zero.", place)
+        raise ModelError(f"{what} is {result:g}; write a number greater than zero.", place)
     return result
 
 
@@ -57,12 +77,12 @@ def text(value: object, what: str, place: Place) -> str:
     if not isinstance(value, str):
         raise ModelError(f"the {what} is {shown(value)}; write a string in quotes.", place)
     if any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise ModelError(f"the {what} is {value!r}, which has half of a character in it; write it anew.", place)
+        raise ModelError(f"the {what} is {value!r}, which contains half of a character; write it again.", place)
     return value
 
 
 def flag(value: object, what: str, place: Place) -> None:
-    """Refuse anything but True and False."""
+    """Raise ModelError for a value that is neither True nor False."""
     if not isinstance(value, bool):
         raise ModelError(f"{what} is {shown(value)}; write True or False.", place)
 
@@ -70,7 +90,10 @@ def flag(value: object, what: str, place: Place) -> None:
 def parameter_range(
     name: str, nominal: float, bounds: object, tolerance: object, fixed: bool, place: Place
 ) -> tuple[float, float]:
-    """The lower and upper bound of a parameter; a fixed one may leave them out."""
+    """The lower and upper bound of a parameter. A fixed parameter needs no bounds.
+
+    Raises ModelError for a tolerance of 1 or more, which would let the parameter change its sign.
+    """
     if bounds is not None and tolerance is not None:
         raise ModelError(f"`{name}` has both bounds and a tolerance; write one of them.", place)
     if tolerance is not None and fixed:
@@ -80,15 +103,21 @@ def parameter_range(
             raise ModelError(f"bounds of `{name}` are {bounds!r}; write bounds=(lower, upper).", place)
         lower, upper = (number(bound, f"bound of `{name}`", place) for bound in bounds)
     elif tolerance is not None:
-        spread = abs(nominal) * positive(tolerance, f"tolerance of `{name}`", place)
+        share = positive(tolerance, f"tolerance of `{name}`", place)
+        if share >= 1:
+            raise ModelError(
+                f"tolerance of `{name}` is {share:g}; write a number below 1: the bounds are value * (1 - tolerance) "
+                "and value * (1 + tolerance). Where the value may change its sign, write bounds=(lower, upper).",
+                place,
+            )
+        spread = abs(nominal) * share
         lower, upper = nominal - spread, nominal + spread
     elif fixed:
         lower = upper = nominal
     else:
         raise ModelError(
-            f"the parameter `{name}` has no bounds. Write bounds=(lower, upper), the range in which its true "
-            "value may lie, tolerance=0.5 for half to one and a half times the value, or fixed=True to keep "
-            "it constant.",
+            f"the parameter `{name}` has no bounds. Write bounds=(lower, upper), the range of its true value, or "
+            "tolerance=0.5 for half to one and a half times the value, or fixed=True to keep it constant.",
             place,
         )
     if lower > upper:
@@ -104,14 +133,14 @@ def parameter_range(
         )
     if lower == upper and not fixed:
         raise ModelError(
-            f"the bounds of `{name}` leave no room: both are {lower:g}. Write bounds=(lower, upper) or fixed=True.",
+            f"the bounds of `{name}` are equal: both are {lower:g}. Write bounds=(lower, upper) or fixed=True.",
             place,
         )
     return lower, upper
 
 
 def identifier(name: object, what: str, place: Place | None) -> str:
-    """A name that emitted code and file names can hold."""
+    """A name that is valid in emitted code and in file names."""
     if not isinstance(name, str):
         raise ModelError(f'the name of the {what} is {shown(name)}; write a string such as "mass".', place)
     if not (name.isascii() and name.isidentifier()) or name.startswith("_"):
@@ -133,7 +162,7 @@ def identifier(name: object, what: str, place: Place | None) -> str:
 
 
 def repaired(name: str) -> str:
-    """The valid name nearest to a wrong one, without the suffix of a model file and the marks above letters."""
+    """The valid name nearest to a wrong one. Drops the suffix `.py` and the accents of letters."""
     letters = unicodedata.normalize("NFKD", name.removesuffix(".py"))
     name = "".join(letter for letter in letters if not unicodedata.combining(letter))
     letters = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name).strip("_")
@@ -153,22 +182,22 @@ def expression(value: object, what: str, place: Place) -> Expr:
     unknown = sorted(str(function) for function in result.atoms(AppliedUndef))
     if unknown:
         raise ModelError(
-            f"the {what} contains the function {unknown[0]}. Coordinates are plain symbols here: write what "
-            "robot.revolute(...) or robot.prismatic(...) returned, and its `.rate` for the velocity.",
+            f"the {what} contains the function {unknown[0]}. Coordinates are plain symbols here: write the return "
+            "value of robot.revolute(...) or robot.prismatic(...), and its `.rate` for the velocity.",
             place,
         )
     check_finite(result, what, place)
     extreme = next((node for node in preorder_traversal(result) if _is_extreme(node)), None)
     if extreme is not None:
         raise ModelError(
-            f"the {what} contains {shown(extreme)}: numbers of more than 300 digits and powers above {POWER} are "
-            "beyond what a kernel computes with.",
+            f"the {what} contains {shown(extreme)}: kernels cannot compute with numbers of more than 300 digits or "
+            f"powers above {POWER}.",
             place,
         )
     strange = next((node for node in preorder_traversal(result) if not _can_be_evaluated(node)), None)
     if strange is not None:
         raise ModelError(
-            f"the {what} contains {type(strange).__name__} in {strange}, which no kernel can evaluate. Write it with "
+            f"the {what} contains {type(strange).__name__} in {strange}, which kernels cannot evaluate. Use only "
             f"+ - * / ** and {', '.join(sorted({*FUNCTIONS, 'sqrt'}))}; replace a Piecewise by a smooth function.",
             place,
         )
@@ -176,7 +205,7 @@ def expression(value: object, what: str, place: Place) -> Expr:
 
 
 def check_finite(term: Expr, what: str, place: Place) -> None:
-    """Refuse an expression that SymPy knows to be infinite or complex."""
+    """Raise ModelError for an expression that SymPy knows to be infinite or complex."""
     if term.has(nan, zoo, oo, -oo):
         raise ModelError(f"the {what} is {term}, which is not finite. Look for a division by zero.", place)
     if term.has(I):
@@ -184,13 +213,13 @@ def check_finite(term: Expr, what: str, place: Place) -> None:
 
 
 def check_smooth(term: Expr, what: str, place: Place) -> None:
-    """Refuse an expression with a kink, where forces are its derivatives."""
+    """Raise ModelError for an expression with a kink: forces are its derivatives, and would jump there."""
     kink = next((node for node in preorder_traversal(term) if isinstance(node, KINKS)), None)
     if kink is not None:
         raise ModelError(
-            f"the {what} contains {kink}, which has a kink, and forces are its derivatives. Write a smooth form, "
-            "sqrt(y**2 + 1e-6) for Abs(y), tanh(y / 0.01) for sign(y), (y + sqrt(y**2 + 1e-6)) / 2 for Max(0, y); or "
-            "state the force itself with robot.apply(coordinate, force).",
+            f"the {what} contains {kink}, which has a kink; forces are its derivatives and would jump there. Write a "
+            "smooth form: sqrt(y**2 + 1e-6) for Abs(y), tanh(y / 0.01) for sign(y), (y + sqrt(y**2 + 1e-6)) / 2 for "
+            "Max(0, y). Or write the force itself with robot.apply(coordinate, force).",
             place,
         )
 
@@ -211,21 +240,24 @@ def check_symbols(
     what: str,
     allowed: Collection[Symbol],
     declared: Mapping[str, Symbol],
-    why: str,
+    reason: str,
     place: Place,
 ) -> None:
-    """Refuse a symbol that the robot does not declare, or that is not `allowed` here; `why` says what is."""
+    """Raise ModelError for a symbol that the robot does not declare or that is not `allowed`.
+
+    reason: the end of the message for a declared symbol that is not allowed.
+    """
     for symbol in sorted(term.free_symbols, key=str):
         if symbol in allowed:
             continue
         name = str(symbol)
         if declared.get(name) == symbol:
-            raise ModelError(f"the {what} contains `{name}`; {why}", place)
+            raise ModelError(f"the {what} contains `{name}`; {reason}", place)
         if name in declared:
             raise ModelError(
-                f"the {what} contains a symbol `{name}` that is not the one this robot declares: it only has "
-                f'the same name. Use what robot.parameter("{name}", ...), robot.input or the coordinate '
-                "returned instead of making a Symbol.",
+                f"the {what} contains a symbol `{name}` that only has the same name as the one that this robot "
+                f'declares. Use the return value of robot.parameter("{name}", ...), robot.input or the coordinate; '
+                "do not make a Symbol.",
                 place,
             )
         raise ModelError(

@@ -1,48 +1,132 @@
-"""The declarations of a robot: coordinates, parameters, inputs and speeds by name; the task ends them."""
+"""Declarations of a robot: its joints, parameters, inputs, speeds, loads and task, each with its line."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import pi
+from typing import Literal
 
-from sympy import Symbol
+from sympy import Expr, Symbol
 
 from modelgen.errors import ModelError, Place
-from modelgen.metadata import RATE, TIME
+from modelgen.metadata import RATE, TIME, Task
+from modelgen.statement.action_costs import InputCost
 from modelgen.statement.checker import flag, identifier, number, parameter_range, positive, text
-from modelgen.statement.declared import (
-    LARGEST,
-    LARGEST_RATE,
-    RATE_UNITS,
-    Coordinate,
-    Joint,
-    Kind,
-    Speed,
-    StatedInput,
-    StatedParameter,
-    StatedTask,
-)
 from modelgen.statement.units import parse
+
+Kind = Literal["revolute", "prismatic"]
+
+UNITS = {"revolute": "rad", "prismatic": "m"}
+#: Largest limits of coordinates and rates. No robot moves farther, and the solver samples the whole domain.
+LARGEST, LARGEST_RATE = {"revolute": 100.0, "prismatic": 1e6}, 1e6
+RATE_UNITS = {"revolute": "rad/s", "prismatic": "m/s"}
+
+
+class Coordinate(Symbol):  # type: ignore[misc]
+    """A generalized coordinate: a SymPy symbol with the symbol of its rate."""
+
+    @property
+    def rate(self) -> Symbol:
+        """The symbol of the coordinate's rate, named NAME_rate."""
+        return Symbol(f"{self.name}{RATE}", real=True)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A declared coordinate."""
+
+    symbol: Coordinate
+    kind: Kind
+    limit: float
+    rate_limit: float | None  # None: its rate is not an entry of the state
+    continuous: bool
+    meaning: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Speed:
+    """An entry of v: the rate of a coordinate, or a speed declared for a system of sympy.physics.mechanics."""
+
+    symbol: Symbol
+    unit: str
+    limit: float
+    meaning: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class DeclaredParameter:
+    """A declared parameter. A fixed one becomes a number in the equations and is not an entry of theta."""
+
+    symbol: Symbol
+    value: float
+    unit: str
+    bounds: tuple[float, float]
+    fixed: bool
+    meaning: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class DeclaredInput:
+    """A declared input, an entry of u."""
+
+    symbol: Symbol
+    unit: str
+    limit: float
+    meaning: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Load:
+    """A generalized force, which does the work `force * d(displacement)`."""
+
+    displacement: Expr
+    force: Expr
+    place: Place
+
+
+@dataclass(frozen=True)
+class Energy:
+    """A term of the kinetic or potential energy (J)."""
+
+    value: Expr
+    place: Place
+    elastic: bool = False  # the energy of a spring; False: an inertia or a weight
+
+
+@dataclass(frozen=True)
+class DeclaredTask:
+    """The default task: the symbolic state cost and action cost, and the numbers."""
+
+    state_cost: Expr
+    input_costs: tuple[InputCost, ...]  # the action cost, per input
+    numbers: Task
+    place: Place
+
 
 WEAKEST, STRONGEST = 1e-15, 1e15  # limits of inputs
 
 
 class Declarations:
-    """The declarations of one robot. Every method raises ModelError for a value or name that is not allowed."""
+    """The declarations of one robot. Every method raises ModelError for a value or a name that is not allowed."""
 
     def __init__(self, robot: str, place: Place) -> None:
         self.robot = robot
         self.place = place
         self.joints: list[Joint] = []
-        self.parameters: list[StatedParameter] = []
-        self.inputs: list[StatedInput] = []
+        self.parameters: list[DeclaredParameter] = []
+        self.inputs: list[DeclaredInput] = []
         self.speeds: list[Speed] = []
-        self.symbols: dict[str, Symbol] = {}  # all that may stand in an expression, by name
-        self.task: StatedTask | None = None  # the last line of a file: it names the states and counts the inputs
+        self.symbols: dict[str, Symbol] = {}  # all symbols that an expression may contain, by name
+        self.task: DeclaredTask | None = None  # declared last, because it needs all states and inputs
 
     @property
-    def stated_task(self) -> StatedTask:
-        """The task. Raises ModelError when there is none."""
+    def declared_task(self) -> DeclaredTask:
+        """The task. Raises ModelError if the model file has none."""
         if self.task is None:
             raise ModelError(
                 f"robot `{self.robot}` has no task. End the file with robot.task(state_cost=..., "
@@ -55,7 +139,9 @@ class Declarations:
     def check_complete(self, place: Place) -> None:
         """Raise ModelError for a second task, and for a task without a coordinate or an input before it."""
         if self.task:
-            raise ModelError(f"the task is stated twice, first at {self.task.place}; keep one robot.task(...).", place)
+            raise ModelError(
+                f"robot.task(...) is called twice, first at {self.task.place}; keep one of the two.", place
+            )
         if not self.joints or not self.inputs:
             missing = "coordinate; declare it with robot.revolute(...) or robot.prismatic(...)"
             missing = missing if not self.joints else "input; declare it with robot.input(name, limit, unit)"
@@ -64,7 +150,7 @@ class Declarations:
     def revolute(
         self, name: str, limit: float | None, rate_limit: float | None, continuous: bool, meaning: str, place: Place
     ) -> Coordinate:
-        """Declare an angle and its rate; a continuous one has the limit pi."""
+        """Declare an angle and its rate. A continuous angle has the limit pi."""
         flag(continuous, f"continuous of `{name}`", place)
         if continuous == (limit is not None):
             raise ModelError(
@@ -107,14 +193,14 @@ class Declarations:
         meaning: str,
         place: Place,
     ) -> Symbol:
-        """Declare a parameter; its symbol is positive where its bounds are, which lets SymPy simplify more."""
+        """Declare a parameter. Its symbol is positive if its bounds are, which lets SymPy simplify more."""
         self._describe(name, "parameter", unit, meaning, place)
         flag(fixed, f"fixed of `{name}`", place)
         nominal = number(value, f"value of `{name}`", place)
         lower, upper = parameter_range(name, nominal, bounds, tolerance, fixed, place)
         symbol = Symbol(name, positive=True) if lower > 0 else Symbol(name, real=True)
         self._enter(name, "parameter", symbol, place)
-        self.parameters.append(StatedParameter(symbol, nominal, unit, (lower, upper), fixed, meaning, place))
+        self.parameters.append(DeclaredParameter(symbol, nominal, unit, (lower, upper), fixed, meaning, place))
         return symbol
 
     def input(self, name: str, limit: float, unit: str, meaning: str, place: Place) -> Symbol:
@@ -124,10 +210,10 @@ class Declarations:
         if not WEAKEST <= reach <= STRONGEST:
             raise ModelError(
                 f"the limit of `{name}` is {reach:g} {unit}; write {WEAKEST:g} to {STRONGEST:g}: kernels compute with "
-                "its square, in single precision too.",
+                "its square, also in single precision.",
                 place,
             )
-        self.inputs.append(StatedInput(symbol, unit, reach, meaning, place))
+        self.inputs.append(DeclaredInput(symbol, unit, reach, meaning, place))
         return symbol
 
     def speed(self, name: str, limit: float, unit: str, meaning: str, place: Place) -> Symbol:
@@ -138,7 +224,7 @@ class Declarations:
         return symbol
 
     def velocities(self, own: Mapping[Coordinate, Speed]) -> tuple[Speed, ...]:
-        """v, one entry for each coordinate: its rate, or the speed that takes its place in `own`."""
+        """v, one entry per coordinate: its rate, or the speed of `own` that replaces it."""
         result = []
         for joint in self.joints:
             name, limit = joint.symbol.name, joint.rate_limit
@@ -151,7 +237,7 @@ class Declarations:
         for speed in self.speeds:
             if speed not in result:
                 raise ModelError(
-                    f"the speed `{speed.symbol}` is no speed of the robot. Write robot.mechanics(system, ..., "
+                    f"the speed `{speed.symbol}` is not a speed of the system. Write robot.mechanics(system, ..., "
                     f"speeds={{u: {speed.symbol}}}), or remove the line; a coordinate's rate needs no declaration.",
                     speed.place,
                 )
@@ -164,14 +250,14 @@ class Declarations:
         return symbol
 
     def _describe(self, name: str, what: str, unit: str, meaning: str, place: Place) -> None:
-        """Check what every symbol but a coordinate is declared with."""
+        """Check the name, unit and meaning of a symbol that is not a coordinate."""
         identifier(name, what, place)
         unit_of = f"unit of `{name}`"
         parse(text(unit, unit_of, place), unit_of, place)
         text(meaning, f"meaning of `{name}`", place)
 
     def _enter(self, name: str, what: str, symbol: Symbol, place: Place) -> None:
-        """Enter a symbol under a name of its own."""
+        """Enter a symbol under its name. Raises ModelError if the name is taken or the task is already declared."""
         if self.task:
             raise ModelError(
                 f"the {what} `{name}` is declared after robot.task(...); move the task to the end of the file.",
@@ -191,12 +277,12 @@ class Declarations:
 
 
 def _limit(value: object, what: str, largest: float, place: Place) -> float:
-    """A limit of the state domain."""
+    """A limit of the state domain. Raises ModelError if it is above `largest`."""
     limit = positive(value, what, place)
     if limit > largest:
         raise ModelError(
-            f"the {what} is {limit:g}; write {largest:g} at most, in SI units (180 degrees are pi): what the robot "
-            "can reach, because the solver learns on all of it.",
+            f"the {what} is {limit:g}; write {largest:g} at most, in SI units (180 degrees are pi). The solver learns "
+            "on the whole domain, so the limit should be what the robot can reach.",
             place,
         )
     return limit

@@ -1,18 +1,30 @@
-"""The part of `Robot` that states forces, losses and motors."""
+"""Forces, losses and motors: the methods of `Robot` that state what acts on the joints.
+
+To add a kind of actuator, add a method to `Forces`. It checks the units of its arguments with `Terms`, then adds loads
+and energies. A force must be affine in the inputs, and a loss must take energy at every rate.
+"""
 
 from __future__ import annotations
 
-from modelgen.errors import calling_place
-from modelgen.statement import actuators
-from modelgen.statement.declarations import Declarations
-from modelgen.statement.declared import Contribution, Energy, Load
+from sympy import Abs, Expr, Max, exp, log, sqrt, tanh
+
+from modelgen.errors import ModelError, calling_place
+from modelgen.statement.declarations import Declarations, Energy, Load
+from modelgen.statement.dimensions import per
 from modelgen.statement.terms import Terms
+from modelgen.statement.units import Dimension, divided
+
+NARROWEST_STOP = 1e-4  # smallest width of an end stop, as a share of the distance between the two stops
 
 
 class Forces:
-    """What acts on the joints. Every method records one line of a model file."""
+    """Energies and loads of a robot, and the methods that add to them. Each call records one line of a model file.
 
-    _declared: Declarations  # what a force may be made of
+    Every method raises ModelError for an argument whose unit or sign is wrong, or which contains a symbol that is not
+    allowed there.
+    """
+
+    _declared: Declarations  # the symbols that a force may contain
 
     def __init__(self) -> None:
         self.kinetic: list[Energy] = []
@@ -24,50 +36,96 @@ class Forces:
 
         The displacement may be any expression of the coordinates: the work is force * d(displacement).
         """
-        self._add(actuators.applied(self._check(), displacement, force))
+        check = self._check()
+        along, span = check.along(displacement)
+        self.loads.append(Load(along, check.term(force, "applied force", "qvu", per("J", span)), check.place))
 
     def damp(self, displacement: object, coefficient: object) -> None:
         """Add viscous friction: the force -coefficient * rate along a coordinate (N s/m or N m s)."""
-        self._add(actuators.damping(self._check(), displacement, coefficient))
+        check = self._check()
+        along, span = check.along(displacement)
+        resistance = check.coefficient(coefficient, "damping coefficient", "q", per("J s", span, 2))
+        self.loads.append(Load(along, -resistance * check.velocity(along), check.place))
 
     def dry_friction(self, displacement: object, force: object, *, smoothing: object) -> None:
-        """Add Coulomb friction: `force` (N or N m) against the motion, faded out at rates below `smoothing`.
+        """Add Coulomb friction: `force` (N or N m) against the motion, which fades at rates below `smoothing`.
 
-        The force is -force * tanh(rate / smoothing): smooth, so that it creeps instead of sticking.
+        The force is -force * tanh(rate / smoothing). It is smooth: under a small force the joint creeps and does not
+        stick.
         """
-        self._add(actuators.dry_friction(self._check(), displacement, force, smoothing))
+        check = self._check()
+        along, span = check.along(displacement)
+        friction = check.coefficient(force, "friction", "q", per("J", span))
+        fading = check.coefficient(smoothing, "smoothing rate", "", per("Hz", span, -1), zero=False)
+        self.loads.append(Load(along, -friction * tanh(check.velocity(along) / fading), check.place))
 
     def spring(self, displacement: object, stiffness: object, rest: object = 0) -> None:
         """Add a linear spring along a coordinate (N/m or N m), relaxed at `rest`."""
-        self._add(actuators.spring(self._check(), displacement, stiffness, rest))
+        check = self._check()
+        along, span = check.along(displacement)
+        stretch = along - check.term(rest, "rest position", "q", span)
+        hardness = check.term(stiffness, "stiffness", "q", per("J", span, 2))
+        self.potential.append(Energy(hardness * stretch**2 / 2, check.place, elastic=True))
 
     def coupling(
         self, first: object, second: object, *, stiffness: object, ratio: object = 1, damping: object = 0
     ) -> None:
         """Add a belt, shaft or gear between two coordinates that pulls them to first = ratio * second.
 
-        stiffness (N/m or N m) and damping act along first - ratio * second. A coupling without give needs no
-        method: write ratio * second wherever the first coordinate would stand.
+        stiffness (N/m or N m) and damping act along first - ratio * second. A rigid coupling needs no method: write
+        ratio * second in place of the first coordinate.
         """
-        self._add(actuators.coupling(self._check(), first, second, stiffness, ratio, damping))
+        check = self._check()
+        (one, span), (other, other_span) = check.along(first), check.along(second)
+        ratio_unit = divided(span, other_span) if span and other_span else None
+        gap = one - check.term(ratio, "ratio", "", ratio_unit) * other
+        if one == other:
+            raise ModelError(f"{one} is coupled with itself; name two coordinates.", check.place)
+        hardness = check.term(stiffness, "stiffness", "q", per("J", span, 2))
+        loss = check.coefficient(damping, "damping coefficient", "q", per("J s", span, 2))
+        self.potential.append(Energy(hardness * gap**2 / 2, check.place, elastic=True))
+        if loss != 0:
+            self.loads.append(Load(gap, -loss * check.velocity(gap), check.place))
 
     def end_stops(
         self, displacement: object, limit: object, stiffness: object, *, width: object, damping: object = 0
     ) -> None:
         """Add elastic stops at +-limit, or at limit=(lower, upper), that push back with `stiffness` beyond it.
 
-        The force bends from nothing to stiffness * depth within some `width` around the limit, so that it is
-        smooth; damping (N s/m or N m s) acts in contact only. With the depth y beyond the limit the force inward is
+        The force rises smoothly from 0 to stiffness * depth over about `width` around the limit. The damping (N s/m
+        or N m s) acts only in contact. At the depth y beyond the limit, the inward force is
         stiffness * width * log(1 + exp(y / width)) + damping * dy/dt / (1 + exp(-y / width)).
         """
-        self._add(actuators.end_stops(self._check(), displacement, limit, stiffness, width, damping))
+        check = self._check()
+        along, span = check.along(displacement)
+        lower, upper = _stop_positions(check, limit, span)
+        hardness = check.term(stiffness, "stiffness", "", per("J", span, 2))
+        loss = check.coefficient(damping, "damping coefficient", "", per("J s", span, 2))
+        bend = check.coefficient(width, "width", "", span, zero=False)
+        least, nominal_width = NARROWEST_STOP * float(check.nominal(upper - lower)), float(check.nominal(bend))
+        if nominal_width < least:
+            raise ModelError(
+                f"the width {nominal_width:g} is too small for the derivatives of the force; write width={least:.2g} "
+                f"or more, which is {NARROWEST_STOP:g} of the distance between the stops.",
+                check.place,
+            )
+        for depth in (along - upper, lower - along):
+            # log(1 + exp(y / width)) and 1 / (1 + exp(-y / width)) in forms that do not overflow.
+            bent = Max(depth, 0) + bend * log(1 + exp(-Abs(depth) / bend))
+            contact = (1 + tanh(depth / (2 * bend))) / 2
+            push = hardness * bent + loss * contact * check.velocity(depth)
+            self.loads.append(Load(depth, -push, check.place))
 
     def rotor(self, displacement: object, inertia: object, *, gear: object = 1) -> None:
         """Add the inertia (kg m^2) of a rotor that turns `gear` rad per unit of the displacement.
 
-        Only its spin counts: where the rotor is carried along, add its mass to the body that carries it.
+        Only the spin counts. Where a body carries the rotor, add the rotor's mass to that body.
         """
-        self._add(actuators.rotor(self._check(), displacement, inertia, gear))
+        check = self._check()
+        along, span = check.along(displacement)
+        speed = _gear_ratio(check, gear, span) * check.velocity(along)
+        moment = check.coefficient(inertia, "rotor inertia", "q", "kg m^2")
+        self.kinetic.append(Energy(moment * speed**2 / 2, check.place))
 
     def motor(
         self,
@@ -79,13 +137,19 @@ class Forces:
         rotor_inertia: object = 0,
         corner_speed: object | None = None,
     ) -> None:
-        """Add a motor commanded by its shaft's torque (N m), behind a gear of `gear` rad per unit of displacement.
+        """Add a motor that is commanded by its shaft torque (N m), behind a gear of `gear` rad per displacement unit.
 
-        corner_speed (rad/s, of the shaft): the torque falls off by 1 / sqrt(1 + (speed / corner_speed)^2), so that
-        the power never exceeds torque * corner_speed; the force stays affine in the input.
+        corner_speed (rad/s, of the shaft): the torque falls by 1 / sqrt(1 + (speed / corner_speed)^2), so that the
+        power never exceeds torque * corner_speed. The force stays affine in the input.
         """
         check = self._check()
-        self._add(actuators.motor(check, displacement, torque, gear, gear_efficiency, rotor_inertia, corner_speed))
+        along, span = check.along(displacement)
+        ratio = _gear_ratio(check, gear, span)
+        shaft_torque = check.term(torque, "torque", "qvu", "N m")
+        if corner_speed is not None:
+            corner = check.coefficient(corner_speed, "corner speed", "", "rad/s", zero=False)
+            shaft_torque = shaft_torque / sqrt(1 + (ratio * check.velocity(along) / corner) ** 2)
+        self._add_geared(check, along, shaft_torque, ratio, gear_efficiency, rotor_inertia)
 
     def dc_motor(
         self,
@@ -103,19 +167,55 @@ class Forces:
         """Add a DC motor without inductance, driven by a voltage (V).
 
         The motor turns `gear` rad per unit of the displacement (k / r for a pinion of radius r behind a gear
-        of ratio k). Its torque is efficiency * torque_constant * (voltage - back_emf * motor speed) /
-        resistance; the gear passes the fraction `gear_efficiency` of what is left after turning the rotor.
-        resistance in Ohm, torque_constant in N m/A, back_emf in V s/rad (the torque constant unless given).
+        of ratio k). Its torque is efficiency * torque_constant * (voltage - back_emf * motor speed) / resistance.
+        The rotor's inertia takes its share of the torque, and the gear passes the fraction `gear_efficiency` of the
+        rest. resistance in Ohm, torque_constant in N m/A, back_emf in V s/rad (default: the torque constant).
         """
-        stated = dict(resistance=resistance, torque_constant=torque_constant, back_emf=back_emf, gear=gear)
-        stated |= dict(efficiency=efficiency, gear_efficiency=gear_efficiency, rotor_inertia=rotor_inertia)
-        self._add(actuators.dc_motor(self._check(), displacement, voltage, stated))
+        check = self._check()
+        along, span = check.along(displacement)
+        ratio = _gear_ratio(check, gear, span)
+        constant = check.term(torque_constant, "torque constant", "q", "N m/A")
+        emf = constant if back_emf is None else check.term(back_emf, "back-EMF constant", "q", "V s/rad")
+        ohms = check.coefficient(resistance, "resistance", "", "Ohm", zero=False)
+        current = (check.term(voltage, "voltage", "qvu", "V") - emf * (ratio * check.velocity(along))) / ohms
+        shaft_torque = check.coefficient(efficiency, "efficiency", "q", "1", most=1.0) * constant * current
+        self._add_geared(check, along, shaft_torque, ratio, gear_efficiency, rotor_inertia)
+
+    def _add_geared(
+        self, check: Terms, along: Expr, shaft_torque: Expr, ratio: Expr, gear_efficiency: object, rotor_inertia: object
+    ) -> None:
+        """Add a shaft torque behind a gear. The gear passes a fraction of it and of the rotor's inertial torque."""
+        passed = check.coefficient(gear_efficiency, "gear efficiency", "q", "1", most=1.0)
+        inertia = check.coefficient(rotor_inertia, "rotor inertia", "q", "kg m^2")
+        if inertia != 0:
+            speed = ratio * check.velocity(along)
+            self.kinetic.append(Energy(passed * inertia * speed**2 / 2, check.place))
+        self.loads.append(Load(along, passed * ratio * shaft_torque, check.place))
 
     def _check(self) -> Terms:
-        """Checks expressions for the line of the model file that is being executed."""
+        """The checker of expressions for the line of the model file that is being executed."""
         return Terms(self._declared, calling_place())
 
-    def _add(self, contribution: Contribution) -> None:
-        self.kinetic += contribution.kinetic
-        self.potential += contribution.potential
-        self.loads += contribution.loads
+
+def _stop_positions(check: Terms, limit: object, span: Dimension | None) -> tuple[Expr, Expr]:
+    """Positions of the two end stops, the lower one first."""
+    if not isinstance(limit, tuple | list):
+        upper = check.term(limit, "limit", "", span)
+        lower = -upper
+    elif len(limit) == 2:
+        lower, upper = (check.term(end, "limit", "", span) for end in limit)
+    else:
+        raise ModelError(f"the limit of the end stops is {limit!r}; write limit or (lower, upper).", check.place)
+    if not check.nominal(upper - lower) > 0:
+        raise ModelError(
+            f"the end stops are at ({lower}, {upper}), the larger first; write (lower, upper).", check.place
+        )
+    return lower, upper
+
+
+def _gear_ratio(check: Terms, gear: object, span: Dimension | None) -> Expr:
+    """Radians that a shaft turns per unit of a displacement with the dimension `span`."""
+    ratio = check.term(gear, "gear", "q", per("1", span))
+    if ratio == 0:
+        raise ModelError("the gear is 0, so that the shaft never turns; write its radians per unit.", check.place)
+    return ratio

@@ -1,23 +1,22 @@
-"""`Robot`: what a model file writes. Every method records one line of the file; `derivation` makes equations of it."""
+"""`Robot`: what a model file calls. Each method records one line; `derivation` makes equations of motion of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from sympy import Expr, Float, Symbol
+from sympy import Basic, Expr, Float, MatrixBase, Symbol
 
 from modelgen.errors import ModelError, Place, calling_place, suggestion
 from modelgen.statement import bodies
 from modelgen.statement.action_costs import ActionCost
+from modelgen.statement.bodies import Link, Point, make_link, make_point
 from modelgen.statement.checker import identifier, text
-from modelgen.statement.declarations import Declarations
-from modelgen.statement.declared import Coordinate, Energy, Joint, Speed, StatedTask
-from modelgen.statement.figure import Line, stated_lines
+from modelgen.statement.declarations import Coordinate, Declarations, DeclaredTask, Energy, Joint, Speed
+from modelgen.statement.drawing import Line, shape_lines
 from modelgen.statement.forces import Forces
-from modelgen.statement.links import Link, make_link
-from modelgen.statement.points import Point, stated_point
-from modelgen.statement.tasks import numeric_task, stated_action_cost
+from modelgen.statement.tasks import declared_action_cost, numeric_task
 
 if TYPE_CHECKING:
     from modelgen.statement.sympy_mechanics import MechanicalSystem
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 class Robot(Forces):
     """A robot in generalized coordinates: joints, parameters, inputs, energies, forces and the default task.
 
-    Every method checks what it is given and raises `ModelError` with the line of the model file. Quantities are in
-    SI units; the last component of a position is the height.
+    Every method checks its arguments and raises `ModelError` with the line of the model file. Quantities are in SI
+    units. The last component of a position is the height.
     """
 
     def __init__(self, name: str, description: str = "") -> None:
@@ -42,37 +41,46 @@ class Robot(Forces):
         self.points: list[Point] = []
         self.system: MechanicalSystem | None = None
         self.downward_acceleration: Expr = Float("9.81")
-        self.gravity_place: Place | None = None  # None: not set in the file
-        self.lines: list[tuple[Line, Place]] = []  # that the file draws; without them, the rods and masses are drawn
-        self.rods: list[Line] = []  # one for each planar body
-        self.masses: list[list[Expr]] = []  # positions of point masses
+        self.gravity_place: Place | None = None  # None: the file does not set it
+        self.lines: list[tuple[Line, Place]] = []  # drawn by the file; without them, the rods and masses are drawn
+        self.rods: list[Line] = []  # one per planar body
+        self.masses: list[list[Expr]] = []  # positions of the point masses
         self._declared = declared
 
     def __setattr__(self, name: str, value: object) -> None:
         if "_declared" in vars(self) and name not in vars(self):
-            known = [each for each in dir(type(self)) if not each.startswith("_")]
+            known = [method for method in dir(type(self)) if not method.startswith("_")]
             instead = f"Call robot.{name}(...) instead."
             if name not in known:
                 instead = f"There is no robot.{name}(...).{suggestion(name, known)} It has: {', '.join(known)}."
             raise ModelError(
-                f"robot.{name} = ... is not how a model file states things. {instead}",
+                f"robot.{name} = ... does not declare anything. {instead}",
                 calling_place(),
             )
         super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> NoReturn:
-        known = [each for each in (*dir(type(self)), *vars(self)) if not each.startswith("_")]
+        known = [attribute for attribute in (*dir(type(self)), *vars(self)) if not attribute.startswith("_")]
         raise AttributeError(f"a Robot has no `{name}`.{suggestion(name, known)}")
+
+    def __repr__(self) -> str:
+        parts = {
+            "coordinates": [joint.symbol for joint in self.joints],
+            "inputs": [declared.symbol for declared in self.inputs],
+            "parameters": [parameter.symbol for parameter in self.parameters if not parameter.fixed],
+        }
+        listed = [f"{kind}=({', '.join(map(str, symbols))})" for kind, symbols in parts.items()]
+        return f"Robot({', '.join([repr(self.name), *listed])})"
 
     @property
     def velocities(self) -> tuple[Speed, ...]:
-        """v, one entry for each coordinate: its rate, or the speed that robot.mechanics put in its place."""
+        """v, one entry per coordinate: its rate, or the speed of robot.mechanics that replaces it."""
         return self._declared.velocities(self.system.own if self.system else {})
 
     @property
-    def stated_task(self) -> StatedTask:
-        """The default task. Raises ModelError when there is none."""
-        return self._declared.stated_task
+    def declared_task(self) -> DeclaredTask:
+        """The default task. Raises ModelError if the model file has none."""
+        return self._declared.declared_task
 
     def revolute(
         self,
@@ -83,9 +91,9 @@ class Robot(Forces):
         continuous: bool = False,
         meaning: str = "",
     ) -> Coordinate:
-        """Declare an angle (rad). A continuous one turns without end and has the limit pi.
+        """Declare an angle (rad). A continuous angle turns without end and has the limit pi.
 
-        rate_limit (rad/s) is left out only where robot.mechanics puts another speed in the rate's place.
+        rate_limit (rad/s) is left out only where robot.mechanics replaces the rate by another speed.
         """
         return self._declared.revolute(name, limit, rate_limit, continuous, meaning, calling_place())
 
@@ -104,9 +112,9 @@ class Robot(Forces):
         fixed: bool = False,
         meaning: str = "",
     ) -> Symbol:
-        """Declare a physical parameter: nominal value, and the range of its true value unless it is fixed.
+        """Declare a physical parameter with its nominal value, and the range of its true value unless it is fixed.
 
-        bounds: (lower, upper); or tolerance: 0.5 for half to one and a half times the value.
+        bounds: (lower, upper). Or tolerance: 0.5 for half to one and a half times the value; below 1.
         """
         return self._declared.parameter(name, value, unit, bounds, tolerance, fixed, meaning, calling_place())
 
@@ -119,7 +127,7 @@ class Robot(Forces):
         return self._declared.speed(name, limit, unit, meaning, calling_place())
 
     def gravity(self, acceleration: object) -> None:
-        """Set the gravitational acceleration (m/s^2, downward; 9.81 unless set), before any body."""
+        """Set the gravitational acceleration (m/s^2, downward, default 9.81). Call it before any body."""
         place = calling_place()
         if self.kinetic or self.potential or self.links:
             raise ModelError("gravity is set after a body or an energy; move this line above the first of them.", place)
@@ -139,37 +147,41 @@ class Robot(Forces):
         centre: object = (0, 0, 0),
         inertia: object = 0,
     ) -> Link:
-        """Add a rigid link of a kinematic tree, with its weight; z is up, and `on` None is the ground.
+        """Add a rigid link of a kinematic tree, with its weight. z is up; on=None is the ground.
 
-        joint: the coordinate that moves it, (x, height, angle) for one that floats in a plane, () if fixed.
-        at: the joint in the frame of `on`; turned: roll, pitch, yaw of the link's frame there at coordinate 0.
-        axis: of the joint, in the link's frame; centre: of mass, in the link's frame.
-        inertia: about the centre, (xx, yy, zz) or (xx, yy, zz, xy, xz, yz), or one number for all axes.
+        joint: the coordinate that moves it; (x, height, angle) if it floats in a plane; () if fixed.
+        at: position of the joint in the frame of `on`.
+        turned: roll, pitch, yaw of the link's frame in the frame of `on`, at coordinate 0.
+        axis: of the joint, in the link's frame. centre: centre of mass, in the link's frame.
+        inertia: about the centre: (xx, yy, zz) or (xx, yy, zz, xy, xz, yz), or one number for all axes.
         """
-        stated = dict(name=name, joint=joint, on=on, at=at, turned=turned, axis=axis)
-        stated |= dict(mass=mass, centre=centre, inertia=inertia)
-        link = make_link(self.links, self._check(), stated)
+        arguments = dict(name=name, joint=joint, on=on, at=at, turned=turned, axis=axis)
+        arguments |= dict(mass=mass, centre=centre, inertia=inertia)
+        link = make_link(self.links, self._check(), arguments)
         self.links.append(link)
         return link
 
     def point(self, name: str, position: Sequence[object], *, on: Link | None = None) -> None:
-        """Name a point for the kernel `forward_kinematics`: its position and Jacobian. Nothing else changes.
+        """Name a point for the kernel `forward_kinematics`, which gives its position and Jacobian.
 
-        position: (x, height) or (x, y, height) in the world, or (x, y, z) in the frame of the link `on`. The origins
-        of links have their links' names without this.
+        position: (x, height) or (x, y, height) in the world frame, or (x, y, z) in the frame of the link `on`. The
+        origin of each link is a point with the link's name already. The equations of motion do not change.
         """
-        self.points.append(stated_point(self._check(), self.points, self.links, name, position, on))
+        self.points.append(make_point(self._check(), self.points, self.links, name, position, on))
 
     def point_mass(self, mass: object, position: Sequence[object]) -> None:
         """Add a mass (kg) at a position (m), (x, height) or (x, y, height), with its weight."""
-        added, where = bodies.point_mass(self._check(), mass, position, self.downward_acceleration)
-        self._add(added)
-        self.masses.append(where)
+        kinetic, weight, centre = bodies.point_mass(self._check(), mass, position, self.downward_acceleration)
+        self.kinetic.append(kinetic)
+        self.potential.append(weight)
+        self.masses.append(centre)
 
     def body(self, mass: object, inertia: object, position: Sequence[object], angle: object) -> None:
         """Add a planar body: mass (kg), inertia about its centre (kg m^2), centre (x, height), angle."""
-        added, rod = bodies.planar_body(self._check(), mass, inertia, position, angle, self.downward_acceleration)
-        self._add(added)
+        check, gravity = self._check(), self.downward_acceleration
+        kinetic, weight, rod = bodies.planar_body(check, mass, inertia, position, angle, gravity)
+        self.kinetic += kinetic
+        self.potential.append(weight)
         self.rods.append(rod)
 
     def kinetic_energy(self, energy: object) -> None:
@@ -191,29 +203,29 @@ class Robot(Forces):
         inputs: Mapping[Any, Any] | None = None,
         speeds: Mapping[Any, Any] | None = None,
     ) -> None:
-        """Take over a system of sympy.physics.mechanics: a System, KanesMethod or LagrangesMethod, as it is.
+        """Take the equations of a system of sympy.physics.mechanics: a System, KanesMethod or LagrangesMethod.
 
-        Each mapping says what stands for what in that script: coordinates {q1: robot.revolute(...)}, parameters
-        {m: robot.parameter(...) or a number}, inputs {F: robot.input(...)}, and speeds {u1: robot.speed(...)} for
-        those that are not the rate of a coordinate. Energies, forces and losses may be added to it.
+        Each mapping replaces symbols of that script: coordinates {q1: robot.revolute(...)}, parameters
+        {m: robot.parameter(...) or a number}, inputs {F: robot.input(...)}. speeds {u1: robot.speed(...)} holds the
+        speeds that are not the rate of a coordinate. Energies, forces and losses may be added to the system.
         """
-        from modelgen.statement.sympy_mechanics import stated_system  # SymPy's mechanics take a while to import
+        from modelgen.statement.sympy_mechanics import make_system  # SymPy's mechanics take a while to import
 
         check = self._check()
         if self.system:
-            raise ModelError("robot.mechanics is called twice; a robot is one system.", check.place)
+            raise ModelError("robot.mechanics is called twice; a robot has one system.", check.place)
         replaced = {**(parameters or {}), **(inputs or {})}
-        self.system = stated_system(check, system, coordinates, speeds or {}, replaced)
+        self.system = make_system(check, system, coordinates, speeds or {}, replaced)
 
     def draw(self, **shape: object) -> None:
-        """Draw one shape, for `modelgen animate` and renderers; points are (x, height) or (x, y, height) in m.
+        """Draw one shape, for `modelgen animate` and renderers. Points are (x, height) or (x, y, height) in m.
 
         line=[point, point, ...]; box=(centre, (width, height), angle); circle=(centre, radius, angle).
-        An angle, which may be left out, leans the shape to the right and gives a circle a spoke.
+        The optional angle leans the shape to the right and gives a circle a spoke.
         """
         check = self._check()
-        stated = stated_lines(shape, lambda value, what: check.term(value, what, "q"), check.place)
-        self.lines += [(line, check.place) for line in stated]
+        lines = shape_lines(shape, lambda value, what: check.term(value, what, "q"), check.place)
+        self.lines += [(line, check.place) for line in lines]
 
     def task(
         self,
@@ -228,14 +240,14 @@ class Robot(Forces):
         target: Mapping[str, object] | None = None,
         free: Sequence[str] = (),
     ) -> None:
-        """State the default task, last in the file.
+        """Declare the default task. It is the last line of the file.
 
         state_cost: zero at the target, positive elsewhere (its negative is the reward per second).
-        action_cost: LogCos, Quadratic or Tanh of a weight, or another class made from ActionCost.
-        start: coordinate or rate -> (mean, standard deviation); exactly the target unless given.
-        target: coordinate or rate -> value, zero unless given.
-        free: coordinates and rates that may end anywhere, by name: a rollout succeeds without them.
-        horizon in s; weight_at_horizon, the discount factor left there; rates in Hz.
+        action_cost: LogCos, Quadratic or Tanh of a weight, or another subclass of ActionCost.
+        start: coordinate or rate -> (mean, standard deviation); default: exactly the target.
+        target: coordinate or rate -> value; default: zero.
+        free: names of coordinates and rates whose final value does not count for success.
+        horizon in s; weight_at_horizon: the discount factor left at the horizon; rates in Hz.
         """
         check = self._check()
         self._declared.check_complete(check.place)
@@ -243,12 +255,12 @@ class Robot(Forces):
         cost = check.term(state_cost, "state cost", "qv")
         check.dimensions("state cost", bare=True).check_arguments(cost)
         states: list[Joint | Speed] = [*self.joints, *self.velocities]
-        limits = {each.symbol: each.limit for each in self.inputs}
-        named, input_costs = stated_action_cost(action_cost, limits, check.place)
+        limits = {declared.symbol: declared.limit for declared in self.inputs}
+        weights, input_costs = declared_action_cost(action_cost, limits, check.place)
         numbers = numeric_task(
             [state.symbol.name for state in states],
             [state.limit for state in states],
-            action_cost=named,
+            action_cost=weights,
             target=target,
             start=start,
             horizon=horizon,
@@ -258,4 +270,47 @@ class Robot(Forces):
             free=free,
             place=check.place,
         )
-        self._declared.task = StatedTask(cost, input_costs, numbers, check.place)
+        self._declared.task = DeclaredTask(cost, input_costs, numbers, check.place)
+
+
+@dataclass(frozen=True)
+class ModelExpression:
+    """One expression of a model file, or a matrix of expressions, with its line."""
+
+    value: Basic
+    place: Place
+    slopes: int  # how many times kernels differentiate it
+
+    @property
+    def entries(self) -> list[Basic]:
+        """The expressions as a list."""
+        return entries(self.value)
+
+
+def entries(value: Basic) -> list[Basic]:
+    """The entries of a matrix, or a list with the one expression."""
+    return list(value) if isinstance(value, MatrixBase) else [value]
+
+
+def model_expressions(robot: Robot) -> Iterator[ModelExpression]:
+    """Energies, loads, links, gravity, a system of sympy.physics.mechanics, and the state cost, in this order."""
+    for energy in (*robot.kinetic, *robot.potential):
+        yield ModelExpression(energy.value, energy.place, 2)
+    for load in robot.loads:
+        yield ModelExpression(load.force, load.place, 1)
+        yield ModelExpression(load.displacement, load.place, 2)
+    for link in robot.links:
+        yield from (ModelExpression(term, link.place, 1) for term in link.terms)
+    if robot.gravity_place:
+        yield ModelExpression(robot.downward_acceleration, robot.gravity_place, 1)
+    if robot.system:
+        yield from (ModelExpression(term, robot.system.place, 1) for term in robot.system.terms)
+    task = robot.declared_task
+    yield ModelExpression(task.state_cost, task.place, 1)
+
+
+def fixed_values(robot: Robot) -> dict[Symbol, Expr]:
+    """Expressions for the symbols that are not entries of x, u or theta: fixed parameters, and replaced rates."""
+    fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
+    rates = robot.system.rates if robot.system else {}
+    return fixed | {symbol: value.xreplace(fixed) for symbol, value in rates.items()}

@@ -1,7 +1,7 @@
-"""A system of `sympy.physics.mechanics` as part of a robot: its equations, and its energies to verify them with.
+"""A system of `sympy.physics.mechanics` as part of a robot: its equations of motion, and its energies.
 
-The equations of motion are the system's own. `modelgen verify` compares them with Lagrange's equations from the
-kinetic energy of the system's bodies and the work of its loads, in coordinates and their rates.
+The equations of motion are the system's own. The energies serve `modelgen verify`, which compares the equations with
+Lagrange's equations from the kinetic energy of the system's bodies and the work of its loads.
 """
 
 from __future__ import annotations
@@ -14,21 +14,20 @@ from sympy import Basic, Expr, Matrix, S, Symbol, diff, simplify, srepr, trigsim
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, ReferenceFrame, System
 
 from modelgen.errors import ModelError, Place
-from modelgen.statement.constraints import refuse_constraints, refuse_rolling
-from modelgen.statement.declared import Coordinate, Load, Speed
-from modelgen.statement.system_symbols import TIME, Names, assigned
+from modelgen.statement.declarations import Coordinate, Load, Speed
+from modelgen.statement.sympy_checks import TIME, Names, assigned, refuse_constraints, refuse_rolling
 from modelgen.statement.terms import Terms
 from modelgen.statement.units import dimension, divided
 
 
 @dataclass(frozen=True)
 class MechanicalSystem:
-    """M vdot = force, rows and speeds in one order; energies and loads in coordinates, rates and inputs."""
+    """M vdot = force, with the rows in the order of the speeds; energies and loads in coordinates, rates and inputs."""
 
     coordinates: tuple[Coordinate, ...]  # q, in the system's order
     speeds: tuple[Symbol, ...]  # v: the rate of a coordinate, or a declared speed
-    own: Mapping[Coordinate, Speed]  # coordinate whose rate is no entry of the state -> the speed in its place
-    rates: Mapping[Symbol, Expr]  # coordinate's rate -> expression in q and v, where it is not v itself
+    own: Mapping[Coordinate, Speed]  # coordinate whose rate is not an entry of the state -> the speed that replaces it
+    rates: Mapping[Symbol, Expr]  # rate of such a coordinate -> expression in q and v
     mass_matrix: Matrix
     force: Matrix  # affine in the inputs
     kinetic: Expr
@@ -38,46 +37,46 @@ class MechanicalSystem:
 
     @property
     def terms(self) -> tuple[Basic, ...]:
-        """All its expressions."""
+        """All expressions of the system."""
         forces = [load.force for load in self.loads]
         return self.mass_matrix, self.force, self.kinetic, self.potential, *forces, *self.rates.values()
 
     def statement(self) -> list[str]:
-        """All that the system states, as text, for the content hash."""
+        """The content of the system as text, for the content hash."""
         return [*map(str, self.speeds), *map(srepr, self.terms)]
 
 
-def stated_system(
+def make_system(
     check: Terms, system: object, coordinates: Mapping[Any, Any], speeds: Mapping[Any, Any], replaced: Mapping[Any, Any]
 ) -> MechanicalSystem:
-    """The system of one `Robot.mechanics(...)`, checked; `replaced` maps its parameters and inputs to expressions.
+    """The system of one `Robot.mechanics(...)`, checked. `replaced` maps its parameters and inputs to expressions.
 
-    Raises ModelError for values that are not the robot's, for units that do not fit, for a rate_limit where the rate
-    is no entry of the state, and as `read_system` does.
+    Raises ModelError for values that are not the robot's, for units that do not fit, and for a rate_limit of a
+    coordinate whose rate is not an entry of the state. Raises also what `read_system` raises.
     """
     place = check.place
     joints = {joint.symbol for joint in check.declared.joints}
     declared = {speed.symbol: speed for speed in check.declared.speeds}
-    for what, given, known in (("coordinates", coordinates, joints), ("speeds", speeds, declared)):
-        for key, value in given.items():
+    for kind, mapping, known in (("coordinates", coordinates, joints), ("speeds", speeds, declared)):
+        for key, value in mapping.items():
             if value not in known:
-                raise ModelError(f"{what}={{{key}: ...}} gives {value!r}, which is none of this robot's {what}.", place)
+                raise ModelError(f"{kind}={{{key}: ...}} is {value!r}, which is not one of the robot's {kind}.", place)
     terms = {key: check.term(value, f"replacement of {key}", "u") for key, value in replaced.items()}
     chosen = {key: declared[value] for key, value in speeds.items()}
-    found = read_system(system, dict(coordinates), chosen, terms, place)
-    check.dimensions("kinetic energy of the system").check(found.kinetic, dimension("J"))
-    check.dimensions("potential energy of the system").check(found.potential, dimension("J"))
-    for load in found.loads:
+    made = read_system(system, dict(coordinates), chosen, terms, place)
+    check.dimensions("kinetic energy of the system").check(made.kinetic, dimension("J"))
+    check.dimensions("potential energy of the system").check(made.potential, dimension("J"))
+    for load in made.loads:
         along = check.dimensions("load of the system")
         along.check(load.force, divided(dimension("J"), along.span(load.displacement) or dimension("1")))
     for joint in check.declared.joints:
-        if joint.symbol in found.own and joint.rate_limit is not None:
+        if joint.symbol in made.own and joint.rate_limit is not None:
             raise ModelError(
-                f"the coordinate `{joint.symbol}` has a rate_limit, but its rate is no speed of the system; the "
-                f"limit that counts is that of `{found.own[joint.symbol].symbol}`. Leave rate_limit out.",
+                f"the coordinate `{joint.symbol}` has a rate_limit, but its rate is not a speed of the system; the "
+                f"limit of `{made.own[joint.symbol].symbol}` counts. Leave rate_limit out.",
                 joint.place,
             )
-    return found
+    return made
 
 
 def read_system(
@@ -87,7 +86,7 @@ def read_system(
     replaced: Mapping[Any, Expr],
     place: Place,
 ) -> MechanicalSystem:
-    """The system in the symbols of a robot; `replaced` maps the system's parameters and inputs to expressions of them.
+    """The system in the robot's symbols. `replaced` maps the system's parameters and inputs to expressions in them.
 
     Raises ModelError for constraints, for symbols without a replacement, and where SymPy fails.
     """
@@ -98,27 +97,27 @@ def read_system(
         return _lagrange(method, coordinates, speeds, replaced, place)
     except ModelError:
         raise
-    except Exception as error:  # SymPy raises whatever its algebra does
+    except Exception as error:  # the algebra of SymPy may raise any exception
         words = " ".join(str(error).split()) or type(error).__name__
         raise ModelError(f"SymPy cannot form the equations of this system: {words}", place) from error
 
 
 def _formed(system: object, place: Place) -> Any:
-    """The method of the system with its equations formed. Raises ModelError for constraints."""
+    """The method of the system, with its equations formed. Raises ModelError for constraints."""
     if isinstance(system, System):
         refuse_constraints((*system.holonomic_constraints, *system.velocity_constraints), system.u_aux, place)
         if system.eom_method is None:
             system.form_eoms()
         system = system.eom_method
     if isinstance(system, KanesMethod):
-        rolling = system._k_nh * system.u + system._f_nh if system._f_nh else ()  # SymPy shows them nowhere else
+        rolling = system._k_nh * system.u + system._f_nh if system._f_nh else ()  # SymPy has no public name for them
         refuse_constraints((*system._f_h, *rolling), system._uaux, place)
         try:
             system.forcing  # noqa: B018
         except ValueError:
             if not system.bodies:
                 raise ModelError(
-                    "the KanesMethod has no bodies; write kane.kanes_equations(bodies, loads) before this line.", place
+                    "the KanesMethod has no bodies; call kane.kanes_equations(bodies, loads) before this line.", place
                 ) from None
             system.kanes_equations()
         return system
@@ -139,15 +138,15 @@ def _kane(
 ) -> MechanicalSystem:
     """Kane's equations with their kinematics, qdot = G(q) v + drift, solved and simplified."""
     q, u = list(method.q), list(method.u)
-    found = Matrix([method.kindiffdict()[coordinate.diff(TIME)] for coordinate in q])
-    slopes = found.jacobian(u)
+    kinematics = Matrix([method.kindiffdict()[coordinate.diff(TIME)] for coordinate in q])
+    slopes = kinematics.jacobian(u)
     trivial = all(entry in (0, 1) for entry in slopes)
     if not trivial:
-        # SymPy solves by elimination, whose pivots may vanish where the kinematics are sound.
+        # SymPy solves by elimination, whose pivots may vanish although the kinematics are regular.
         slopes = slopes.applyfunc(lambda entry: simplify(trigsimp(entry)))
-    drift = found.xreplace(dict.fromkeys(u, S.Zero)).applyfunc(simplify)
+    drift = kinematics.xreplace(dict.fromkeys(u, S.Zero)).applyfunc(simplify)
     explicit = slopes * Matrix(u) + drift
-    if explicit != found:
+    if explicit != kinematics:
         equations = [coordinate.diff(TIME) - rate for coordinate, rate in zip(q, explicit, strict=True)]
         bodies, loads = method.bodies, method.loads
         method = KanesMethod(method._inertial, q, u, kd_eqs=equations)
@@ -155,15 +154,15 @@ def _kane(
     names = Names(coordinates, replaced, place)
     v, own = assigned(q, u, slopes, drift, names, speeds, place)
     names.known |= dict(zip(u, v, strict=True))
-    states = [names.coordinates[each] for each in q]
-    turned = {each.diff(TIME): rate for each, rate in zip(q, explicit, strict=True)}
-    refuse_rolling(method, slopes, turned, place)
+    states = [names.coordinates[coordinate] for coordinate in q]
+    rates_of = {coordinate.diff(TIME): rate for coordinate, rate in zip(q, explicit, strict=True)}
+    refuse_rolling(method, slopes, rates_of, place)
     rates = [names(rate, "kinematics") for rate in explicit]
     to_rates = _inverse(states, rates, own)
     frame = method._inertial
 
     def in_rates(expression: Expr, what: str) -> Expr:
-        return names(expression.xreplace(turned), what).xreplace(to_rates)
+        return names(expression.xreplace(rates_of), what).xreplace(to_rates)
 
     kinetic = sum((body.kinetic_energy(frame) for body in method.bodies), S.Zero)
     return MechanicalSystem(
@@ -171,8 +170,8 @@ def _kane(
         tuple(v),
         own,
         {state.rate: rate for state, rate in zip(states, rates, strict=True) if state in own},
-        method.mass_matrix.applyfunc(lambda entry: names(entry.xreplace(turned), "mass matrix")),
-        method.forcing.applyfunc(lambda entry: names(entry.xreplace(turned), "forces")),
+        method.mass_matrix.applyfunc(lambda entry: names(entry.xreplace(rates_of), "mass matrix")),
+        method.forcing.applyfunc(lambda entry: names(entry.xreplace(rates_of), "forces")),
         in_rates(kinetic, "kinetic energy"),
         S.Zero,
         _loads(method.loads or (), frame, states, in_rates, place),
@@ -183,14 +182,14 @@ def _kane(
 def _lagrange(
     method: Any, coordinates: Mapping[Any, Coordinate], speeds: Mapping[Any, Speed], replaced: Any, place: Place
 ) -> MechanicalSystem:
+    """Lagrange's equations, whose speeds are the rates of the coordinates."""
     q = list(method.q)
+    qdot = [coordinate.diff(TIME) for coordinate in q]
     names = Names(coordinates, replaced, place)
-    v, own = assigned(
-        q, [each.diff(TIME) for each in q], Matrix.eye(len(q)), Matrix.zeros(len(q), 1), names, speeds, place
-    )
-    names.known |= {each.diff(TIME): rate for each, rate in zip(q, v, strict=True)}
-    states = [names.coordinates[each] for each in q]
-    energy = names(method._L[0], "Lagrangian")  # SymPy shows it nowhere else
+    v, own = assigned(q, qdot, Matrix.eye(len(q)), Matrix.zeros(len(q), 1), names, speeds, place)
+    names.known |= dict(zip(qdot, v, strict=True))
+    states = [names.coordinates[coordinate] for coordinate in q]
+    energy = names(method._L[0], "Lagrangian")  # SymPy has no public name for it
     still = energy.xreplace(dict.fromkeys(v, S.Zero))
     return MechanicalSystem(
         tuple(states),

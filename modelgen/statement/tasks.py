@@ -1,4 +1,4 @@
-"""What a model file says about the task: its action cost, a smooth barrier for the state cost, its numbers."""
+"""The task of a model file: its action cost, a smooth barrier for the state cost, and its numbers."""
 
 from __future__ import annotations
 
@@ -7,24 +7,22 @@ from collections.abc import Mapping, Sequence
 from sympy import Expr, Float, Symbol, tanh
 
 from modelgen.errors import ModelError, Place, calling_place, suggestion
-from modelgen.metadata import ActionCost as NamedCost
-from modelgen.metadata import Task
-from modelgen.statement.action_costs import ACTION_COSTS, ActionCost, InputCost
-from modelgen.statement.action_costs.consistency import check_input_cost
+from modelgen.metadata import NamedActionCost, Task
+from modelgen.statement.action_costs import ACTION_COSTS, ActionCost, InputCost, check_input_cost
 from modelgen.statement.checker import expression, number, positive
 
 FASTEST = 20_000  # Hz; no controller of a robot is faster
 FASTEST_SIMULATION = 1_000_000  # Hz
 LONGEST = 1_000_000  # control periods in a rollout
-SMALLEST = 1e-30  # weight * limit^2 of an action cost, and its inverse the largest
+SMALLEST = 1e-30  # smallest weight * limit^2 of an action cost; its inverse is the largest
 SIMULATION_RATE = 500  # Hz; the default simulation rate is the multiple of the control rate nearest to it
 
 
 def smooth_barrier(x: object, limit: object, height: object) -> Expr:
     """A cost that rises by `height` where |x| passes `limit`, over a width of about 0.1 units of x.
 
-    height (sigmoid(20 (x - limit)) + sigmoid(20 (-x - limit))), less its value at x = 0, so that a cost that
-    is zero at the target stays zero there. Written with tanh, which cannot overflow in single precision.
+    It is height (sigmoid(20 (x - limit)) + sigmoid(20 (-x - limit))) minus its value at x = 0, so that a cost that is
+    zero at the target stays zero there. It is written with tanh, which cannot overflow in single precision.
     """
     place = calling_place()
     at = expression(x, "coordinate of the barrier", place)
@@ -37,26 +35,26 @@ def smooth_barrier(x: object, limit: object, height: object) -> Expr:
     return rise / 2 * (tanh(10 * (at - edge)) - tanh(10 * (at + edge)) + 2 * tanh(10 * edge))
 
 
-def stated_action_cost(
+def declared_action_cost(
     cost: object, limits: Mapping[Symbol, float], place: Place
-) -> tuple[NamedCost, tuple[InputCost, ...]]:
-    """Name and weights of the action cost, one per input, and its expressions; limits are by input.
+) -> tuple[NamedActionCost, tuple[InputCost, ...]]:
+    """The name and weights of an action cost, and its expressions for each input. limits: by input.
 
-    Raises ModelError for what is no action cost, for weights that do not fit, and for functions that do not belong
-    together.
+    Raises ModelError for an object that is not an action cost, for weights that do not fit, and for functions that do
+    not belong together.
     """
     if not isinstance(cost, ActionCost):
-        known = " or ".join(f"{each.__name__}(weight)" for each in ACTION_COSTS)
-        raise ModelError(f"action_cost is {cost!r}; write {known}, or a class of your own made from ActionCost.", place)
+        known = " or ".join(f"{cost_class.__name__}(weight)" for cost_class in ACTION_COSTS)
+        raise ModelError(f"action_cost is {cost!r}; write {known}, or an instance of your own ActionCost class.", place)
     kind = type(cost).__name__
-    each = list(cost.weights) if isinstance(cost.weights, tuple | list) else [cost.weights] * len(limits)
-    if len(each) != len(limits):
+    given = list(cost.weights) if isinstance(cost.weights, tuple | list) else [cost.weights] * len(limits)
+    if len(given) != len(limits):
         raise ModelError(
-            f"action_cost has {len(each)} weights, but the robot has {len(limits)} inputs. "
+            f"action_cost has {len(given)} weights, but the robot has {len(limits)} inputs. "
             f"Write {kind}([...]) with {len(limits)} weights, or one number for all inputs.",
             place,
         )
-    weights = tuple(positive(weight, f"weight of {kind}", place) for weight in each)
+    weights = tuple(positive(weight, f"weight of {kind}", place) for weight in given)
     costs = []
     for (u, limit), weight in zip(limits.items(), weights, strict=True):
         if not SMALLEST <= weight * limit**2 <= 1 / SMALLEST:
@@ -67,14 +65,14 @@ def stated_action_cost(
             )
         costs.append(cost.of_input(u, limit, weight))
         check_input_cost(kind, costs[-1], limit, place)
-    return NamedCost(cost.name, weights), tuple(costs)
+    return NamedActionCost(cost.name, weights), tuple(costs)
 
 
 def numeric_task(
     names: Sequence[str],
     limits: Sequence[float],
     *,
-    action_cost: NamedCost,
+    action_cost: NamedActionCost,
     target: Mapping[str, object] | None,
     start: Mapping[str, object],
     horizon: object,
@@ -84,10 +82,10 @@ def numeric_task(
     free: object,
     place: Place,
 ) -> Task:
-    """The task's numbers, checked against the robot's state names and limits."""
-    targets = _by_state({} if target is None else target, names, "target", place)
+    """The numbers of the task. Raises ModelError unless they fit the robot's state names and limits."""
+    targets = _checked_states({} if target is None else target, names, "target", place)
     goal = tuple(number(targets.get(name, 0), f"target of `{name}`", place) for name in names)
-    means, deviations = _start(_by_state(start, names, "start", place), names, goal, place)
+    means, deviations = _start(_checked_states(start, names, "start", place), names, goal, place)
     for what, values in (("target", goal), ("start mean", means), ("start standard deviation", deviations)):
         for name, value, limit in zip(names, values, limits, strict=True):
             if abs(value) > limit * (1 + 1e-12):
@@ -114,7 +112,7 @@ def numeric_task(
     if seconds * control > LONGEST:
         raise ModelError(
             f"a horizon of {seconds:g} s at {control} Hz has {seconds * control:g} control periods. Give a horizon of "
-            f"at most {LONGEST / control:g} s: as long as the robot takes to its target, and a little longer.",
+            f"at most {LONGEST / control:g} s: a little more than the robot needs to reach its target.",
             place,
         )
     return Task(
@@ -137,23 +135,23 @@ def _free(free: object, names: Sequence[str], place: Place) -> tuple[str, ...]:
     for name in free:
         if name not in names:
             raise ModelError(
-                f"free names `{name}`, which is no state of this robot.{suggestion(str(name), names)} "
+                f"free contains `{name}`, which is not a state of this robot.{suggestion(str(name), names)} "
                 f"The states are {', '.join(names)}.",
                 place,
             )
     if set(free) == set(names):
-        raise ModelError("free names every state, so that any motion would succeed. Leave one out.", place)
+        raise ModelError("free contains every state, so that any motion would succeed. Leave one out.", place)
     return tuple(name for name in names if name in free)
 
 
-def _by_state(values: object, names: Sequence[str], what: str, place: Place) -> Mapping[str, object]:
-    """The mapping, every key a state name."""
+def _checked_states(values: object, names: Sequence[str], what: str, place: Place) -> Mapping[str, object]:
+    """The mapping. Raises ModelError for a key that is not the name of a state."""
     if not isinstance(values, Mapping):
         raise ModelError(f"{what} is {values!r}; write {what}=dict({names[0]}=...).", place)
     for name in values:
         if name not in names:
             raise ModelError(
-                f"{what} names `{name}`, which is no state of this robot.{suggestion(str(name), names)} "
+                f"{what} contains `{name}`, which is not a state of this robot.{suggestion(str(name), names)} "
                 f"The states are {', '.join(names)}.",
                 place,
             )
@@ -163,7 +161,7 @@ def _by_state(values: object, names: Sequence[str], what: str, place: Place) -> 
 def _start(
     start: Mapping[str, object], names: Sequence[str], goal: Sequence[float], place: Place
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation per state; a state that is not named starts exactly at its target."""
+    """Mean and standard deviation of each state. A state without an entry starts exactly at its target."""
     means, deviations = list(goal), [0.0] * len(names)
     for name, pair in start.items():
         if not isinstance(pair, tuple | list) or len(pair) != 2:
@@ -177,7 +175,7 @@ def _start(
 
 
 def _rates(control_rate: object, simulation_rate: object | None, place: Place) -> tuple[int, int]:
-    """Both rates in whole Hz, the second a multiple of the first."""
+    """Both rates in whole Hz. The simulation rate is a multiple of the control rate."""
     control = positive(control_rate, "control_rate", place)
     default = control * max(1, round(SIMULATION_RATE / control))
     simulation = default if simulation_rate is None else positive(simulation_rate, "simulation_rate", place)

@@ -1,4 +1,4 @@
-"""Proof of an artifact: its kernels against the model with 50 digits, and the model against mechanics."""
+"""Verification of an artifact: its kernels against the model in 50 digits, and the model against mechanics."""
 
 from __future__ import annotations
 
@@ -10,33 +10,35 @@ from typing import Any
 
 from modelgen.backends import MODULES, TRANSLATED, emitter
 from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.errors import Place
 from modelgen.program.mechanics import MECHANICS
+from modelgen.proof.findings import REFUTED, TimeLimits, derived_findings, guard_findings
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import LIMITS, PRECISIONS, Check
 from modelgen.verification.energy import POINTS, power_balance
 from modelgen.verification.kernels import kernel_checks
 from modelgen.verification.mechanics import mechanics_checks, routes_check
-from modelgen.verification.on_request import mechanics_quantities
 from modelgen.verification.points import Points, sample_points
-from modelgen.verification.reference import Array, Reference
-from modelgen.verification.whole_domain import SECONDS, domain_checks
+from modelgen.verification.reference import Array, Reference, mechanics_quantities
 
 SAMPLES = 128
 QUICK_SAMPLES = 4
-#: By backend, the module that it needs and that need not be there, and the package that brings it.
+SECONDS = 30.0  # for the proof of each quantity
+SEARCH = 5.0  # s, the longest search of each quantity
+#: Backend -> the module that it needs and that may be missing, and the name of its package.
 OPTIONAL = {"torch": ("torch", "Torch"), "js": ("py_mini_racer", "mini-racer")}
 
 
 def quick(
     robot: Robot, equations: EquationsOfMotion, load: Callable[..., Any], directory: Path | None = None
 ) -> list[Check]:
-    """The checks of daily use at a few points: the llvm kernel in double precision against 50 digits and the energies.
+    """The checks of daily use at a few points: the llvm kernel in float64 against 50 digits, and the power balance.
 
-    The balance of power stands for the mechanics, whose other checks take most of a proof's time.
+    The power balance replaces the checks of the mechanics, which take most of the time of `verify`.
     """
     points = sample_points(robot, QUICK_SAMPLES)
     compiled = load(robot.name, backend="llvm", dtype="float64", directory=directory)
-    reference = _exactly(robot, equations, points, compiled)
+    reference = _reference(robot, equations, points, compiled)
     return [
         *_power(robot, equations, compiled, QUICK_SAMPLES),
         *kernel_checks(compiled, "llvm float64", reference, points, LIMITS["float64"]),
@@ -50,11 +52,11 @@ def verify(
     directory: Path | None = None,
     proof_seconds: float = SECONDS,
 ) -> list[Check]:
-    """Every check of the artifact of `robot`; `load` is `modelgen.load`, `proof_seconds` for each quantity's proof."""
-    points = sample_points(robot, max(16, SAMPLES // len(robot.joints)))  # 50 digits take their time
-    together = replace(points, theta=points.theta[0])
+    """Every check of the artifact of a robot. load: `modelgen.load`. proof_seconds: for the proof of each quantity."""
+    points = sample_points(robot, max(16, SAMPLES // len(robot.joints)))  # the 50-digit reference is slow
+    one_theta = replace(points, theta=points.theta[0])
     first = load(robot.name, backend="llvm", directory=directory)
-    references = [(each, _exactly(robot, equations, each, first)) for each in (points, together)]
+    references = [(batch, _reference(robot, equations, batch, first)) for batch in (points, one_theta)]
     mechanics, kernels = mechanics_checks(robot, equations, points), []
     mechanics += domain_checks(robot, equations, proof_seconds)
     if robot.links:
@@ -63,7 +65,7 @@ def verify(
     for backend in (*MODULES, *TRANSLATED):
         first = compiled_by.setdefault(emitter(backend).emit, backend)
         if first != backend:
-            mechanics.append(Check("kernels", backend, None, 0.0, f"compiles the source that {first} was checked with"))
+            mechanics.append(Check("kernels", backend, None, 0.0, f"compiles the same source as {first}"))
             continue
         if missing := missing_package(backend):
             mechanics.append(Check("kernels", backend, None, 0.0, f"{missing} is not installed"))
@@ -72,22 +74,39 @@ def verify(
             compiled = load(robot.name, backend=backend, dtype=precision, directory=directory)
             if (backend, precision) == ("llvm", "float64"):
                 mechanics += _power(robot, equations, compiled)
-            for each, reference in references:
-                kernels += kernel_checks(compiled, f"{backend} {precision}", reference, each, LIMITS[precision])
+            for batch, reference in references:
+                kernels += kernel_checks(compiled, f"{backend} {precision}", reference, batch, LIMITS[precision])
     return mechanics + kernels
 
 
 def missing_package(backend: str) -> str:
-    """The package without which a backend cannot run here; empty where it can."""
+    """The package without which a backend cannot run; empty if it is installed."""
     module, package = OPTIONAL.get(backend, ("", ""))
     return package if module and importlib.util.find_spec(module) is None else ""
 
 
-def _exactly(robot: Robot, equations: EquationsOfMotion, points: Points, compiled: Any) -> dict[str, Array]:
-    """Every quantity with 50 digits; those of mechanics where their functions are built."""
+def _reference(robot: Robot, equations: EquationsOfMotion, points: Points, compiled: Any) -> dict[str, Array]:
+    """Every quantity in 50 digits, including mechanics if its functions are built."""
     reference = Reference(equations).quantities(points.x, points.u, points.costate, points.theta, points.w)
     return reference | (mechanics_quantities(robot, equations, points) if MECHANICS.keys() & compiled.functions else {})
 
 
 def _power(robot: Robot, equations: EquationsOfMotion, compiled: Any, count: int = POINTS) -> list[Check]:
     return [power_balance(robot, equations, compiled, count)] if "dynamics" in compiled.functions else []
+
+
+def domain_checks(robot: Robot, equations: EquationsOfMotion, seconds: float) -> list[Check]:
+    """One line per divisor, root, logarithm and inverse function, and for the mass matrix and the state cost.
+
+    Only a refuted quantity fails. seconds: for the proof of each quantity.
+    """
+    limits = TimeLimits(search=min(SEARCH, seconds), proof=seconds)
+    findings = [*guard_findings(robot, limits), *derived_findings(robot, equations, limits)]
+    return [
+        Check(finding.what, _line(finding.place), float(finding.status == REFUTED), 0.5, finding.note, finding.status)
+        for finding in findings
+    ]
+
+
+def _line(place: Place) -> str:
+    return f"{Path(place.file).name}:{place.line}"

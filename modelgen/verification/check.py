@@ -1,4 +1,4 @@
-"""One line of a proof, and all lines as text."""
+"""One line of a verification, and all lines as text."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ KERNELS = tuple(f"{backend} {precision}" for backend in (*MODULES, *TRANSLATED) 
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the proof; `error` is None for a check that was not made, and `note` then says why."""
+    """One line of a verification. `error` is None for a check that was skipped; `note` then gives the reason."""
 
     what: str
     case: str
     error: float | None
     limit: float
     note: str = ""
-    where: str = ""  # the worst entry of a check that failed: its name, the point, both values
-    verdict: str = ""  # of a quantity over the whole domain, in the place of a number
+    where: str = ""  # the worst entry of a failed check: its name, the point, both values
+    verdict: str = ""  # of a quantity on the whole domain; replaces the number
 
     @property
     def passed(self) -> bool:
-        """Whether the check was made and held, or could not be made."""
+        """Whether the check was skipped, or its error is within the limit."""
         return self.error is None or self.error <= self.limit
 
 
 def table(checks: Sequence[Check]) -> str:
-    """The checks as text: one line a check of mechanics, one line a quantity and one column a kernel."""
+    """The checks as text: one line per check of the mechanics; one line per quantity, with one column per kernel."""
     lines = []
     by_quantity: dict[str, dict[str, Check]] = {}
     for check in checks:

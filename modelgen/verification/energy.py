@@ -1,7 +1,7 @@
-"""The balance of power at points: the energy of the model file changes by the work of its forces, as a kernel moves.
+"""The power balance at sample points: with a kernel's xdot, the energy of the model changes by the power of its forces.
 
-Nothing is integrated in time, so that fast and stiff robots are judged as exactly as slow ones. What may be missing is
-computed and no choice: a bound of the rounding of all terms, also where they cancel, as the weights of a wheel do.
+Nothing is integrated in time, so that fast and stiff robots are checked as exactly as slow ones. The tolerance is
+computed: it is a bound of the rounding of all terms, also of terms that cancel, such as the weights on a wheel.
 """
 
 from __future__ import annotations
@@ -16,27 +16,26 @@ from sympy import Dummy
 
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.lowering import scalars
-from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.program.differentiate import reverse
 from modelgen.proof.intervals import EXACT, enclosures
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
-from modelgen.verification.noise import numbers
-from modelgen.verification.points import Points, sample_points
+from modelgen.verification.points import Points, numbers, sample_points
 from modelgen.verification.reference import DIGITS, Energies, slope
 
 Array = NDArray[np.float64]
 
 WHAT, NOTE = "energy changes by the power of the forces", "of the bound of rounding"
 POINTS = 32
-SEED = 5  # other points than those of the other checks
+SEED = 5  # gives other points than the other checks have
 
 
 def power_balance(robot: Robot, equations: EquationsOfMotion, kernels: Any, count: int = POINTS) -> Check:
     """Check dE/dt = P at `count` points of the whole domain, half of them without input.
 
-    dE/dt = dE/dx . xdot with xdot of the kernel and derivatives in 50 digits; P is the power of all loads. The error is
-    a multiple of what rounding can explain, so that 1 is the limit. NaN, and a bound that is not finite, fail.
+    dE/dt = dE/dx . xdot, with xdot from the kernel and derivatives in 50 digits. P is the power of all loads. The error
+    is relative to the bound of the rounding, so that the limit is 1. NaN and a bound that is not finite fail.
     """
     points = sample_points(robot, count, SEED)
     points.u[::2] = 0
@@ -60,8 +59,8 @@ def power_balance(robot: Robot, equations: EquationsOfMotion, kernels: Any, coun
         error = missing / size if size else float(missing > 0) * np.inf
         if error > worst:
             worst = error
-            both = f"dE/dt = {float(change):.12g}, power {float(power):.12g}, apart by {missing:.3g}"
-            where = f"{both} where rounding can explain {size:.3g}, {_at(*point)}"
+            both = f"dE/dt = {float(change):.12g}, power {float(power):.12g}, difference {missing:.3g}"
+            where = f"{both}; rounding explains {size:.3g}, {_at(*point)}"
     return Check(WHAT, "llvm", worst, 1.0, NOTE, where if worst > 1 else "")
 
 
@@ -72,14 +71,15 @@ def _at(x: Array, u: Array, theta: Array) -> str:
 def _of_terms(energies: Energies, points: Points, xdot: Array) -> Array:
     """A bound (N,) of the rounding of dE/dt - P in double precision: half the width in interval arithmetic.
 
-    It is that of the terms as the file states them. The derived equations hold their sums and products, partly as
-    numbers, which round by as much. T + U has the terms of the energy that forces change.
+    It holds for the terms as written in the file. The derived equations contain their sums and products, partly as
+    numbers, which round as much. T + U has the same terms as the energy that forces change.
     """
     moving = energies.moving
-    stated = (energies.kinetic + energies.potential).xreplace(moving)
+    energy_terms = (energies.kinetic + energies.potential).xreplace(moving)
     definitions = [(symbol, value.xreplace(moving)) for symbol, value in energies.definitions]
     rates = [Dummy() for _ in range(xdot.shape[1])]
-    graph, inputs, (energy, power) = scalars([*energies.arguments, *rates], [stated, energies.power], definitions)
+    terms = [energy_terms, energies.power]
+    graph, inputs, (energy, power) = scalars([*energies.arguments, *rates], terms, definitions)
     slopes = reverse(graph, {energy: graph.one}, inputs[: len(rates)])
     balance = graph.sub(graph.dot(slopes, inputs[-len(rates) :]), power)
     at = np.hstack([points.x, points.u, points.theta, xdot])
@@ -88,13 +88,13 @@ def _of_terms(energies: Energies, points: Points, xdot: Array) -> Array:
 
 
 def _of_solution(equations: EquationsOfMotion, points: Points, xdot: Array) -> Array:
-    """A bound (N,) of the power of what a solution of M vdot = f misses by rounding, however M is conditioned.
+    """A bound (N,) of the power that the rounding of a solution of M vdot = f misses, for any condition of M.
 
     A factorisation of the n by n matrix M solves (M + E) vdot = f with |E_ij| < (3n + 1) eps sqrt(M_ii M_jj)
-    (Higham, Accuracy and Stability of Numerical Algorithms, Theorem 10.4). So v' E vdot is missing.
+    (Higham, Accuracy and Stability of Numerical Algorithms, Theorem 10.4), so that v' E vdot is missing.
     """
-    matrix = evaluator([*equations.state, *equations.parameters], equations.mass_matrix, equations.definitions)
+    matrix = numpy_evaluator([*equations.state, *equations.parameters], equations.mass_matrix, equations.definitions)
     roots = np.sqrt(np.einsum("nii->ni", matrix(*points.x.T, *points.theta.T)))
     size = roots.shape[1]
-    sizes = [(roots * np.abs(each[:, -size:])).sum(axis=1) for each in (points.x, xdot)]
+    sizes = [(roots * np.abs(rates[:, -size:])).sum(axis=1) for rates in (points.x, xdot)]
     return np.asarray((3 * size + 1) * EXACT * sizes[0] * sizes[1])

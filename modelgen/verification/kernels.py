@@ -1,4 +1,4 @@
-"""The compiled kernels against the model, evaluated with 50 digits."""
+"""Comparison of compiled kernels with the model in 50 digits."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from modelgen.program.mechanics import MECHANICS
 from modelgen.verification.check import Check
-from modelgen.verification.noise import moved, natural_scale, numbers
-from modelgen.verification.points import Points
+from modelgen.verification.points import Points, natural_scale, numbers, perturbed
 
 Array = NDArray[np.float64]
 
-ZERO = 1e-25  # SI units; no quantity of a robot is as small
-FLOOR = 1e-6  # of the scale of an entry's row and column; a smaller entry is compared with that
-ROUNDING = 30  # times the change of an entry when the arguments move by rounding is no error of the kernel
+ZERO = 1e-25  # SI units; smaller than any quantity of a robot
+FLOOR = 1e-6  # smallest scale of an entry, as a share of the scale of its row and column
+ROUNDING = 30  # times the change of an entry when the arguments move by rounding; not an error of the kernel
 
+#: Function -> the names of its outputs in the reference.
 CALLS: dict[str, tuple[str, ...]] = {
     "affine_dynamics": ("a", "B"),
     "dynamics": ("xdot",),
@@ -52,12 +52,12 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 
 def kernel_checks(kernels: Any, case: str, reference: dict[str, Array], points: Points, limit: float) -> list[Check]:
-    """Compare every output of every function that is built with the reference. theta: (N, p), or (p,) for all samples.
+    """Compare every output of every built function with the reference. theta: (N, p), or (p,) for all samples.
 
-    The rounding of each entry is seen by calling the kernel again at states moved by a few units in the last place.
+    The rounding of each entry is measured by a second call at states moved by a few units in the last place.
     """
     checks = []
-    near = replace(points, x=moved(points.x, np.finfo(_precision(kernels)).dtype.type))
+    near = replace(points, x=perturbed(points.x, np.finfo(_precision(kernels)).dtype.type))
     for call, names in CALLS.items():
         if call not in kernels.functions:
             continue
@@ -79,7 +79,7 @@ def kernel_checks(kernels: Any, case: str, reference: dict[str, Array], points: 
 
 
 def _worst(got: Array, expected: Array, points: Points, least: Array | float, limit: float) -> str:
-    """The entry that differs most for its scale, both values, what may be apart and why, and the point."""
+    """The entry with the largest error relative to its scale: both values, the tolerance and its reason, the point."""
     scale, difference = _scale(expected, least), abs(got - expected)
     errors = np.divide(difference, scale, out=np.where(difference == 0, 0.0, np.inf), where=scale > 0)
     sample, *entry = np.unravel_index(np.where(np.isfinite(errors), errors, np.inf).argmax(), errors.shape)
@@ -89,14 +89,14 @@ def _worst(got: Array, expected: Array, points: Points, least: Array | float, li
     rounds = size > 0 and size <= float(np.broadcast_to(least, scale.shape)[tuple(entry)])
     reason = "its rounding" if rounds else f"{limit:g} of its largest value over the samples, {size:.3g}"
     return (
-        f"entry {[int(each) for each in entry]}: {got[sample, *entry]:.12g}, with 50 digits "
-        f"{expected[sample, *entry]:.12g}, apart by {difference[sample, *entry]:.3g} where {limit * size:.3g} is "
-        f"allowed ({reason}), at " + ", ".join(f"{name} = {numbers(of[sample])}" for name, of in at.items())
+        f"entry {[int(index) for index in entry]}: {got[sample, *entry]:.12g}, in 50 digits "
+        f"{expected[sample, *entry]:.12g}, difference {difference[sample, *entry]:.3g}, allowed {limit * size:.3g} "
+        f"({reason}), at " + ", ".join(f"{name} = {numbers(values[sample])}" for name, values in at.items())
     )
 
 
 def _precision(kernels: Any) -> Any:
-    """The dtype of the kernel's numbers, as NumPy's."""
+    """The dtype of the kernel's numbers, as the name of a NumPy dtype."""
     return str(kernels.nominal_parameters.dtype).removeprefix("torch.")
 
 
@@ -104,7 +104,7 @@ def _called(kernels: Any, call: str, points: Points) -> list[Array]:
     """The outputs of one call as float64 arrays (N, ...)."""
     like = kernels.nominal_parameters
     arguments = {name: getattr(points, name) for name in ARGUMENTS[call]}
-    # A Torch kernel's own parameters make arrays of their kind; Torch itself is not imported here.
+    # a Torch kernel's parameters make Torch tensors, so that Torch itself is not imported here
     make = like.new_tensor if hasattr(like, "new_tensor") else lambda value: value.astype(like.dtype)
     results = getattr(kernels, call)(**{name: make(value) for name, value in arguments.items()})
     outputs = results if isinstance(results, tuple) else (results,)
@@ -112,21 +112,21 @@ def _called(kernels: Any, call: str, points: Points) -> list[Array]:
 
 
 def relative_error(got: Array, expected: Array, least: Array | float = 0.0) -> float:
-    """The largest error of `got` (N, ...), each entry relative to its own largest expected value over the samples.
+    """The largest error of `got` (N, ...), each entry relative to its largest expected value over the samples.
 
-    least: the smallest scale of each entry. An entry much smaller than the others of its row and its
-    column is relative to those. NaN or infinite where either array is not finite.
+    least: the smallest scale of each entry. An entry that is much smaller than the others of its row and column is
+    relative to those. NaN or infinite if one of the arrays is not finite.
     """
     scale, errors = _scale(expected, least), np.abs(got - expected).max(axis=0)
     return float(np.divide(errors, scale, out=np.where(errors == 0, 0.0, math.inf), where=scale > 0).max())
 
 
 def _scale(expected: Array, least: Array | float) -> Array:
-    """What the error of each entry is relative to."""
+    """The scale of the error of each entry."""
     scale = np.abs(expected).max(axis=0)
     if scale.ndim > 1:
         scale = np.maximum(scale, FLOOR * natural_scale(expected))
-    # An entry that is zero up to cancellation is compared with the scale of the whole output.
+    # An entry that is zero up to cancellation has the scale of the whole output.
     scale = np.where(scale > 1e-14 * scale.max(), scale, scale.max())
-    # Where all entries are zero, central differences of 50 digits leave about 1e-40, which is no scale either.
+    # If all entries are zero, central differences in 50 digits leave about 1e-40, which is not a scale either.
     return np.asarray(np.maximum(np.where((scale > 0) & (scale < ZERO), 1.0, scale), least))

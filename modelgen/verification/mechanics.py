@@ -1,4 +1,4 @@
-"""The equations of motion against the energies they came from, and against a second way to derive them."""
+"""Comparison of the equations of motion with their energies, and with a second derivation."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from mpmath import mpf
 from sympy import Symbol
 
-from modelgen.derivation.by_energies import by_energies
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.link_energies import by_energies
+from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
 from modelgen.verification.points import Points
 from modelgen.verification.reference import DIGITS, Lagrangian, Reference, exact, slope
 
-EXACT = 1e-13  # for comparisons made with 50 digits, where the model's own numbers are doubles
+EXACT = 1e-13  # limit of a comparison in 50 digits; the model's own numbers are doubles
 SYMMETRIC = 1e-14
 MECHANICS_SAMPLES = 24
 
 
 def mechanics_checks(robot: Robot, equations: EquationsOfMotion, points: Points) -> list[Check]:
-    """The derived equations against the energies they came from, and the structure every mechanism has."""
+    """Check the derived equations against their energies, and the structure that every mechanism has."""
     energies = Lagrangian(robot, equations)
     few = [
         [mpf(float(value)) for value in (*x, *u, *theta)]
@@ -37,12 +37,12 @@ def mechanics_checks(robot: Robot, equations: EquationsOfMotion, points: Points)
         skew = _worst(_skew_residual(energies, equations, few), symbols, few) if rates else (None, "")
         momenta = _worst(_momenta_residual(energies, equations, few), symbols, few)
     arguments = [*equations.state, *equations.parameters]
-    matrix = evaluator(arguments, equations.mass_matrix, equations.definitions)(*points.x.T, *points.theta.T)
+    matrix = numpy_evaluator(arguments, equations.mass_matrix, equations.definitions)(*points.x.T, *points.theta.T)
     scale = 1 / np.sqrt(np.einsum("nii->ni", matrix))
     scaled = matrix * scale[:, :, None] * scale[:, None, :]
     uneven = np.abs(scaled - scaled.swapaxes(1, 2))
     _, row, column = np.unravel_index(uneven.argmax(), uneven.shape)
-    entries = f"entries [{row}, {column}] and [{column}, {row}] differ by that part of their diagonal's scale"
+    entries = f"entries [{row}, {column}] and [{column}, {row}] differ by this share of their diagonal's scale"
     return [
         _check("Lagrange's equations hold", "50 digits", lagrange),
         _check("mass matrix is that of the kinetic energy", "50 digits", momenta),
@@ -51,42 +51,42 @@ def mechanics_checks(robot: Robot, equations: EquationsOfMotion, points: Points)
     ]
 
 
-def _check(what: str, case: str, found: tuple[float | None, str], limit: float = EXACT, note: str = "") -> Check:
-    """A check that says where it failed, and what was allowed."""
-    check = Check(what, case, found[0], limit, note)
-    allowed = f"{found[1]}; {limit:g} is allowed, for rounding of the numbers in double precision"
+def _check(what: str, case: str, worst: tuple[float | None, str], limit: float = EXACT, note: str = "") -> Check:
+    """A check of the worst error. If it fails, it says where, and what is allowed."""
+    check = Check(what, case, worst[0], limit, note)
+    allowed = f"{worst[1]}; {limit:g} is allowed, for rounding of the numbers in double precision"
     return check if check.passed else replace(check, where=allowed)
 
 
-def _worst(found: Sequence[tuple[mpf, str]], symbols: Sequence[Symbol], few: Sequence[list[mpf]]) -> tuple[float, str]:
-    """The largest error of all points; its words, and the point."""
-    number = max(range(len(found)), key=lambda each: found[each][0])
+def _worst(errors: Sequence[tuple[mpf, str]], symbols: Sequence[Symbol], few: Sequence[list[mpf]]) -> tuple[float, str]:
+    """The largest error of all points, with its text and point."""
+    number = max(range(len(errors)), key=lambda index: errors[index][0])
     at = ", ".join(f"{symbol} = {float(value):.6g}" for symbol, value in zip(symbols, few[number], strict=False))
-    return float(found[number][0]), f"{found[number][1]}, at {at}"
+    return float(errors[number][0]), f"{errors[number][1]}, at {at}"
 
 
-def _apart(what: str, first: mpf, second: mpf) -> str:
+def _both(what: str, first: mpf, second: mpf) -> str:
     return f"{what}: {float(first):.12g} and {float(second):.12g}"
 
 
 def routes_check(robot: Robot, equations: EquationsOfMotion, points: Points) -> Check:
-    """Compare the accelerations that the recursion and Lagrange's equations give for a robot with links, as derived."""
+    """Compare the accelerations by the recursion with those by Lagrange's equations, for a robot with links."""
     what, other = "recursion and energies derive the same", by_energies(robot)
     if other is None:
         return Check(what, "50 digits", None, EXACT, "the energies are too long to be expanded")
-    routes = [Reference(each) for each in (equations, other)]
-    found: list[list[list[mpf]]] = [[], []]
+    routes = [Reference(route) for route in (equations, other)]
+    entries_of: list[list[list[mpf]]] = [[], []]
     with mpmath.workdps(DIGITS):
         for x, theta in list(zip(points.x, points.theta, strict=True))[:MECHANICS_SAMPLES]:
             point = [mpf(float(value)) for value in (*x, *theta)]
-            for route, rows in zip(routes, found, strict=True):
+            for route, rows in zip(routes, entries_of, strict=True):
                 rows.append([entry for part in route.affine(point) for entry in part])
         errors = []
-        for pair in zip(*found, strict=True):
-            apart = [abs(a - b) for a, b in zip(*pair, strict=True)]
-            entry = apart.index(max(apart))
-            words = _apart(f"entry {entry} of a and B", pair[0][entry], pair[1][entry])
-            errors.append((apart[entry] / max(map(abs, pair[1])), words))
+        for pair in zip(*entries_of, strict=True):
+            difference = [abs(a - b) for a, b in zip(*pair, strict=True)]
+            entry = difference.index(max(difference))
+            words = _both(f"entry {entry} of a and B", pair[0][entry], pair[1][entry])
+            errors.append((difference[entry] / max(map(abs, pair[1])), words))
         symbols = [*equations.state, *equations.parameters]
         at = [[*x, *theta] for x, theta in zip(points.x, points.theta, strict=True)]
         return _check(what, "50 digits", _worst(errors, symbols, at))
@@ -95,7 +95,7 @@ def routes_check(robot: Robot, equations: EquationsOfMotion, points: Points) -> 
 def _momenta_residual(
     energies: Lagrangian, equations: EquationsOfMotion, few: Sequence[list[mpf]]
 ) -> list[tuple[mpf, str]]:
-    """|M - d2T/dv2|, relative to the largest entry of M. Column j of M is the momentum at unit speed j, less p(0)."""
+    """|M - d2T/dv2| relative to the largest entry of M. Column j of M is the momentum at unit speed j, minus p(0)."""
     q, n = len(equations.coordinates), len(equations.state)
     momenta = exact(energies.arguments, energies.impulses, energies.definitions)
     matrix = exact(energies.arguments, list(equations.mass_matrix), equations.definitions)
@@ -110,7 +110,7 @@ def _momenta_residual(
         size = n - q
         moved = [columns[k % size][k // size] - still[k // size] for k in range(size**2)]
         k = max(range(size**2), key=lambda k: abs(moved[k] - entries[k]))
-        words = _apart(f"entry [{k // size}, {k % size}] of the energy and derived", moved[k], entries[k])
+        words = _both(f"entry [{k // size}, {k % size}] of the energy and derived", moved[k], entries[k])
         result.append((abs(moved[k] - entries[k]) / max(map(abs, entries)), words))
     return result
 
@@ -137,7 +137,7 @@ def _lagrange_residual(
         gradient, forces = values[:rows], values[rows:]
         size = max(abs(value) for value in (*rates, *values)) or mpf(1)
         i = max(range(rows), key=lambda i: abs(rates[i] - gradient[i] - forces[i]))
-        words = _apart(
+        words = _both(
             f"d/dt dL/dv - dL/dq along `{equations.coordinates[i]}` and force", rates[i] - gradient[i], forces[i]
         )
         result.append((abs(rates[i] - gradient[i] - forces[i]) / size, words))
@@ -147,10 +147,10 @@ def _lagrange_residual(
 def _skew_residual(
     energies: Lagrangian, equations: EquationsOfMotion, few: Sequence[list[mpf]]
 ) -> list[tuple[mpf, str]]:
-    """|N + N'| with N = Mdot - dc/dv, relative to M times the largest rate; c are the inertial forces of the rates.
+    """|N + N'| with N = Mdot - dc/dv, relative to M times the largest rate; c are the inertial forces.
 
-    For Christoffel terms c = C v the derivative dc/dv is 2C, so that N is the matrix Mdot - 2C. The error is not
-    relative to Mdot: where M is constant up to the rounding of its numbers, Mdot is nothing but rounding.
+    For Christoffel terms c = C v, the derivative dc/dv is 2C, and N is the matrix Mdot - 2C. The error is not relative
+    to Mdot: if M is constant up to the rounding of its numbers, Mdot is only rounding.
     """
     q, rows = len(equations.coordinates), len(equations.velocities)
     matrix = exact(energies.arguments, list(equations.mass_matrix), equations.definitions)
@@ -174,6 +174,6 @@ def _skew_residual(
         pairs = [(i, j) for i in range(rows) for j in range(i + 1)]
         i, j = max(pairs, key=lambda pair: abs(difference[pair[0]][pair[1]] + difference[pair[1]][pair[0]]))
         symmetric = abs(difference[i][j] + difference[j][i])
-        words = _apart(f"entries [{i}, {j}] and [{j}, {i}]", difference[i][j], difference[j][i])
+        words = _both(f"entries [{i}, {j}] and [{j}, {i}]", difference[i][j], difference[j][i])
         result.append((symmetric / size if size else symmetric, words))
     return result

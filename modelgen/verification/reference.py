@@ -1,12 +1,13 @@
-"""Slow, exact evaluation of a model with mpmath, which `modelgen verify` compares the compiled kernels with.
+"""Slow, accurate evaluation of a model with mpmath, to verify compiled kernels.
 
-Nothing here uses the program, its derivatives or its factorisation: the mass matrix is inverted numerically
-with 50 digits and derivatives are central differences, exact to about 30 digits.
+Nothing here uses the program, its derivatives or its factorisation. The mass matrix is inverted numerically in 50
+digits, and derivatives are central differences, accurate to about 30 digits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -15,23 +16,25 @@ from numpy.typing import NDArray
 from sympy import Expr, Float, Matrix, S, Symbol, lambdify
 
 from modelgen.derivation.equations import Definition, EquationsOfMotion
-from modelgen.derivation.link_energies import energies
+from modelgen.derivation.link_energies import link_energies
+from modelgen.derivation.mechanics import mechanics_expressions
 from modelgen.derivation.numeric import shared
 from modelgen.errors import ModelError
 from modelgen.statement.robot import Robot
+from modelgen.verification.points import Points
 
 Array = NDArray[np.float64]
 Numbers = list[mpf]
 Quantities = dict[str, Numbers]
 
 DIGITS = 50
-STEP = "1e-15"  # of the argument, which may be the inertia of a speck
-LEAST = 1e-9  # SI units; the step of a smaller argument, such as zero, is that of this
-ROUNDED = "1e-42"  # of a value; a smaller difference is the rounding of the last digits
+STEP = "1e-15"  # relative to the argument, which may be a very small inertia
+LEAST = 1e-9  # SI units; a smaller argument, such as zero, has the step of this one
+ROUNDED = "1e-42"  # relative to the value; a smaller difference is rounding of the last digits
 
 
 class Reference:
-    """The equations of motion, the state cost and all their derivatives at one sample after the other."""
+    """The equations of motion, the state cost and all their derivatives, sample by sample."""
 
     def __init__(self, equations: EquationsOfMotion) -> None:
         self.state_count = len(equations.state)
@@ -43,11 +46,11 @@ class Reference:
         self._mechanics = exact(arguments, entries, equations.definitions)
         self._cost = exact(arguments, [equations.state_cost])
         costs = equations.input_costs
-        self._input_costs = [exact([each.u], [each.cost]) for each in costs]
-        self._optima = [exact([each.w], [each.optimal_input, each.optimal_input_cost]) for each in costs]
+        self._input_costs = [exact([cost.u], [cost.cost]) for cost in costs]
+        self._optima = [exact([cost.w], [cost.optimal_input, cost.optimal_input_cost]) for cost in costs]
 
     def quantities(self, x: Array, u: Array, costate: Array, theta: Array, w: Array) -> dict[str, Array]:
-        """Every quantity of the loader's contract, rounded to float64; one row a sample, flattened."""
+        """Every quantity of a loaded robot in float64, one row per sample, flattened. Raises ModelError if complex."""
         rows = []
         theta = np.broadcast_to(theta, (len(x), theta.shape[-1]))
         with mpmath.workdps(DIGITS):
@@ -80,7 +83,7 @@ class Reference:
             )
 
         optima = [optimum(entry) for optimum, entry in zip(self._optima, w, strict=True)]
-        along_u = [bends(cost, entry) for cost, entry in zip(self._input_costs, u, strict=True)]
+        along_u = [value_slope_curvature(cost, entry) for cost, entry in zip(self._input_costs, u, strict=True)]
         return {
             "a": a,
             "B": B,
@@ -106,7 +109,7 @@ class Reference:
         return a + B
 
     def affine(self, point: Numbers) -> tuple[Numbers, Numbers]:
-        """a (n) and B (n m, row by row) by LU with pivoting."""
+        """a (n) and B (n m, row by row), by LU decomposition with pivoting."""
         values, rows, m = self._mechanics(*point), self.rows, self.input_count
         positions = self.state_count - rows
         rates, values = values[:positions], values[positions:]
@@ -123,9 +126,9 @@ class Reference:
 
 
 class Energies:
-    """Kinetic and potential energy and forces as the model file states them, before any derivation.
+    """Kinetic and potential energy and forces as in the model file, before any derivation.
 
-    The energies are of coordinates and their rates; forces and power are written in v.
+    The energies contain coordinates and their rates. Forces and power contain v.
     """
 
     def __init__(self, robot: Robot, equations: EquationsOfMotion) -> None:
@@ -133,10 +136,12 @@ class Energies:
         q, u = equations.coordinates, equations.inputs
         self.rates = [joint.symbol.rate for joint in robot.joints]
         self.in_v = equations.coordinate_rates
-        #: The rates in v, those of them that are no v themselves.
+        #: The rates as expressions in v, for rates that are not an entry of v.
         self.moving = {rate: value for rate, value in zip(self.rates, self.in_v, strict=True) if rate != value}
         self.arguments: list[Symbol] = [*q, *equations.velocities, *u, *equations.parameters]
-        definitions, tree_kinetic, tree_potential = energies(robot.links, robot.downward_acceleration, robot.symbols)
+        definitions, tree_kinetic, tree_potential = link_energies(
+            robot.links, robot.downward_acceleration, robot.symbols
+        )
         self.definitions = [(symbol, value.xreplace(fixed)) for symbol, value in definitions]
         system, loads = robot.system, robot.loads
         kinetic = sum((energy.value for energy in robot.kinetic), tree_kinetic)
@@ -154,21 +159,21 @@ class Energies:
         self.power: Expr = sum((force * rate for force, rate in zip(self.forces, self.in_v, strict=True)), S.Zero)
 
     def evaluator(self) -> Callable[..., Numbers]:
-        """An mpmath function of q, v, u and theta: the energy that forces change, and their power.
+        """An mpmath function of q, v, u and theta: the energy that the forces change, and their power.
 
-        With T2, T1 and T0 the parts of T of that order in the rates, the energy is T2 - T0 + U; it is T + U only where
-        T is T2. The sum of T2 and T0 is the mean of T at the rates and at their opposites, T0 is T at no rates: no
-        derivative is formed.
+        With T2, T1 and T0 the parts of T by their order in the rates, this energy is T2 - T0 + U. It is T + U only if T
+        is T2. T2 + T0 is the mean of T at the rates and at the opposite rates, T0 is T at zero rates. No derivative is
+        needed.
         """
         size = len(self.rates)
         of_rates = [*self.arguments[:size], *self.rates, *self.arguments[2 * size :]]
-        stated = exact(of_rates, [self.kinetic, self.potential], self.definitions)
+        energies = exact(of_rates, [self.kinetic, self.potential], self.definitions)
         moved = exact(self.arguments, [*self.in_v, self.power], self.definitions)
 
         def evaluate(*point: mpf) -> Numbers:
             *rates, power = moved(*point)
             ahead, behind, still = (
-                stated(*point[:size], *(way * rate for rate in rates), *point[2 * size :]) for way in (1, -1, 0)
+                energies(*point[:size], *(sign * rate for rate in rates), *point[2 * size :]) for sign in (1, -1, 0)
             )
             return [(ahead[0] + behind[0]) / 2 - 2 * still[0] + still[1], power]
 
@@ -176,7 +181,7 @@ class Energies:
 
 
 class Lagrangian(Energies):
-    """With the derivatives of the energies by coordinates and their rates, written in v."""
+    """Energies with their derivatives by coordinates and rates, written in v."""
 
     def __init__(self, robot: Robot, equations: EquationsOfMotion) -> None:
         super().__init__(robot, equations)
@@ -188,9 +193,9 @@ class Lagrangian(Energies):
         self.gradient = [(slopes[coordinate][0] - slopes[coordinate][1]).xreplace(moving) for coordinate in q]
 
     def _slopes(self, variables: Sequence[Symbol], entries: Sequence[Expr]) -> dict[Symbol, list[Expr]]:
-        """Derivatives of the entries by the chain rule through the definitions, to which it adds those it needs."""
+        """Derivatives of the entries by the chain rule. Adds the derivatives of the definitions to the definitions."""
         result = {}
-        stated = list(self.definitions)
+        originals = list(self.definitions)
         for variable in variables:
             known: dict[Symbol, Expr] = {variable: S.One}
 
@@ -198,7 +203,7 @@ class Lagrangian(Energies):
                 named = sorted(expression.free_symbols & known.keys(), key=str)
                 return sum((expression.diff(symbol) * known[symbol] for symbol in named), S.Zero)
 
-            for symbol, value in stated:
+            for symbol, value in originals:
                 derivative = along(value)
                 if derivative != 0:
                     known[symbol] = Symbol(f"{symbol}_along_{variable}", real=True)
@@ -210,7 +215,7 @@ class Lagrangian(Energies):
 def exact(
     arguments: Sequence[Symbol], entries: Sequence[Expr], definitions: Sequence[Definition] = ()
 ) -> Callable[..., Numbers]:
-    """An mpmath function from numbers to the list of the entries' values, at the ambient precision."""
+    """An mpmath function from numbers to the values of the entries, at the current precision of mpmath."""
 
     function: Callable[..., Numbers] = lambdify(
         list(arguments), list(entries), modules="mpmath", cse=shared(definitions), dummify=True
@@ -219,7 +224,7 @@ def exact(
 
 
 def slope(function: Callable[[Numbers], Numbers], point: Numbers, column: int) -> Numbers:
-    """Central difference of every entry along one argument."""
+    """The central difference of every entry along one argument."""
     step = mpf(STEP) * max(LEAST, abs(point[column]))
     ahead, behind = list(point), list(point)
     ahead[column] += step
@@ -229,11 +234,64 @@ def slope(function: Callable[[Numbers], Numbers], point: Numbers, column: int) -
         change = after - before
         return mpf(0) if abs(change) < mpf(ROUNDED) * abs(after) else change / (2 * step)
 
-    return [difference(*each) for each in zip(function(ahead), function(behind), strict=True)]
+    return [difference(*pair) for pair in zip(function(ahead), function(behind), strict=True)]
 
 
-def bends(function: Callable[..., Numbers], at: mpf) -> tuple[mpf, mpf, mpf]:
+def value_slope_curvature(function: Callable[..., Numbers], at: mpf) -> tuple[mpf, mpf, mpf]:
     """Value, slope and curvature of a function of one number, by central differences."""
     step = mpf(STEP) * max(LEAST, abs(at))
-    (before,), (value,), (after,) = (function(each) for each in (at - step, at, at + step))
+    (before,), (value,), (after,) = (function(point) for point in (at - step, at, at + step))
     return value, (after - before) / (2 * step), (before - 2 * value + after) / step**2
+
+
+def mechanics_quantities(robot: Robot, equations: EquationsOfMotion, points: Points) -> dict[str, Array]:
+    """Every output of the functions of mechanics in float64, one row per sample, flattened.
+
+    Computed in 50 digits, with derivatives by central differences.
+    """
+    terms = mechanics_expressions(robot, equations)
+    arguments = [*equations.state, *equations.parameters]
+    definitions = (*equations.definitions, *terms.definitions)
+    q = range(len(equations.coordinates))
+
+    known = terms.potential is not None and terms.weight is not None
+    positions = [entry for position in terms.points.values() for entry in position]
+    rates = equations.coordinate_rates.jacobian(equations.velocities)  # G
+    groups: dict[str, Sequence[Expr]] = {
+        "M": list(equations.mass_matrix),
+        "force": list(equations.force),
+        "S": list(equations.input_matrix),
+        "T": [terms.kinetic],
+        "positions": positions,
+        "U": [terms.potential] if known else [],
+        "weight": [terms.weight] if known else [],
+        "G": list(rates),
+    }
+    functions = {name: exact(arguments, entries, definitions) for name, entries in groups.items()}
+
+    def slopes(name: str, point: Numbers) -> list[Numbers]:
+        """The slopes along each coordinate."""
+        return [slope(lambda at: functions[name](*at), point, column) for column in q]
+
+    rows: dict[str, list[Numbers]] = {}
+    with mpmath.workdps(DIGITS):
+        theta = np.broadcast_to(points.theta, (len(points.x), len(equations.parameters)))
+        for sample in np.hstack([points.x, theta]):
+            point = [mpf(float(value)) for value in sample]
+            values = {name: functions[name](*point) for name in groups}
+            moved = slopes("positions", point)
+            values["bias"] = [-entry for entry in values.pop("force")]
+            values["dp_dq"] = [column[i] for i in range(len(positions)) for column in moved]
+            G, weight = values.pop("G"), values.pop("weight")
+            if weight:
+                along = [entry for (entry,) in slopes("weight", point)]
+                columns = range(rates.cols)
+                values["gravity"] = [mpmath.fsum(G[i * rates.cols + j] * along[i] for i in q) for j in columns]
+            for name, entries in values.items():
+                rows.setdefault(name, []).append(entries)
+    return {name: np.array([[_real(entry) for entry in row] for row in lines]) for name, lines in rows.items()}
+
+
+def _real(value: Any) -> float:
+    """The number; NaN where a root or a logarithm is not real."""
+    return float(mpmath.re(value)) if mpmath.im(value) == 0 else float("nan")

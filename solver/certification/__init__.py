@@ -1,1 +1,1 @@
-"""Certificates: how often a policy fails over a declared distribution, the worst that it does, and from where."""
+"""Certificates: failure probability of a policy over a declared distribution, its worst case, and a safe level set."""

@@ -1,22 +1,28 @@
-"""One rollout that can be played again: the file of the worst case."""
+"""Counterexample: one rollout in a file, from which it can be repeated and drawn."""
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import hashlib
+import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from matplotlib.figure import Figure
 from torch import Tensor
 
+from modelgen.files import replacing
 from solver.certification.experiment import Experiment, roll_out
-from solver.certification.reading import LARGEST
 from solver.certification.specification import LONGEST, Conditions
+from solver.certification.toml_table import LARGEST
 from solver.errors import SolverError
-from solver.plants.outcome import Rollouts
+from solver.evaluation.animation import Scene, animate
+from solver.evaluation.plots import over_time
+from solver.plants.outcome import Rollouts, decimals
 from solver.problem.problem import Problem
 from solver.runs.folder import CHECKPOINT, write_text
 from solver.runs.kinds import load_controller
@@ -26,13 +32,13 @@ from solver.streams import SEEDS
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A rollout alone: from `start` at `parameters`, and what came of it."""
+    """A single rollout from `start` with `parameters`, and its outcome."""
 
-    run: str  # the folder, absolute, or the name of a shipped policy
+    run: str  # absolute path of the folder, or name of a shipped policy
     robot: str
-    checkpoint: str  # its SHA-256
+    checkpoint: str  # SHA-256 of the run's checkpoint
     conditions: Conditions
-    noise: int  # the seed of the plant's noise
+    noise: int  # seed of the plant's noise
     start: dict[str, float]
     parameters: dict[str, float]
     total: float  # the return
@@ -40,11 +46,11 @@ class Counterexample:
 
     @property
     def judgement(self) -> str:
-        """By what its specification calls a failure, in words."""
+        """Outcome in words, by the failure rule of the specification."""
         return "no failure" if self.success else "a failure"
 
     def result(self) -> dict[str, Any]:
-        """The outcome, as reports have it."""
+        """Outcome for the JSON of reports."""
         return {
             "return": self.total,
             "success": self.success,
@@ -54,77 +60,133 @@ class Counterexample:
 
 
 def checkpoint_hash(run: str | Path) -> str:
-    """The SHA-256 of a run's checkpoint. SolverError where it has none."""
+    """SHA-256 of a run's checkpoint. Raises SolverError if it has none."""
     path = run_folder(run) / CHECKPOINT
     if not path.is_file():
-        raise SolverError(f"{run} holds no {CHECKPOINT}: training has not finished its first iteration.")
+        raise SolverError(
+            f"{run} has no {CHECKPOINT}: its training has not finished the first iteration. Resume it with `solver "
+            f"train --resume {run}`."
+        )
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def play(run: str | Path, experiment: Experiment, x: Tensor, theta: Tensor, noise: int) -> Counterexample:
-    """Roll out one start (n,) at theta (p,), alone: in a batch the last digits may be others."""
-    told, robot = experiment.specification, experiment.problem.robot
-    result = roll_out(experiment.problem, experiment.act, told.conditions, x[None], theta[None], noise)
+    """Counterexample from one start x (n,) with theta (p,). In a batch, the last digits may differ."""
+    spec, robot = experiment.specification, experiment.problem.robot
+    result = roll_out(experiment.problem, experiment.act, spec.conditions, x[None], theta[None], noise)
     return Counterexample(
         run=str(run) if is_shipped(run) else str(Path(run).resolve()),
         robot=robot.name,
         checkpoint=checkpoint_hash(run),
-        conditions=told.conditions,
+        conditions=spec.conditions,
         noise=noise,
         start=dict(zip(robot.state_names, x.tolist(), strict=True)),
         parameters=dict(zip(robot.parameter_names, theta.tolist(), strict=True)),
         total=float(result.returns[0]),
-        success=not bool(told.failure.judge(result)[0]),
+        success=not bool(spec.failure.failed(result)[0]),
     )
 
 
-def replay(found: Counterexample, generated: str | None = None) -> tuple[Problem, Rollouts]:
-    """The rollout once more. SolverError where the run's checkpoint or the robot are others today."""
-    problem, act, _ = load_controller(found.run, generated)
-    if checkpoint_hash(found.run) != found.checkpoint:
-        raise SolverError(
-            f"{found.run} has another checkpoint than when the counterexample was found; certify it again"
-        )
+def replay(counterexample: Counterexample, generated: str | None = None) -> tuple[Problem, Rollouts]:
+    """Problem and rollout of a counterexample, repeated. Raises SolverError if checkpoint or robot have changed."""
+    problem, act, _ = load_controller(counterexample.run, generated)
+    if checkpoint_hash(counterexample.run) != counterexample.checkpoint:
+        raise SolverError(f"the checkpoint of {counterexample.run} has changed since; certify the run again")
     robot = problem.robot
     if (robot.name, [*robot.state_names], [*robot.parameter_names]) != (
-        found.robot,
-        [*found.start],
-        [*found.parameters],
+        counterexample.robot,
+        [*counterexample.start],
+        [*counterexample.parameters],
     ):
-        raise SolverError(f"the counterexample is of another robot than {found.run}; certify it again")
-    x, theta = (torch.tensor([list(each.values())], dtype=torch.float32) for each in (found.start, found.parameters))
-    return problem, roll_out(problem, act, found.conditions, x, theta, found.noise)
+        raise SolverError(
+            f"the counterexample belongs to another robot than {counterexample.run}; certify the run again"
+        )
+    x, theta = (
+        torch.tensor([list(named.values())], dtype=torch.float32)
+        for named in (counterexample.start, counterexample.parameters)
+    )
+    return problem, roll_out(problem, act, counterexample.conditions, x, theta, counterexample.noise)
 
 
-def save(path: Path, found: Counterexample) -> None:
-    """Write the file. Raises SolverError when it cannot be written."""
-    write_text(path, json.dumps(dataclasses.asdict(found), indent=2, allow_nan=False) + "\n")
+def save(path: Path, counterexample: Counterexample) -> None:
+    """Write the file of a counterexample. Raises SolverError if it cannot be written."""
+    write_text(path, json.dumps(dataclasses.asdict(counterexample), indent=2, allow_nan=False) + "\n")
 
 
 def load(path: Path) -> Counterexample:
-    """Read the file. Raises SolverError for one that `solver certify` did not write."""
+    """Counterexample from its file. Raises SolverError if `solver certify` did not write the file."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         conditions = Conditions(**{**content["conditions"], "effects": tuple(content["conditions"]["effects"])})
-        found = Counterexample(**{**content, "conditions": conditions})
-        _check(found)
+        counterexample = Counterexample(**{**content, "conditions": conditions})
+        _check(counterexample)
     except OSError as error:
         raise SolverError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise SolverError(f"{path} is no counterexample of `solver certify`: {error}") from error
-    return found
+        raise SolverError(
+            f"{path} is not a counterexample file of `solver certify` ({error}). Write it again with `solver certify`."
+        ) from error
+    return counterexample
 
 
-def _check(found: Counterexample) -> None:
-    """Raise ValueError for an entry of another type."""
-    numbers = [found.total, *found.start.values(), *found.parameters.values()]
-    if not all(type(each) in (int, float) and abs(each) <= LARGEST for each in numbers):
+def _check(counterexample: Counterexample) -> None:
+    """Raises ValueError for an entry of another type or out of range."""
+    numbers = [counterexample.total, *counterexample.start.values(), *counterexample.parameters.values()]
+    if not all(type(number) in (int, float) and abs(number) <= LARGEST for number in numbers):
         raise ValueError("a number is missing or not finite")
-    conditions = found.conditions
-    seconds, texts = conditions.horizon, (found.run, found.robot, found.checkpoint, conditions.plant)
+    conditions = counterexample.conditions
+    seconds, texts = (
+        conditions.horizon,
+        (counterexample.run, counterexample.robot, counterexample.checkpoint, conditions.plant),
+    )
     if type(seconds) not in (int, float) or not 0.0 < seconds <= LONGEST:
-        raise ValueError("its horizon is no length of time")
-    if type(found.noise) is not int or not 0 <= found.noise < SEEDS or type(conditions.observer) is not bool:
+        raise ValueError(f"its horizon is not a number of seconds from 0 to {LONGEST:g}")
+    if (
+        type(counterexample.noise) is not int
+        or not 0 <= counterexample.noise < SEEDS
+        or type(conditions.observer) is not bool
+    ):
         raise ValueError("noise or observer has the wrong type")
-    if not all(isinstance(each, str) for each in (*texts, *conditions.effects)):
+    if not all(isinstance(text, str) for text in (*texts, *conditions.effects)):
         raise ValueError("an entry must be text")
+
+
+def record(counterexample: Counterexample, stem: Path, generated: str | None = None) -> tuple[float, list[Path]]:
+    """Return of the repeated rollout, and the paths of its files STEM.png, STEM.csv and, for a robot with a drawing,
+    STEM.gif."""
+    problem, result = replay(counterexample, generated)
+    files = paths(stem)
+    with replacing(files[0], SolverError) as unfinished:
+        motion(counterexample, problem, result).savefig(unfinished, dpi=140)
+    write_text(files[1], table(problem, result))
+    total = float(result.returns[0])
+    theta = problem.theta.new_tensor(list(counterexample.parameters.values())).numpy()
+    scene = Scene(problem.robot, theta, result.x[:, 0].numpy(), f"worst case: return {total:.{decimals(total, 1)}f}")
+    if not scene.segments().shape[1]:
+        return total, files[:2]
+    animate([scene], files[2])
+    return total, files
+
+
+def paths(stem: Path) -> list[Path]:
+    """Paths of the files: STEM.png, STEM.csv and STEM.gif."""
+    return [stem.with_name(f"{stem.name}.{ending}") for ending in ("png", "csv", "gif")]
+
+
+def motion(counterexample: Counterexample, problem: Problem, result: Rollouts) -> Figure:
+    """Figure of states and inputs over time, with parameters and outcome in its title."""
+    parameters = ", ".join(f"{name} {value:.4g}" for name, value in counterexample.parameters.items())
+    title = f"{counterexample.robot}, {counterexample.conditions.plant} plant\n{parameters}"
+    return over_time(problem, result, title, counterexample.judgement)
+
+
+def table(problem: Problem, result: Rollouts) -> str:
+    """CSV of the first rollout: time (s), states and inputs, one row for each control period. The last row has no
+    inputs."""
+    metadata, text = problem.robot.metadata, io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["time", *(state.name for state in metadata.states), *(entry.name for entry in metadata.inputs)])
+    inputs = [*result.u[:, 0].tolist(), [""] * len(metadata.inputs)]
+    for index, (x, u) in enumerate(zip(result.x[:, 0].tolist(), inputs, strict=True)):
+        writer.writerow([f"{index * problem.control_step:.9g}", *x, *u])
+    return text.getvalue()

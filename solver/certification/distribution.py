@@ -1,7 +1,6 @@
-"""Distributions of starts and parameters, each the image of the uniform distribution on a unit cube.
+"""Distributions of starts and parameters, each as a map from the uniform distribution on a unit cube.
 
-One map serves twice: random points of the cube are the samples of a certificate, and the search for the worst case
-moves in the cube.
+Random points of the cube give the samples of a certificate. The search for the worst case searches in the cube.
 """
 
 from __future__ import annotations
@@ -16,26 +15,26 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from torch import Tensor
 
+from modelgen.arrays import Array
 from solver.problem.problem import Problem
 
-Array = NDArray[np.float64]
-TAIL = float(norm.cdf(-3.0))  # the search stays within three standard deviations of a Gaussian
+TAIL = float(norm.cdf(-3.0))  # the search is limited to three standard deviations of a Gaussian
 
 
 class Part(Protocol):
-    """A distribution of d quantities, made of k independent uniform numbers."""
+    """Distribution of d quantities as a function of k independent uniform numbers."""
 
     @property
     def search(self) -> Array:
-        """(k, 2) the bounds of the uniform numbers within which the worst case is looked for."""
+        """Bounds (k, 2) of the uniform numbers in the search for the worst case."""
 
     def __call__(self, z: Array) -> Array:
-        """(N, d) the quantities for the uniform numbers z (N, k)."""
+        """Quantities (N, d) for the uniform numbers z (N, k)."""
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """Independent and uniform between lower and upper, (d,) each; constant where the two are equal."""
+    """Independent uniform quantities between lower and upper, (d,) each. A quantity with equal bounds is constant."""
 
     lower: Array
     upper: Array
@@ -58,7 +57,8 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Independent and Gaussian, with the mean and standard deviation (d,); constant where the deviation is 0."""
+    """Independent Gaussian quantities with mean and standard deviation (d,). With a deviation of 0 they are
+    constant."""
 
     mean: Array
     deviation: Array
@@ -69,11 +69,11 @@ class Gaussian:
 
     @property
     def search(self) -> Array:
-        """Within three standard deviations."""
+        """Three standard deviations on both sides."""
         return np.tile([TAIL, 1.0 - TAIL], (len(self._spread), 1))
 
     def __call__(self, z: Array) -> Array:
-        """mean + deviation * the quantile of z."""
+        """mean + deviation * quantile(z)."""
         values = np.tile(self.mean, (len(z), 1))
         values[:, self._spread] += self.deviation[self._spread] * norm.ppf(z)
         return values
@@ -81,9 +81,9 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class InEllipsoid:
-    """Uniform in centre + factor b with |b| <= 1, each quantity then clipped to its bounds; factor (d, r).
+    """Quantities uniform in the ellipsoid centre + factor b with |b| <= 1, factor (d, r), then clipped to their bounds.
 
-    The direction of b is that of r Gaussian numbers, and its length the r-th root of a uniform one.
+    The direction of b is the direction of r Gaussian numbers, and its length the r-th root of a uniform number.
     """
 
     centre: Array
@@ -118,16 +118,16 @@ class Distribution:
 
     @cached_property
     def search(self) -> Array:
-        """(k, 2) bounds of all uniform numbers for the search, those of the starts first."""
+        """Bounds (k, 2) of all uniform numbers in the search; the numbers of the starts come first."""
         return np.concatenate([part.search.reshape(-1, 2) for part in (self.starts, self.parameters)])
 
     def sample(self, size: int, seed: int) -> Array:
-        """Draw points (size, k) of the open unit cube."""
-        smallest = np.finfo(float).tiny  # a quantile of 0 is no number
+        """Random points (size, k) of the open unit cube."""
+        smallest = np.finfo(float).tiny  # the quantile of 0 is infinite
         return np.random.default_rng(seed).uniform(smallest, 1.0, (size, len(self.search)))
 
     def __call__(self, problem: Problem, z: Array) -> tuple[Tensor, Tensor]:
-        """Starts (N, n), confined to the state domain, and theta (N, p) for points z (N, k) of the cube, float32."""
+        """Starts (N, n) in the state domain and parameters (N, p) for points z (N, k) of the cube, float32."""
         first = len(self.starts.search)
         x = torch.from_numpy(np.ascontiguousarray(self.starts(z[:, :first]), np.float32))
         theta = torch.from_numpy(np.ascontiguousarray(self.parameters(z[:, first:]), np.float32))

@@ -1,4 +1,4 @@
-"""Rollouts of one policy under a specification."""
+"""Rollouts of a policy under a specification, and the bound on a failure probability from independent rollouts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.stats import binom, binomtest
 from torch import Tensor
 
-from solver.certification.specification import Conditions, Failure, read
+from modelgen.arrays import Array
+from solver.certification.specification import Conditions, FailureRule, read
 from solver.jobs.engines import Here, results
 from solver.jobs.portions import Policy
 from solver.plants import make_plant
@@ -24,17 +26,16 @@ from solver.problem.problem import Problem
 from solver.serial import serial_torch
 from solver.streams import SEEDS, Purpose, stream
 
-Array = NDArray[np.float64]
-AT_ONCE = 512  # rollouts of one job
+AT_ONCE = 512  # rollouts in one job
 Announce = Callable[[str], None]
 
 
 def roll_out(
     problem: Problem, act: Controller, conditions: Conditions, x: Tensor, theta: Tensor, noise: Seeds
 ) -> Rollouts:
-    """Rollouts from x (N, n) at theta (N, p); noise: the seeds (N,) of the plant's noise.
+    """Rollouts from x (N, n) with the parameters theta (N, p). noise: seeds (N,) of the plant's noise.
 
-    Raises SolverError for rollouts whose states are not finite.
+    Raises SolverError if a state becomes infinite or NaN.
     """
     plant = make_plant(conditions.plant, problem, theta, conditions.effects, noise)
     result = rollouts(problem, act, x, plant, conditions.horizon, conditions.observer)
@@ -45,7 +46,7 @@ def roll_out(
 
 
 def noises(size: int, seed: int, purpose: Purpose) -> NDArray[np.int64]:
-    """A seed (size,) of the plant's noise for each of the rollouts that are made for a purpose."""
+    """Seeds (size,) of the plant's noise in rollouts for a purpose."""
     return np.random.default_rng(stream(seed, purpose, Purpose.PLANT_NOISE)).integers(SEEDS, size=size)
 
 
@@ -58,38 +59,75 @@ class Outcomes:
 
 
 def portion(
-    told: Policy, conditions: Conditions, failure: Failure, x: Array, theta: Array, noise: Sequence[int]
+    policy: Policy, conditions: Conditions, failure: FailureRule, x: Array, theta: Array, noise: Sequence[int]
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """A job: returns and failures of rollouts from x (N, n) at theta (N, p), both float32, each under its own noise."""
+    """Returns (N,) and failures (N,) of rollouts from x (N, n) with theta (N, p), both float32: the function of a
+    job."""
     with serial_torch():
-        problem, act, _ = told.load()
+        problem, act, _ = policy.load()
         result = roll_out(problem, act, conditions, torch.from_numpy(x), torch.from_numpy(theta), noise)
-        return result.returns.double().numpy(), failure.judge(result)
+        return result.returns.double().numpy(), failure.failed(result)
 
 
 class Experiment:
-    """A policy, how it is tested, and where its rollouts are made."""
+    """Test of a policy under a specification.
 
-    def __init__(self, told: Policy, specification: Path | None = None, executor: Executor | None = None) -> None:
-        """executor: of `solver.jobs.engines.workers`, by default here; the numbers do not depend on it."""
-        self.policy, self.executor = told, executor or Here()
-        self.problem, self.act, self.label = told.load()
+    specification: TOML file; without it, the task's starts and the nominal parameters.
+    executor: runs the rollouts, see `solver.jobs.engines.workers`; by default this process. Results do not depend on
+    it.
+    """
+
+    def __init__(self, policy: Policy, specification: Path | None = None, executor: Executor | None = None) -> None:
+        self.policy, self.executor = policy, executor or Here()
+        self.problem, self.act, self.label = policy.load()
         self.specification = read(specification, self.problem)
 
     def outcomes(
         self, x: Tensor, theta: Tensor, noise: NDArray[np.int64], announce: Announce = lambda _: None
     ) -> Outcomes:
-        """The outcomes of as many rollouts as there are rows, in portions; noise: the seeds (N,) of the plant's noise,
-        so that a rollout does not depend on those beside it, but for its last digits."""
-        place = self.executor if len(x) > AT_ONCE else Here()
-        told, jobs = self.specification, []
+        """Outcomes of rollouts from x (N, n) with theta (N, p), in portions of AT_ONCE.
+
+        noise: seeds (N,) of the plant's noise. With a seed for each, a rollout does not depend on the others in its
+        portion, except for its last digits.
+        """
+        executor = self.executor if len(x) > AT_ONCE else Here()
+        spec, jobs = self.specification, []
         for first in range(0, len(x), AT_ONCE):
             part = slice(first, first + AT_ONCE)
-            given = x[part].numpy(), theta[part].numpy(), noise[part].tolist()
-            jobs.append(place.submit(portion, self.policy, told.conditions, told.failure, *given))
-        found = []
-        for each in results(jobs):
-            found.append(each)
-            announce(f"{min(len(found) * AT_ONCE, len(x))} of {len(x)} rollouts")
-        returns, failed = zip(*found, strict=True)
+            arrays = x[part].numpy(), theta[part].numpy(), noise[part].tolist()
+            jobs.append(executor.submit(portion, self.policy, spec.conditions, spec.failure, *arrays))
+        portions = []
+        for outcome in results(jobs):
+            portions.append(outcome)
+            announce(f"{min(len(portions) * AT_ONCE, len(x))} of {len(x)} rollouts")
+        returns, failed = zip(*portions, strict=True)
         return Outcomes(np.concatenate(returns), np.concatenate(failed))
+
+
+def failure_bound(episodes: int, failures: int, confidence: float) -> float:
+    """Exact upper confidence bound of the failure probability (Clopper and Pearson, 1934).
+
+    With a higher failure probability, at most `failures` among `episodes` rollouts have a probability below
+    1 - confidence.
+    """
+    test = binomtest(failures, episodes, alternative="less")
+    return float(test.proportion_ci(confidence, method="exact").high)
+
+
+def episodes_for(probability: float, confidence: float, failures: int = 0) -> int:
+    """Smallest number of rollouts whose bound is at most `probability` if `failures` of them fail.
+
+    The bound is at most p if and only if P(K <= failures) <= 1 - confidence, with K binomially distributed with p. This
+    probability decreases with the number of rollouts.
+    """
+
+    def enough(episodes: int) -> bool:
+        return bool(binom.cdf(failures, episodes, probability) <= 1.0 - confidence)
+
+    few, many = failures, failures + 1
+    while not enough(many):
+        few, many = many, 2 * many
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if enough(middle) else (middle, many)
+    return many

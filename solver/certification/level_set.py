@@ -1,4 +1,4 @@
-"""Where the policy arrives: a map over two states, and the largest level set {V >= c} that holds as a region."""
+"""Starts from which the policy succeeds: a map over two states, and the largest level set {V >= c} without failures."""
 
 from __future__ import annotations
 
@@ -9,44 +9,43 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from solver.certification.bound import failure_bound
+from modelgen.arrays import Array
 from solver.certification.distribution import Distribution, Uniform
-from solver.certification.experiment import Announce, Experiment, noises
+from solver.certification.experiment import Announce, Experiment, failure_bound, noises
 from solver.streams import Purpose, stream
-from solver.value.protocol import ValueFunction
+from solver.value.frozen import ValueFunction
 
-Array = NDArray[np.float64]
-POINTS = 31  # of the map along each state
-SAMPLES = 2000  # for the level set, both halves
+POINTS = 31  # of the map in each state
+SAMPLES = 2000  # starts for the level set
 
 
 @dataclass(frozen=True)
 class LevelSet:
-    """{V >= c}: c from one half of the samples, and the bound from the other."""
+    """Level set {V >= c}. The first half of the samples gives c, the second half the bound."""
 
-    level: float
-    episodes: int  # of the second half, in the set
-    failures: int  # of these
+    level: float  # c
+    episodes: int  # samples of the second half in the set
+    failures: int  # of these samples
     failure_bound: float
-    share: float  # of the domain's volume, by the second half
+    share: float  # of the second half in the set, an estimate of its share of the domain
 
     def to_json(self) -> dict[str, Any]:
-        """The same in built-in types."""
+        """Content for `solver certify --json`."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
 class Map:
-    """Outcomes over two states, the others at the target and the parameters nominal."""
+    """Outcomes of rollouts from a grid over two states. Other states start at the target; parameters are nominal."""
 
-    states: tuple[int, int]
-    axes: tuple[Array, Array]
-    arrived: NDArray[np.bool_]  # (POINTS, POINTS), the second state along the rows
-    value: Array | None  # V at the same points
+    states: tuple[int, int]  # their indices
+    axes: tuple[Array, Array]  # (POINTS,) each
+    arrived: NDArray[np.bool_]  # (POINTS, POINTS); rows belong to the second state
+    value: Array | None  # (POINTS, POINTS), V at these points
 
 
 def arrival_map(experiment: Experiment, value: ValueFunction | None, seed: int) -> Map:
-    """Roll out from a grid over the two states of the specification."""
+    """Map of rollouts over the two states of the specification. value: adds V to it."""
     problem, (i, j) = experiment.problem, experiment.specification.map_states
     limits = problem.state_limits.double().numpy()
     axes = (np.linspace(-limits[i], limits[i], POINTS), np.linspace(-limits[j], limits[j], POINTS))
@@ -63,15 +62,15 @@ def arrival_map(experiment: Experiment, value: ValueFunction | None, seed: int) 
 def level_set(
     experiment: Experiment, value: ValueFunction, confidence: float, seed: int, announce: Announce = lambda _: None
 ) -> LevelSet | None:
-    """The largest set without a failure among the first half of starts from the whole domain.
+    """Largest level set without a failure among the first half of starts from the whole domain, and its bound.
 
-    The parameters are those of the specification. None where a failure has the highest V of its half, or where no start
-    of the second half is in the set.
+    The parameters have the distribution of the specification. The result is None if a failure has the highest V of the
+    first half, or if no start of the second half is in the set.
     """
     problem = experiment.problem
     limits = problem.state_limits.double().numpy()
-    everywhere = Distribution(Uniform(-limits, limits), experiment.specification.distribution.parameters)
-    x, theta = everywhere(problem, everywhere.sample(SAMPLES, stream(seed, 0, Purpose.LEVEL_SET)))
+    domain = Distribution(Uniform(-limits, limits), experiment.specification.distribution.parameters)
+    x, theta = domain(problem, domain.sample(SAMPLES, stream(seed, 0, Purpose.LEVEL_SET)))
     failed = experiment.outcomes(x, theta, noises(SAMPLES, seed, Purpose.LEVEL_SET), announce).failed
     height = value(x)[0].double().numpy()
     level = _level(height[: SAMPLES // 2], failed[: SAMPLES // 2])
@@ -86,6 +85,6 @@ def level_set(
 
 
 def _level(height: Array, failed: NDArray[np.bool_]) -> float | None:
-    """The lowest V of the starts above every failure."""
+    """Lowest V (N,) of the starts that are above all failures, or None if there is none."""
     above = height[height > height[failed].max()] if failed.any() else height
     return float(above.min()) if len(above) else None

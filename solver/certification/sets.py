@@ -1,4 +1,4 @@
-"""The sets of starts and of parameters that a specification declares."""
+"""Distributions of starts and parameters from the tables of a specification."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from solver.certification.distribution import Gaussian, InEllipsoid, Part, Uniform
-from solver.certification.reading import LARGEST, Table
+from solver.certification.toml_table import LARGEST, TomlTable
 from solver.errors import SolverError
 from solver.game.admissible_sets import Ellipsoid
 from solver.problem.problem import Problem
 
-Array = NDArray[np.float64]
 
+def starts(table: TomlTable, problem: Problem) -> Part:
+    """Distribution of the key `starts`: the task's Gaussian, the whole domain, or an interval for every state.
 
-def starts(table: Table, problem: Problem) -> Part:
-    """`starts`: the task's Gaussian, the whole domain, or a box with an interval for every state."""
+    Raises SolverError for a missing interval, and for one beyond a state limit.
+    """
     metadata = problem.robot.metadata
-    limits, given = np.array([state.limit for state in metadata.states]), table.content.get("starts", "task")
-    if given == "task":
+    limits, entry = np.array([state.limit for state in metadata.states]), table.content.get("starts", "task")
+    if entry == "task":
         return Gaussian(np.array(metadata.task.start_mean), np.array(metadata.task.start_deviation))
-    if given == "domain":
+    if entry == "domain":
         return Uniform(-limits, limits)
     names = [state.name for state in metadata.states]
-    if not isinstance(given, Mapping):
+    if not isinstance(entry, Mapping):
         raise table.mistake(
-            "starts", f'is {given!r}; write "task", "domain", or a table with [lowest, highest] a state'
+            "starts", f'is {entry!r}; write "task", "domain", or a table with [lowest, highest] for every state'
         )
     box = table.inner("starts")
     box.require_keys(names)
@@ -47,21 +48,28 @@ def starts(table: Table, problem: Problem) -> Part:
     return Uniform(intervals[:, 0], intervals[:, 1])
 
 
-def parameters(table: Table, problem: Problem, folder: Path) -> Part:
-    """`parameters`: the nominal ones, a box, an ellipsoid, or the file of `modelgen identify`, found from `folder`."""
+def parameters(table: TomlTable, problem: Problem, folder: Path) -> Part:
+    """Distribution of the key `parameters`: nominal values, a box, an ellipsoid, or a file of `modelgen identify`.
+
+    folder: of the specification, from which the path of the file starts. Raises SolverError for a set that is not
+    valid.
+    """
     nominal = np.array(problem.robot.nominal_parameters, float)
-    given = table.content.get("parameters", "nominal")
-    if given == "nominal":
+    entry = table.content.get("parameters", "nominal")
+    if entry == "nominal":
         return Uniform(nominal, nominal)
-    if not isinstance(given, Mapping):
+    if not isinstance(entry, Mapping):
         raise table.mistake(
-            "parameters", f'is {given!r}; write "nominal", or a table with relative, absolute, ellipsoid or identified'
+            "parameters", f'is {entry!r}; write "nominal", or a table with relative, absolute, ellipsoid or identified'
         )
     chosen = table.inner("parameters")
     chosen.require_keys(("relative", "absolute", "ellipsoid", "identified"))
     kinds = {"box" if key in ("relative", "absolute") else key for key in chosen.content}
     if len(kinds) != 1:
-        raise table.mistake("parameters", "is one set: a box (relative, absolute), an ellipsoid, or identified")
+        raise table.mistake(
+            "parameters",
+            "must have exactly one set: a box (relative, absolute), an ellipsoid, or identified; remove the others",
+        )
     if kinds == {"box"}:
         return _box(chosen, problem, nominal)
     if kinds == {"ellipsoid"}:
@@ -71,36 +79,42 @@ def parameters(table: Table, problem: Problem, folder: Path) -> Part:
     return _identified(chosen, problem, nominal, folder)
 
 
-def _box(table: Table, problem: Problem, nominal: Array) -> Uniform:
-    """relative: intervals of multiples of the nominal value; absolute: in SI units. The others stay nominal."""
+def _box(table: TomlTable, problem: Problem, nominal: Array) -> Uniform:
+    """Box with relative intervals, as multiples of the nominal value, and absolute ones in SI units.
+
+    Other parameters are nominal.
+    """
     names, bounds = problem.robot.parameter_names, np.stack([nominal, nominal], 1)
-    stated = set[str]()
+    declared = set[str]()
     for kind in table.content:
         inner = table.inner(kind)
         inner.require_keys(names)
         for name in inner.content:
-            if name in stated:
-                raise inner.mistake(name, "is in relative and in absolute; state it once")
-            stated.add(name)
+            if name in declared:
+                raise inner.mistake(name, "is in relative and in absolute; remove it from one of them")
+            declared.add(name)
             i, interval = names.index(name), np.array(inner.interval(name))
             bounds[i] = np.sort(interval * nominal[i]) if kind == "relative" else interval
             _require_positive(inner, name, bounds[i, 0], problem)
     return Uniform(bounds[:, 0], bounds[:, 1])
 
 
-def _require_positive(table: Table, name: str, lowest: float, problem: Problem) -> None:
-    """SolverError when a parameter that the model declares positive is not."""
-    parameter = next(each for each in problem.robot.metadata.parameters if each.name == name)
-    if parameter.lower > 0.0 >= lowest:
-        raise table.mistake(name, f"reaches down to {lowest:g} {parameter.unit}, and is positive by the model file")
+def _require_positive(table: TomlTable, name: str, lowest: float, problem: Problem) -> None:
+    """Raises SolverError if the lowest value of a parameter with positive bounds in the model file is not positive."""
+    declared = next(parameter for parameter in problem.robot.metadata.parameters if parameter.name == name)
+    if declared.lower > 0.0 >= lowest:
+        raise table.mistake(
+            name,
+            f"has the lowest value {lowest:g} {declared.unit}, but must be positive by its bounds in the model file",
+        )
 
 
-def _ellipsoid(table: Table, problem: Problem, nominal: Array) -> InEllipsoid:
-    """Parameters `names` in the ellipsoid (theta - centre)' shape^-1 (theta - centre) <= 1, SI units."""
+def _ellipsoid(table: TomlTable, problem: Problem, nominal: Array) -> InEllipsoid:
+    """Uniform distribution of the parameters `names` in (theta - centre)' shape^-1 (theta - centre) <= 1, SI units."""
     known, names = problem.robot.parameter_names, table.words("names")
     for name in names:
         if name not in known:
-            raise table.mistake("names", f"has {name}, and the parameters are {', '.join(known)}")
+            raise table.mistake("names", f"has {name}, which is not a parameter. Parameters: {', '.join(known)}")
     count = len(names)
     if not count or len(set(names)) < count:
         raise table.mistake("names", "must list different parameters, at least one")
@@ -109,14 +123,14 @@ def _ellipsoid(table: Table, problem: Problem, nominal: Array) -> InEllipsoid:
     bounds = np.array(problem.robot.parameter_bounds, float)[rows]
     for name, value, (low, high) in zip(names, centre, bounds, strict=True):
         if not low <= value <= high:
-            raise table.mistake("centre", f"has {name} = {value:g}, outside of its bounds {low:g} to {high:g}")
-    scale = np.sqrt(np.diag(shape).clip(min=0.0))  # parameters differ by orders of magnitude, and rounding with them
+            raise table.mistake("centre", f"has {name} = {value:g}, outside its bounds {low:g} to {high:g}")
+    scale = np.sqrt(np.diag(shape).clip(min=0.0))  # parameters, and their rounding, differ by orders of magnitude
     unit = np.where(scale > 0.0, scale, 1.0)
     try:
         scaled = torch.from_numpy(shape / np.outer(unit, unit))
         factor = Ellipsoid.from_matrix(torch.from_numpy(centre), scaled).factor.numpy() * unit[:, None]
     except SolverError as error:
-        raise table.mistake("shape", f"is refused: {error}") from error
+        raise table.mistake("shape", f"is not valid: {error}") from error
     whole = np.zeros((len(nominal), count))
     whole[rows] = factor
     middle, lower, upper = nominal.copy(), nominal.copy(), nominal.copy()
@@ -124,11 +138,11 @@ def _ellipsoid(table: Table, problem: Problem, nominal: Array) -> InEllipsoid:
     return InEllipsoid(middle, whole[:, np.abs(whole).max(0) > 0.0], lower, upper)
 
 
-def _identified(table: Table, problem: Problem, nominal: Array, folder: Path) -> InEllipsoid:
-    """The confidence set in a file of `modelgen identify`."""
+def _identified(table: TomlTable, problem: Problem, nominal: Array, folder: Path) -> InEllipsoid:
+    """Uniform distribution in the confidence ellipsoid of a file of `modelgen identify`."""
     name = table.content["identified"]
     if not isinstance(name, str):
-        raise table.mistake("identified", f"is {name!r}; write the file of `modelgen identify` in quotes")
+        raise table.mistake("identified", f"is {name!r}; write the path of a file of `modelgen identify` in quotes")
     path = folder / name
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -136,21 +150,21 @@ def _identified(table: Table, problem: Problem, nominal: Array, folder: Path) ->
     except OSError as error:
         raise table.mistake("identified", f"is {path}, which cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise table.mistake("identified", f"is {path}, which is no file of `modelgen identify`") from error
+        raise table.mistake("identified", f"is {path}, which is not a file of `modelgen identify`") from error
     if robot != problem.robot.name:
-        raise table.mistake("identified", f"is {path}, a file of {robot}, and the run is of {problem.robot.name}")
+        raise table.mistake("identified", f"is {path}, a file for {robot}, but the run is for {problem.robot.name}")
     if not isinstance(region, Mapping):
-        raise table.mistake("identified", f"is {path}, whose ellipsoid is no table")
-    return _ellipsoid(Table(str(path), "ellipsoid.", region), problem, nominal)
+        raise table.mistake("identified", f"is {path}, whose entry ellipsoid is not a table")
+    return _ellipsoid(TomlTable(str(path), "ellipsoid.", region), problem, nominal)
 
 
-def _numbers(table: Table, key: str, shape: tuple[int, ...]) -> Array:
-    """An array of finite numbers of a shape."""
-    given: Any = table.content.get(key)
+def _numbers(table: TomlTable, key: str, shape: tuple[int, ...]) -> Array:
+    """Array of finite numbers with the given shape. Raises SolverError for anything else."""
+    entry: Any = table.content.get(key)
     try:
-        found = np.asarray(given, float)
+        array = np.asarray(entry, float)
     except (ValueError, TypeError):
-        found = np.array(np.nan)
-    if found.shape != shape or not (np.abs(found) <= LARGEST).all():
-        raise table.mistake(key, f"is {given!r}, and must hold {' x '.join(map(str, shape))} finite numbers")
-    return found
+        array = np.array(np.nan)
+    if array.shape != shape or not (np.abs(array) <= LARGEST).all():
+        raise table.mistake(key, f"is {entry!r}, but must have {' x '.join(map(str, shape))} finite numbers")
+    return array

@@ -1,4 +1,4 @@
-"""What a certificate is about: distribution, plant, horizon, failure, and the bound to show. Read from a TOML file."""
+"""Specification of a certificate, from a TOML file: distribution, plant, horizon, failure rule, and required bound."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 
 from modelgen.errors import suggestion
 from solver.certification.distribution import Distribution
-from solver.certification.reading import Table
 from solver.certification.sets import parameters, starts
+from solver.certification.toml_table import TomlTable
 from solver.errors import SolverError
 from solver.plants import PLANTS, make_plant
 from solver.plants.outcome import Rollouts
 from solver.problem.problem import Problem
 
-#: What holds without a file, and for every key that a file leaves out.
+#: Specification without a file, and default of every key that a file leaves out.
 USUAL = """\
 starts = "task"
 parameters = "nominal"
@@ -42,58 +42,58 @@ KEYS = (
     "allowed_failures",
     "map",
 )
-MOST_FAILURES = 10_000
-LONGEST = 3600.0  # s
+MOST_FAILURES = 10_000  # largest allowed_failures
+LONGEST = 3600.0  # s, longest horizon
 
 
 @dataclass(frozen=True)
-class Failure:
-    """What counts as a failure: any of these."""
+class FailureRule:
+    """Conditions that make a rollout a failure. One of them is enough."""
 
     not_at_target: bool
-    limits: tuple[tuple[int, float], ...]  # a state's index, and what its magnitude must not exceed at any time
+    limits: tuple[tuple[int, float], ...]  # index of a state, and the magnitude that it must never exceed
     return_below: float | None
 
-    def judge(self, result: Rollouts) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which rollouts failed, (N,) bool."""
+    def failed(self, result: Rollouts) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Mask (N,) of the rollouts that failed."""
         failed = ~result.success if self.not_at_target else result.success.new_zeros(len(result.success))
         for index, limit in self.limits:
             failed = failed | (result.x[:, :, index].abs() > limit).any(0)
         if self.return_below is not None:
             failed = failed | (result.returns < self.return_below)
-        found: np.ndarray[Any, np.dtype[np.bool_]] = failed.numpy()
-        return found
+        mask: np.ndarray[Any, np.dtype[np.bool_]] = failed.numpy()
+        return mask
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """Under which a rollout is made."""
+    """Conditions of a rollout."""
 
     plant: str
     effects: tuple[str, ...]  # of the harsh plant
-    observer: bool  # whether an observer makes the states that the policy sees
+    observer: bool  # whether the policy gets the estimates of an observer
     horizon: float  # s
 
 
 @dataclass(frozen=True)
 class Specification:
-    """The content of a specification for one robot."""
+    """Content of a specification for one robot."""
 
-    text: str  # word for word
+    text: str  # of the file, unchanged
     distribution: Distribution
     conditions: Conditions
-    failure: Failure
-    failure_probability: float  # the bound to show
+    failure: FailureRule
+    failure_probability: float  # required bound
     confidence: float
     allowed_failures: int
     map_states: tuple[int, int]
 
 
 def read(path: Path | None, problem: Problem) -> Specification:
-    """The specification in a file, or the usual one.
+    """Specification from a file, or the default one.
 
-    Raises SolverError, which names file and key, for a file that is no TOML, unknown keys, sets with holes and
-    contradictory bounds.
+    Raises SolverError, which names file and key, for a file that is not TOML, for unknown keys, and for values out of
+    range.
     """
     try:
         text = USUAL if path is None else path.read_text(encoding="utf-8")
@@ -101,8 +101,8 @@ def read(path: Path | None, problem: Problem) -> Specification:
     except OSError as error:
         raise SolverError(f"cannot read the specification {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise SolverError(f"{path} is no TOML file in UTF-8: {str(error).splitlines()[0]}") from error
-    table = Table(str(path or "the usual specification"), "", content)
+        raise SolverError(f"{path} is not a TOML file in UTF-8: {str(error).splitlines()[0]}") from error
+    table = TomlTable(str(path or "the default specification"), "", content)
     table.require_keys(KEYS)
     folder = Path() if path is None else path.parent
     name = table.choice("plant", PLANTS, "nominal")
@@ -129,15 +129,15 @@ def read(path: Path | None, problem: Problem) -> Specification:
     )
 
 
-def _failure(table: Table, problem: Problem) -> Failure:
-    """The failures in the file's own terms: words, or a table of limits and a return."""
-    given = table.content.get("failure", "not at the target")
-    if given == "not at the target":
-        return Failure(True, (), None)
-    if not isinstance(given, Mapping):
+def _failure(table: TomlTable, problem: Problem) -> FailureRule:
+    """Failure rule of the key `failure`: a text, or a table of limits and a return."""
+    entry = table.content.get("failure", "not at the target")
+    if entry == "not at the target":
+        return FailureRule(True, (), None)
+    if not isinstance(entry, Mapping):
         raise table.mistake(
             "failure",
-            f'is {given!r}; write "not at the target", or a table with any of not_at_target = true, '
+            f'is {entry!r}; write "not at the target", or a table with any of not_at_target = true, '
             "limits = {STATE = NUMBER}, return_below = NUMBER",
         )
     inner = table.inner("failure")
@@ -151,22 +151,24 @@ def _failure(table: Table, problem: Problem) -> Failure:
             index = names.index(name)
             limits.append((index, beyond.number(name, 0.0, above=0.0, below=states[index].limit)))
     below = inner.number("return_below", 0.0) if "return_below" in inner.content else None
-    failure = Failure(inner.flag("not_at_target"), tuple(limits), below)
+    failure = FailureRule(inner.flag("not_at_target"), tuple(limits), below)
     if not (failure.not_at_target or limits or below is not None):
         raise table.mistake(
-            "failure", "names nothing that counts as one; add not_at_target = true, a limit or a return"
+            "failure", "has no condition; add not_at_target = true, limits = {STATE = NUMBER} or return_below = NUMBER"
         )
     return failure
 
 
-def _map_states(table: Table, problem: Problem) -> tuple[int, int]:
-    """The two states of the map: those named, else a coordinate and its rate, or its speed."""
+def _map_states(table: TomlTable, problem: Problem) -> tuple[int, int]:
+    """Indices of the two states of the map; by default a coordinate, continuous if there is one, and its velocity."""
     names: Sequence[str] = [state.name for state in problem.robot.metadata.states]
     usual = problem.continuous[0] if problem.continuous else 0
     chosen = table.words("map") or [names[usual], names[usual + len(names) // 2]]
     for name in chosen:
         if name not in names:
-            raise table.mistake("map", f"names {name}, and the states are {', '.join(names)}.{suggestion(name, names)}")
+            raise table.mistake(
+                "map", f"has {name}, which is not a state.{suggestion(name, names)} States: {', '.join(names)}"
+            )
     if len(chosen) != 2 or chosen[0] == chosen[1]:
         raise table.mistake("map", f'is {chosen}; write two different states, as in ["{names[0]}", "{names[1]}"]')
     return names.index(chosen[0]), names.index(chosen[1])

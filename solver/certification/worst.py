@@ -1,7 +1,8 @@
-"""The search for the worst case: the best of a random batch, then CMA-ES (Hansen, 2016) from several of them.
+"""Worst cases of a policy: by a search over starts and parameters, and against the adversaries of its training.
 
-All restarts advance together, so that one batch of rollouts is one generation of all. The plant's noise belongs to a
-point: each random one draws its own, and a restart keeps that of the point from which it begins.
+The search draws random points and continues from the worst of them by CMA-ES (Hansen, 2016). All restarts advance
+together, so that one batch of rollouts has one generation of each. Every random point has its own noise of the plant. A
+restart keeps the noise of its first point.
 """
 
 from __future__ import annotations
@@ -9,37 +10,44 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import cma
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from solver.certification.counterexample import Counterexample, play
 from solver.certification.experiment import Announce, Experiment, noises
-from solver.plants.outcome import decimals
+from solver.game.adversaries import make_adversaries
+from solver.game.game import Game, Modulation
+from solver.game.policies import make_policy
+from solver.plants.outcome import Rollouts, decimals, succeeded
 from solver.streams import Purpose, stream
+from solver.training.solution import Solution
 
-Array = NDArray[np.float64]
 Noises = NDArray[np.int64]
-Returns = Callable[[Array, Noises], Array]  # points (N, k) of the unit cube, seeds of the noise (N,) -> returns (N,)
-RESTARTS, POPULATION, GENERATIONS = 3, 24, 10  # many at a time: a rollout takes its time however few there are
+Returns = Callable[[Array, Noises], Array]  # from points (N, k) of the unit cube and seeds (N,) to returns (N,)
+RESTARTS, POPULATION, GENERATIONS = 3, 24, 10  # a large batch takes hardly more time than a small one
 BATCH = 256  # random rollouts before the search
-FIRST_STEP = 0.15  # of the unit cube
+FIRST_STEP = 0.15  # first standard deviation of CMA-ES in the unit cube
+EPISODES = 200  # rollouts against the run's adversaries
 
 
 @dataclass(frozen=True)
-class Worst:
-    """The worst rollout found, and the worst of equally many random ones; both were played alone."""
+class WorstCase:
+    """Worst rollout of the search, and worst of equally many random rollouts. Both were repeated without a batch."""
 
-    found: Counterexample
+    worst: Counterexample
     random: Counterexample
-    rollouts: int  # of the search, and of the random sampling beside it
+    rollouts: int  # of the search, and of the random sampling
 
 
-def worst_case(run: str | Path, experiment: Experiment, seed: int, announce: Announce = lambda _: None) -> Worst:
-    """Search the starts and parameters of the specification for the lowest return.
+def worst_case(run: str | Path, experiment: Experiment, seed: int, announce: Announce = lambda _: None) -> WorstCase:
+    """Lowest return over the starts and parameters of the specification, by a search.
 
-    The rollouts are the search's own; no bound is computed from them.
+    The bound does not use these rollouts.
     """
     problem, distribution = experiment.problem, experiment.specification.distribution
     total = BATCH + RESTARTS * POPULATION * GENERATIONS
@@ -61,22 +69,27 @@ def worst_case(run: str | Path, experiment: Experiment, seed: int, announce: Ann
     first = np.argsort(sampled[:BATCH])[:RESTARTS]
     if len(distribution.search):
         ends = _descend(returns, drawn[first], noise[first], distribution.search, seed, announce)
-    found = min([random, *map(alone, ends, noise[first])], key=lambda each: each.total)
-    return Worst(found, random, total)
+    worst = min([random, *map(alone, ends, noise[first])], key=lambda rollout: rollout.total)
+    return WorstCase(worst, random, total)
 
 
 def _descend(
     returns: Returns, first: Array, noise: Noises, bounds: Array, seed: int, announce: Announce
 ) -> list[Array]:
-    """The best points of one CMA-ES for each of the points `first` (R, k) and its noise (R,), within bounds (k, 2)."""
+    """Points (k,) of the lowest returns, one for each run of CMA-ES from the points `first` (R, k) with noise (R,).
+
+    bounds: (k, 2).
+    """
     count = bounds.shape[0]
-    padded = np.concatenate([bounds, [[0.0, 1.0]] * (2 - count)]) if count < 2 else bounds  # CMA-ES needs two
+    padded = (
+        np.concatenate([bounds, [[0.0, 1.0]] * (2 - count)]) if count < 2 else bounds
+    )  # CMA-ES needs two dimensions
     rng = np.random.default_rng(stream(seed, 1, Purpose.WORST_CASE))
     options = {
         "bounds": [padded[:, 0].tolist(), padded[:, 1].tolist()],
         "popsize": POPULATION,
         "randn": lambda *shape: rng.standard_normal(shape),
-        "seed": np.nan,  # the numbers come from rng
+        "seed": np.nan,  # the random numbers come from rng
         "verbose": -9,
     }
     searches = []
@@ -86,15 +99,61 @@ def _descend(
     best = [(np.inf, point) for point in first]
     kept = np.repeat(noise, POPULATION)
     for generation in range(GENERATIONS):
-        asked = [search.ask() for search in searches]
-        points = np.array(asked).reshape(-1, len(padded))[:, :count]
+        populations = [search.ask() for search in searches]
+        points = np.array(populations).reshape(-1, len(padded))[:, :count]
         values = returns(points, kept).reshape(len(searches), POPULATION)
-        for index, (search, tried, each) in enumerate(zip(searches, asked, values, strict=True)):
-            search.tell(tried, each.tolist())
-            lowest = int(np.argmin(each))
-            best[index] = min(best[index], (float(each[lowest]), np.array(tried[lowest])[:count]), key=lambda b: b[0])
+        for index, (search, population, row) in enumerate(zip(searches, populations, values, strict=True)):
+            search.tell(population, row.tolist())
+            lowest = int(np.argmin(row))
+            candidate = float(row[lowest]), np.array(population[lowest])[:count]
+            best[index] = min(best[index], candidate, key=lambda pair: pair[0])
         lowest_return = min(value for value, _ in best)
         announce(
             f"generation {generation + 1} of {GENERATIONS}, lowest return {lowest_return:.{decimals(lowest_return)}f}"
         )
     return [point for _, point in best]
+
+
+@dataclass(frozen=True)
+class Opposed:
+    """Outcome of rollouts against the run's adversaries with their full radii."""
+
+    adversaries: tuple[str, ...]
+    episodes: int
+    failures: int
+    return_worst: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Content for `solver certify --json`."""
+        return vars(self) | {"adversaries": list(self.adversaries)}
+
+
+@torch.no_grad()
+def play_adversaries(experiment: Experiment, solution: Solution, seed: int) -> Opposed | None:
+    """Rollouts from the specification's starts against the closed-form adversaries of a run (paper, Theorems 1-4).
+
+    Both players move once in every control period, on the nominal robot. The result is None for a run without
+    adversaries.
+    """
+    problem, spec, settings = experiment.problem, experiment.specification, solution.run.settings
+    adversaries = make_adversaries(settings.adversaries)
+    if not adversaries:
+        return None
+    value, game = solution.value.sparing, Game(problem, adversaries)
+    policy = make_policy(problem, value, settings.reaction_periods)
+    number = stream(seed, 0, Purpose.ADVERSARY)
+    x, _ = spec.distribution(problem, spec.distribution.sample(EPISODES, number))
+    modulation = Modulation("stationary", problem.control_step, torch.Generator().manual_seed(number))
+    states, inputs, reward = [x], [], torch.zeros(EPISODES)
+    for _ in range(round(spec.conditions.horizon / problem.control_step)):
+        move = game.move(x, value(x)[1], policy, modulation)
+        x, cost = game.advance(x, move, 1)
+        reward -= cost
+        states.append(x)
+        inputs.append(move.u)
+    path = torch.stack(states)
+    at_limit = problem.at_limit(path[1:]).any(0)
+    success = succeeded(problem, path)
+    result = Rollouts(path, torch.stack(inputs), reward, torch.zeros_like(reward), success, at_limit)
+    failures = int(spec.failure.failed(result).sum())
+    return Opposed(tuple(adversary.name for adversary in adversaries), EPISODES, failures, float(reward.min()))

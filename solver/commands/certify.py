@@ -48,7 +48,7 @@ def run(options: Options) -> int:
     """Certify, write the files and print."""
     from solver.certification.certificate import certify
     from solver.certification.counterexample import save
-    from solver.certification.page import html, summary
+    from solver.certification.report import html, summary
     from solver.jobs.engines import workers
     from solver.runs.folder import write_text
 
@@ -60,7 +60,7 @@ def run(options: Options) -> int:
     with workers(options.jobs, options.cluster) as executor:
         certificate = certify(options.run, options.specification, options.seed, options.generated, _announce, executor)
     out = options.out or Path(f"{certificate.robot}.counterexample.json")
-    save(out, certificate.worst.found)
+    save(out, certificate.worst.worst)
     if options.html is not None:
         write_text(options.html, html(certificate, options.generated))
     if options.json:

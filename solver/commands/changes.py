@@ -39,7 +39,7 @@ def read_range(name: str, start: str, end: str, points: int) -> ParameterRange:
     try:
         first, last = read_change(start), read_change(end)
     except ValueError as error:
-        raise SolverError(f"cannot read the range of {name}: {error}") from error
+        raise SolverError(f"cannot read the range of {name} from {start} to {end}: {error}") from error
     if not (isinstance(first, Relative) and isinstance(last, Relative)) or start.endswith("x") != end.endswith("x"):
         raise SolverError(
             f"--from {start} --to {end} is not a range of {name}; write 0.5x and 1.5x to multiply the nominal value, "

@@ -23,7 +23,7 @@ class Options:
 
     run: Annotated[Path, Positional]
     """Run folder of a training or a baseline, or a policy of `solver policies`."""
-    episodes: Annotated[int, Range(1, 1_000_000)] = 100
+    episodes: Annotated[int, Range(1, 100_000)] = 100
     """Rollouts from the task's start distribution."""
     changes: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
     """Changed parameters of the plant: mass=1.3x multiplies, mass=+0.05 adds, mass=1.1 replaces. Units are SI."""

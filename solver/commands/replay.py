@@ -28,8 +28,7 @@ class Options:
 
 def run(options: Options) -> None:
     """Play, write and print."""
-    from solver.certification.counterexample import load
-    from solver.certification.recording import paths, record
+    from solver.certification.counterexample import load, paths, record
 
     stem = options.out or options.file.with_suffix("")
     for path in paths(stem):

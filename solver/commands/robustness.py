@@ -47,7 +47,7 @@ class Options:
     """Give the policies the states of an observer, as in `solver evaluate`."""
     reaction_periods: Annotated[float | None, Range(0.0, 100.0)] = None
     """Control periods that an input acts, as in `solver evaluate`, for every run."""
-    episodes: Annotated[int, Range(1, 1_000_000)] = 100
+    episodes: Annotated[int, Range(1, 100_000)] = 100
     """Rollouts of every run at every point."""
     seed: Annotated[int | None, Range(0, SEEDS - 1)] = None
     """Seed of the starts and of the noise of the harsh plant. By default the seed of the evaluations in training."""

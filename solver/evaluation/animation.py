@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from modelgen.gif import FRAMES, moving_axes, pictures, save_gif
 from modelgen.loader import CompiledRobot
-from modelgen.moving import FRAMES, moving_axes, pictures, save_gif
 from solver.errors import SolverError
 
 SIDE, DPI = 2.6, 80  # the longer side of one robot's picture in inches, and dots in one

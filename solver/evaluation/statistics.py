@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from solver.evaluation.parameter_box import Box
 
-Array = NDArray[np.float64]
 Samples = Array  # (4, points, episodes) of one run: QUANTITIES and success
 
 RESAMPLES = 1000

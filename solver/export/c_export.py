@@ -12,7 +12,7 @@ import torch
 
 from modelgen.loader import CompiledRobot
 from solver.export.c_templates import domain, facts, feature_map, filled, listed, names, origin
-from solver.game.held_input_policy import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held_seconds
+from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held_seconds
 from solver.observer.observer import Observer
 from solver.observer.sensing import make_sensing, usual_counts
 from solver.problem.problem import Problem

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from modelgen.loader import CompiledRobot
-from solver.game.held_input_policy import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds
+from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds
 from solver.problem.problem import FARTHEST
 from solver.training.solution import Solution
 from solver.value.network import DIAGONAL_FLOOR

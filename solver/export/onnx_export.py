@@ -1,6 +1,6 @@
 """Write a run's policy as one ONNX graph: x (N, n) -> u (N, m), V (N, 1), dV_dx (N, n), any N, float32.
 
-The formulas are those of `solver.value.frozen`, `solver.value.basin` and `solver.game.held_input_policy`, written here
+The formulas are those of `solver.value.frozen`, `solver.value.quadratic_form` and `solver.game.policies`, written here
 with ONNX's operations. B(x) and the action cost come from the artifact's CasADi functions.
 """
 
@@ -16,12 +16,12 @@ import numpy as np
 import modelgen
 from modelgen.loader import CompiledRobot
 from solver.export.onnx_graph import Graph, Value, entries, where
-from solver.game.held_input_policy import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
+from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
 from solver.problem.problem import FARTHEST
 from solver.training.solution import Solution
-from solver.value.basin import TURN, Basin
 from solver.value.features import Features
 from solver.value.network import DIAGONAL_FLOOR, Factor
+from solver.value.quadratic_form import TURN, Basin
 
 
 def emit(solution: Solution, label: str, generated: str | None) -> bytes:

@@ -13,7 +13,7 @@ from solver.fvi.step import Step
 from solver.game.game import Game
 from solver.plants.rollouts import sample_starts
 from solver.streams import EVALUATION_SEED, Purpose
-from solver.value.fitting import Fit, fit_ensemble
+from solver.value.fitting import FitPlan, fit_ensemble
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble, Factor
 from solver.value.optimiser import Optimiser
@@ -41,7 +41,7 @@ class Fitter:
         """Mean loss over the members of a fit to the targets (N,) at x (N, n)."""
         if step.fresh_optimiser or not self.optimisers:
             self.renew(value)
-        plan = Fit(step.minibatch, 1.0, step.learning_rates, self._scale(value))
+        plan = FitPlan(step.minibatch, 1.0, step.learning_rates, self._scale(value))
         return fit_ensemble(value, self.optimisers, x, target, plan, step.seed(Purpose.MINIBATCHES), workers)
 
     def _scale(self, value: Ensemble) -> float:

@@ -16,7 +16,7 @@ from solver.errors import SolverError
 from solver.local.basin import near_target
 from solver.plants.rollouts import Controller, rollouts
 from solver.problem.problem import Problem
-from solver.value.basin import Basin
+from solver.value.quadratic_form import Basin
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import torch
 
 from solver.game.adversaries.adversary import Adversary
-from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.held_input_policy import make_policy
+from solver.game.policies import ClosedFormPolicy, make_policy
 from solver.problem.problem import Problem
 from solver.streams import Purpose, stream
-from solver.value.protocol import ValueFunction
+from solver.value.frozen import ValueFunction
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Lookahead:
     floor: float  # of the weight of the last return, which sets the number of steps
     step_periods: int  # control periods of a value step, in which both players hold their moves
     reaction_periods: float = 0.0  # control periods that an input acts before the next one can; 0: the closed form
-    modulation: str = "stationary"  # of the adversaries' radii, see `solver.game.modulation`
+    modulation: str = "stationary"  # of the adversaries' radii, see `solver.game.game`
 
     def policy(self, problem: Problem, value: ValueFunction) -> ClosedFormPolicy:
         """Policy of V in a value step."""

@@ -13,13 +13,11 @@ from concurrent.futures import Executor
 import torch
 from torch import Tensor
 
+from solver.cuda_graphs import Replayed
 from solver.fvi.step import Lookahead
-from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.game import Game
-from solver.game.modulation import Modulation
-from solver.replay import Replayed
-from solver.value.frozen import FrozenValue
-from solver.value.protocol import ValueFunction
+from solver.game.game import Game, Modulation
+from solver.game.policies import ClosedFormPolicy
+from solver.value.frozen import FrozenValue, ValueFunction
 
 #: States whose targets are computed together: few enough to stay in the cache of a CPU. Every chunk has a random stream
 #: of its own.

@@ -1,1 +1,1 @@
-"""The players of the Hamilton-Jacobi-Isaacs game."""
+"""The two players of the Hamilton-Jacobi-Isaacs game: the policy and its adversaries."""

@@ -1,7 +1,7 @@
-"""Admissible sets of an adversary's variable xi, each with the exact minimiser of a linear functional z . xi.
+"""Admissible sets of an adversary's variable xi. Each has the exact minimiser of a linear function z . xi.
 
-An adversary lowers the Hamiltonian, which is linear in xi to first order, so its best choice is an extreme point of the
-set in the direction of the gradient z (paper, Theorems 1-4).
+An adversary minimises the Hamiltonian, which is linear in xi to first order. Its best choice is therefore the extreme
+point of the set against the gradient z (paper, Theorems 1-4).
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from torch import Tensor
 
 from solver.errors import SolverError
 
-SMALLEST_NORM = 1e-12  # a row with a smaller norm has no direction
+SMALLEST_NORM = 1e-12  # a row with a smaller norm is shortened towards zero, because it has no direction
 
 
 class AdmissibleSet(Protocol):
     """A compact, convex set of values (d,)."""
 
     def extreme_point(self, z: Tensor) -> Tensor:
-        """The xi (N, d) of the set that minimise z . xi, row by row of z (N, d); the centre where z is zero."""
+        """Minimisers xi (N, d) of z . xi in the set, for every row of z (N, d). The centre if z is zero."""
 
 
 @dataclass(frozen=True)
 class Ball:
-    """The Euclidean ball |xi| <= radius about zero. radius: one number, or (N, 1) with one for every sample.
+    """Euclidean ball |xi| <= radius about zero. radius: one number, or (N, 1) with one for every sample.
 
-    scale (d,): where given, an ellipsoid with the semi-axes radius * scale along the components.
+    scale (d,): if given, the set is an ellipsoid with semi-axes radius * scale along the components.
     """
 
     radius: Tensor | float
@@ -43,22 +43,22 @@ class Ball:
 
 @dataclass(frozen=True)
 class Box:
-    """lower <= xi <= upper, component by component; all of shape (d,)."""
+    """Box lower <= xi <= upper, component by component. All three have the shape (d,)."""
 
     lower: Tensor
     upper: Tensor
     centre: Tensor
 
     def extreme_point(self, z: Tensor) -> Tensor:
-        """The corner against the sign of z (Theorem 4)."""
+        """Corner against the sign of z (Theorem 4)."""
         return torch.where(z > 0.0, self.lower, torch.where(z < 0.0, self.upper, self.centre))
 
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """xi = centre + factor b with |b| <= 1, that is (xi - centre)^T P^-1 (xi - centre) <= 1 with P = factor factor^T.
+    """Ellipsoid xi = centre + factor b with |b| <= 1: (xi - centre)^T P^-1 (xi - centre) <= 1, P = factor factor^T.
 
-    centre (d,), factor (d, k). P may be singular: the ellipsoid is flat where it is.
+    centre (d,), factor (d, k). P may be singular: the ellipsoid is then flat.
     """
 
     centre: Tensor
@@ -66,7 +66,10 @@ class Ellipsoid:
 
     @staticmethod
     def from_matrix(centre: Tensor, matrix: Tensor) -> Ellipsoid:
-        """The ellipsoid of a centre (d,) and P (d, d). SolverError unless P is symmetric and positive semidefinite."""
+        """Ellipsoid with a centre (d,) and P (d, d).
+
+        Raises SolverError unless P is symmetric and positive semidefinite.
+        """
         if matrix.shape != (len(centre), len(centre)):
             raise SolverError(f"the matrix of an ellipsoid in {len(centre)} dimensions has shape {tuple(matrix.shape)}")
         exact = matrix.double()
@@ -78,7 +81,7 @@ class Ellipsoid:
 
     @property
     def half_widths(self) -> Tensor:
-        """(d,) how far the ellipsoid reaches from its centre along every axis, sqrt(P_ii)."""
+        """Half widths sqrt(P_ii) (d,): extent of the ellipsoid from its centre along every axis."""
         widths: Tensor = torch.linalg.vector_norm(self.factor, dim=1)
         return widths
 
@@ -87,14 +90,14 @@ class Ellipsoid:
         return self.centre - unit_rows(z @ self.factor) @ self.factor.T
 
     def scaled_into(self, lower: Tensor, upper: Tensor, about: Tensor | None = None) -> Ellipsoid:
-        """The largest copy, scaled about a point by at most 1, that lies within lower <= xi <= upper, all (d,).
+        """Largest copy, scaled by at most 1, that lies within lower <= xi <= upper, both (d,).
 
-        about (d,): the point that stays where it is, by default the centre. SolverError when it is out of the bounds.
+        about (d,): the fixed point of the scaling, by default the centre. Raises SolverError if it is out of bounds.
         """
         fixed = self.centre if about is None else about
         if bool(((fixed < lower) | (fixed > upper)).any()):
             raise SolverError(
-                f"an ellipsoid cannot be scaled about {fixed.tolist()}, which lies outside of the bounds "
+                f"an ellipsoid cannot be scaled about {fixed.tolist()}, which lies outside the bounds "
                 f"{lower.tolist()} to {upper.tolist()}; scale it about a point within them"
             )
         offset, widths = self.centre - fixed, self.half_widths

@@ -1,13 +1,14 @@
 """One step of the Hamilton-Jacobi-Isaacs game: the policy against its adversaries.
 
-With z the gradient of the Hamiltonian dV/dx . (a + B u) in an adversary's variable, each adversary plays the point of
-its admissible set that minimises z . xi (Theorems 1-4). Policy and adversaries move simultaneously and are held for one
-value step.
+z is the gradient of the Hamiltonian dV/dx . (a + B u) in an adversary's variable xi. The adversary plays the point of
+its admissible set that minimises z . xi (Theorems 1-4). The policy and the adversaries move simultaneously, and their
+moves are held for one value step.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,31 +17,68 @@ import torch
 from torch import Tensor
 
 from solver.game.adversaries.adversary import Adversary, Disturbed, Hamiltonian
-from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.modulation import Modulation
+from solver.game.policies import ClosedFormPolicy
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
-SAMPLES = 65536  # states of the domain, of which one has the largest cost rate
-ABSORBED = 0.1  # of the horizon: a limit that takes all of itself from a state costs as much as so long a time at it
+SAMPLES = 65536  # random states of the domain, over which the largest cost is searched
+ABSORBED = 0.1  # of the horizon: clipping a state by its whole limit costs as much as this time at the limit
+
+
+class Modulation:
+    """Radii of the adversaries along a rollout: fixed, or modulated by a Wiener process.
+
+    kind `stationary`: the radius is alpha, which defines a stationary Hamilton-Jacobi-Isaacs equation. If an adversary
+    displaces the state (`radius_in_time` is "displacement"), alpha is a rate: the radius is alpha h in a step of h
+    seconds.
+
+    kind `wiener`, as in the authors' code: in every step each adversary draws sqrt(h) alpha/1.96 N(0, I). By
+    `radius_in_time`, the radius is the norm of the sum of these draws since the start of the rollout ("walk"), the norm
+    of the draw of this step ("displacement"), or alpha ("constant").
+
+    seconds: length h of a value step. generator: source of the draws, on the device of the states.
+    """
+
+    def __init__(self, kind: str, seconds: float, generator: torch.Generator) -> None:
+        self.kind, self.seconds, self.generator = kind, seconds, generator
+        self.walks: dict[str, Tensor] = {}
+
+    def restart(self) -> None:
+        """Start another rollout with the same number of states."""
+        for walk in self.walks.values():
+            walk.zero_()
+
+    def radius(self, adversary: Adversary, shape: torch.Size) -> Tensor | float:
+        """Radius at this step: (N, 1), or one number for all samples. shape: (N, d) of the adversary's variable."""
+        in_time, name, alpha = adversary.radius_in_time, adversary.name, adversary.alpha
+        if in_time == "constant":
+            return alpha
+        if self.kind == "stationary":
+            return alpha * self.seconds if in_time == "displacement" else alpha
+        draw = torch.randn(shape, generator=self.generator, device=self.generator.device)
+        draw.mul_(math.sqrt(self.seconds) * alpha / 1.96)
+        if in_time == "walk":
+            draw = self.walks.setdefault(name, torch.zeros_like(draw)).add_(draw)
+        norm: Tensor = torch.linalg.vector_norm(draw, dim=1, keepdim=True)
+        return norm
 
 
 @dataclass(frozen=True)
 class Move:
-    """What both players do for one value step of N states."""
+    """Moves of both players for one value step of N states."""
 
-    u: Tensor  # (N, m) the policy's input, without the adversaries'
-    cost: Tensor  # (N,) g_c(u)
-    choices: dict[str, Tensor]  # (N, d) of every adversary, by its name
-    disturbed: Disturbed  # what the robot undergoes by all of it
+    u: Tensor  # (N, m) input of the policy, without the adversaries
+    cost: Tensor  # (N,) action cost g_c(u)
+    choices: dict[str, Tensor]  # (N, d) choice of every adversary, by its name
+    disturbed: Disturbed  # effect of all moves on the robot
 
 
 class Game:
-    """The moves of both players on a problem, and what they lead to.
+    """The game of a policy against adversaries on a problem.
 
     limit_cost: cost per second while a state is held at its limit, as a multiple of the state cost with all states at
-    their limits. What a limit takes from a state costs too: a fast link that runs against the limit of its rate would
-    be braked for nothing within milliseconds.
+    their limits. The distance by which a limit clips a state costs too, see ABSORBED. Otherwise the limit of a rate
+    would act as a free brake: it stops a fast link within milliseconds.
     """
 
     def __init__(self, problem: Problem, adversaries: Sequence[Adversary] = (), limit_cost: float = 0.0) -> None:
@@ -53,19 +91,17 @@ class Game:
     def _play(self, adversaries: Sequence[Adversary]) -> None:
         self.adversaries = tuple(adversaries)
         constant = (adversary for adversary in adversaries if adversary.radius_in_time == "constant")
-        self._constant_sets = {
-            adversary.name: adversary.admissible_set(self.problem, adversary.alpha) for adversary in constant
-        }
+        self._constant_sets = {one.name: one.admissible_set(self.problem, one.alpha) for one in constant}
 
     def against(self, adversaries: Sequence[Adversary]) -> Game:
-        """The same game with other adversaries."""
+        """Copy of the game with other adversaries."""
         other = copy.copy(self)
         other._play(adversaries)
         return other
 
     @cached_property
     def lowest_value(self) -> float:
-        """Lower bound on every V: the discounted cost of the largest cost rate in the domain, paid for ever."""
+        """Lower bound of every V: the discounted integral, without end, of the largest cost rate in the domain."""
         problem = self.problem
         generator = torch.Generator(device=problem.device).manual_seed(0)
         x = torch.cat([problem.sample_domain(SAMPLES, generator), problem.state_limits[None]])
@@ -74,7 +110,7 @@ class Game:
         return -(state_cost + 2.0 * action_cost) / max(problem.discount_rate, 1e-3)
 
     def move(self, x: Tensor, costate: Tensor, policy: ClosedFormPolicy, modulation: Modulation) -> Move:
-        """Both players' moves at x (N, n) for the costate dV/dx (N, n)."""
+        """Moves of both players at x (N, n) for the costate dV/dx (N, n)."""
         u, cost, w = policy.respond(x, costate)
         hamiltonian, disturbed = Hamiltonian(self.problem, x, u, costate, w), Disturbed(u)
         choices = {}
@@ -88,10 +124,10 @@ class Game:
         return Move(u, cost, choices, disturbed)
 
     def advance(self, x: Tensor, move: Move, periods: int) -> tuple[Tensor, Tensor]:
-        """Hold `move` for `periods` control periods.
+        """State (N, n) after `move` was held for `periods` control periods, and the discounted cost (N,) of that time.
 
-        Returns the next state (N, n) and the discounted cost of the interval (N,): state and action cost per control
-        period, and the cost of a limit where the period ends at one or met one, each discounted by exp(-rho t).
+        The cost of each control period is discounted by exp(-rho t). It has the state cost, the action cost, and the
+        cost of limits that clipped a state in the period or hold one at its end.
         """
         problem, disturbed = self.problem, move.disturbed
         cost = torch.zeros_like(move.cost)

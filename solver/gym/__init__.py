@@ -1,8 +1,7 @@
 """Gymnasium environments of the robots.
 
-Importing this package registers the shipped robots, as Gymnasium's plug-ins do, so that
-`gymnasium.make("robust-value-iteration/pendulum-v0")` works. `register()` adds those of ./generated, `register(folder)`
-those of another folder.
+Importing this package registers the shipped robots, so that `gymnasium.make("robust-value-iteration/pendulum-v0")`
+works. `register()` adds the robots of ./generated, and `register(folder)` the robots of another folder.
 """
 
 from __future__ import annotations

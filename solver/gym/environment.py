@@ -1,25 +1,28 @@
-"""Gymnasium environments of the generated robots: the task's cost, limits, starts and rates on the compiled kernels.
+"""Gymnasium environments of the compiled robots, with the costs, limits, starts and rates of their tasks.
 
-`RobotVectorEnv` simulates N episodes in one call of a kernel; `RobotEnv` is the same with one episode, bit for bit.
+`RobotVectorEnv` simulates N episodes in one call of a kernel. `RobotEnv` gives the same numbers for one episode, bit
+for bit.
 
-The action is the input divided by its limit, in [-1, 1]. The reward of a control period is -(q + g) times its length,
-as in solver.plants.rollouts. No state terminates an episode; the horizon truncates it.
+The action is the input divided by its limit, in [-1, 1]. The reward of a control period is minus the integral of the
+state cost and the action cost, as in solver.plants.rollouts. No state terminates an episode; the horizon truncates it.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.gym.episodes import Array, Episodes, is_whole
-from solver.gym.observations import features
-from solver.gym.rendering import Camera
 from solver.observer.sensing import usual_counts
 from solver.problem.problem import Problem, StartDistribution
 from solver.problem.robots import load_robot
@@ -39,14 +42,17 @@ Observation = Literal["features", "state"]
 Sensors = Literal["state", "encoders"]
 METADATA: dict[str, Any] = {"render_modes": ["rgb_array"]}
 VECTOR_METADATA = {**METADATA, "autoreset_mode": AutoresetMode.SAME_STEP}
+LONGER_SIDE = 400  # pixels, of a picture
+DPI = 100  # any value; it cancels
 
 
-class Options(TypedDict, total=False):
-    """The options of both environments beside the robot; `_prepare` has their defaults.
+class EnvironmentOptions(TypedDict, total=False):
+    """Options of both environments. `_prepare` has their defaults.
 
-    start, target_share, randomize, seconds, hold: as in `Episodes`. observation: `features`, as in
-    `solver.gym.observations`, or `state` in SI units. sensors: `state`, or `encoders`, which measure positions only, in
-    whole counts. generated: folder of artifacts. render_mode: None or `rgb_array`.
+    start, target_share, randomize, seconds, hold: see `Episodes`.
+    observation: `features` in [-1, 1], see the function `features`; or `state` in SI units.
+    sensors: `state`, or `encoders`, which measure positions only, in whole counts.
+    generated: folder of artifacts. render_mode: None or `rgb_array`.
     """
 
     start: StartDistribution
@@ -60,8 +66,51 @@ class Options(TypedDict, total=False):
     render_mode: str | None
 
 
+def features(problem: Problem, x: Tensor) -> Tensor:
+    """Features (N, k) in [-1, 1] of the states x (N, n), or of their positions (N, q).
+
+    A continuous angle becomes its cosine and sine. Every other state is divided by its limit.
+    """
+    columns = []
+    for i, limit in enumerate(problem.state_limits[: x.shape[1]]):
+        wraps = i in problem.continuous
+        columns += [torch.cos(x[:, i]), torch.sin(x[:, i])] if wraps else [(x[:, i] / limit).clamp(-1.0, 1.0)]
+    return torch.stack(columns, 1)
+
+
+def feature_scales(problem: Problem, position: float, rate: float) -> list[float]:
+    """Factors (k,) of `features` for a network: 1 for cosines and sines, `position` or `rate` for other states."""
+    scales = []
+    for i, state in enumerate(problem.robot.metadata.states):
+        scales += [1.0, 1.0] if i in problem.continuous else [position if state.kind == "position" else rate]
+    return scales
+
+
+class Camera:
+    """Side view of a robot. It contains all positions within the limits."""
+
+    def __init__(self, robot: CompiledRobot) -> None:
+        self._drawing = robot.drawing
+        left, right, bottom, top = self._drawing.view
+        scale = LONGER_SIDE / DPI / max(right - left, top - bottom)
+        figure = Figure(((right - left) * scale, (top - bottom) * scale), dpi=DPI)
+        axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), xlim=(left, right), ylim=(bottom, top))
+        axes.set_axis_off()
+        self._lines = LineCollection([], linewidths=5.0, colors="tab:blue", capstyle="round")
+        axes.add_collection(self._lines)
+        self._canvas = FigureCanvasAgg(figure)
+
+    def picture(self, x: ArrayLike, theta: ArrayLike) -> NDArray[np.uint8]:
+        """Picture (height, width, 3) in red, green and blue of the state x (n,) with the parameters theta (p,)."""
+        (segments,) = self._drawing.segments(np.asarray(x)[None], np.asarray(theta))
+        self._lines.set_segments(list(segments))
+        self._canvas.draw()  # type: ignore[no-untyped-call]
+        pixels = self._canvas.buffer_rgba()  # type: ignore[no-untyped-call]
+        return np.array(np.asarray(pixels)[..., :3])
+
+
 class _Robot:
-    """What both environments share: the episodes and the spaces."""
+    """Base class of both environments: episodes, observations and pictures."""
 
     def _prepare(
         self,
@@ -77,9 +126,9 @@ class _Robot:
         render_mode: str | None = None,
         target_share: float = 0.0,
     ) -> tuple[Box, Box]:
-        """Load the robot and return the spaces of one observation and one action.
+        """Spaces of one observation and of one action, after the robot was loaded for `size` episodes.
 
-        Raises SolverError for an option out of range, ModelError for an unknown robot.
+        Raises SolverError for an option out of range, and ModelError for an unknown robot.
         """
         if render_mode not in (None, *METADATA["render_modes"]):
             raise SolverError(f"render_mode is {render_mode!r}; choices are None and 'rgb_array'")
@@ -94,21 +143,21 @@ class _Robot:
         self.counts = usual_counts(self.problem) if sensors == "encoders" else None
         limits = self.problem.state_limits.numpy()
         limits = limits if self.counts is None else limits[: len(self.counts)]
-        seen = limits if observation == "state" else np.ones(len(limits) + len(self.problem.continuous), np.float32)
-        return Box(-seen, seen), Box(-1.0, 1.0, (len(self.problem.input_limits),))
+        bound = limits if observation == "state" else np.ones(len(limits) + len(self.problem.continuous), np.float32)
+        return Box(-bound, bound), Box(-1.0, 1.0, (len(self.problem.input_limits),))
 
     def _observe(self) -> Array:
-        """Observations (N, k), float32; a new array."""
+        """Observations (N, k) in float32, in a new array."""
         x = self.episodes.x if self.counts is None else self._counted(self.counts)
         return (features(self.problem, x) if self.observation == "features" else x.clone()).numpy()
 
     def _counted(self, counts: Tensor) -> Tensor:
-        """The positions (N, q) in whole counts, within their limits."""
+        """Positions (N, q) rounded to whole counts, within their limits."""
         positions, limits = self.episodes.x[:, : len(counts)], self.problem.state_limits[: len(counts)]
         return torch.clamp(torch.round(positions / counts) * counts, -limits, limits)
 
     def _pictures(self) -> tuple[Array, ...] | None:
-        """One picture (height, width, 3) of every episode; None without a render mode."""
+        """Pictures (height, width, 3) of the episodes, or None without a render mode."""
         if self.camera is None:
             return None
         rows = zip(self.episodes.x.numpy(), self.episodes.theta.numpy(), strict=True)
@@ -117,49 +166,53 @@ class _Robot:
 
 def _no_options(options: dict[str, Any] | None) -> None:
     if options:
-        raise SolverError(f"reset takes no options, and was given {', '.join(map(str, options))}")
+        raise SolverError(f"reset takes no options, but was given {', '.join(map(str, options))}; leave them out")
 
 
 class RobotEnv(gymnasium.Env[Array, Array], _Robot):
-    """One robot, with one episode at a time."""
+    """Environment of one robot. robot: its name. options: see `EnvironmentOptions`."""
 
     metadata: dict[str, Any] = METADATA
 
-    def __init__(self, robot: str, **options: Unpack[Options]) -> None:
+    def __init__(self, robot: str, **options: Unpack[EnvironmentOptions]) -> None:
         self.observation_space, self.action_space = self._prepare(1, robot, **options)
         self.render_mode = options.get("render_mode")
         self.metadata = {**self.metadata, "render_fps": self.episodes.rate}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """A new episode."""
+        """First observation (k,) of a new episode, and an empty dictionary."""
         super().reset(seed=seed)
         _no_options(options)
         self.episodes.restart([0], [self.np_random])
         return self._observe()[0], {}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """One action."""
+        """Observation (k,), reward, terminated (always False), truncated, and an empty dictionary, after an action
+        (m,).
+
+        Raises SolverError as `Episodes.advance` does.
+        """
         reward, ended = self.episodes.advance(np.asarray(action)[None])
         return self._observe()[0], float(reward[0]), False, bool(ended[0]), {}
 
     def render(self) -> Array | None:
-        """The picture (height, width, 3) of the present state, where render_mode is rgb_array."""
+        """Picture (height, width, 3) of the current state if render_mode is rgb_array."""
         pictures = self._pictures()
         return None if pictures is None else pictures[0]
 
 
 class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
-    """num_envs copies of a robot, simulated together.
+    """Environments of `num_envs` copies of a robot, simulated together. options: see `EnvironmentOptions`.
 
-    Environment i of a vector that was reset with `seed` is the RobotEnv that was reset with `seed + i`. An episode at
-    its end starts anew in the same step; infos["final_obs"] holds its last observation.
+    Environment i of a vector that was reset with `seed` equals a RobotEnv that was reset with `seed + i`. An episode
+    that ends is restarted in the same step; infos["final_obs"] has its last observation.
     """
 
     metadata: dict[str, Any] = VECTOR_METADATA
 
-    def __init__(self, robot: str, num_envs: int = 1, **options: Unpack[Options]) -> None:
+    def __init__(self, robot: str, num_envs: int = 1, **options: Unpack[EnvironmentOptions]) -> None:
         if not is_whole(num_envs) or num_envs < 1:
-            raise SolverError(f"num_envs is {num_envs!r}; give a whole number of at least 1")
+            raise SolverError(f"num_envs is {num_envs!r}; give an integer of at least 1")
         spaces = self._prepare(num_envs, robot, **options)
         self.num_envs, self.render_mode = num_envs, options.get("render_mode")
         self.single_observation_space, self.single_action_space = spaces
@@ -170,19 +223,25 @@ class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """New episodes everywhere; seed: one number, environment i gets seed + i, or one for each."""
+        """First observations (N, k) of new episodes, and an empty dictionary.
+
+        seed: one number, from which environment i gets seed + i, or one number for every environment.
+        """
         _no_options(options)
         rows = range(self.num_envs)
         if seed is not None or not self._generators:
             seeds = [None if seed is None else seed + i for i in rows] if not isinstance(seed, Sequence) else seed
             if len(seeds) != self.num_envs:
-                raise SolverError(f"reset was given {len(seeds)} seeds for {self.num_envs} environments")
-            self._generators = [np_random(each)[0] for each in seeds]
+                raise SolverError(
+                    f"reset was given {len(seeds)} seeds for {self.num_envs} environments; give one number, or "
+                    f"{self.num_envs}"
+                )
+            self._generators = [np_random(number)[0] for number in seeds]
         self.episodes.restart(rows, self._generators)
         return self._observe(), {}
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """One action in every environment."""
+        """Observations (N, k), rewards, terminated, truncated (N,) and infos after the actions (N, m)."""
         reward, ended = self.episodes.advance(actions)
         observations, infos = self._observe(), {}
         if ended.any():
@@ -196,15 +255,5 @@ class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
         return observations, reward, np.zeros_like(ended), ended, infos
 
     def render(self) -> tuple[Array, ...] | None:
-        """One picture of every environment, where render_mode is rgb_array."""
+        """Pictures (height, width, 3) of the environments if render_mode is rgb_array."""
         return self._pictures()
-
-
-def __getattr__(name: str) -> Any:
-    """`register` stood here until version 0.1."""
-    if name != "register":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from solver.gym.registration import register
-
-    warnings.warn("solver.gym.environment.register is now solver.gym.register", DeprecationWarning, stacklevel=2)
-    return register

@@ -17,18 +17,22 @@ from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem, StartDistribution
 
 Array = NDArray[Any]
-TARGET_SPREAD = 0.2  # of the limits
+TARGET_SPREAD = 0.2  # of the state limits, largest standard deviation of a start near the target
 
 
 class Episodes:
-    """N episodes of a robot side by side.
+    """N episodes of a robot, simulated together.
 
-    start: `gaussian`, the task's start distribution; `angle`, the same but that every angle that wraps is uniform; or
-    `uniform` in the state domain. target_share: the share of the episodes that start near the target instead, each with
-    a deviation of its own, up to TARGET_SPREAD of every limit. randomize: once an episode,
-    every parameter is drawn uniformly within this share of its nominal value, and clamped to its bounds. seconds: the
-    length of an episode, by default the task's horizon. hold: the control periods for which an action is held; an
-    episode has `length` actions. Raises SolverError for arguments out of range.
+    size: N.
+    start: `gaussian`, the task's start distribution; `angle`, the same with uniform continuous angles; or `uniform` in
+    the state domain.
+    randomize: share of its nominal value within which every parameter is drawn uniformly in each episode, and then
+    clipped to its bounds.
+    seconds: length of an episode, by default the task's horizon.
+    hold: control periods for which an action is held. An episode has `length` actions.
+    target_share: share of the episodes that start near the target instead, see `Problem.scatter`.
+
+    Raises SolverError for an argument out of range.
     """
 
     def __init__(
@@ -54,8 +58,8 @@ class Episodes:
         periods = round(length * task.control_rate)
         if not is_whole(hold) or not 1 <= hold <= periods:
             raise SolverError(
-                f"an action cannot be held for {hold!r} control periods in an episode of {periods}; give hold a whole "
-                f"number of at least 1, and an episode at least hold * {problem.control_step:g} s"
+                f"hold is {hold!r}, and an episode has {periods} control periods of {problem.control_step:g} s; give "
+                "hold an integer from 1 to the number of control periods"
             )
         self.length = math.ceil(periods / hold)
         self.rate = task.control_rate / hold  # actions per second
@@ -63,15 +67,16 @@ class Episodes:
         self.target_share = target_share
         self.x = torch.zeros(size, len(problem.state_limits))
         self.theta = problem.theta.repeat(size, 1)
-        self.taken = np.full(size, -1)  # actions in the present episode; -1 before the first
+        self.taken = np.full(size, -1)  # actions so far in the current episode; -1 before the first episode
 
     @property
     def seconds(self) -> float:
-        """Of an action."""
+        """Length of an action in seconds."""
         return 1.0 / self.rate
 
     def restart(self, rows: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
-        """Draw a new start and, when randomised, new parameters for each of the rows, from the row's own generator."""
+        """Start new episodes in the given rows. generators: one for every row of the N, source of starts and
+        parameters."""
         problem = self.problem
         for row in rows:
             generator = torch.Generator().manual_seed(int(generators[row].integers(2**62)))
@@ -83,7 +88,7 @@ class Episodes:
             self.taken[row] = 0
 
     def _draw(self, generator: torch.Generator) -> Tensor:
-        """A start (n,)."""
+        """Start (n,) of an episode."""
         problem = self.problem
         if self.target_share > 0.0 and float(torch.rand(1, generator=generator)) < self.target_share:
             return problem.scatter(problem.target[None], TARGET_SPREAD, generator)[0]
@@ -95,13 +100,13 @@ class Episodes:
         return sample(1, generator)[0]
 
     def advance(self, action: Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Hold the actions (N, m), in [-1, 1]; returns the summed rewards (N,) and which episodes have ended (N,).
+        """Summed rewards (N,) of the actions (N, m) in [-1, 1], and a mask (N,) of the episodes that have ended.
 
-        Raises SolverError before the first reset, for actions of another shape or not finite, and for states that are
-        no longer finite.
+        Raises SolverError before the first reset, for actions of another shape or that are not finite, and if states
+        become infinite or NaN.
         """
         if (self.taken < 0).any():
-            raise SolverError("there is no episode yet: call reset before step")
+            raise SolverError("no episode has started; call reset before step")
         problem, shape = self.problem, (len(self.x), len(self.problem.input_limits))
         share = np.asarray(action, dtype=np.float32)
         if share.shape != shape or not np.isfinite(share).all():
@@ -114,17 +119,18 @@ class Episodes:
             reward -= state_cost + cost * problem.control_step
         if not bool(torch.isfinite(self.x).all()):
             raise SolverError(
-                f"the dynamics of {problem.robot.name} blew up within a control period; raise the task's control_rate"
+                f"the states of {problem.robot.name} became infinite or NaN within a control period; raise the task's "
+                "control_rate"
             )
         self.taken += 1
         return reward.double().numpy(), self.taken >= self.length
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a real number."""
+    """Whether a value is a real number, and not a bool."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: object) -> bool:
-    """Whether a value is a whole number."""
+    """Whether a value is an integer, and not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool)

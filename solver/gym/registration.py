@@ -1,7 +1,7 @@
-"""The ids under which Gymnasium knows the robots, such as `robust-value-iteration/pendulum-v0`.
+"""Registration of the robots with Gymnasium, with ids such as `robust-value-iteration/pendulum-v0`.
 
-An id holds the robot's name only. Its artifact is looked up when an environment is made: in ./generated, then among
-the shipped ones.
+An id has only the robot's name. The artifact is looked up when an environment is made: in ./generated, then among the
+shipped ones.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ NAMESPACE = "robust-value-iteration"
 
 
 def register(directory: str | Path | None = None) -> list[str]:
-    """Register every robot of a folder of artifacts with Gymnasium and return the ids.
+    """Ids of the robots of a folder of artifacts, after registration with Gymnasium.
 
-    Without a folder, these are the robots of ./generated and the shipped ones. An id that is registered already is
-    replaced.
+    Without a folder, these are the robots of ./generated and the shipped ones. A registered id is replaced.
     """
     return _register(known(directory), None if directory is None else str(directory))
 
 
 def register_shipped() -> list[str]:
-    """Register the robots that come with the package, whatever the working folder holds, and return the ids."""
+    """Ids of the shipped robots, after registration with Gymnasium. The working folder is ignored."""
     return _register(known(SHIPPED), None)
 
 

@@ -18,7 +18,7 @@ from solver.local.linearization import in_double_precision, in_units_of_limits, 
 from solver.plants.nominal import Nominal
 from solver.plants.rollouts import controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
-from solver.value.basin import Basin
+from solver.value.quadratic_form import Basin
 
 Array = NDArray[np.float64]
 

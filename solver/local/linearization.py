@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 import modelgen
-from modelgen.linear.weights import weights
+from modelgen.linear.regulator import weights
 from modelgen.loader import CompiledRobot
 
 Array = NDArray[np.float64]

@@ -1,1 +1,1 @@
-"""The state of a robot from what it measures, positions and perhaps rates, and from the inputs that were sent to it."""
+"""Observer: the state of a robot from measured positions, perhaps measured rates, and the inputs sent to it."""

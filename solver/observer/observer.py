@@ -1,49 +1,49 @@
-"""The observer: an extended Kalman filter on the generated dynamics, and a prediction over the delay.
+"""Observer: an extended Kalman filter on the compiled dynamics, and a prediction over the delay of the inputs.
 
-Every control period it predicts what the last input that acted has done, corrects the prediction by the measurement
-(the positions, and the rates where they are measured too), and predicts on to the time when the next input acts. It
-estimates a disturbance of every input with the state, such as friction that the model does not have, and takes it off
-what is sent: a disturbance observer (Chen et al., 2016, doi 10.1109/TIE.2015.2478397). Nothing is tuned: the variances
-of the measurement are those of the sensors, and those of the prediction follow from the bounds of the model file:
+In every control period it predicts the state under the last input, corrects the prediction by the measurement
+(positions, and rates if they are measured), and predicts the state at the time when the next input acts. It also
+estimates a disturbance of every input, such as friction that the model lacks, and subtracts it from the input: a
+disturbance observer (Chen et al., 2016, doi 10.1109/TIE.2015.2478397). Nothing is tuned. The variances of the
+measurement come from the sensors, and the variances of the prediction from the bounds of the model file:
 
-- every parameter is uniform between its bounds, drawn anew in every control period;
-- the disturbance of an input is a Gauss-Markov process that stays within DRIVE of the input limit, with a correlation
-  time of LASTS;
-- a velocity changes by PUSH of its limit in a second, as a random walk, by what the model does not have;
-- at the start a velocity that is not measured is uniform within its limit.
+- every parameter is uniform between its bounds, and drawn again in every control period;
+- the disturbance of an input is a Gauss-Markov process within DRIVE of the input limit, with correlation time LASTS;
+- an unmodelled random walk changes a velocity by PUSH of its limit in one second;
+- at the start, a velocity that is not measured is uniform within its limit.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from solver.observer.sensing import Sensing
-from solver.observer.transition import transition
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
-DRIVE = 0.1  # of the input limit: the largest disturbance of a drive
-LASTS = 1.0  # s, after which exp(-1) of a disturbance is left: longer than friction holds a joint
-PUSH = 0.01  # of a velocity's limit: standard deviation of its change in one second by what the model does not have
+DRIVE = 0.1  # of the input limit: largest disturbance of an input
+LASTS = 1.0  # s, correlation time of a disturbance: longer than friction holds a joint
+PUSH = 0.01  # of a velocity's limit: standard deviation of its unmodelled change in one second
 
 
 class Observer:
-    """The states of N robots from what is measured of them and their inputs, N rows at a time.
+    """State estimates of N robots from their measurements and inputs.
 
-    A measurement y is of the first k states, as many as the sensing has deviations: q positions, or all n states.
+    A measurement y (N, k) has the first k states, one for each entry of `sensing.deviation`: the q positions, or all n
+    states. Call `reset`, and then in every control period `estimate`, `compensate` and `sent`.
 
-    Call `reset`, then in every control period `estimate`, `compensate` and `sent`. The covariance is in double
-    precision; the C source of `solver export --observer` keeps its factors in single precision.
+    The covariance is in double precision. The C source of `solver export --observer` has its factors in single
+    precision.
     """
 
-    at_start: bool  # the velocities are not known yet: not measured, and no second positions
-    disturbance: Tensor  # (N, m) in units of the inputs: what acts is the input and this
-    covariance: Tensor  # (N, n + m, n + m) of the error of `x` and `disturbance`
-    normalised_innovation: Tensor  # (N,) squared, e^T S^-1 e of the last y; k on average where the model holds
-    surprise: Tensor  # (N,) e^T S^-1 e + log det S: minus twice the logarithm of their likelihood, less a constant
+    at_start: bool  # velocities are unknown: they are not measured, and there is only one measurement
+    disturbance: Tensor  # (N, m) in units of the inputs, added to the input
+    covariance: Tensor  # (N, n + m, n + m) of the errors of `x` and `disturbance`
+    normalised_innovation: Tensor  # (N,) e^T S^-1 e of the last innovation e; its mean is k if the model is right
+    surprise: Tensor  # (N,) e^T S^-1 e + log det S: -2 log likelihood of the last y, up to a constant
 
     def __init__(self, problem: Problem, sensing: Sensing) -> None:
         self.problem, self.delay = problem, sensing.delay
@@ -52,21 +52,21 @@ class Observer:
         bounds, velocities = problem.theta_bounds, problem.state_limits[self.positions :].double()
         self.errors = ((bounds[:, 1] - bounds[:, 0]) / math.sqrt(12.0)).double()  # (p,)
         drive = DRIVE**2 / 3.0 * problem.input_limits.double() ** 2
-        self.left = math.exp(-problem.control_step / LASTS)  # of a disturbance after a control period
+        self.left = math.exp(-problem.control_step / LASTS)  # share of a disturbance that remains after a period
         pushes = PUSH**2 * problem.control_step * velocities**2
-        #: Variances (n + m,) of what is added in a control period, and at the start.
+        #: Variances (n + m,) that a control period adds, and variances at the start.
         self.added = torch.cat([pushes.new_zeros(self.positions), pushes, drive * (1.0 - self.left**2)])
         self.unknown = torch.cat([pushes.new_zeros(self.positions), velocities**2 / 3.0, drive])
         self.unknown[: len(self.measured)] = self.measured
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything: the next measurement is the first, and velocities that it lacks are unknown."""
+        """Start again: the next measurement is the first, and velocities that are not measured are unknown."""
         self.x: Tensor | None = None  # (N, n) at the time of the last measurement
-        self.waiting: list[Tensor] = []  # inputs (N, m) that do not act yet, the oldest first
+        self.waiting: list[Tensor] = []  # delayed inputs (N, m), the oldest first
 
     def estimate(self, y: Tensor) -> Tensor:
-        """The states (N, n) at the time when the input acts that is computed now, from y (N, k) measured now."""
+        """States (N, n) at the time when the next input acts, from the measurement y (N, k)."""
         if self.x is None:
             self._begin(y)
         else:
@@ -81,16 +81,16 @@ class Observer:
         return x
 
     def compensate(self, u: Tensor) -> Tensor:
-        """What to send so that the policy's input u (N, m) acts: the disturbance taken off, within the limits."""
+        """Input (N, m) to send so that the policy's input u (N, m) acts: u minus the disturbance, within the limits."""
         limits = self.problem.input_limits
         return torch.clamp(u - self.disturbance, -limits, limits)
 
     def sent(self, u: Tensor) -> None:
-        """The input (N, m) that is on its way to the drive since the last estimate."""
+        """Record the input u (N, m) that was sent after the last estimate."""
         self.waiting.append(u)
 
     def _begin(self, y: Tensor) -> None:
-        """At the first y (N, k), with no inputs on their way, and at rest as far as no velocities are measured."""
+        """Start at the first measurement y (N, k): zero inputs before, and zero velocities if they are not measured."""
         size, rest = len(y), len(self.problem.target) - y.shape[1]
         self.x = self.problem.confine(torch.cat([y, y.new_zeros(size, rest)], 1))
         self.at_start, self.covariance = rest > 0, self.unknown.diag().repeat(size, 1, 1)
@@ -99,33 +99,36 @@ class Observer:
         self.waiting = [self.disturbance] * self.delay
 
     def _between(self, x: Tensor, positions: Tensor) -> Tensor:
-        """The first states (N, n) with the mean velocities between their positions and the second ones (N, q), to
-        linearise about.
+        """States (N, n) about which the first period is linearised: x with mean velocities until `positions` (N, q).
 
-        A linearisation about rest is wrong by the square of the velocities.
+        A linearisation about rest would have an error of the square of the velocities.
         """
         count = self.positions
         velocities = self._turned(positions - x[:, :count]) / self.problem.control_step
         return self.problem.confine(torch.cat([x[:, :count], velocities], 1))
 
     def _advance(self, x: Tensor, about: Tensor, u: Tensor, y: Tensor) -> Tensor:
-        """One control period from x (N, n) under the input u (N, m), linearised about states of the same positions, and
-        corrected by y (N, k) at its end."""
-        found, n = transition(self.problem, about, u + self.disturbance), x.shape[1]
+        """States (N, n) one control period after x (N, n) with the input u (N, m), corrected by y (N, k) at its end.
+
+        about: (N, n), states about which the period is linearised.
+        """
+        period, n = transition(self.problem, about, u + self.disturbance), x.shape[1]
         slopes = self.left * torch.eye(len(self.added), dtype=torch.float64, device=x.device).repeat(len(x), 1, 1)
-        slopes[:, :n] = torch.cat([found.by_state, found.by_input], 2)
-        wrong = found.by_parameter * self.errors
+        slopes[:, :n] = torch.cat([period.by_state, period.by_input], 2)
+        by_errors = period.by_parameter * self.errors
         covariance = slopes @ self.covariance @ slopes.mT + self.added.diag()
-        covariance[:, :n, :n] += wrong @ wrong.mT
-        predicted = found.x + torch.einsum("bij,bj->bi", found.by_state, x - about)
+        covariance[:, :n, :n] += by_errors @ by_errors.mT
+        predicted = period.x + torch.einsum("bij,bj->bi", period.by_state, x - about)
         correction, self.covariance = self._correction(covariance, predicted, y)
         self.x = self.problem.confine(predicted + correction[:, :n].to(x.dtype))
         self.disturbance = self.left * self.disturbance + correction[:, n:].to(x.dtype)
         return self.x
 
     def _correction(self, covariance: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Of the predicted x (N, n) and disturbance by the entries of y, one after the other, since their errors are
-        independent: (N, n + m), and the covariance after it."""
+        """Correction (N, n + m) of the predicted x (N, n) and disturbance by y (N, k), and the covariance after it.
+
+        The entries of y are used one after the other, because their errors are independent.
+        """
         innovation = self._turned(y - x[:, : y.shape[1]]).double()
         correction, total = torch.zeros_like(covariance[:, 0]), torch.zeros_like(innovation[:, 0])
         log_spread = torch.zeros_like(total)
@@ -139,11 +142,53 @@ class Observer:
             log_spread = log_spread + spread.log()
             covariance = covariance - gain[:, :, None] * column[:, None, :]
         self.normalised_innovation, self.surprise = total, total + log_spread
-        # What rounding leaves between P and P^T grows as an unstable robot does, until P has negative variances.
+        # For an unstable robot, a rounding difference between P and P^T would grow until P has negative variances.
         return correction, 0.5 * (covariance + covariance.mT)
 
     def _turned(self, difference: Tensor) -> Tensor:
-        """Differences of the first states, those of continuous angles in [-pi, pi)."""
+        """Differences (N, k) of the first states, with continuous angles in [-pi, pi). Changes its argument."""
         for i in self.problem.continuous:
             difference[:, i] = torch.remainder(difference[:, i] + math.pi, 2.0 * math.pi) - math.pi
         return difference
+
+
+class Transition(NamedTuple):
+    """States at the end of a control period, and their derivatives."""
+
+    x: Tensor  # (N, n)
+    by_state: Tensor  # (N, n, n) with respect to the states at the start
+    by_input: Tensor  # (N, n, m)
+    by_parameter: Tensor  # (N, n, p)
+
+
+def transition(problem: Problem, x: Tensor, u: Tensor) -> Transition:
+    """One control period from x (N, n) with the input u (N, m) held, at the nominal parameters.
+
+    The derivatives follow the stages of the Runge-Kutta step, so that they belong to the numerical solution. They
+    ignore that states are confined to the domain.
+    """
+    size, n, m = len(x), x.shape[1], u.shape[1]
+    seconds = problem.control_step / problem.substeps
+    # D = d(x)/d(x_0, u, theta) satisfies dD/dt = (da_dx + dB_dx u) D + (0, B, da_dtheta + dB_dtheta u).
+    derivatives = x.new_zeros(size, n, n + m + len(problem.theta))
+    derivatives[:, :, :n] = torch.eye(n, dtype=x.dtype, device=x.device)
+
+    def rates(x: Tensor, derivatives: Tensor) -> tuple[Tensor, Tensor]:
+        a, control_matrix, *slopes = problem.robot.jacobians(x)
+        a_by_x, B_by_x, a_by_theta, B_by_theta = slopes
+        rate = (a_by_x + torch.einsum("bnmk,bm->bnk", B_by_x, u)) @ derivatives
+        rate[:, :, n : n + m] += control_matrix
+        rate[:, :, n + m :] += a_by_theta + torch.einsum("bnmp,bm->bnp", B_by_theta, u)
+        return a + torch.einsum("bnm,bm->bn", control_matrix, u), rate
+
+    for _ in range(problem.substeps):
+        stages = [rates(x, derivatives)]
+        for share in (0.5, 0.5, 1.0):
+            slope, slopes = stages[-1]
+            stages.append(rates(x + share * seconds * slope, derivatives + share * seconds * slopes))
+        x, derivatives = (
+            start + seconds / 6.0 * (first + 2.0 * second + 2.0 * third + fourth)
+            for start, (first, second, third, fourth) in zip((x, derivatives), zip(*stages, strict=True), strict=True)
+        )
+        problem.confine_in_place(x)
+    return Transition(x, *torch.split(derivatives, [n, m, len(problem.theta)], 2))

@@ -1,6 +1,6 @@
-"""What a robot measures: positions with an error, perhaps rates too, and inputs that act late.
+"""Sensing of a robot: errors of the measured positions and rates, and the delay of the inputs.
 
-Whoever simulates or drives a robot states its `Sensing`; the observer is told nothing else about it.
+It is all that the observer knows about the sensors and drives of a plant or of a real robot.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from torch import Tensor
 
 from solver.problem.problem import Problem
 
-COUNTS_PER_TURN = 2048  # of the encoder of an angle: 512 lines in quadrature
-LENGTH_COUNT = 2.5e-5  # m, of the encoder of a length
+COUNTS_PER_TURN = 2048  # of a usual encoder of an angle: 512 lines in quadrature
+LENGTH_COUNT = 2.5e-5  # m, resolution of a usual encoder of a length
 
 
 @dataclass(frozen=True)
 class Sensing:
-    """The errors of what is measured, and the delay of the inputs."""
+    """Standard deviations of the measurements in units of the states, and the delay of the inputs."""
 
-    deviation: Tensor  # standard deviation of each error, in its unit: (q,) of positions, (n,) where rates are measured
-    delay: int = 0  # control periods from the measurement until the input that was computed from it acts
+    deviation: Tensor  # (q,) of the positions, or (n,) of all states if rates are measured
+    delay: int = 0  # control periods between a measurement and the effect of the input computed from it
 
 
 def usual_counts(problem: Problem, level: float = 1.0) -> Tensor:
-    """The smallest step (q,) of the positions that usual encoders measure, times `level`; whole counts close a turn."""
+    """Resolution (q,) of usual encoders of the positions, times `level`. A turn has an integer number of counts."""
     turn = 2.0 * math.pi / max(1, round(COUNTS_PER_TURN / level))
     states = problem.robot.metadata.states[: len(problem.robot.metadata.coordinates)]
     return problem.target.new_tensor([turn if state.unit == "rad" else LENGTH_COUNT * level for state in states])
@@ -39,11 +39,13 @@ def make_sensing(
     delay: int = 0,
     rates: Tensor | None = None,
 ) -> Sensing:
-    """The sensing of positions in whole `counts` (q,), with white noise of the deviation `noise` (q,), and where rates
-    are measured with that of `rates` (n - q,).
+    """Sensing from the resolution of encoders and the standard deviations of white noise.
 
-    The error of a count is uniform, of variance counts^2/12. What is measured without any error has the rounding error
-    of float32.
+    counts: (q,) resolution of the encoders. noise: (q,) deviation of the positions. rates: (n - q,) deviation of the
+    rates, if they are measured. delay: in control periods.
+
+    The error of an encoder is uniform, with the variance counts^2/12. A measurement without error has the rounding
+    error of float32.
     """
     limits = problem.state_limits[: len(problem.robot.metadata.coordinates)]
     variance = torch.zeros_like(limits)

@@ -1,1 +1,1 @@
-"""Independent solutions that trained policies are compared with."""
+"""Independent solutions for comparison with trained policies: on a grid, and by trajectory optimisation."""

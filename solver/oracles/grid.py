@@ -1,12 +1,12 @@
-"""The stationary Hamilton-Jacobi-Bellman or -Isaacs equation of a one-joint robot, solved on a grid.
+"""Solution of the stationary Hamilton-Jacobi-Bellman or -Isaacs equation of a robot with one joint, on a grid.
 
-An oracle for trained value functions. It shares with training the robot's kernels and the players' closed-form moves,
-and nothing of the networks, the n-step targets or the fit: the partial differential equation
+It checks trained value functions. It shares the robot's kernels and the players' closed-form moves with the training,
+but not the networks, the n-step targets and the fit. The partial differential equation
 
-    dV/dt = -rho V - q_c(x) - g_c(u) + dV/dx . (xdot of both players' moves)
+    dV/dt = -rho V - q_c(x) - g_c(u) + dV/dx . (xdot with the moves of both players)
 
-is marched in pseudo-time until V rests, with fifth-order WENO differences (Jiang and Peng, 2000), a local
-Lax-Friedrichs Hamiltonian and a second-order Runge-Kutta step, the usual scheme for reachability problems.
+is integrated in pseudo-time until V is stationary, with fifth-order WENO differences (Jiang and Peng, 2000), a local
+Lax-Friedrichs Hamiltonian and Runge-Kutta steps of second order, the usual scheme for reachability problems.
 """
 
 from __future__ import annotations
@@ -18,33 +18,32 @@ from torch import Tensor
 from torch.nn.functional import grid_sample
 
 from solver.errors import SolverError
-from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.game import Game
-from solver.game.modulation import Modulation
+from solver.game.game import Game, Modulation
+from solver.game.policies import ClosedFormPolicy
 
 GHOSTS = 3  # nodes beyond the edge that a WENO difference needs
 BOTH = torch.ones(2, dtype=torch.float64)  # a product with it takes a fifteenth of the time of `sum(1)`
-COURANT = 0.7
+COURANT = 0.7  # pseudo-time step, as a share of the largest stable one
 
 
 @dataclass(frozen=True)
 class GridValue:
-    """V and its gradient on the nodes, and a callable like `FrozenValue`: x (N, 2) -> V (N,), dV/dx (N, 2)."""
+    """V and its gradient on the nodes of a grid. It is a `ValueFunction`."""
 
-    axes: tuple[Tensor, Tensor]
+    axes: tuple[Tensor, Tensor]  # positions (K0,) and rates (K1,) of the nodes
     nodes: Tensor  # (3, K0, K1): V, dV/dx_0, dV/dx_1
-    residual: float  # largest |dV/dt| that is left, in units of the reward
+    residual: float  # largest remaining |dV/dt|, in units of the reward per second
 
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Linear interpolation of V and of its gradient."""
+        """V (N,) and dV/dx (N, 2) at x (N, 2), by linear interpolation of both."""
         share = [2.0 * (x[:, i] - axis[0]) / (axis[-1] - axis[0]) - 1.0 for i, axis in enumerate(self.axes)]
-        where = torch.stack([share[1], share[0]], 1)[None, None]
-        found = grid_sample(self.nodes[None].to(x), where, mode="bilinear", padding_mode="border", align_corners=True)
-        return found[0, 0, 0], found[0, 1:, 0].T.contiguous()
+        at = torch.stack([share[1], share[0]], 1)[None, None]
+        values = grid_sample(self.nodes[None].to(x), at, mode="bilinear", padding_mode="border", align_corners=True)
+        return values[0, 0, 0], values[0, 1:, 0].T.contiguous()
 
 
 def one_sided(value: Tensor, spacing: float, wraps: bool) -> tuple[Tensor, Tensor]:
-    """Differences of value (K, M) along its first axis from the left and from the right, both (K, M)."""
+    """Left-sided and right-sided differences (K, M) of value (K, M) along its first axis."""
     if wraps:
         padded = torch.cat([value[-GHOSTS:], value, value[:GHOSTS]])
     else:
@@ -58,7 +57,7 @@ def one_sided(value: Tensor, spacing: float, wraps: bool) -> tuple[Tensor, Tenso
 
 
 def _weno(d: list[Tensor]) -> Tensor:
-    """The weighted average of the three parabolas through five neighbouring slopes."""
+    """WENO slope: weighted average of three parabolas through five neighbouring slopes."""
     smoothness = (
         13 / 12 * (d[0] - 2 * d[1] + d[2]) ** 2 + 0.25 * (d[0] - 4 * d[1] + 3 * d[2]) ** 2,
         13 / 12 * (d[1] - 2 * d[2] + d[3]) ** 2 + 0.25 * (d[1] - d[3]) ** 2,
@@ -71,15 +70,15 @@ def _weno(d: list[Tensor]) -> Tensor:
 
 
 class _Equation:
-    """The right-hand side dV/dt on the nodes."""
+    """Right-hand side dV/dt of the equation on the nodes."""
 
     def __init__(self, game: Game, size: tuple[int, int]) -> None:
         problem = game.problem
         states = problem.robot.metadata.states
         if [state.kind for state in states] != ["position", "velocity"]:
             raise SolverError(
-                "the grid solves robots with one coordinate and its rate; "
-                f"{problem.robot.name} has {len(states)} states"
+                f"the grid solves robots with one coordinate and its rate, but {problem.robot.name} has {len(states)} "
+                "states; use trajectory optimisation (`solver limit`)"
             )
         self.game, self.problem, self.size, self.wraps = game, problem, size, states[0].continuous
         limits = problem.state_limits.double()
@@ -92,17 +91,17 @@ class _Equation:
         self.modulation = Modulation("stationary", 1.0, torch.Generator())  # displacements per second
         self.state_cost = problem.state_cost(self.x)
         control_matrix = problem.robot.affine_dynamics(self.x)[1]
-        self.authority: Tensor = (control_matrix.abs() @ problem.input_limits).double()  # (N, 2) of the largest inputs
+        self.authority: Tensor = (control_matrix.abs() @ problem.input_limits).double()  # (N, 2) xdot by full inputs
 
     def gradients(self, value: Tensor) -> tuple[Tensor, Tensor]:
-        """dV/dx (K0, K1, 2) from the left and from the right."""
+        """Left-sided and right-sided dV/dx (K0, K1, 2)."""
         along_position = one_sided(value, self.spacing[0], self.wraps)
         along_rate = one_sided(value.T, self.spacing[1], False)
         left, right = (torch.stack([a, b.T], -1) for a, b in zip(along_position, along_rate, strict=True))
         return left, right
 
     def __call__(self, value: Tensor) -> tuple[Tensor, float]:
-        """dV/dt (K0, K1), and the largest stable time step."""
+        """dV/dt (K0, K1), and a stable step of pseudo-time in seconds."""
         left, right = self.gradients(value)
         costate = 0.5 * (left + right).reshape(-1, 2)
         xdot, displaced, action_cost = self._flow(costate.float())
@@ -113,8 +112,8 @@ class _Equation:
         return rate, COURANT / float((speed @ self.per_node).max())
 
     def _flow(self, costate: Tensor) -> tuple[Tensor, float, Tensor]:
-        """xdot (N, 2) under both players' moves, confined to the domain; the largest speed at which an adversary
-        displaces the state; and the action cost (N,)."""
+        """xdot (N, 2) with the moves of both players, without its part out of the domain; the largest speed at which
+        an adversary displaces the state; and the action cost (N,)."""
         move = self.game.move(self.x, costate, self.policy, self.modulation)
         disturbed = move.disturbed
         at = self.x if disturbed.offset is None else self.x + disturbed.offset
@@ -127,7 +126,7 @@ class _Equation:
         return torch.where(outward, 0.0, xdot).double(), displaced, move.cost
 
     def _fastest(self, xdot: Tensor, displaced: float) -> Tensor:
-        """A bound (N, 2) of |dH/d(dV/dx)|: the speed reached, plus what adversaries and the input may change."""
+        """Bound (N, 2) of |dH/d(dV/dx)|: the speed, plus changes of it by adversaries and the input."""
         return xdot.abs() + displaced + 0.5 * self.authority
 
 
@@ -138,11 +137,14 @@ def solve(
     seconds: float = 15.0,
     begin: GridValue | None = None,
 ) -> GridValue:
-    """V of the stationary game on size = (positions, rates) nodes over the state domain.
+    """V of the stationary game on a grid over the state domain.
 
-    Marches until |dV/dt| is below `tolerance` everywhere, at most `seconds` of pseudo-time: the task's duration and
-    some more, since V starts from zero and the reward has to travel. begin: a coarser solution to start from
-    instead, for a fraction of that time. Raises SolverError for a robot of more than one joint.
+    size: number of positions and of rates.
+    tolerance: largest |dV/dt| of the result. It may be larger after `seconds` of pseudo-time.
+    seconds: should exceed the task's horizon, because V starts at zero.
+    begin: a coarser solution to start from, with which a fraction of that time is enough.
+
+    Raises SolverError for a robot with more than one joint.
     """
     equation = _Equation(game, size)
     value = torch.zeros(size, dtype=torch.float64)
@@ -157,6 +159,6 @@ def solve(
     left, right = equation.gradients(value)
     nodes = torch.cat([value[None], 0.5 * (left + right).permute(2, 0, 1)])
     position, rates = equation.axes
-    if equation.wraps:  # repeat the first column at the far edge, so that every angle lies between two nodes
+    if equation.wraps:  # repeat the first column at the last edge, so that every angle lies between two nodes
         nodes, position = torch.cat([nodes, nodes[:, :1]], 1), torch.cat([position, -position[:1]])
     return GridValue((position, rates), nodes, residual)

@@ -1,4 +1,4 @@
-"""The limit of a task over its starts, and how far a trained policy stays behind it."""
+"""Limit of a task: the best returns from some of its starts, and the gap of a trained policy to them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 import modelgen
+from modelgen.arrays import Array
 from modelgen.artifact.folder import known
 from modelgen.errors import suggestion
 from solver.errors import SolverError
@@ -27,36 +27,34 @@ from solver.problem.robots import load_robot
 from solver.runs.kinds import kind_in, load_controller
 from solver.runs.shipped import names, run_folder
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class StartLimit:
-    """The best motion that the searches found from one start, and what others make of it."""
+    """Best motion from one start, compared with the robot without input and with a run."""
 
     start: Array  # (n,)
     best: Trajectory
     solved: int  # guesses that led to a local optimum
     guesses: int
-    at_target: bool  # by the evaluation's own measure of success
+    at_target: bool  # whether the best motion is a success by the rule of the evaluation
     idle_return: float  # of the robot without input
     run_return: float | None = None
-    run_held: bool = False  # whether the simulation held a state at its limit: no motion that counts as known
+    run_held: bool = False  # whether the simulation clipped a state of the run, which the optimisation may not do
 
     @property
     def gap(self) -> float | None:
-        """The return that the run loses to the limit. Negative when no search found a motion as good as the run's."""
+        """Limit minus the return of the run. It is negative if no search found a motion as good as the run's."""
         return None if self.run_return is None else self.best.reward - self.run_return
 
     @property
     def gap_percent(self) -> float | None:
-        """The gap in % of what the limit gains over the idle robot; None where it gains nothing."""
+        """Gap in % of limit - idle return, or None if the limit is not above the idle return."""
         return percent_of_gain(self.gap, self.best.reward, self.idle_return)
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The limits from all starts, and their means."""
+    """Limits from all starts, and their means."""
 
     robot: str
     state_names: tuple[str, ...]
@@ -66,62 +64,62 @@ class Limit:
 
     @property
     def reward(self) -> float:
-        """The mean of the best returns."""
-        return float(np.mean([each.best.reward for each in self.starts]))
+        """Mean of the best returns."""
+        return float(np.mean([start.best.reward for start in self.starts]))
 
     @property
     def idle_return(self) -> float:
-        """The mean return of the robot without input."""
-        return float(np.mean([each.idle_return for each in self.starts]))
+        """Mean return of the robot without input."""
+        return float(np.mean([start.idle_return for start in self.starts]))
 
     @property
     def run_return(self) -> float | None:
-        """The mean return of the run, where one is compared."""
-        found = [each.run_return for each in self.starts if each.run_return is not None]
-        return float(np.mean(found)) if found else None
+        """Mean return of the run, or None without a run."""
+        returns = [start.run_return for start in self.starts if start.run_return is not None]
+        return float(np.mean(returns)) if returns else None
 
     @property
     def gap(self) -> float | None:
-        """The mean return that the run loses to the limit."""
+        """Mean limit minus mean return of the run, or None without a run."""
         return None if self.run_return is None else self.reward - self.run_return
 
     @property
     def gap_percent(self) -> float | None:
-        """The gap in % of what the limit gains over the idle robot; None where it gains nothing."""
+        """Gap in % of limit - idle return, or None if the limit is not above the idle return."""
         return percent_of_gain(self.gap, self.reward, self.idle_return)
 
     @property
     def at_target(self) -> bool:
         """Whether the best motions from all starts end at the target."""
-        return all(each.at_target for each in self.starts)
+        return all(start.at_target for start in self.starts)
 
     @property
     def worst(self) -> int:
-        """The number of the start with the largest gap or, without a run, with the lowest limit."""
-        return int(np.argmax([-each.best.reward if each.gap is None else each.gap for each in self.starts]))
+        """Index of the start with the largest gap or, without a run, with the lowest limit."""
+        return int(np.argmax([-start.best.reward if start.gap is None else start.gap for start in self.starts]))
 
     def results(self) -> dict[str, Any]:
-        """The content of `solver limit --json`: everything but the motions."""
+        """Content of `solver limit --json`: everything except the motions."""
         about: dict[str, Any] = {"limit": self.reward, "idle_return": self.idle_return}
         about["guess"] = self.starts[self.worst].best.guess
-        about |= {name: sum(getattr(each, name) for each in self.starts) for name in ("solved", "guesses")}
+        about |= {name: sum(getattr(start, name) for start in self.starts) for name in ("solved", "guesses")}
         about["at_target"] = self.at_target
         if self.run_return is not None:
             about |= {"label": self.label, "run_return": self.run_return, "gap": self.gap}
             about["gap_percent"] = self.gap_percent
         about["worst_start"] = self.worst
-        about["starts"] = [self._result(each) for each in self.starts]
+        about["starts"] = [self._result(start) for start in self.starts]
         return about
 
     def warnings(self) -> list[str]:
-        """Texts for motions that do not arrive, and for searches that are worse than the run's own motion."""
+        """Warnings about motions that do not end at the target, and about searches worse than the run's own motion."""
         count, texts = len(self.starts), []
         away = sum(not start.at_target for start in self.starts)
         if away:
             which = "" if count == 1 else f" from {away} of {count} starts"
             texts.append(
-                f"the best motion{which} does not end at the target: it is out of reach within the horizon, or not "
-                "worth its cost. Lengthen the horizon, raise the input limit, or search longer with --guesses."
+                f"the best motion found{which} does not end at the target: it is out of reach within the horizon, or "
+                "not worth its cost. Lengthen the horizon, raise the input limit, or search longer with --guesses."
             )
         better = sum(start.gap is not None and start.gap < 0.0 for start in self.starts)
         if better:
@@ -130,7 +128,7 @@ class Limit:
         return texts
 
     def text(self) -> str:
-        """The means over the starts in a line, and a line for each of several starts."""
+        """One line with the means over the starts, and one line for every start if there are several."""
         count, digits = len(self.starts), decimals(self.reward)
         solved, guesses = sum(start.solved for start in self.starts), sum(start.guesses for start in self.starts)
         about = f"from {self.starts[self.worst].best.guess}" if count == 1 else f"mean of {count} starts"
@@ -142,7 +140,7 @@ class Limit:
         return "\n".join([line, *(self._line(k, digits) for k in range(count) if count > 1)])
 
     def _line(self, k: int, digits: int) -> str:
-        """A start; the worst one is marked."""
+        """Line of one start. The worst one is marked."""
         start = self.starts[k]
         pairs = zip(self.state_names, start.start.tolist(), strict=True)
         where = ", ".join(f"{name} {value:.3g}" for name, value in pairs)
@@ -153,13 +151,13 @@ class Limit:
         line += "" if start.at_target else ", not at the target"
         return line + (", worst" if k == self.worst else "")
 
-    def _result(self, each: StartLimit) -> dict[str, Any]:
-        about: dict[str, Any] = {"start": dict(zip(self.state_names, each.start.tolist(), strict=True))}
-        about |= {"limit": each.best.reward, "idle_return": each.idle_return, "guess": each.best.guess}
-        about |= {"solved": each.solved, "guesses": each.guesses, "at_target": each.at_target}
-        if each.run_return is not None:
-            about |= {"run_return": each.run_return, "run_held": each.run_held}
-            about |= {"gap": each.gap, "gap_percent": each.gap_percent}
+    def _result(self, limit: StartLimit) -> dict[str, Any]:
+        about: dict[str, Any] = {"start": dict(zip(self.state_names, limit.start.tolist(), strict=True))}
+        about |= {"limit": limit.best.reward, "idle_return": limit.idle_return, "guess": limit.best.guess}
+        about |= {"solved": limit.solved, "guesses": limit.guesses, "at_target": limit.at_target}
+        if limit.run_return is not None:
+            about |= {"run_return": limit.run_return, "run_held": limit.run_held}
+            about |= {"gap": limit.gap, "gap_percent": limit.gap_percent}
         return about
 
 
@@ -168,18 +166,22 @@ def _percent(gap: float | None) -> str:
 
 
 def percent_of_gain(gap: float | None, limit: float, idle_return: float) -> float | None:
-    """A gap in % of limit - idle return; None where there is no gap, and where the limit gains nothing."""
+    """Gap in % of limit - idle return. None without a gap, or if the limit is not above the idle return."""
     return None if gap is None or limit <= idle_return else 100.0 * gap / (limit - idle_return)
 
 
 def find_limit(
     subject: str, changes: Mapping[str, Change], guesses: int, seed: int, generated: str | None = None, starts: int = 5
 ) -> Limit:
-    """Find the limit for a robot's name or a run folder; changes: parameters that differ from the model.
+    """Limit of the task of a robot, and the gap of a run to it.
 
-    guesses: random motions to begin from, shared among the starts. starts: at most so many, as in
-    `solver.oracles.starts.design`. Raises SolverError for an unknown run, a start beyond the state limits, and when no
-    guess leads to a motion within the limits.
+    subject: name of a robot, run folder, or name of a shipped policy.
+    changes: parameters that differ from their nominal values.
+    guesses: number of random motions from which searches start, shared among the starts. seed: of these motions.
+    starts: largest number of starts, see `solver.oracles.starts.design`.
+
+    Raises SolverError for an unknown run, for a start beyond the state limits, and if no guess leads to a motion within
+    the limits.
     """
     act: Controller | None = None
     label = None
@@ -194,14 +196,14 @@ def find_limit(
     theta = changed_parameters(problem, changes)
     chosen = design(problem.robot.metadata, starts)
     robot = modelgen.load(problem.robot.name, backend="casadi", directory=folder).with_nominal(
-        [each.value for each in problem.robot.metadata.parameters]
+        [parameter.value for parameter in problem.robot.metadata.parameters]
     )
     begin = problem.confine(torch.tensor(chosen, dtype=torch.float32))
     resting = rollouts(problem, without_input(problem), begin, Nominal(problem, theta)).returns.tolist()
     own = None if act is None else rollouts(problem, act, begin, Nominal(problem, theta))
     motions = [] if own is None else [_own_motion(problem, own, k, start) for k, start in enumerate(chosen)]
     searches = search(robot, theta.double().numpy() if changes else None, chosen, guesses, seed, motions)
-    found = [
+    limits = [
         StartLimit(
             start,
             motion,
@@ -215,11 +217,11 @@ def find_limit(
         for k, (start, motion) in enumerate(zip(chosen, searches.motions(), strict=True))
     ]
     parameters = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
-    return Limit(problem.robot.name, problem.robot.state_names, parameters, tuple(found), label)
+    return Limit(problem.robot.name, problem.robot.state_names, parameters, tuple(limits), label)
 
 
 def _require_no_misspelt_policy(subject: str, generated: str | None) -> None:
-    """Raise SolverError for a word that is nearer to the name of a shipped policy than to that of a robot."""
+    """Raises SolverError for a name that is more similar to a shipped policy than to a robot."""
     robots, policies = known(generated), names()
     near = "" if subject in robots else suggestion(subject, [*robots, *policies])
     if any(f"`{policy}`" in near for policy in policies):
@@ -227,7 +229,7 @@ def _require_no_misspelt_policy(subject: str, generated: str | None) -> None:
 
 
 def _own_motion(problem: Problem, result: Rollouts, k: int, start: Array) -> Guess:
-    """A policy's rollout from the k-th start as a guess, with its angles unwrapped."""
+    """Rollout of a policy from the k-th start, as a guess with unwrapped angles."""
     x = result.x[:, k].double().numpy()
     for i in problem.continuous:
         x[:, i] = np.unwrap(x[:, i])

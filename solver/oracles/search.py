@@ -1,22 +1,23 @@
-"""Many searches for the best motions of one task from a few starts: coarse ones first, and the best made exact."""
+"""Searches for the best motions of one task from a few starts: coarse searches first, then exact ones from the best.
+
+The end of the file has the guesses from which searches start.
+"""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.oracles.guesses import idle, pumped, random_motions, straight
 from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory
 
-Array = NDArray[np.float64]
-PERIODS = 250  # of a coarse search: it holds inputs longer, where the task has more control periods
-PUMPS = (0.2, 0.4, 0.7)  # shares of the inputs, with which motions are pumped up
-REFINED = 2  # coarse optima that are made exact, from every start
-DISTINCT = 1e-3  # of the return, by which two optima differ
+PERIODS = 250  # most holds of a coarse search, which holds inputs for several control periods if necessary
+PUMPS = (0.2, 0.4, 0.7)  # shares of the input limits in the guesses of `pumped`
+REFINED = 2  # coarse optima from every start that exact searches continue
+DISTINCT = 1e-3  # of the return: two optima with a smaller difference count as one
 
 
 def coarse_hold(robot: CompiledRobot) -> int:
@@ -27,9 +28,10 @@ def coarse_hold(robot: CompiledRobot) -> int:
 def search(
     robot: CompiledRobot, theta: Array | None, starts: Array, guesses: int, seed: int, own: list[Guess]
 ) -> Searches:
-    """Search from starts (N, n), with so many random motions among them.
+    """Completed searches from the starts (N, n).
 
-    robot, theta: as `NonlinearProgram` takes them. own: the motions of a run, one a start, or none.
+    robot, theta: see `NonlinearProgram`. guesses: number of random motions, shared among the starts. seed: of these.
+    own: motions of a run, one for each start, or an empty list.
     """
     exact, hold = Searches(NonlinearProgram(robot, theta), starts, guesses, seed), coarse_hold(robot)
     coarse = Searches(NonlinearProgram(robot, theta, hold=hold), starts, guesses, seed)
@@ -37,54 +39,54 @@ def search(
         exact.explore(own)
         return exact
     periods = coarse.program.periods
-    coarse.explore([Guess(each.name, each.x[::hold][: periods + 1], each.u[::hold][:periods]) for each in own])
+    coarse.explore([Guess(guess.name, guess.x[::hold][: periods + 1], guess.u[::hold][:periods]) for guess in own])
     exact.refine(coarse, own)
     return exact
 
 
 class Searches:
-    """The searches from all starts. A good motion from one start is a good guess for its neighbours."""
+    """Searches from all starts. A good motion from one start is a good guess for its neighbours."""
 
     def __init__(self, program: NonlinearProgram, starts: Array, guesses: int, seed: int) -> None:
         self.program, self.starts, self.seed = program, starts, seed
         self.shares = [len(part) for part in np.array_split(np.arange(guesses), len(starts))]
-        self.found: list[list[Trajectory]] = [[] for _ in starts]
+        self.optima: list[list[Trajectory]] = [[] for _ in starts]
         self.solved, self.tried = [0] * len(starts), [0] * len(starts)
 
     def explore(self, own: list[Guess]) -> None:
-        """Begin from all guesses of every start, then from the best motions of neighbours and of the best start."""
-        asked: list[set[tuple[int, float]]] = [set() for _ in self.starts]  # whose motion a start has tried, its return
+        """Search from all guesses of every start, then from the best motions of its neighbour and of the best start."""
+        used: list[set[tuple[int, float]]] = [set() for _ in self.starts]  # motions (start, return) that were guesses
         for k in range(len(self.starts)):
             self._explore(k, own[k : k + 1])
-            self._ask(k, self._nearest(k), asked[k])
-        for k in range(len(self.starts)):  # again, for what was found after
-            self._ask(k, self._nearest(k), asked[k])
-            self._ask(k, self._best(k), asked[k])
+            self._continue(k, self._nearest(k), used[k])
+        for k in range(len(self.starts)):  # again, because better motions may have been found since
+            self._continue(k, self._nearest(k), used[k])
+            self._continue(k, self._best(k), used[k])
 
     def refine(self, coarse: Searches, own: list[Guess]) -> None:
-        """Begin from the best motions of a coarse search; from all guesses, where none of them leads to one."""
+        """Search from the best motions of coarse searches, and from all guesses if none of them leads to an optimum."""
         for k in range(len(self.starts)):
-            for guess in (*own[k : k + 1], *(self._finer(coarse.program, each) for each in coarse.distinct(k))):
+            for guess in (*own[k : k + 1], *(self._finer(coarse.program, motion) for motion in coarse.distinct(k))):
                 self._try(k, guess)
             self.solved[k], self.tried[k] = self.solved[k] + coarse.solved[k], self.tried[k] + coarse.tried[k]
-            if not self.found[k]:
+            if not self.optima[k]:
                 self._explore(k, [])
 
     def motions(self) -> list[Trajectory]:
-        """The best motion from every start. Raises SolverError for a start without one."""
-        for k, found in enumerate(self.found):
-            if not found:
+        """Best motion from every start. Raises SolverError for a start without a motion."""
+        for k, optima in enumerate(self.optima):
+            if not optima:
                 raise SolverError(
                     f"none of {self.tried[k]} searches from start {k} found a motion of "
                     f"{self.program.metadata.name} within its limits. Widen the state limits in the model file, raise "
-                    "its control_rate, or look further with --guesses."
+                    "its control_rate, or search longer with more --guesses."
                 )
         return [self._motion(k) for k in range(len(self.starts))]
 
     def distinct(self, k: int) -> list[Trajectory]:
-        """The best motions from a start, REFINED at most, that differ in their return."""
+        """At most REFINED best motions from a start, with different returns."""
         best: list[Trajectory] = []
-        for motion in sorted(self.found[k], key=_reward, reverse=True):
+        for motion in sorted(self.optima[k], key=_reward, reverse=True):
             if not best or best[-1].reward - motion.reward > DISTINCT * abs(motion.reward):
                 best.append(motion)
         return best[:REFINED]
@@ -92,8 +94,8 @@ class Searches:
     def _explore(self, k: int, own: list[Guess]) -> None:
         start, seed = self.starts[k], self.seed if k == 0 else (self.seed, k)
         swings = [pumped(self.program, start, share) for share in PUMPS[: self.shares[k]]]
-        tried = [*own, idle(self.program, start), straight(self.program, start), *swings]
-        for guess in (*tried, *random_motions(self.program, start, self.shares[k], seed)):
+        simple = [*own, idle(self.program, start), straight(self.program, start), *swings]
+        for guess in (*simple, *random_motions(self.program, start, self.shares[k], seed)):
             self._try(k, guess)
 
     def _try(self, k: int, guess: Guess) -> None:
@@ -101,36 +103,114 @@ class Searches:
         self.tried[k] += 1
         if motion is not None:
             self.solved[k] += 1
-            self.found[k].append(motion)
+            self.optima[k].append(motion)
 
     def _nearest(self, k: int) -> list[int]:
-        """The nearest other start that has a motion, if there is one."""
+        """The nearest other start with a motion, if there is one."""
         distance = np.linalg.norm((self.starts - self.starts[k]) / self.program.state_limits, axis=1)
-        return [j for j in np.argsort(distance, kind="stable").tolist() if j != k and self.found[j]][:1]
+        return [j for j in np.argsort(distance, kind="stable").tolist() if j != k and self.optima[j]][:1]
 
     def _best(self, k: int) -> list[int]:
         """The other start with the best motion, if there is one."""
-        others = [j for j in range(len(self.starts)) if j != k and self.found[j]]
+        others = [j for j in range(len(self.starts)) if j != k and self.optima[j]]
         return [max(others, key=lambda j: self._motion(j).reward)] if others else []
 
-    def _ask(self, k: int, others: list[int], asked: set[tuple[int, float]]) -> None:
-        """Begin from the best motions of other starts, once from each motion."""
+    def _continue(self, k: int, others: list[int], used: set[tuple[int, float]]) -> None:
+        """Search from the best motions of other starts that were not used before."""
         for j in others:
             motion = self._motion(j)
-            if (j, motion.reward) not in asked:
-                asked.add((j, motion.reward))
+            if (j, motion.reward) not in used:
+                used.add((j, motion.reward))
                 self._try(k, Guess(f"the motion from start {j}", motion.x, motion.u))
 
     def _motion(self, k: int) -> Trajectory:
-        return max(self.found[k], key=_reward)
+        return max(self.optima[k], key=_reward)
 
     def _finer(self, coarse: NonlinearProgram, motion: Trajectory) -> Guess:
-        """A motion of a coarse search, at all control periods."""
+        """Guess for all control periods from a motion of a coarse search."""
         periods = np.arange(self.program.periods + 1)
-        x = [np.interp(periods, coarse.hold * np.arange(coarse.periods + 1), each) for each in motion.x.T]
+        x = [np.interp(periods, coarse.hold * np.arange(coarse.periods + 1), state) for state in motion.x.T]
         held = np.minimum(periods[:-1] // coarse.hold, coarse.periods - 1)
         return Guess(motion.guess, np.column_stack(x), motion.u[held])
 
 
 def _reward(motion: Trajectory) -> float:
     return motion.reward
+
+
+def idle(program: NonlinearProgram, start: Array) -> Guess:
+    """Guess of a robot that stays at its start (n,) without input."""
+    k, m = program.periods, len(program.input_limits)
+    return Guess("an idle robot", np.tile(start, (k + 1, 1)), np.zeros((k, m)))
+
+
+def straight(program: NonlinearProgram, start: Array) -> Guess:
+    """Guess of the shortest way to the target, within a third of the horizon."""
+    return _motion(program, start, "the straight way", program.task.horizon / 3.0, np.zeros(program.coordinates), 0.0)
+
+
+def pumped(program: NonlinearProgram, start: Array, share: float) -> Guess:
+    """Guess that adds energy, as one pumps a swing, until the motion is nearest to the target, and then stays there.
+
+    Every input has a share of its limit, in the direction in which its joint moves.
+    """
+    limits, target = program.state_limits, np.array(program.task.target)
+    q, m = program.coordinates, len(program.input_limits)
+    x, u = np.tile(target, (program.periods + 1, 1)), np.zeros((program.periods, m))
+    x[0], distance = start, np.full(program.periods + 1, np.inf)
+    for k in range(program.periods):
+        along = np.sign(x[k, q:] @ program.control_matrix(x[k])[q:])
+        u[k] = share * program.input_limits * np.where(along == 0.0, 1.0, along)
+        x[k + 1] = np.asarray(program.step(x[k], u[k])[0]).ravel()
+        if not (np.abs(x[k + 1]) < np.where(program.clipped, limits, np.inf)).all():
+            break
+        error = x[k + 1] - target
+        error[:q] -= 2.0 * np.pi * ~program.clipped[:q] * np.round(error[:q] / (2.0 * np.pi))
+        distance[k + 1] = np.linalg.norm(error / limits)
+    nearest = int(distance.argmin())
+    turns = 2.0 * np.pi * ~program.clipped[:q] * np.round((x[nearest] - target)[:q] / (2.0 * np.pi))
+    x[nearest + 1 :], u[nearest:] = target, 0.0
+    x[nearest + 1 :, :q] += turns
+    return Guess(f"pumped with {share:g} of the inputs", x, u)
+
+
+def random_motions(program: NonlinearProgram, start: Array, count: int, seed: int | tuple[int, ...]) -> list[Guess]:
+    """Guesses of `count` ways to the target with a swing of random amplitude, frequency and duration, either way
+    round."""
+    rng = np.random.default_rng(seed)
+    q = program.coordinates
+    wraps = ~program.clipped[:q]
+    motions = []
+    for i in range(count):
+        seconds = rng.uniform(0.12, 0.8) * program.periods / program.rate
+        swing = rng.uniform(-0.6, 0.6, q) * program.state_limits[:q]
+        either = rng.choice([-1.0, 0.0, 1.0], q)  # if the start is near the target; from the far side, only two ways
+        turns: Array = wraps * np.where(
+            np.abs(start[:q]) < np.pi / 2, either, np.sign(start[:q]) * np.maximum(either, 0)
+        )
+        cycles = rng.uniform(0.5, 3.0)
+        motions.append(_motion(program, start, f"random motion {i + 1}", seconds, swing, cycles, turns))
+    return motions
+
+
+def _motion(
+    program: NonlinearProgram,
+    start: Array,
+    name: str,
+    seconds: float,
+    swing: Array,
+    cycles: float,
+    turns: Array | float = 0.0,
+) -> Guess:
+    """Guess without input that reaches the target after `seconds`, plus `cycles` of a sine with amplitude `swing` (q,).
+
+    turns: (q,) full turns by which the last angles differ from the target.
+    """
+    q, period = program.coordinates, 1.0 / program.rate
+    share = np.minimum(np.arange(program.periods + 1) * period / seconds, 1.0)[:, None]
+    goal = np.array(program.task.target)[:q] + 2.0 * np.pi * turns
+    position = start[:q] + share**2 * (3.0 - 2.0 * share) * (goal - start[:q])
+    position = position + swing * np.sin(np.pi * share) * np.sin(2.0 * np.pi * cycles * share)
+    x = np.hstack([position, np.gradient(position, period, axis=0)])
+    bound = np.where(program.clipped, program.state_limits, np.inf)
+    return Guess(name, np.clip(x, -bound, bound), np.zeros((program.periods, len(program.input_limits))))

@@ -1,76 +1,79 @@
-"""The best return any controller can have from one start: direct trajectory optimisation of the task.
+"""Trajectory optimisation: the best return of any controller from one start.
 
-The problem is the evaluation's own: the Runge-Kutta method, inputs held at the control rate, the
-undiscounted cost of `solver.plants.rollouts`. States at the start of every control period are variables (direct
-multiple shooting) within the state limits, the dynamics are equality constraints, and IPOPT solves it with exact first
-and second derivatives from several guesses. States after every integration step keep within the limits too, the last
-one included: nowhere would the simulation hold a state. Every solution is a local one: the best found is a return that
-can be reached, and an upper bound for controllers only as far as no guess led to a better manoeuvre.
+The problem is the one of the evaluation: the same Runge-Kutta steps, inputs held for control periods, and the
+undiscounted cost of `solver.plants.rollouts`. The variables are the inputs and the states at the start of every control
+period (direct multiple shooting). The dynamics are equality constraints. States are within their limits after every
+integration step, so that the simulation would never clip one. IPOPT solves the problem with exact first and second
+derivatives from a guess.
+
+Every solution is a local optimum. Its return can be reached, but a better manoeuvre may exist that no guess led to.
 """
 
 from __future__ import annotations
 
+import io
 import math
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from typing import Any
 
 import casadi
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
 from solver.oracles.starts import require_within
 
-Array = NDArray[np.float64]
 OPTIONS: dict[str, Any] = {
     "ipopt.print_level": 0,
     "ipopt.sb": "yes",
     "print_time": False,
     "ipopt.tol": 1e-6,
     "ipopt.max_iter": 300,
-    "ipopt.mu_init": 1e-4,  # a larger barrier parameter throws a good guess away in its first steps
+    "ipopt.mu_init": 1e-4,  # with a larger barrier parameter, the first steps leave a good guess
     "ipopt.bound_relax_factor": 0.0,  # inputs stay strictly within their limits, where barriers are finite
 }
-#: Weights of the squared distance to the guess, then to the solution before: without them the first steps leave a good
-#: guess for an easier motion, such as hanging still.
+#: Weights, in consecutive solves, of the squared distance to the guess and then to the last solution. Without them the
+#: first steps leave a good guess for an easier motion, such as a robot that hangs still.
 PULLS = (1.0, 0.1, 0.01, 0.0)
-COARSE: dict[str, Any] = {"ipopt.max_iter": 150}  # guesses that lead somewhere need 10 to 140
-RESOLVED = 0.01  # of a state's limit, the largest error in a coarse hold
-#: States that it is looked for at, and the share that must have no larger one: near a singular posture, or at all
-#: limits of rates at once, errors are a thousand times those of motions.
+COARSE: dict[str, Any] = {"ipopt.max_iter": 150}  # successful coarse searches need 10 to 140
+RESOLVED = 0.01  # of a state's limit: largest integration error of a coarse hold
+#: Random states at which the error is computed, and share of them that must satisfy RESOLVED. Near a singular posture,
+#: or with all rates at their limits, errors are a thousand times as large as in motions.
 SAMPLES, USUAL = 256, 0.9
-#: What IPOPT says after Ctrl-C, which CasADi takes for a failure of its functions.
+#: Return status of IPOPT after Ctrl-C, which CasADi reports as a failure of its functions.
 INTERRUPTED = ("User_Requested_Stop", "NonIpopt_Exception_Thrown")
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """K control periods of one motion."""
+    """A motion of K control periods."""
 
-    x: Array  # (K + 1, n); continuous angles run on and do not wrap
+    x: Array  # (K + 1, n); continuous angles are not wrapped
     u: Array  # (K, m)
     reward: float  # undiscounted return
-    guess: str  # where the search began
+    guess: str  # name of the guess of the search
 
 
 @dataclass(frozen=True)
 class Guess:
-    """Where a search begins: states (K + 1, n) and inputs (K, m), which need not fit together."""
+    """First values of a search. The states need not follow from the inputs."""
 
     name: str
-    x: Array
-    u: Array
+    x: Array  # (K + 1, n)
+    u: Array  # (K, m)
 
 
 class NonlinearProgram:
-    """The nonlinear program of a robot's task, built once for all starts.
+    """Nonlinear program of a robot's task, built once for all starts.
 
-    robot: of the casadi backend. theta (p,) replaces the nominal parameters, seconds the task's horizon. hold: of a
-    coarse search, the control periods for which an input stays as it is; its integration steps are the least power of
-    two that resolves the motion in a hold from most states. patience: processor seconds of a search, after which
-    `solve` finds nothing.
+    robot: with the backend casadi.
+    theta: (p,) parameters, by default the nominal ones. seconds: by default the task's horizon.
+    hold: control periods for which a coarse search holds an input. The integration steps of a hold are the smallest
+    power of two that satisfies RESOLVED. Without `hold`, the search is exact.
+    patience: processor seconds of a search, after which `solve` returns None.
     """
 
     def __init__(
@@ -83,7 +86,7 @@ class NonlinearProgram:
     ) -> None:
         self.metadata, self.task = robot.metadata, robot.metadata.task
         self.coarse, self.hold = hold is not None, hold or 1
-        self.rate = self.task.control_rate / self.hold  # of the holds
+        self.rate = self.task.control_rate / self.hold  # holds per second
         self.periods = round((seconds or self.task.horizon) * self.task.control_rate) // self.hold
         self.state_limits = np.asarray(robot.state_limits, float)
         self.input_limits = np.asarray(robot.input_limits, float)
@@ -97,7 +100,7 @@ class NonlinearProgram:
         self.control_matrix: Callable[[Array], Array] = lambda x: np.asarray(affine(x, nominal)[1])
 
     def _resolved(self, robot: CompiledRobot, theta: Array) -> tuple[int, Any]:
-        """The integration steps of a hold, and `_step` with them."""
+        """Number of integration steps in a hold, and `_step` with this number."""
         exact = self.task.integration_steps * self.hold
         reference = self._step(robot, theta, exact)
         if not self.coarse:
@@ -105,39 +108,39 @@ class NonlinearProgram:
         random = np.random.default_rng(0)
         x = random.uniform(-1.0, 1.0, (len(self.state_limits), SAMPLES)) * self.state_limits[:, None]
         u = random.choice([-1.0, 1.0], (len(self.input_limits), SAMPLES)) * self.input_limits[:, None]
-        right = np.asarray(reference(x, u)[0])
+        expected = np.asarray(reference(x, u)[0])
         steps = 1
         while steps < exact:
             step = self._step(robot, theta, steps)
-            error = (np.abs(np.asarray(step(x, u)[0]) - right) / self.state_limits[:, None]).max(0)
-            if np.mean(error <= RESOLVED) >= USUAL:  # false where a state is not finite
+            error = (np.abs(np.asarray(step(x, u)[0]) - expected) / self.state_limits[:, None]).max(0)
+            if np.mean(error <= RESOLVED) >= USUAL:  # a state that is not finite counts as not resolved
                 return steps, step
-            steps *= 2  # to build one costs as much as it has steps, and there may be hundreds
+            steps *= 2  # from below, because the time to build a step is proportional to the number of steps
         return exact, reference
 
     def _step(self, robot: CompiledRobot, theta: Array, steps: int) -> Any:
-        """(x, u) -> (x one hold later, cost of the hold, clipped states after the integration steps before the last).
+        """A casadi.Function of a hold: (x, u) -> (x at its end, cost, clipped states within the hold).
 
-        One expanded casadi.Function; the third output has a column for each of these steps.
+        The third output has a column for every integration step except the last.
         """
         dynamics, state_cost, action_cost = map(robot.casadi_function, ("dynamics", "state_cost", "action_cost"))
         x, u = casadi.SX.sym("x", len(self.state_limits)), casadi.SX.sym("u", len(self.input_limits))
 
         def cost_of(at: Any) -> Any:
-            """The state cost, as in the evaluation at nominal parameters and with wrapped angles."""
+            """State cost at nominal parameters and wrapped angles, as in the evaluation."""
             turns = casadi.floor((at + math.pi) / (2.0 * math.pi)) * casadi.DM(~self.clipped)
             return state_cost(at - 2.0 * math.pi * turns, robot.nominal_parameters)[0]
 
         later, state_part, between = x, 0.0, []
         h = 1.0 / (steps * self.rate)
-        for k in range(steps):  # the classical Runge-Kutta method, of the state and of its cost
-            places, slopes = [later], []
+        for k in range(steps):  # classical Runge-Kutta method for the state and the integral of its cost
+            stages, slopes = [later], []
             for share in (0.5, 0.5, 1.0):
-                slopes.append(dynamics(places[-1], u, theta))
-                places.append(later + share * h * slopes[-1])
-            slopes.append(dynamics(places[-1], u, theta))
+                slopes.append(dynamics(stages[-1], u, theta))
+                stages.append(later + share * h * slopes[-1])
+            slopes.append(dynamics(stages[-1], u, theta))
             weights = (h / 6.0, h / 3.0, h / 3.0, h / 6.0)
-            state_part += sum(weight * cost_of(at) for weight, at in zip(weights, places, strict=True))
+            state_part += sum(weight * cost_of(at) for weight, at in zip(weights, stages, strict=True))
             later = later + sum(weight * slope for weight, slope in zip(weights, slopes, strict=True))
             if k < steps - 1:
                 between.append(later[np.flatnonzero(self.clipped).tolist()])
@@ -146,15 +149,15 @@ class NonlinearProgram:
         return casadi.Function("step", [x, u], [later, cost, inner], ["x", "u"], ["later", "cost", "between"])
 
     def _scaled(self) -> Any:
-        """A control period of the column (x/limit, u/limit): (x/limit at its end, cost, states between/limit)."""
+        """A casadi.Function of a hold in units of the limits: column (x, u) -> (x at its end, cost, states within)."""
         n, limits = len(self.state_limits), casadi.DM(self.state_limits)
         column = casadi.SX.sym("column", n + len(self.input_limits))
         later, cost, between = self.step(limits * column[:n], casadi.DM(self.input_limits) * column[n:])
-        inside = casadi.diag(1.0 / limits[np.flatnonzero(self.clipped).tolist()]) @ between  # of magnitude at most 1
+        inside = casadi.diag(1.0 / limits[np.flatnonzero(self.clipped).tolist()]) @ between  # at most 1 in magnitude
         return casadi.Function("period", [column], [later / limits, cost, inside])
 
     def _program(self) -> Any:
-        """IPOPT on the columns (x_k/limit, u_k/limit), one a period, and the last state."""
+        """IPOPT solver with the variables (x_k/limit, u_k/limit) of every hold, and the last state."""
         n, m, k = len(self.state_limits), len(self.input_limits), self.periods
         period, w = self._scaled(), casadi.MX.sym("w", (n + m) * k + n)
         columns = casadi.reshape(w[: (n + m) * k], n + m, k)
@@ -171,10 +174,10 @@ class NonlinearProgram:
         return casadi.nlpsol("limit", "ipopt", program, options)
 
     def solve(self, start: Array, guess: Guess) -> Trajectory | None:
-        """The motion from a start (n,) that IPOPT finds from a guess; None when it finds none in its time.
+        """Locally optimal motion from a start (n,) and a guess, or None if IPOPT finds no motion in its time.
 
-        A local optimum; where the search without a pull leads nowhere, the motion that was found with the last one.
-        Raises SolverError when the start lies beyond a state limit.
+        If only solves with a weight of PULLS succeed, it is the motion of the last one of them. Raises SolverError if
+        the start lies beyond a state limit.
         """
         require_within(self.metadata, start, "the start")
         scaled = np.hstack([guess.x[:-1] / self.state_limits, guess.u / self.input_limits])
@@ -189,8 +192,7 @@ class NonlinearProgram:
         w, cost = first, math.inf
         with _interruptible():
             for pull in PULLS:
-                given = np.append(pull, w)
-                result = self._solver(x0=w, p=given, lbx=lower, ubx=upper, lbg=-reach, ubg=reach)
+                result = self._solver(x0=w, p=np.append(pull, w), lbx=lower, ubx=upper, lbg=-reach, ubg=reach)
                 stats, new = self._solver.stats(), np.asarray(result["x"]).ravel()
                 if stats["return_status"] in INTERRUPTED:
                     raise KeyboardInterrupt
@@ -207,18 +209,23 @@ class NonlinearProgram:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Ctrl-C within CasADi, which makes another error of it, is a KeyboardInterrupt again."""
+    """Context that raises KeyboardInterrupt for Ctrl-C within CasADi, without the warning that CasADi prints."""
+    warnings = io.StringIO()
     try:
-        yield
+        with redirect_stderr(warnings):
+            yield
     except (RuntimeError, SystemError) as error:
         if "KeyboardInterrupt" in str(error) or isinstance(error.__cause__, KeyboardInterrupt):
             raise KeyboardInterrupt from error
         raise
+    print(warnings.getvalue(), end="", file=sys.stderr)
 
 
 def _hessian(period: Any, columns: Any, w: Any, p: Any, pull: Any) -> Any:
-    """Of the Lagrangian, by w, upper triangle. A period's cost and constraints depend on its own column alone, so that
-    it has a block for each: one function of a period, mapped. CasADi's own takes 1.3 to 1.5 times as long.
+    """Hessian of the Lagrangian in w, upper triangle, as a casadi.Function.
+
+    Cost and constraints of a hold depend only on its own column, so the Hessian has one block for each hold. With
+    CasADi's general Hessian, searches take 1.3 to 1.5 times as long.
     """
     size, k = columns.shape
     column = casadi.SX.sym("column", size)
@@ -232,6 +239,6 @@ def _hessian(period: Any, columns: Any, w: Any, p: Any, pull: Any) -> Any:
     gaps = casadi.reshape(lam_g[: k * later.numel()], later.numel(), k)
     reach = casadi.reshape(lam_g[k * later.numel() :], inside.shape[0], inside.shape[1] * k)
     blocks = casadi.horzsplit(mapped(columns, casadi.repmat(lam_f, 1, k), gaps, reach), size)
-    last = w.numel() - columns.numel()  # of the last state, which nothing depends on but the pull
+    last = w.numel() - columns.numel()  # size of the last state, on which only the pull depends
     whole = casadi.diagcat(*blocks, casadi.MX(last, last)) + 2.0 * lam_f * pull * casadi.MX.eye(w.numel())
     return casadi.Function("hess_lag", [w, p, lam_f, lam_g], [whole])

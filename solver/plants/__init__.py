@@ -1,4 +1,4 @@
-"""Plants by name. To add one, write its module and one line in PLANTS."""
+"""Table of the plants. To add one, write a module with the contents of `PlantModule`, and a line in PLANTS."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 
-#: The module of every plant, with what `PlantModule` names; imported when the plant is asked for.
+#: Module of every plant. It is imported when the plant is first made.
 PLANTS = {
     "nominal": "solver.plants.nominal",
     "euler": "solver.plants.euler",
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     PlantName = str
 else:
-    PlantName = Literal[tuple(PLANTS)]  # the choices on the command line
+    PlantName = Literal[tuple(PLANTS)]  # tyro reads the choices of the command line from it
 
 
 def _module(name: str) -> PlantModule:
@@ -35,21 +35,21 @@ def _module(name: str) -> PlantModule:
 
 
 def all_effects(name: PlantName, effects: Sequence[str]) -> list[str]:
-    """The effects that a plant has: those stated, or all of them when none is stated."""
+    """Effects that are switched on: `effects`, or all effects of the plant if it is empty."""
     return list(effects or _module(name).EFFECTS)
 
 
 def make_plant(
     name: PlantName, problem: Problem, theta: Tensor | None = None, effects: Sequence[str] = (), seed: Seeds = 0
 ) -> Plant:
-    """A plant by name; the arguments are those of `PlantModule.make`.
+    """Plant with a name of PLANTS. The other arguments are explained at `PlantModule.make`.
 
-    Raises SolverError for an unknown plant, for effects of another plant, and where the plant's module does.
+    Raises SolverError for an unknown name, for effects of a plant without effects, and if the plant's module does.
     """
     module = _module(name)
     if effects and not module.EFFECTS:
         raise SolverError(
-            f"the {name} plant has no effects such as {' '.join(effects)}; "
+            f"the {name} plant has no effects, but {' '.join(effects)} was given; "
             'add --plant harsh, or plant = "harsh" in a specification'
         )
     return module.make(problem, theta, effects, seed)

@@ -1,6 +1,6 @@
-"""The plant of the paper's authors: explicit Euler at the task's simulation rate, and their sum of the cost.
+"""Plant of the paper's authors: explicit Euler at the task's simulation rate, and their sum of the cost.
 
-It adds energy, so that returns flatter; rows that stand beside the paper's are trained and evaluated under it.
+It adds energy to the robot, so that returns are too good. Results that are compared with the paper use it.
 """
 
 from __future__ import annotations
@@ -17,5 +17,5 @@ EFFECTS: tuple[str, ...] = ()
 
 
 def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: Seeds) -> Nominal:  # noqa: ARG001
-    """The plant; it has no effects and no noise."""
+    """Plant without effects and noise."""
     return Nominal(problem.integrated_by("euler"), theta)

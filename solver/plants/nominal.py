@@ -1,4 +1,4 @@
-"""The nominal plant: the robot as its model file states it, under the problem's integration scheme."""
+"""Nominal plant: the robot of the model file, integrated by the problem's scheme."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from functools import partial
 
 from torch import Tensor
 
+from solver.cuda_graphs import Replayed
 from solver.observer.sensing import Sensing, make_sensing
 from solver.plants.plant import Seeds, Simulation
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
-from solver.replay import Replayed
 
 EFFECTS: tuple[str, ...] = ()
 
 
 def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: Seeds) -> Nominal:  # noqa: ARG001
-    """The plant; it has no effects and no noise."""
+    """Plant without effects and noise."""
     return Nominal(problem, theta)
 
 
 @dataclass(frozen=True)
 class Nominal:
-    """The robot at theta (p,) or (N, p), by default the nominal parameters.
+    """Robot with parameters theta (p,) or (N, p), nominal by default.
 
-    States are confined to the domain and shown to the policy exactly.
+    States are confined to the domain and measured exactly.
     """
 
     problem: Problem
@@ -34,7 +34,7 @@ class Nominal:
 
     @property
     def sensing(self) -> Sensing:
-        """Exact, without delay."""
+        """Exact sensors without delay."""
         return make_sensing(self.problem)
 
     def begin(self, x: Tensor) -> Simulation:
@@ -44,10 +44,10 @@ class Nominal:
 
 class _NominalSimulation:
     def __init__(self, plant: Nominal, x: Tensor) -> None:
-        self.x, self.seen = x, x
+        self.x, self.measured = x, x
         self.period = Replayed(partial(integrate_period, plant.problem, theta=plant.theta))
 
     def step(self, u: Tensor) -> Tensor:
         self.x, cost = self.period(self.x, u)
-        self.seen = self.x
+        self.measured = self.x
         return cost

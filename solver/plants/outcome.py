@@ -1,4 +1,4 @@
-"""The outcome of rollouts: when one is a success, and the statistics of many."""
+"""Outcome of rollouts: the success rule, and statistics."""
 
 from __future__ import annotations
 
@@ -10,39 +10,40 @@ from torch import Tensor
 
 from solver.problem.problem import Problem
 
-SETTLED = 0.5  # s at the end of a rollout for which it must stay at the target,
-SETTLED_SHARE = 0.2  # or this share of the task's horizon, where that is less
-ANGLE, RATE = math.radians(5.0), 0.5  # rad and rad/s within which a joint is at its target and at rest,
-SHARE = 0.05  # or this share of the limit, where that is more
+SETTLED = 0.5  # s, end of a rollout in which a success stays at the target,
+SETTLED_SHARE = 0.2  # or this share of the task's horizon if that is shorter
+ANGLE, RATE = math.radians(5.0), 0.5  # rad and rad/s, tolerances of an angle and of its rate,
+SHARE = 0.05  # or this share of the limit if that is larger
 
 
 @dataclass(frozen=True)
 class Rollouts:
     """N rollouts of T control periods."""
 
-    x: Tensor  # (T + 1, N, n)
-    u: Tensor  # (T, N, m)
-    state_reward: Tensor  # (N,) undiscounted
-    action_reward: Tensor  # (N,)
+    x: Tensor  # (T + 1, N, n) true states
+    u: Tensor  # (T, N, m) inputs of the policy
+    state_reward: Tensor  # (N,) minus the undiscounted state cost
+    action_reward: Tensor  # (N,) minus the undiscounted action cost
     success: Tensor  # (N,) bool
-    at_limit: Tensor  # (N, n) bool, states that the simulation stopped at their limit at some time
+    at_limit: Tensor  # (N, n) bool, True for states that were at their limit at any time
 
     @property
     def returns(self) -> Tensor:
-        """Undiscounted sums of the reward, (N,)."""
+        """Returns (N,): undiscounted sums of the reward."""
         return self.state_reward + self.action_reward
 
     def part(self, rows: slice) -> Rollouts:
-        """Some of the rollouts."""
+        """Rollouts of a slice of the starts."""
         rewards = self.state_reward[rows], self.action_reward[rows]
         return Rollouts(self.x[:, rows], self.u[:, rows], *rewards, self.success[rows], self.at_limit[rows])
 
 
 def succeeded(problem: Problem, x: Tensor) -> Tensor:
-    """Which rollouts through the states x (K, N, n), one state a control period, are successes, (N,) bool.
+    """Mask (N,) of the successes among rollouts through the states x (K, N, n), one state for every control period.
 
-    During the last `settling_periods`, or all of a shorter rollout, every coordinate is within its tolerance of the
-    target, and so is its rate; no state is at its limit. States that the task names as free may have any value.
+    A success has every coordinate and its rate within their tolerances of the target during the last
+    `settling_periods`, or during all of a shorter rollout, and no state at its limit. States that the task declares
+    free may have any other value.
     """
     x = x[-1 - settling_periods(problem) :]
     states, count = problem.robot.metadata.states, len(problem.robot.metadata.coordinates)
@@ -51,22 +52,22 @@ def succeeded(problem: Problem, x: Tensor) -> Tensor:
     turned = torch.where(problem.clipped[:count], error, torch.minimum(error, 2.0 * math.pi - error))
     speed = (problem.rates(x.reshape(-1, len(states))) - problem.rates(problem.target[None])).view_as(error).abs()
     near = torch.cat([turned <= position, speed <= rate], -1)
-    judged = [i for i, state in enumerate(states) if state.name not in problem.robot.metadata.task.free]
+    restricted = [i for i, state in enumerate(states) if state.name not in problem.robot.metadata.task.free]
     inside = ~problem.at_limit(x).any(-1)
-    return (near[..., judged].all(-1) & inside).all(0)
+    return (near[..., restricted].all(-1) & inside).all(0)
 
 
 def settling_periods(problem: Problem) -> int:
-    """Control periods for which a success stays at the target: SETTLED seconds, or a share of the task's horizon where
-    that is less."""
+    """Control periods for which a success stays at the target: the shorter of SETTLED seconds and SETTLED_SHARE of the
+    task's horizon."""
     return round(min(SETTLED, SETTLED_SHARE * problem.robot.metadata.task.horizon) / problem.control_step)
 
 
 def tolerances(problem: Problem) -> tuple[Tensor, Tensor]:
-    """How far each coordinate may be from its target in a success, and its rate from the target's, (q,) each.
+    """Tolerances (q,) of the coordinates, and (q,) of their rates, in a success.
 
-    ANGLE and RATE where the coordinate is an angle, or SHARE of the limit where that is more. A joint that wraps has no
-    limit, and its angle must be within ANGLE.
+    They are SHARE of the limits. For an angle, they are at least ANGLE and RATE. A continuous angle has no limit: its
+    tolerance is ANGLE.
     """
     states = problem.robot.metadata.states[: len(problem.robot.metadata.coordinates)]
     angles = torch.tensor([state.unit == "rad" for state in states], device=problem.target.device)
@@ -76,7 +77,7 @@ def tolerances(problem: Problem) -> tuple[Tensor, Tensor]:
 
 
 def summary(result: Rollouts) -> dict[str, float]:
-    """The statistics of N rollouts, under the names that metrics.jsonl uses (docs/reference/run-folder.md)."""
+    """Statistics of N rollouts, with the names of metrics.jsonl (docs/reference/run-folder.md)."""
     spread = 1.96 * result.returns.std() if len(result.returns) > 1 else torch.zeros(())
     return {
         "return_mean": float(result.returns.mean()),
@@ -90,6 +91,5 @@ def summary(result: Rollouts) -> dict[str, float]:
 
 
 def decimals(size: float, least: int = 2) -> int:
-    """Those that print a return of this size with three digits, or with two for a `least` of 1: costs may be far from
-    1."""
+    """Number of decimals, at least `least`, that prints a return of this size with `least` + 1 significant digits."""
     return least if size == 0.0 or not math.isfinite(size) else max(least, least - math.floor(math.log10(abs(size))))

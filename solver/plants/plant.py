@@ -1,6 +1,6 @@
-"""A plant: what simulates the robot when a policy is evaluated.
+"""Interface of a plant: the simulated robot on which a policy is evaluated.
 
-It keeps apart the true state, from which the reward is computed, and the state that it shows to the policy.
+A plant has a true state, from which the reward is computed, and a measured state, which the policy gets.
 """
 
 from __future__ import annotations
@@ -13,39 +13,44 @@ from torch import Tensor
 from solver.observer.sensing import Sensing
 from solver.problem.problem import Problem
 
-Seeds = int | Sequence[int]  # of a plant's noise: one for all rollouts, or one for each, whatever stands beside it
+Seeds = int | Sequence[int]  # of a plant's noise: one for all rollouts, or one for each independent of the others
 
 
 class Simulation(Protocol):
-    """N rollouts under way on a plant."""
+    """N rollouts in progress on a plant."""
 
-    x: Tensor  # (N, n) the true state
-    seen: Tensor  # (N, n) the state that the policy is shown
+    x: Tensor  # (N, n) true state
+    measured: Tensor  # (N, n) state that the policy gets
 
     def step(self, u: Tensor) -> Tensor:
-        """Simulate one control period under the policy's input u (N, m); returns the integral (N,) of the state cost
-        over it."""
+        """Integral (N,) of the state cost over one control period, which is simulated with the policy's input u (N, m).
+
+        Changes `x` and `measured`.
+        """
 
 
 class Plant(Protocol):
-    """A robot to evaluate a policy on."""
+    """A simulated robot on which a policy is evaluated."""
 
     @property
     def sensing(self) -> Sensing:
-        """What is measured of it: for an observer, which sees as much of `Simulation.seen` and nothing else."""
+        """Errors of the measurements and delay of the inputs, for an observer.
+
+        An observer gets the first entries of `Simulation.measured`, one for each entry of `Sensing.deviation`.
+        """
 
     def begin(self, x: Tensor) -> Simulation:
-        """Start rollouts from the true states x (N, n), which it does not change."""
+        """Start rollouts from the true states x (N, n). It must not change x."""
 
 
 class PlantModule(Protocol):
-    """What the module of a plant has, beside its classes."""
+    """Contents of the module of a plant, apart from its classes."""
 
-    EFFECTS: tuple[str, ...]  # the names of what a user can switch on; empty for most plants
+    EFFECTS: tuple[str, ...]  # names of effects that a user can switch on; empty for most plants
 
     def make(self, problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: Seeds) -> Plant:
-        """The plant at the parameters theta (p,) or (N, p), nominal by default.
+        """Plant with the parameters theta (p,) or (N, p), nominal by default.
 
-        effects: the words of the user, all of EFFECTS when empty. seed: of the plant's noise. Raises SolverError for
-        effects that it cannot read, and robots that it cannot simulate.
+        effects: text of the user, such as `noise=2x`; all of EFFECTS if it is empty. seed: of the plant's noise.
+        Raises SolverError for effects that it cannot read, and for a robot that it cannot simulate.
         """

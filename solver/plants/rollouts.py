@@ -7,23 +7,23 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from solver.cuda_graphs import Replayed
 from solver.errors import SolverError
-from solver.game.held_input_policy import make_policy
+from solver.game.policies import make_policy
 from solver.observer.unknown_delay import make_observer
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, succeeded
 from solver.plants.plant import Plant
 from solver.problem.problem import Problem
-from solver.replay import Replayed
-from solver.value.protocol import ValueFunction
+from solver.value.frozen import ValueFunction
 
-MOST_EPISODES = 100_000  # at once; states and inputs of all periods are kept
+MOST_EPISODES = 100_000  # at once, because states and inputs of all periods are stored
 
-Controller = Callable[[Tensor], tuple[Tensor, Tensor]]  # x (N, n) -> u (N, m), g_c(u) (N,)
+Controller = Callable[[Tensor], tuple[Tensor, Tensor]]  # from x (N, n) to u (N, m) and its action cost (N,)
 
 
 def controller(problem: Problem, value: ValueFunction, reaction_periods: float = 0.0) -> Controller:
-    """The policy of a value function; reaction_periods as in `solver.game.held_input_policy.make_policy`."""
+    """Controller from the policy of a value function. reaction_periods: see `solver.game.policies.make_policy`."""
     policy = make_policy(problem, value, reaction_periods)
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -33,7 +33,7 @@ def controller(problem: Problem, value: ValueFunction, reaction_periods: float =
 
 
 def without_input(problem: Problem) -> Controller:
-    """The controller of a robot that is left to itself."""
+    """Controller with zero inputs."""
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
         u = x.new_zeros(len(x), len(problem.input_limits))
@@ -43,7 +43,7 @@ def without_input(problem: Problem) -> Controller:
 
 
 def sample_starts(problem: Problem, episodes: int, seed: int) -> Tensor:
-    """Draw starts (N, n) from the task's Gaussian distribution, confined to the state domain."""
+    """Starts (episodes, n) from the task's Gaussian distribution, confined to the state domain."""
     return problem.sample_starts(episodes, torch.Generator(device=problem.state_limits.device).manual_seed(seed))
 
 
@@ -57,26 +57,28 @@ def rollouts(
     observed: bool = False,
     longest_delay: int | None = None,
 ) -> Rollouts:
-    """Follow a controller from the states x (N, n), its input held for one control period at a time.
+    """Rollouts of a controller from the states x (N, n). Its input is held for one control period at a time.
 
-    plant: by default the nominal one. seconds: by default the task's horizon. observed: the controller gets the states
-    that an observer makes of what is measured, in place of those that the plant shows. longest_delay: where the
-    observer is not told the plant's delay, the largest one that it looks for, in control periods. The state reward is
-    computed from the true states, the action reward from the controller's own inputs, even when the plant delays or
-    limits them.
+    plant: by default the nominal one. seconds: by default the task's horizon.
+    observed: the controller gets the estimates of an observer instead of the plant's measured states.
+    longest_delay: in control periods; if given, the observer does not know the plant's delay and estimates it up to
+    this one.
+
+    The state reward is computed from the true states. The action reward is computed from the inputs of the controller,
+    even if the plant delays or limits them.
     """
     task = problem.robot.metadata.task
     plant = plant or Nominal(problem)
     simulation = plant.begin(x)
     sensing = plant.sensing
-    observer, measured = make_observer(problem, sensing, longest_delay) if observed else None, len(sensing.deviation)
+    observer, entries = make_observer(problem, sensing, longest_delay) if observed else None, len(sensing.deviation)
     steps = round((seconds or task.horizon) * task.control_rate)
     states, inputs = [x], []
     state_reward, action_reward = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])
-    with torch.inference_mode():  # a sixth less time; the tensors that are returned are made after it
+    with torch.inference_mode():  # saves a sixth of the time; the returned tensors are made after it
         for _ in range(steps):
-            seen = simulation.seen if observer is None else observer.estimate(simulation.seen[:, :measured])
-            u, cost = act(seen)
+            measured = simulation.measured
+            u, cost = act(measured if observer is None else observer.estimate(measured[:, :entries]))
             if observer is not None:
                 u = observer.compensate(u)
                 cost = problem.action_cost.cost(u)
@@ -91,6 +93,6 @@ def rollouts(
 
 
 def require_episodes(episodes: int) -> None:
-    """Raise SolverError unless the memory holds that many rollouts."""
+    """Raises SolverError unless 1 <= episodes <= MOST_EPISODES."""
     if not 1 <= episodes <= MOST_EPISODES:
-        raise SolverError(f"--episodes is {episodes}; give at least 1 and at most {MOST_EPISODES}")
+        raise SolverError(f"--episodes is {episodes}; give a number from 1 to {MOST_EPISODES}")

@@ -16,8 +16,7 @@ import modelgen
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.oracles.guesses import pumped, random_motions, straight
-from solver.oracles.search import PUMPS, coarse_hold
+from solver.oracles.search import PUMPS, coarse_hold, pumped, random_motions, straight
 from solver.oracles.starts import design
 from solver.oracles.trajectory import NonlinearProgram, Trajectory
 from solver.plants.outcome import succeeded

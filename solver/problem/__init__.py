@@ -1,1 +1,1 @@
-"""The nominal robot and its task on a device."""
+"""A robot and its task as tensors on one device: domain, costs, time steps, integration schemes."""

@@ -1,4 +1,4 @@
-"""The action cost of a robot's task on Torch tensors; its formulas are kernels of the artifact."""
+"""Action cost g of a robot's task on Torch tensors. The formulas are kernels of the artifact."""
 
 from __future__ import annotations
 
@@ -7,36 +7,40 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 
 
-class ActionCost:
-    """g(u) and grad g~(w), w = B^T dV/dx, of tensors (..., m) in the robot's dtype.
+class TensorActionCost:
+    """Action cost g(u) and the gradient of its convex conjugate, grad g~(w), of tensors (..., m) in the robot's dtype.
 
-    The input u = grad g~(w) maximises the Hamiltonian dV/dx . (a + B u) - g(u) (paper, eq. 10). No gradient flows.
+    The input u = grad g~(w) with w = B^T dV/dx maximises dV/dx . (a + B u) - g(u) (paper, eq. 10). The leading axes are
+    arbitrary. Autograd does not differentiate through these functions.
     """
 
     def __init__(self, robot: CompiledRobot) -> None:
         self._robot = robot
 
     def policy(self, w: Tensor) -> Tensor:
-        """w (..., m) -> the optimal input u = grad g~(w) (..., m), |u| <= limit."""
+        """Optimal input u = grad g~(w) (..., m) for w (..., m); |u| <= input limit."""
         u: Tensor = self._robot.optimal_input(_rows(w))
         return u.view(w.shape)
 
     def cost_of_policy(self, w: Tensor) -> Tensor:
-        """w (..., m) -> g (...) of the optimal input, with the digits that a saturated u no longer has."""
+        """Action cost g (...) of the optimal input for w (..., m).
+
+        It is more accurate than `cost(policy(w))`: near its limit, u in float32 has lost the digits that g depends on.
+        """
         g: Tensor = self._robot.optimal_input_cost(_rows(w))
         return g.view(w.shape[:-1])
 
     def cost(self, u: Tensor) -> Tensor:
-        """u (..., m) within the limits -> g(u) (...)."""
+        """Action cost g (...) of inputs u (..., m) within the limits."""
         g: Tensor = self._robot.action_cost(_rows(u))[0]
         return g.view(u.shape[:-1])
 
     def slopes(self, u: Tensor) -> tuple[Tensor, Tensor]:
-        """u (..., m) within the limits -> dg/du and the diagonal of its Hessian, both (..., m)."""
+        """First derivatives of g and the diagonal of its Hessian, both (..., m), at inputs u (..., m)."""
         _, first, second = self._robot.action_cost(_rows(u))
         return first.view(u.shape), second.view(u.shape)
 
 
 def _rows(values: Tensor) -> Tensor:
-    """The same numbers as kernels take them: (N, m), contiguous."""
+    """The same numbers in the form that kernels take: (N, m), contiguous."""
     return values.reshape(-1, values.shape[-1]).contiguous()

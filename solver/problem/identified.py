@@ -1,8 +1,8 @@
-"""What `modelgen identify` found, as a training takes it: nominal parameters and admissible sets.
+"""Nominal parameters and admissible sets for a training, from a file of `modelgen identify`.
 
-The confidence set is made to fit the bounds of the model file by scaling, never by clipping: a scaled ellipsoid keeps
-its exact minimiser. It is scaled only in the direction in which it leads out, so that a direction that the recordings
-do not see does not shrink what they know.
+The confidence ellipsoid may exceed the bounds of the model file. It is then scaled and not clipped, because a linear
+function has an exact minimiser on an ellipsoid. It is scaled only in the direction that exceeds the bounds: a direction
+that the recordings cannot determine must not shrink those that they determine well.
 """
 
 from __future__ import annotations
@@ -15,32 +15,33 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 
-Array = NDArray[np.float64]
-
-LEAST = 0.01  # share of a half width that must fit into the bounds: less, and the centre lies at one of them
-RADII = ("state", "action", "observation")
-ROUNDING = 1e-6  # of the largest entry of a shape: how far it may be from symmetric and positive semidefinite
+LEAST = 0.01  # share of a half width that must fit into the bounds; below it the centre counts as lying at a bound
+RADII = ("state", "action", "observation")  # the adversaries whose radii are in the file
+ROUNDING = 1e-6  # of the largest entry of a matrix: tolerance of the tests for symmetry and definiteness
 
 
 @dataclass(frozen=True)
 class Identified:
     """Parameters and sets of one file, in the order of the robot's names."""
 
-    source: str  # the file
+    source: str  # path of the file
     sha256: str  # of its content
     nominal: tuple[float, ...]  # (p,)
     shape: tuple[tuple[float, ...], ...]  # (p, p), P of the ellipsoid about `nominal`, within the declared bounds
-    shares: tuple[float, ...]  # (p,) of every half width, that were left of it within the bounds
-    radii: dict[str, tuple[float, ...]]  # of every adversary but that of the parameters: (n,), (m,), (n,)
+    shares: tuple[float, ...]  # (p,) half widths within the bounds, as shares of those in the file
+    radii: dict[str, tuple[float, ...]]  # of the adversaries in RADII: (n,), (m,), (n,)
 
     @staticmethod
     def of(content: Mapping[str, Any]) -> Identified:
-        """From run.json. Raises TypeError, KeyError or ValueError for what is none."""
+        """From the entry `identified` of run.json.
+
+        Raises TypeError, KeyError or ValueError if an entry is missing, unknown or of another type.
+        """
         source, sha256 = content["source"], content["sha256"]
         if set(content) != set(Identified.__dataclass_fields__) or not isinstance(source + sha256, str):
             raise ValueError("its entry `identified` has other keys or types")
@@ -55,31 +56,34 @@ class Identified:
         )
 
     def largest(self, name: str) -> float:
-        """The largest component of an adversary's radii: the radius that a training takes."""
+        """Largest component of an adversary's radii, which a training uses as its radius alpha."""
         return max(self.radii[name], default=0.0)
 
     def proportions(self, name: str) -> tuple[float, ...] | None:
-        """The radii of an adversary divided by the largest one; None for one that the file says nothing of."""
+        """Radii of an adversary divided by the largest one. None if the file has no radii for it, or only zeros."""
         largest = self.largest(name) if name in self.radii else 0.0
-        return tuple(each / largest for each in self.radii[name]) if largest > 0.0 else None
+        return tuple(radius / largest for radius in self.radii[name]) if largest > 0.0 else None
 
     def adversaries(self) -> dict[str, float]:
-        """Radii of the adversaries of a training, by name."""
+        """Radii of the adversaries of a training with these sets, by name."""
         return {"parameters": 1.0} | {name: self.largest(name) for name in RADII}
 
     def semi_axes(self) -> Array:
-        """(p, k) the semi-axes of the ellipsoid as changes of the parameters, longest first beside their values."""
+        """Semi-axes (p, k) of the ellipsoid as changes of the parameters, k <= p.
+
+        The longest comes first, where each parameter is measured in units of its nominal value.
+        """
         unit = np.abs(self.nominal) + (np.array(self.nominal) == 0.0)
         sizes, vectors = np.linalg.eigh(np.array(self.shape) / np.outer(unit, unit))
         axes: Array = (unit[:, None] * vectors * np.sqrt(np.maximum(sizes, 0.0)))[:, ::-1]
         return axes[:, sizes[::-1] > 0.0]
 
     def scaled(self, share: float) -> Identified:
-        """The same with semi-axes times `share`."""
+        """Copy with all semi-axes multiplied by `share`."""
         return replace(self, shape=tuple(tuple(share**2 * entry for entry in row) for row in self.shape))
 
     def text(self, robot: CompiledRobot, robust: bool) -> str:
-        """What a training takes from the file, for a terminal. robust: whether the adversaries play."""
+        """Summary for a terminal. robust: whether the adversaries play, so that the sets matter too."""
         widths = np.sqrt(np.maximum(np.diag(np.array(self.shape).reshape(len(self.nominal), -1)), 0.0))
         wide = max((len(name) for name in robot.parameter_names), default=0)
         lines = [f"nominal parameters of {self.source}" + (" and half widths of the set" if robust else "")]
@@ -93,14 +97,16 @@ class Identified:
             return "\n".join(lines)
         for name, values in self.radii.items():
             names = robot.input_names if name == "action" else robot.state_names
-            listed = ", ".join(f"{each} {value:.3g}" for each, value in zip(names, values, strict=True))
-            lines.append(f"  adversary of the {name}: {listed}")
+            listed = ", ".join(f"{variable} {value:.3g}" for variable, value in zip(names, values, strict=True))
+            lines.append(f"  {name} adversary: {listed}")
         return "\n".join(lines)
 
 
 def read(path: Path, robot: CompiledRobot) -> Identified:
-    """The file of a robot with kernels on the CPU. Raises SolverError for a file that is none, of another model, or
-    whose set is empty."""
+    """Content of a file of `modelgen identify` for a robot with kernels on the CPU.
+
+    Raises SolverError if the file cannot be read, is damaged, belongs to another model, or has an empty set.
+    """
     try:
         data = path.read_bytes()
         content = json.loads(data)
@@ -112,14 +118,14 @@ def read(path: Path, robot: CompiledRobot) -> Identified:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         reason = f"it has no entry {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
         raise SolverError(
-            f"{path} is not a file of `modelgen identify`, or was edited ({reason[:200]}). Write it again with "
+            f"{path} was not written by `modelgen identify`, or was edited ({reason[:200]}). Write it again with "
             f"`modelgen identify {robot.name} LOG.csv ...`."
         ) from error
     if content["model_hash"] != robot.model_hash:
         raise SolverError(
-            f"{path} is of another model: it was identified for {content['robot']} {str(content['model_hash'])[:12]}, "
-            f"and the built one is {robot.name} {robot.model_hash[:12]}. Identify again with "
-            f"`modelgen identify {robot.name} LOG.csv ...`."
+            f"{path} belongs to another model: it was identified for {content['robot']} "
+            f"{str(content['model_hash'])[:12]}, but the built model is {robot.name} {robot.model_hash[:12]}. Identify "
+            f"again with `modelgen identify {robot.name} LOG.csv ...`."
         )
     shape, shares = _within(np.array(nominal), ellipsoid, robot, path)
     digest = hashlib.sha256(data).hexdigest()
@@ -127,15 +133,15 @@ def read(path: Path, robot: CompiledRobot) -> Identified:
 
 
 def _parts(content: Any, robot: CompiledRobot) -> tuple[tuple[float, ...], Array, dict[str, tuple[float, ...]]]:
-    """Nominal parameters (p,), shape (p, p) and radii. ValueError where they are none."""
+    """Nominal parameters (p,), shape (p, p) and radii. Raises ValueError if an entry is wrong."""
     names, sizes = list(robot.parameter_names), (len(robot.state_names), len(robot.input_names), len(robot.state_names))
     for key in ("robot", "model_hash"):
         if not isinstance(content[key], str):
             raise ValueError(f"its {key} is {content[key]!r}")
-    if content["model_hash"] != robot.model_hash:  # said by the caller, with no more of the file read
+    if content["model_hash"] != robot.model_hash:  # the caller raises the error; the other entries may not fit
         return (), np.zeros((0, 0)), {}
     if content["ellipsoid"]["names"] != names:
-        raise ValueError(f"its ellipsoid is not of {', '.join(names)}")
+        raise ValueError(f"the parameters of its ellipsoid are not {', '.join(names)}")
     nominal = _vector(content["ellipsoid"]["centre"], len(names))
     shape = np.array([_vector(row, len(names)) for row in content["ellipsoid"]["shape"]])
     if shape.shape != (len(names), len(names)):
@@ -145,15 +151,15 @@ def _parts(content: Any, robot: CompiledRobot) -> tuple[tuple[float, ...], Array
             raise ValueError(f"its value of {name} is not the centre of its ellipsoid")
     radii = {}
     for name, size in zip(RADII, sizes, strict=True):
-        given = content["radii"][name]
-        radii[name] = _vector([0.0 if each is None else each for each in given], size)  # no sensor, no error of it
+        values = content["radii"][name]
+        radii[name] = _vector([0.0 if value is None else value for value in values], size)  # None: has no sensor
         if min(radii[name], default=0.0) < 0.0:
             raise ValueError(f"a radius of {name} is negative")
     return nominal, shape, radii
 
 
 def _vector(values: Any, size: int) -> tuple[float, ...]:
-    """Finite numbers. ValueError for anything else."""
+    """Tuple of a list of `size` finite numbers. Raises ValueError for anything else."""
     if not isinstance(values, list) or len(values) != size:
         raise ValueError(f"{str(values)[:60]} is not a list of {size} numbers")
     for value in values:
@@ -163,19 +169,21 @@ def _vector(values: Any, size: int) -> tuple[float, ...]:
 
 
 def _within(centre: Array, shape: Array, robot: CompiledRobot, path: Path) -> tuple[Array, Array]:
-    """The shape (p, p) within the bounds, and the shares (p,) of its half widths that are left.
+    """Shape (p, p) of the ellipsoid within the bounds, and the remaining shares (p,) of its half widths.
 
-    Where parameter i may move less than sqrt(P_ii), the set is scaled along P e_i, the change of all parameters that
-    goes with that one: P - (1 - k^2) P e_i e_i' P / P_ii has k times the half width there, lies in the set, and its
-    section at a fixed parameter i is the same. Raises SolverError for a set without members, and for one whose centre
-    lies at a bound.
+    If the bounds allow parameter i less than sqrt(P_ii), the set is scaled along P e_i, the direction in which the
+    other parameters change with parameter i. P - (1 - k^2) P e_i e_i' P / P_ii has k times the half width in parameter
+    i and lies within the original set. Its section at a fixed value of parameter i is unchanged.
+
+    Raises SolverError if the set is empty, or if its centre lies at a bound.
     """
-    lower, upper = np.array([(each.lower, each.upper) for each in robot.metadata.parameters]).reshape(-1, 2).T
+    declared = robot.metadata.parameters
+    lower, upper = np.array([(parameter.lower, parameter.upper) for parameter in declared]).reshape(-1, 2).T
     half = (upper - lower) / 2
     P = shape / np.outer(half, half)
     size = float(np.abs(P).max(initial=0.0))
     if np.abs(P - P.T).max(initial=0.0) > ROUNDING * size:
-        raise SolverError(f"the ellipsoid in {path} is no set: its shape is not symmetric.")
+        raise SolverError(f"the ellipsoid in {path} is not valid: its shape is not symmetric.")
     if np.linalg.eigvalsh(P).min(initial=0.0) < -ROUNDING * size:
         raise SolverError(f"the ellipsoid in {path} is empty: its shape is not positive semidefinite.")
     outside = (centre < lower) | (centre > upper)

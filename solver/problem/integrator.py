@@ -1,6 +1,6 @@
-"""Integration of the equations of motion and of the state cost over one control period, by the problem's scheme.
+"""Integration of the state and of the state cost over one control period, by the problem's scheme.
 
-Targets, rollouts, plants and the Gymnasium environment all integrate here.
+Value targets, rollouts, plants, the observer and the Gymnasium environment all call `integrate_period`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from solver.problem.problem import Problem
 
 
 class Period(NamedTuple):
-    """What one control period leads to."""
+    """Result of one control period."""
 
-    x: Tensor  # (N, n) the states at its end
-    state_cost: Tensor  # (N,) the integral of the state cost over it
+    x: Tensor  # (N, n) states at its end
+    state_cost: Tensor  # (N,) integral of the state cost over the period
 
 
 def integrate_period(
@@ -29,20 +29,23 @@ def integrate_period(
     steps: int | None = None,
     absorbed: Tensor | None = None,
 ) -> Period:
-    """One control period from x (N, n), confined to the state domain after every integration step.
+    """One control period from the states x (N, n). States are confined to the domain after every integration step.
 
-    u is the input (N, m), held, or a function of the state that gives it for each integration step. theta (p,) or
-    (N, p) are the parameters, nominal by default. The dynamics are evaluated at x + offset, offset (N, n). steps: more
-    integration steps than the problem's, for forces that are not smooth. absorbed (N,): what the limits take from the
-    states is added to it, as the sum over all states of its share of the limit.
+    u: the input (N, m), held over the period, or a function from the states (N, n) to the input, which is called at the
+    start of every integration step.
+    theta: parameters (p,) or (N, p), nominal by default.
+    offset: (N, n), added to the state at which the dynamics are evaluated.
+    steps: number of integration steps, by default the problem's. Forces that are not smooth need more.
+    absorbed: (N,), changed in place. Each step adds the distance by which the states are clipped, as the sum over the
+    states of distance / limit.
     """
     costs, steps = [], steps or problem.substeps
     for _ in range(steps):
         acting = u if isinstance(u, Tensor) else u(x)
 
         def rates(at: Tensor, acting: Tensor = acting) -> Tensor:
-            found: Tensor = problem.robot.dynamics(at if offset is None else at + offset, acting, theta)
-            return found
+            xdot: Tensor = problem.robot.dynamics(at if offset is None else at + offset, acting, theta)
+            return xdot
 
         x, cost = problem.scheme.step(rates, problem.state_cost, x, problem.control_step / steps)
         if absorbed is not None:

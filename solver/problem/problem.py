@@ -1,6 +1,6 @@
-"""The nominal robot and its task on a device: what every policy, plant and oracle takes.
+"""Robot and task as tensors on one device: the argument of every policy, plant and oracle.
 
-Shapes: n states, m inputs, p parameters, N samples; SI units.
+Shapes: n states, q coordinates, m inputs, p parameters, N samples. SI units.
 """
 
 from __future__ import annotations
@@ -13,25 +13,33 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.problem.action_cost import ActionCost
+from solver.problem.action_cost import TensorActionCost
 from solver.problem.identified import Identified
 from solver.problem.robots import largest_rates
 from solver.problem.schemes import SCHEMES, SchemeName
 
-#: Of the starts of episodes: the task's own, or uniform in the state domain.
+#: Distribution of an episode's first state: `gaussian` as the task defines it, `angle` the same with continuous angles
+#: uniform, or `uniform` in the state domain.
 StartDistribution = Literal["gaussian", "angle", "uniform"]
 
-SAMPLES, REPEATS = 64, 1e-5  # states, and the share of the cost that a turn may change by rounding
+SAMPLES = 64  # states at which the state cost is compared with its value after one turn
+ROUNDING = 1e-5  # of the largest cost: a smaller difference after one turn is rounding
 
 #: Largest size of a state (SI) that a loaded or exported policy is computed at; float32 has no digits left beyond it.
 FARTHEST = 1e6
 
 
 class Problem:
-    """A compiled robot with the limits, costs, times and distributions of its task, float32 on one device.
+    """A compiled robot with the limits, costs, time steps and start distributions of its task, float32 on one device.
 
-    scheme: how it is integrated, one of `solver.problem.schemes`. identified: the admissible sets that recordings
-    leave; the robot's nominal parameters are then the identified ones.
+    robot: kernels in float32, from `solver.problem.robots.load_robot`.
+    scheme: integration scheme, a key of `solver.problem.schemes.SCHEMES`.
+    identified: admissible sets from recordings. If it is given, the robot's nominal parameters must be the identified
+    ones.
+
+    Tensors: `state_limits` (n,), `input_limits` (m,), `theta` (p,) nominal parameters, `theta_bounds` (p, 2), `target`
+    (n,). Times: `control_step` in seconds, `substeps` integration steps in a control period. `discount_rate` is rho in
+    1/s, from the task's weight at its horizon: exp(-rho horizon) = weight_at_horizon.
     """
 
     def __init__(
@@ -51,21 +59,24 @@ class Problem:
         self.state_limits, self.input_limits = tensor(robot.state_limits), tensor(robot.input_limits)  # (n,), (m,)
         self.continuous = [i for i, state in enumerate(robot.metadata.states) if state.continuous]
         self.clipped = torch.tensor([not s.continuous for s in robot.metadata.states], device=device)  # (n,) bool
-        self.bound = torch.where(self.clipped, self.state_limits, torch.inf)  # (n,) where a state is clipped
+        self.bound = torch.where(self.clipped, self.state_limits, torch.inf)  # (n,) infinite for angles that wrap
         self.lower_bound = -self.bound
         self.theta, self.theta_bounds = tensor(robot.nominal_parameters), tensor(robot.parameter_bounds)  # (p,), (p, 2)
         self.target = tensor(task.target)  # (n,)
         self.control_step = 1.0 / task.control_rate  # s
         self.substeps = self.scheme.steps(task)  # integration steps in a control period
-        self.discount_rate = -math.log(task.weight_at_horizon) / task.horizon  # rho, per second
-        self.action_cost = ActionCost(robot)
+        self.discount_rate = -math.log(task.weight_at_horizon) / task.horizon  # 1/s
+        self.action_cost = TensorActionCost(robot)
 
     def integrated_by(self, scheme: SchemeName) -> Problem:
-        """The same problem under another integration scheme."""
+        """The same problem with another integration scheme."""
         return Problem(self.robot, self.device, scheme, self.identified)
 
     def state_cost(self, x: Tensor) -> Tensor:
-        """q_c (N,) at x (N, n), at the nominal parameters; that of the wrapped angles where a joint has turned on."""
+        """State cost q_c (N,) in 1/s at x (N, n) and the nominal parameters.
+
+        Angles listed in `unwrapped_costs` are wrapped first: a stage of the integrator may lie beyond the seam at pi.
+        """
         if self.unwrapped_costs:
             x = x.clone()
             self._wrap_in_place(x, self.unwrapped_costs)
@@ -74,40 +85,43 @@ class Problem:
 
     @cached_property
     def unwrapped_costs(self) -> list[int]:
-        """The continuous joints whose state cost, as written, does not repeat after a turn: a square of the angle."""
+        """Indices of the continuous angles in which the state cost of the model file is not periodic, such as a square.
+
+        Found by comparing the cost of random states with their cost after one turn.
+        """
         if not self.continuous:
             return []
         x = self.sample_domain(SAMPLES, torch.Generator(device=self.device).manual_seed(0))
-        cost, found = self.robot.state_cost(x)[0], []
+        cost, unwrapped = self.robot.state_cost(x)[0], []
         for i in self.continuous:
             turned = x.clone()
             turned[:, i] += 2.0 * math.pi
-            if float((self.robot.state_cost(turned)[0] - cost).abs().max()) > REPEATS * float(cost.max()):
-                found.append(i)
-        return found
+            if float((self.robot.state_cost(turned)[0] - cost).abs().max()) > ROUNDING * float(cost.max()):
+                unwrapped.append(i)
+        return unwrapped
 
     def rates(self, x: Tensor) -> Tensor:
-        """dq/dt (N, q) at x (N, n), which no input changes; at the nominal parameters."""
+        """Rates of the coordinates dq/dt (N, q) at x (N, n) and the nominal parameters. No input acts on them."""
         drift: Tensor = self.robot.affine_dynamics(x)[0]
         return drift[:, : len(self.robot.metadata.coordinates)]
 
     @cached_property
     def largest_rates(self) -> Tensor:
-        """(q,) the largest |dq/dt| that the limits of the velocities allow."""
+        """Largest |dq/dt| (q,) that the limits of the velocities allow."""
         return torch.as_tensor(largest_rates(self.robot), dtype=torch.float32, device=self.device)
 
     def discount(self, periods: float) -> float:
-        """exp(-rho t) after so many control periods."""
+        """Discount factor exp(-rho t) after a number of control periods."""
         return math.exp(-self.discount_rate * self.control_step * periods)
 
     def confine(self, x: Tensor) -> Tensor:
-        """x (N, n) with every state clipped to its limit and continuous angles wrapped to [-pi, pi); a new tensor."""
+        """Copy of x (N, n) with continuous angles wrapped to [-pi, pi) and the other states clipped to their limits."""
         x = x.clone()
         self.confine_in_place(x)
         return x
 
     def confine_in_place(self, x: Tensor) -> None:
-        """The same without a copy, for the integrator's loop: overwrites x (N, n)."""
+        """Like `confine`, but overwrites x (N, n)."""
         torch.clamp(x, self.lower_bound, self.bound, out=x)
         self._wrap_in_place(x, self.continuous)
 
@@ -116,11 +130,11 @@ class Problem:
             x[:, i].add_(math.pi).remainder_(2.0 * math.pi).sub_(math.pi)
 
     def beyond(self, x: Tensor) -> Tensor:
-        """How far the states x (N, n) lie beyond their limits, as the sum of shares of these, (N,)."""
+        """Distance (N,) of the states x (N, n) beyond their limits, as the sum over the states of distance / limit."""
         return ((x.abs() - self.bound).clamp_min_(0.0) / self.state_limits).sum(1)
 
     def at_limit(self, x: Tensor) -> Tensor:
-        """Which of the states x (..., n) the simulation holds at their limit, bool."""
+        """Boolean mask (..., n) of the states in x (..., n) that the simulation clips to their limit."""
         return x.abs() >= self.bound
 
     def sample_starts(self, size: int, generator: torch.Generator) -> Tensor:
@@ -131,14 +145,17 @@ class Problem:
         return self.confine(mean + draw * deviation)
 
     def sample_angles(self, size: int, generator: torch.Generator) -> Tensor:
-        """States (size, n) as those of `sample_starts`, but every angle that wraps is uniform."""
+        """States (size, n) from `sample_starts`, but with every continuous angle uniform."""
         x = self.sample_starts(size, generator)
         turns = torch.rand(size, len(self.continuous), generator=generator, device=generator.device)
         x[:, self.continuous] = math.pi * (2.0 * turns - 1.0)
         return x
 
     def scatter(self, x: Tensor, spread: float, generator: torch.Generator) -> Tensor:
-        """x (N, n) with Gaussian noise, confined. A row's standard deviation is uniform up to `spread` limits."""
+        """x (N, n) with Gaussian noise, confined to the state domain.
+
+        The standard deviation of each row is drawn uniformly between 0 and `spread` times the state limits.
+        """
         if spread == 0.0:
             return x
         draw = torch.randn(x.shape, generator=generator, device=generator.device)
@@ -146,6 +163,6 @@ class Problem:
         return self.confine(x + spread * scale * self.state_limits * draw)
 
     def sample_domain(self, size: int, generator: torch.Generator) -> Tensor:
-        """States (size, n) uniform in the compact domain |x_i| <= limit_i."""
+        """States (size, n) uniform in the domain |x_i| <= limit_i."""
         unit = torch.rand(size, len(self.state_limits), generator=generator, device=generator.device)
         return (2.0 * unit - 1.0) * self.state_limits

@@ -1,4 +1,4 @@
-"""Loading a compiled robot for the solver, and checking that it is the one that a run was trained on."""
+"""Compiled robots for the solver, and the check that a run was trained on the same artifact."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ import modelgen
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 
-POSES = 256
+POSES = 256  # random coordinates at which dq/dt = G(q) v is maximised
 
 
 def load_robot(
     name: str, device: str, generated: str | None, backend: str = "auto", nominal: Sequence[float] = ()
 ) -> CompiledRobot:
-    """Load the float32 kernels of a robot, serial where they run under the solver's own threads.
+    """Float32 kernels of a robot, single-threaded because the solver has threads of its own.
 
-    backend: one of `modelgen.load`, or `auto`, which is llvm on the CPU and torch on a GPU. nominal: parameters (p,) in
-    place of the model file's. Raises SolverError where
-    Torch sees no GPU, and for a backend that does not compute on one.
+    device: cpu or cuda. generated: folder of artifacts, by default the shipped ones.
+    backend: a backend of `modelgen.load`, or `auto`: llvm on the CPU, torch on a GPU.
+    nominal: parameters (p,) that replace those of the model file.
+    Raises SolverError if Torch finds no GPU, or if the backend cannot compute on one.
     """
     if device == "cuda" and not torch.cuda.is_available():
-        raise SolverError("device cuda was asked for, but Torch sees no CUDA device; use --device cpu")
+        raise SolverError("--device is cuda, but Torch finds no CUDA device; use --device cpu")
     if device == "cuda" and backend not in ("auto", "torch"):
-        raise SolverError(f"backend {backend} computes on the CPU only; with --device cuda use --backend torch")
+        raise SolverError(f"--backend {backend} computes on the CPU only; with --device cuda use --backend torch")
     if backend == "auto":
         backend = "torch" if device == "cuda" else "llvm"
     robot = modelgen.load(name, backend=backend, dtype="float32", directory=generated, parallel=False)
@@ -36,9 +37,10 @@ def load_robot(
 
 
 def largest_rates(robot: CompiledRobot) -> NDArray[np.float64]:
-    """(q,) the largest |dq/dt| that the limits of the velocities v allow: these limits themselves where v = dq/dt.
+    """Largest |dq/dt| (q,) that the limits of the velocities v allow, over POSES random coordinates in the domain.
 
-    dq/dt = G(q) v elsewhere, and the largest is over POSES drawn from the domain. `robot` has kernels on the CPU.
+    dq/dt = G(q) v. If the velocities are the rates of the coordinates, G is the identity and the result is their
+    limits. The kernels of `robot` must compute on the CPU.
     """
     metadata = robot.metadata
     count, limits = len(metadata.coordinates), np.array([state.limit for state in metadata.states])
@@ -50,9 +52,10 @@ def largest_rates(robot: CompiledRobot) -> NDArray[np.float64]:
 
 
 def require_same_artifact(folder: Path, trained_on: str, robot: CompiledRobot) -> None:
-    """SolverError unless the run in a folder was trained on the robot's artifact, which its hash tells."""
+    """Raises SolverError unless `trained_on`, the hash in a run folder, is the hash of the robot's artifact."""
     if trained_on != robot.hash:
         raise SolverError(
-            f"{folder} was trained on artifact {trained_on[:12]} of {robot.name}, but generated/{robot.name} is now "
-            f"{robot.hash[:12]}: the model or modelgen changed since. Go back to the old ones or train anew."
+            f"{folder} was trained on artifact {trained_on[:12]} of {robot.name}, but generated/{robot.name} now has "
+            f"the hash {robot.hash[:12]}: the model file or modelgen has changed. Restore the old version, or train "
+            "again."
         )

@@ -7,10 +7,8 @@ import torch
 from modelgen.loader import CompiledRobot
 from solver.streams import Purpose, stream
 from solver.training.settings import Settings
-from solver.value.adam import Adam
 from solver.value.network import Ensemble, Factor
-from solver.value.optimiser import Optimiser
-from solver.value.soap import Soap
+from solver.value.optimiser import Adam, Optimiser, Soap
 
 POSITION_SCALE = 2.0  # the networks see a position that does not wrap as 2 q/limit
 WEIGHT_DECAY = 1e-6  # L2 penalty on the weights, the authors'

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from solver.fvi.algorithm import Iteration
-from solver.game.adversaries.parameters import ParameterAdversary
+from solver.game.adversaries.paper import ParameterAdversary
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, summary
 from solver.plants.rollouts import Controller, controller, rollouts, sample_starts, without_input
@@ -32,9 +32,8 @@ from solver.problem.problem import Problem
 from solver.streams import EVALUATION_SEED, Purpose, stream
 from solver.training.schedule import Schedule
 from solver.training.settings import Settings
-from solver.value.frozen import FrozenValue
+from solver.value.frozen import FrozenValue, ValueFunction
 from solver.value.network import Ensemble
-from solver.value.protocol import ValueFunction
 
 ROLLOUTS = 64
 SPREAD = 0.15  # half width of the box of parameters of other robots, as a share, where the robot is not identified

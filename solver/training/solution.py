@@ -8,7 +8,7 @@ from typing import Any
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.game.held_input_policy import require_reaction_periods
+from solver.game.policies import require_reaction_periods
 from solver.plants.rollouts import Controller, controller
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact

@@ -1,1 +1,1 @@
-"""The value function: network, evaluation and fit."""
+"""The value function: networks, their fast evaluation, and their fit."""

@@ -1,12 +1,12 @@
-"""What the value function sees of a state: its features z, and its error y in the metric of the target.
+"""Inputs of the value networks: the features z of a state, and its error y in the metric of the target.
 
-z(x) replaces every continuous angle by its sine and cosine and scales the other states. With e = z - z(target),
+z(x) replaces every continuous angle by its sine and cosine, and scales the other states. With e = z - z(target),
 
     y = W^T e / sqrt(1 + |W^T e|^2/c).
 
-In a run with the setting `metric`, |W^T e|^2 is the Riccati equation's e^T P e beside the target, so that |y|^2 is
-close to the cost to go there, whatever the scales of the states are: the network learns by what factor the cost to go
-differs. Far away |y|^2 tends to c. In other runs W is the identity and 1/c is 0: y = e.
+In a run with the setting `metric`, |W^T e|^2 is the quadratic form e^T P e of the Riccati equation near the target.
+There |y|^2 is close to the cost to go, for any scales of the states, and the network learns the ratio of both. Far
+away, |y|^2 tends to c. In other runs W is the identity and 1/c is 0, so that y = e.
 """
 
 from __future__ import annotations
@@ -16,42 +16,42 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-UNSEEN = 1e-3  # of c, that an error of 1 costs at least, also in a direction that P does not see
+UNSEEN = 1e-3  # of c: smallest cost of an error of 1 in any direction, also where P is 0
 
 
 @dataclass(frozen=True)
 class Features:
-    """z(x) and y(z)."""
+    """The functions z(x) and y(z). Here k is the number of continuous angles, and n_z = 2 k + (n - k)."""
 
-    angles: Tensor  # (c,) indices of the continuous joints
-    others: Tensor  # (n - c,)
-    scale: Tensor  # (n - c,)
+    angles: Tensor  # (k,) indices of the continuous angles
+    others: Tensor  # (n - k,) indices of the other states
+    scale: Tensor  # (n - k,) factors of the other states
     at_target: Tensor  # (n_z,) z(target)
     metric: Tensor  # (n_z, n_z) W
     bend: Tensor  # () 1/c
 
     @property
     def size(self) -> int:
-        """n_z = 2 c + (n - c), with c continuous joints."""
+        """Number of features n_z."""
         return 2 * len(self.angles) + len(self.others)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """z (N, n_z) of x (N, n)."""
+        """Features z (N, n_z) of x (N, n): sines, cosines, other states."""
         angle = x[:, self.angles]
         return torch.cat([torch.sin(angle), torch.cos(angle), x[:, self.others] * self.scale], dim=1)
 
     def error(self, z: Tensor) -> Tensor:
-        """y (N, n_z) of z (N, n_z)."""
-        y, shrunk = self._straight(z)
-        return y * shrunk
+        """Error y (N, n_z) of the features z (N, n_z)."""
+        y, shrinking = self._straight(z)
+        return y * shrinking
 
     def _straight(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """W^T e (N, n_z), and by what it is multiplied (N, 1)."""
+        """W^T e (N, n_z) and the factor 1/sqrt(1 + |W^T e|^2/c) (N, 1)."""
         y = (z - self.at_target) @ self.metric
         return y, (1.0 + self.bend * (y * y).sum(1, keepdim=True)).rsqrt()
 
     def pull_back(self, z: Tensor, y: Tensor, dz: Tensor, dy: Tensor) -> Tensor:
-        """dV/dx (N, n) from z and y = error(z), and the derivatives of V(z, y) by both, all (N, n_z)."""
+        """dV/dx (N, n) from z, y = error(z), and the derivatives dz and dy of V(z, y) in them, all (N, n_z)."""
         along = (dy * y).sum(1, keepdim=True) * self.bend
         dz = dz + ((dy - along * y) * self._straight(z)[1]) @ self.metric.T
         c = len(self.angles)
@@ -61,15 +61,15 @@ class Features:
         return dx
 
     def metric_of(self, cost: Tensor, target: Tensor, reach: float) -> Tensor:
-        """W (n_z, n_z) for P (n, n) at the target (n,), and c = reach.
+        """Metric W (n_z, n_z) from P (n, n) at the target (n,), and from c = reach.
 
-        Sine and cosine of an angle are two features of one state. Along the circle they count as P says; across it, as
-        the angle itself does, so that half a turn costs four times P's cost of a radian.
+        Sine and cosine are two features of one angle. A change along the unit circle costs what P gives it. A change
+        across the circle costs P_ii, so that half a turn (a distance of 2) costs four times as much as one radian.
         """
         cost, at = cost.double(), target.double()[self.angles]
         c = len(self.angles)
         rows, others = torch.arange(c).to(at.device), torch.arange(2 * c, self.size).to(at.device)
-        along = cost.new_zeros(len(target), self.size)  # states by features
+        along = cost.new_zeros(len(target), self.size)  # (n, n_z)
         along[self.angles, rows], along[self.angles, c + rows] = torch.cos(at), -torch.sin(at)
         along[self.others, others] = 1.0 / self.scale.double()
         across = cost.new_zeros(c, self.size)

@@ -1,13 +1,12 @@
-"""Fitting the value function to its targets: mean w |V - V_tar|^p per ensemble member (paper, eq. 13, where w = 1).
+"""Fit of the value function to its targets: every member minimises the mean of w |V - V_tar|^p (paper, eq. 13; w = 1).
 
-The weight w = c/(c + |V_tar|) makes the loss that of the relative error where |V_tar| is above the scale c. Without it,
-states from which the robot cannot avoid a large cost take most of the network's precision, and a robot that balances
-needs it beside the target.
+The weight w = c/(c + |V_tar|) turns the loss into one of the relative error where |V_tar| exceeds the scale c. Without
+it, states with large unavoidable costs take most of the network's precision, which a balancing robot needs near the
+target.
 
-The members are independent, so threads fit them side by side, or the streams of a GPU. `LossGradient` computes the
-gradient of one minibatch by matrix products into reused buffers, in half the time of autograd, whose many small
-operations would also keep the threads waiting for the interpreter. The formula is that of
-`solver.value.network.Factor.forward`, and the gradient is tested against autograd on it.
+The members are independent. Threads fit them at the same time, or the streams of a GPU. `LossGradient` computes the
+gradient of a minibatch by matrix products into reused buffers. This takes half the time of autograd, whose many small
+operations would also make the threads wait for the interpreter. The formula is `solver.value.network.Factor.forward`.
 """
 
 from __future__ import annotations
@@ -23,52 +22,52 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from solver.replay import Replayed, SideBySide
+from solver.cuda_graphs import Replayed, SideBySide
 from solver.value.network import DIAGONAL_FLOOR, Ensemble, Factor
 from solver.value.optimiser import Optimiser
 
 
 @dataclass(frozen=True)
-class Fit:
-    """How one fit runs."""
+class FitPlan:
+    """Settings of one fit."""
 
-    minibatch: int
+    minibatch: int  # number of samples
     power: float  # p of the loss
-    learning_rates: tuple[float, ...]  # one for each epoch
-    scale: float = math.inf  # c of the weights
+    learning_rates: tuple[float, ...]  # of the epochs
+    scale: float = math.inf  # c of the weights w; infinite: w = 1
 
 
 @dataclass(frozen=True)
 class Samples:
-    """The N samples that minibatches are drawn from."""
+    """N samples, from which minibatches are drawn."""
 
     z: Tensor  # (n_z, N) features
-    factor: Tensor  # (K, N) the error y, spread over the rows of L
-    target: Tensor  # (N,)
+    factor: Tensor  # (K, N) entry of the error y for every entry of L, by its row
+    target: Tensor  # (N,) V_tar
     weight: Tensor  # (N,) w
 
     @classmethod
     def of(cls, ensemble: Ensemble, x: Tensor, target: Tensor, weight: Tensor) -> Samples:
-        """The states x (N, n) with their targets and weights, both (N,)."""
+        """Samples at the states x (N, n) with targets and weights (N,)."""
         z = ensemble.features(x)
         factor = ensemble.features.error(z).T.index_select(0, ensemble.factors[0].rows)
         return cls(z.T.contiguous(), factor, target, weight)
 
     def shuffled(self, order: Tensor) -> Samples:
-        """The samples in another order (N,)."""
-        return Samples(*(each.index_select(-1, order) for each in (self.z, self.factor, self.target, self.weight)))
+        """The samples with the indices `order` (N,)."""
+        return Samples(*(array.index_select(-1, order) for array in (self.z, self.factor, self.target, self.weight)))
 
     def minibatches(self, size: int) -> Iterator[Samples]:
-        """The samples in groups of `size`, without a copy."""
-        parts = (torch.split(each, size, dim=-1) for each in (self.z, self.factor, self.target, self.weight))
+        """Groups of `size` consecutive samples, without a copy."""
+        parts = (torch.split(array, size, dim=-1) for array in (self.z, self.factor, self.target, self.weight))
         return (Samples(*part) for part in zip(*parts, strict=True))
 
 
 class LossGradient:
-    """The loss of one member on a minibatch; writes its gradient to the parameters' `.grad`.
+    """Loss of one member on a minibatch of B samples. A call writes the gradient to the `.grad` of the parameters.
 
-    A hidden layer is (B, width), but everything as narrow as the features or the entries of L has one row for each of
-    them and B columns: BLAS multiplies a tall matrix by one of a few columns several times slower than its transpose.
+    A hidden layer is (B, width). Arrays with few features are transposed, (n_z, B) or (K, B), because BLAS multiplies a
+    tall matrix by one with few columns several times slower than its transpose.
     """
 
     def __init__(self, member: Factor, size: int) -> None:
@@ -84,7 +83,7 @@ class LossGradient:
 
     @torch.no_grad()
     def __call__(self, batch: Samples, power: float) -> Tensor:
-        """Mean |V - V_tar|^power over the batch, a scalar Tensor; the gradient is that of the weighted mean."""
+        """Mean of |V - V_tar|^power over the batch (). The gradient is the one of the mean weighted by w."""
         size = len(batch.target)
         hidden = [h[:size] for h in self.hidden]
         entries = self._forward(batch.z, hidden)
@@ -103,7 +102,7 @@ class LossGradient:
         return distance.mean()
 
     def _forward(self, z: Tensor, hidden: list[Tensor]) -> Tensor:
-        """Fill `hidden` with tanh(y) = 2 sigmoid(2 y) - 1; returns the output layer, (K, B)."""
+        """Output layer (K, B) of the network. Fills `hidden` with tanh(y) = 2 sigmoid(2 y) - 1."""
         h = z.T
         for weight, bias, out in zip(self.weights, self.biases, hidden, strict=False):
             torch.addmm(bias, h, weight, beta=2.0, alpha=2.0, out=out)
@@ -111,7 +110,7 @@ class LossGradient:
         return torch.addmm(self.biases[-1][:, None], self.weights[-1].T, h.T)
 
     def _reverse(self, z: Tensor, hidden: list[Tensor], outer: Tensor) -> None:
-        """Parameter gradients from dLoss/d(entries) (K, B)."""
+        """Write the gradients of the parameters from `outer`, the derivative of the loss in the output layer (K, B)."""
         size = len(hidden[0])
         product, adjoint = self.product[:size], self.adjoint[:size]
         gradient = outer.T
@@ -133,15 +132,15 @@ class LossGradient:
 
 
 class MemberFit:
-    """Minibatch descent on one member, an epoch at a time. generator draws the minibatches."""
+    """Minibatch descent on one member, epoch by epoch. generator: source of the order of the samples."""
 
     def __init__(
-        self, member: Factor, optimiser: Optimiser, samples: Samples, fit: Fit, generator: torch.Generator
+        self, member: Factor, optimiser: Optimiser, samples: Samples, fit: FitPlan, generator: torch.Generator
     ) -> None:
         self.optimiser, self.samples, self.fit, self.generator = optimiser, samples, fit, generator
         self.loss_gradient = LossGradient(member, min(fit.minibatch, len(samples.target)))
-        self.left = len(fit.learning_rates)  # epochs that are still to do
-        self.loss = torch.tensor(math.nan)  # the mean of the last epoch
+        self.left = len(fit.learning_rates)  # epochs to do
+        self.loss = torch.tensor(math.nan)  # mean over the last epoch
 
     def epoch(self) -> None:
         """Take a gradient step on every minibatch of the shuffled samples."""
@@ -152,29 +151,31 @@ class MemberFit:
         self.loss = torch.stack(losses).sum() / len(self.samples.target)
 
     def begin_epoch(self) -> Tensor:
-        """Set its learning rate; returns the order of its samples (N,)."""
+        """Set the learning rate of the next epoch, and draw the order (N,) of its samples."""
         self.optimiser.learning_rate = self.fit.learning_rates[-self.left]
         self.left -= 1
         return torch.randperm(len(self.samples.target), generator=self.generator, device=self.generator.device)
 
     def step(self, batch: Samples, kind: int) -> Tensor:
-        """The operations of a gradient step on a minibatch, of this kind of the optimiser's; returns the summed loss,
-        a scalar Tensor."""
+        """Summed loss () of a minibatch, after a gradient step on it. kind: kind of the optimiser's step."""
         loss = self.loss_gradient(batch, self.fit.power) * len(batch.target)
         self.optimiser.compute(kind)
         return loss
 
 
 def run_side_by_side(fits: Sequence[MemberFit], workers: Executor) -> None:
-    """Run all fits to their end. A worker does an epoch of whichever has the most left and is in no other's hands: two
-    workers share three members in the time of one and a half."""
+    """Run all fits to their end on threads.
+
+    A free worker runs an epoch of the waiting member with the most epochs to do. Two workers therefore fit three
+    members in the time of one and a half.
+    """
     waiting, lock = list(fits), Lock()
 
     def exchange(done: MemberFit | None) -> MemberFit | None:
         with lock:
             if done is not None and done.left:
                 waiting.append(done)
-            waiting.sort(key=lambda each: each.left)
+            waiting.sort(key=lambda member_fit: member_fit.left)
             return waiting.pop() if waiting else None
 
     def work(_: MemberFit) -> None:
@@ -187,27 +188,27 @@ def run_side_by_side(fits: Sequence[MemberFit], workers: Executor) -> None:
 
 
 def run_as_graphs(fits: Sequence[MemberFit]) -> None:
-    """Run all fits to their end on a GPU: a gradient step of all members is one CUDA graph."""
+    """Run all fits to their end on a GPU, where a gradient step of all members is one CUDA graph."""
     size, minibatch = len(fits[0].samples.target), fits[0].fit.minibatch
     side_by_side = SideBySide(len(fits))
     replayed: dict[int, Replayed[tuple[Tensor]]] = {}
 
     def step(kind: int, index: Tensor) -> tuple[Tensor]:
-        def of_member(each: MemberFit, row: Tensor) -> Tensor:
-            return each.step(each.samples.shuffled(row), kind)
+        def of_member(member_fit: MemberFit, row: Tensor) -> Tensor:
+            return member_fit.step(member_fit.samples.shuffled(row), kind)
 
         return (torch.stack(side_by_side([partial(of_member, *pair) for pair in zip(fits, index, strict=True)])),)
 
     while fits[0].left:
-        order = torch.stack([each.begin_epoch() for each in fits])
+        order = torch.stack([member_fit.begin_epoch() for member_fit in fits])
         losses: list[Tensor] = []
         for index in torch.split(order, minibatch, dim=1):
             kind = fits[0].optimiser.kind
             losses += replayed.setdefault(kind, Replayed(partial(step, kind)))(index)
-            for each in fits:
-                each.optimiser.count()
-        for each, loss in zip(fits, torch.stack(losses).sum(0) / size, strict=True):
-            each.loss = loss
+            for member_fit in fits:
+                member_fit.optimiser.count()
+        for member_fit, loss in zip(fits, torch.stack(losses).sum(0) / size, strict=True):
+            member_fit.loss = loss
 
 
 def fit_ensemble(
@@ -215,13 +216,14 @@ def fit_ensemble(
     optimisers: Sequence[Optimiser],
     x: Tensor,
     target: Tensor,
-    fit: Fit,
+    fit: FitPlan,
     seed: int,
     workers: Executor,
 ) -> float:
-    """Fit every member to the targets (N,) at states x (N, n), members side by side; returns their mean loss.
+    """Mean loss of the members after a fit to the targets (N,) at the states x (N, n).
 
-    The result does not depend on the number of workers.
+    optimisers: one for each member. seed: of the order of the samples. The result does not depend on the number of
+    `workers`.
     """
     samples = Samples.of(ensemble, x, target, 1.0 / (1.0 + target.abs() / fit.scale))
     fits = [
@@ -232,4 +234,4 @@ def fit_ensemble(
         run_side_by_side(fits, workers)
     else:
         run_as_graphs(fits)
-    return sum(float(each.loss) for each in fits) / len(fits)
+    return sum(float(member_fit.loss) for member_fit in fits) / len(fits)

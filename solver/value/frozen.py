@@ -1,53 +1,61 @@
-"""The value function at fixed weights: V and dV/dx in one forward and one reverse pass of matrix products.
+"""Evaluation of a value function: the interface `ValueFunction`, and its form for networks with fixed weights.
 
-The formula is that of `solver.value.network.Ensemble`; this form of it needs no autograd.
+`FrozenValue` computes V and dV/dx of `solver.value.network.Ensemble` by one forward and one reverse pass of matrix
+products, without autograd.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
 from solver.value.network import DIAGONAL_FLOOR, Ensemble, Factor
-from solver.value.protocol import ValueFunction
+
+
+class ValueFunction(Protocol):
+    """V of N states and its gradient, without autograd: a `FrozenValue`, a solution on a grid, or a formula.
+
+    Policies, value targets and rollouts take any such function.
+    """
+
+    def __call__(self, x: Tensor, /) -> tuple[Tensor, Tensor]:
+        """V (N,) and dV/dx (N, n) at x (N, n) in SI units."""
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """Buffers of one batch size, reused from call to call and member to member so that they stay in cache.
+    """Buffers for one batch size. Calls and members reuse them, so that they stay in the cache.
 
-    A hidden layer is (N, width), but everything as narrow as the features or the entries of L has one row for each of
-    them and N columns: BLAS multiplies a tall matrix by one of a few columns several times slower than its transpose.
+    A hidden layer is (N, width). Arrays with few features are transposed, (n_z, N) or (K, N), because BLAS multiplies a
+    tall matrix by one with few columns several times slower than its transpose.
     """
 
-    hidden: tuple[Tensor, ...]  # (N, width) per hidden layer
+    hidden: tuple[Tensor, ...]  # (N, width) for every hidden layer
     adjoint: tuple[Tensor, Tensor]  # (N, width), read and written in turn
-    entries: Tensor  # (K, N), of L
-    outer: Tensor  # (K, N)
-    direct: Tensor  # (K, N)
-    y: Tensor  # (n_z, N)
+    entries: Tensor  # (K, N) entries of L
+    outer: Tensor  # (K, N) derivative of V with respect to the entries of L
+    direct: Tensor  # (K, N) derivative of V with respect to y, spread over the entries of L
+    y: Tensor  # (n_z, N) L^T y
 
 
 @dataclass(frozen=True)
 class FoldedFactor:
-    """A member's fixed weights (in, out), biases (out,), and the transposes of all weights but the first.
+    """Fixed weights of a member, with the affine maps of its activations folded in."""
 
-    The last bias is (K, 1).
-    """
-
-    weights: list[Tensor]
-    biases: list[Tensor]
-    transposed: list[Tensor]
+    weights: list[Tensor]  # (in, out)
+    biases: list[Tensor]  # (out,), the last one (K, 1)
+    transposed: list[Tensor]  # (out, in) of all weights except the first
 
 
 class FrozenValue:
-    """V (N,) and dV/dx (N, n) at fixed weights: a copy of the ensemble's, so that training on leaves it as it is.
+    """V (N,) and dV/dx (N, n) of an ensemble at the weights that it has now. Later training does not change them.
 
-    The affine maps of tanh(y) = 2 sigmoid(2 y) - 1 are folded into the weights, so that a hidden layer costs one
+    The affine maps of tanh(y) = 2 sigmoid(2 y) - 1 are folded into copies of the weights. A hidden layer then costs one
     matrix product and one pass over its outputs. Members are evaluated one after the other in the same buffers.
     """
 
@@ -60,7 +68,7 @@ class FrozenValue:
         self.members = [_folded(member) for member in ensemble.factors]
 
     def buffered(self, size: int) -> ValueFunction:
-        """The same function for batches of `size` states, with buffers that it reuses: for one thread."""
+        """Function for batches of `size` states with buffers that it reuses. Only one thread may call it."""
         return partial(self, space=self._workspace(size))
 
     def _workspace(self, size: int) -> Workspace:
@@ -77,16 +85,17 @@ class FrozenValue:
 
     @torch.no_grad()
     def __call__(self, x: Tensor, space: Workspace | None = None) -> tuple[Tensor, Tensor]:
-        """x (N, n) -> V (N,), dV/dx (N, n)."""
+        """V (N,) and dV/dx (N, n) at x (N, n)."""
         return self.basin.overlaid(x, *self._networks(x, space or self._workspace(len(x))))
 
     @torch.no_grad()
     def sparing(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The same function for rollouts, most of whose states are in the basin: no network is evaluated there.
+        """V (N,) and dV/dx (N, n) at x (N, n), with networks evaluated only outside the basin.
 
-        The last digits may be others than those of a call, whose matrix products have as many rows as x.
+        It is faster for rollouts, whose states are mostly in the basin. The last digits may differ from `__call__`,
+        because matrix products of other sizes round differently.
         """
-        if self.basin.level == 0.0 or x.device.type != "cpu":  # another device would have to be waited for
+        if self.basin.level == 0.0 or x.device.type != "cpu":  # on a GPU, to count the states would wait for it
             return self(x)
         value, dx, inside = self.basin.quadratic(x)
         rows = torch.nonzero(~inside)[:, 0]
@@ -95,7 +104,7 @@ class FrozenValue:
         return value, dx
 
     def _networks(self, x: Tensor, space: Workspace) -> tuple[Tensor, Tensor]:
-        """V (N,) and dV/dx (N, n) of the networks, also where the basin takes their place."""
+        """V (N,) and dV/dx (N, n) of the networks, also in the basin."""
         z = self.features(x)
         error = self.features.error(z)
         factor = error.T.index_select(0, self.rows)
@@ -109,20 +118,20 @@ class FrozenValue:
             entries.index_copy_(0, self.diagonal, softplus(diagonal) + DIAGONAL_FLOOR)
             torch.mm(self.sum_into_columns, torch.mul(entries, factor, out=outer), out=y)
             value += (y * y).sum(0)
-            torch.index_select(y, 0, self.columns, out=outer)  # dV/d(entries * factor), up to -2/E
+            torch.index_select(y, 0, self.columns, out=outer)  # dV/d(entries * factor), without the factor -2/E
             space.direct.addcmul_(outer, entries)
             outer.mul_(factor)
             steepness = torch.sigmoid(diagonal).mul_(outer.index_select(0, self.diagonal))
             outer.index_copy_(0, self.diagonal, steepness)
             _reverse(member, dz, space)
-        each = -2.0 / len(self.members)
-        direct = (self.sum_into_rows @ space.direct).mul_(each)
-        dx = self.features.pull_back(z, error, dz.mul_(each).T, direct.T)
+        factor_of_mean = -2.0 / len(self.members)
+        direct = (self.sum_into_rows @ space.direct).mul_(factor_of_mean)
+        dx = self.features.pull_back(z, error, dz.mul_(factor_of_mean).T, direct.T)
         return value.div_(-len(self.members)), dx
 
 
 def _folded(member: Factor) -> FoldedFactor:
-    """tanh(y) = 2 sigmoid(2 y) - 1 with its two affine maps moved into the neighbouring weights."""
+    """Weights of a member with sigmoid activations: the affine maps of tanh(y) = 2 sigmoid(2 y) - 1 are folded in."""
     weights, biases = [], []
     for i, (weight, bias) in enumerate(zip(member.weights, member.biases, strict=True)):
         w, b = weight.detach().clone(), bias.detach().clone()
@@ -137,7 +146,7 @@ def _folded(member: Factor) -> FoldedFactor:
 
 
 def _forward(member: FoldedFactor, z: Tensor, space: Workspace) -> None:
-    """z (N, n_z) -> space.entries, before the softplus on the diagonal."""
+    """Write the entries of L at z (N, n_z) to space.entries, before the softplus on the diagonal."""
     h = z
     for weight, bias, hidden in zip(member.weights, member.biases, space.hidden, strict=False):
         h = torch.addmm(bias, h, weight, out=hidden).sigmoid_()
@@ -145,7 +154,7 @@ def _forward(member: FoldedFactor, z: Tensor, space: Workspace) -> None:
 
 
 def _reverse(member: FoldedFactor, dz: Tensor, space: Workspace) -> None:
-    """Add the reverse sweep of space.outer through the member's network to dz (n_z, N)."""
+    """Add to dz (n_z, N) the derivatives by reverse sweep of space.outer through the member's network."""
     gradient = space.outer.T
     product, adjoint = space.adjoint
     for transposed, hidden in zip(reversed(member.transposed), reversed(space.hidden), strict=True):

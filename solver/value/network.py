@@ -1,13 +1,11 @@
 """The value function: an ensemble of locally quadratic networks V = -y^T L L^T y (paper, appendix; cFVI, eq. 13).
 
-`solver.value.features` has the features z(x) and the error y(z), which in the paper is z(x) - z(target). L(z) is lower
-triangular with a positive diagonal, the output of a tanh network. V <= 0, with equality only at the target, for any
-number of continuous joints. The value is the mean over the members. In the basin, around the target, a quadratic form
-that `solver.local.basin` found takes their place.
+z(x) and y(z) are the features and the error of `solver.value.features`; in the paper y is z(x) - z(target). L(z) is
+lower triangular with a positive diagonal, the output of a tanh network. V <= 0, with equality only at the target. The
+value is the mean over the members. In the basin, near the target, a quadratic form replaces them.
 
-`Ensemble.forward` is the specification of this formula. Four other forms of it are tested against it:
-`solver.value.frozen` (V and dV/dx without autograd), `solver.value.fitting` (the gradient of the loss), the C source of
-`solver.export.c_export` and the graph of `solver.export.onnx_export`.
+`Ensemble.forward` is the specification of this formula. Its other forms are tested against it: `solver.value.frozen` (V
+and dV/dx without autograd), `solver.value.fitting` (gradient of the loss), and the C, ONNX and JavaScript exports.
 """
 
 from __future__ import annotations
@@ -19,24 +17,27 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from solver.value.basin import Basin
 from solver.value.features import Features
+from solver.value.quadratic_form import Basin
 
-DIAGONAL_FLOOR = 1e-3
-HIDDEN_GAIN, OUTPUT_GAIN = 1.41, 1.0
-HIDDEN_BIAS, OUTPUT_BIAS = 0.1, -0.1
+DIAGONAL_FLOOR = 1e-3  # smallest diagonal entry of L
+HIDDEN_GAIN, OUTPUT_GAIN = 1.41, 1.0  # of the Glorot initialisation of the weights
+HIDDEN_BIAS, OUTPUT_BIAS = 0.1, -0.1  # initial values
 
 
 def activation(y: Tensor) -> Tensor:
-    """tanh, written with the logistic function, which Torch evaluates five times faster on CPUs."""
+    """tanh(y), computed from the logistic function, which Torch evaluates five times faster on CPUs."""
     return torch.sigmoid(2.0 * y).mul(2.0).sub(1.0)
 
 
 class Factor(nn.Module):
-    """One member: a tanh network z -> the K = n_z (n_z + 1)/2 entries of L, rows first."""
+    """One member: a tanh network from z (N, n_z) to the K = n_z (n_z + 1)/2 entries of L, row by row.
 
-    rows: Tensor  # (K,) the row of every entry
-    columns: Tensor  # (K,)
+    size: n_z. layers: number of hidden layers. width: their size. generator: source of the initial weights.
+    """
+
+    rows: Tensor  # (K,) row of every entry
+    columns: Tensor  # (K,) column of every entry
     diagonal: Tensor  # (K,) bool
     column_sum: Tensor  # (K, n_z), sums entries into their column
 
@@ -68,17 +69,22 @@ class Factor(nn.Module):
 
 
 class Ensemble(nn.Module):
-    """E members, independent but for their input; the value is their mean."""
+    """Ensemble of independent networks, and the basin. The value is the mean of the networks.
 
-    angles: Tensor
-    others: Tensor
-    scale: Tensor
-    target: Tensor
-    continuous: Tensor
-    basin_cost: Tensor
-    basin_level: Tensor
-    metric: Tensor
-    bend: Tensor
+    continuous: for every state, whether it is an angle that wraps. target: (n,) in SI units.
+    scale: (n,) factors of the states that do not wrap. members: number of networks.
+    layers, width, generator: of every `Factor`. The basin is empty at first, and the metric the identity.
+    """
+
+    angles: Tensor  # (k,) indices of the continuous angles
+    others: Tensor  # (n - k,) indices of the other states
+    scale: Tensor  # (n - k,)
+    target: Tensor  # (n,)
+    continuous: Tensor  # (n,) bool
+    basin_cost: Tensor  # (n, n)
+    basin_level: Tensor  # ()
+    metric: Tensor  # (n_z, n_z)
+    bend: Tensor  # ()
 
     def __init__(
         self,
@@ -114,27 +120,27 @@ class Ensemble(nn.Module):
     @property
     def features(self) -> Features:
         """Features and error, on the device of this module."""
-        given = self.angles, self.others, self.scale
-        at_target = Features(*given, self.target, self.metric, self.bend)(self.target[None])[0]
-        return Features(*given, at_target, self.metric, self.bend)
+        fixed = self.angles, self.others, self.scale
+        at_target = Features(*fixed, self.target, self.metric, self.bend)(self.target[None])[0]
+        return Features(*fixed, at_target, self.metric, self.bend)
 
     def set_metric(self, cost: Tensor, reach: float) -> None:
-        """Measure the error by P (n, n), up to c = reach. It belongs to the state_dict."""
+        """Set the metric of the error from P (n, n) and c = reach. It is part of the state_dict."""
         self.metric.copy_(self.features.metric_of(cost, self.target, reach))
         self.bend.fill_(1.0 / reach)
 
     @property
     def basin(self) -> Basin:
-        """A copy of the basin, where the value is a quadratic form instead of the network's; at first it is empty."""
+        """Copy of the basin, where the value is a quadratic form."""
         return Basin(self.target, self.continuous, self.basin_cost.clone(), float(self.basin_level))
 
     def set_basin(self, basin: Basin) -> None:
-        """Replace the basin. It belongs to the state_dict."""
+        """Replace the basin. It is part of the state_dict."""
         self.basin_cost.copy_(basin.cost)
         self.basin_level.fill_(basin.level)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The ensemble's value, differentiable: (N, n) -> (N,)."""
+        """Value V (N,) at x (N, n), differentiable by autograd."""
         features, basin = self.features, self.basin
         z = features(x)
         value = torch.stack([member(z, features.error(z)) for member in self.members]).mean(0)
@@ -145,7 +151,7 @@ class Ensemble(nn.Module):
 
 
 def _without_metric(_: nn.Module, state: dict[str, Any], prefix: str, *__: object) -> None:
-    """Give the weights of runs from before the metric the one that changes nothing."""
+    """Add the identity as metric to the weights of runs that were stored without one."""
     for name, value in state.copy().items():
         if name.startswith(f"{prefix}members.0.weights.0"):
             state.setdefault(f"{prefix}metric", torch.eye(len(value)).to(value))

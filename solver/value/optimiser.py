@@ -1,4 +1,6 @@
-"""An optimiser of a member's weights: gradient steps on one vector, and a state that training can go on from."""
+"""Optimisers of the weights of one member: Adam (Kingma and Ba, 2015), AMSGrad (Reddi et al., 2018) and SOAP (Vyas et
+al., 2024).
+"""
 
 from __future__ import annotations
 
@@ -7,22 +9,32 @@ from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
+from torch.optim.adam import adam
+
+PERIOD = 20  # steps of SOAP between two changes of its basis
+DECAY = 0.95  # of all running means of SOAP
+FIRST, TURNING, USUAL = range(3)  # kinds of steps of SOAP: the first, one that changes the basis, another
 
 
 class Optimiser(ABC):
-    """The parameters of one member become views of one vector, and their gradients of another."""
+    """Base class: steps on the vector of all weights of a member, with a state from which a training can resume.
+
+    The parameters of `member` become views of the vector `weights`, and their gradients views of `gradient`.
+    """
 
     def __init__(self, member: nn.Module, learning_rate: float, weight_decay: float) -> None:
         parameters = list(member.parameters())
-        self.weights = torch.cat([each.detach().flatten() for each in parameters])
+        self.weights = torch.cat([parameter.detach().flatten() for parameter in parameters])
         self.gradient = torch.zeros_like(self.weights)
         begin = 0
-        for each in parameters:
-            end = begin + each.numel()
-            each.data, each.grad = (part[begin:end].view(each.shape) for part in (self.weights, self.gradient))
+        for parameter in parameters:
+            end = begin + parameter.numel()
+            parameter.data, parameter.grad = (
+                part[begin:end].view(parameter.shape) for part in (self.weights, self.gradient)
+            )
             begin = end
         self.weight_decay = weight_decay
-        self.taken = 0  # steps so far; read from the state a GPU would be waited for
+        self.taken = 0  # steps so far, kept here too because reading it from the state would wait for a GPU
         self._rate: float | Tensor = learning_rate
         if self.weights.device.type != "cpu":
             self._rate = torch.tensor(learning_rate, device=self.weights.device)
@@ -34,7 +46,7 @@ class Optimiser(ABC):
 
     @property
     def learning_rate(self) -> float | Tensor:
-        """The step size; on a GPU in memory that stays, so that a step can be replayed with another one."""
+        """Step size. On a GPU it is a tensor, so that a recorded step can be replayed with another value."""
         return self._rate
 
     @learning_rate.setter
@@ -46,24 +58,159 @@ class Optimiser(ABC):
 
     @property
     def kind(self) -> int:
-        """Of the next step. Steps of one kind are the same operations, which a GPU can replay."""
+        """Kind of the next step. Steps of one kind have the same operations, so that a GPU can replay them."""
         return 0
 
     def step(self) -> None:
-        """Change the weights by the gradients that the member's parameters have."""
+        """Change the weights by one step with the gradients in `gradient`."""
         self.compute(self.kind)
         self.count()
 
     @abstractmethod
     def compute(self, kind: int) -> None:
-        """The operations of a step of this kind."""
+        """Operations of a step of this kind."""
 
     def count(self) -> None:
-        """Note that a step was computed or replayed."""
+        """Count a step that was computed or replayed."""
         self.taken += 1
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from the `state` of another instance. Raises KeyError or RuntimeError where it does not fit."""
+        """Copy the `state` of another instance. Raises KeyError or RuntimeError if names or shapes differ."""
         self.taken = int(state["steps"])
         for name, values in self.state.items():
             values.copy_(state[name])
+
+
+class Adam(Optimiser):
+    """Adam, or AMSGrad, on the parameters of one member. A step is one operation on their vector.
+
+    It calls the function behind `torch.optim.Adam`. The class would import Torch's compiler and SymPy, which takes
+    longer than a small training.
+    """
+
+    def __init__(self, member: nn.Module, learning_rate: float, weight_decay: float, amsgrad: bool) -> None:
+        super().__init__(member, learning_rate, weight_decay)
+        self.amsgrad = amsgrad
+        self.state["largest_square"] = torch.zeros_like(self.weights)  # unused without amsgrad
+
+    @torch.no_grad()
+    def compute(self, kind: int) -> None:  # noqa: ARG002
+        """Operations of a step. All steps are of one kind."""
+        adam_step(
+            self.weights, self.gradient, self.state, self.learning_rate, (0.9, 0.999), self.weight_decay, self.amsgrad
+        )
+
+
+def adam_step(
+    weights: Tensor,
+    gradient: Tensor,
+    state: Mapping[str, Tensor],
+    learning_rate: float | Tensor,
+    decays: tuple[float, float],
+    weight_decay: float = 0.0,
+    amsgrad: bool = False,
+) -> None:
+    """Change weights and state of an `Optimiser` in place by a step of Adam. decays: of the mean and of the square."""
+    adam(
+        [weights],
+        [gradient],
+        [state["mean"]],
+        [state["square"]],
+        [state["largest_square"]] if amsgrad else [],
+        [state["steps"]],
+        fused=True,
+        amsgrad=amsgrad,
+        beta1=decays[0],
+        beta2=decays[1],
+        lr=learning_rate,
+        weight_decay=weight_decay,
+        eps=1e-8,
+        maximize=False,
+    )
+
+
+class Soap(Optimiser):
+    """SOAP on the parameters of one member: Adam in the eigenbasis of Shampoo's preconditioner.
+
+    Adam divides every entry of a gradient by its own size. SOAP does it in the directions in which the gradients of a
+    weight matrix vary together, so that steep and flat directions of the loss get steps of the same size. A matrix has
+    one basis for its rows and one for its columns. Biases are changed by Adam.
+    """
+
+    def __init__(self, member: nn.Module, learning_rate: float, weight_decay: float) -> None:
+        super().__init__(member, learning_rate, weight_decay)
+        self.rotated, self.change = torch.zeros_like(self.weights), torch.zeros_like(self.weights)
+        self.matrices: list[_Matrix] = []
+        self.biases: list[slice] = []
+        begin = 0
+        for name, parameter in member.named_parameters():
+            part = slice(begin, begin + parameter.numel())
+            begin = part.stop
+            if parameter.dim() == 2:
+                self.matrices.append(_Matrix(self, part, parameter.shape, name))
+            else:
+                self.biases.append(part)
+
+    @property
+    def kind(self) -> int:
+        """FIRST, TURNING (a step that changes the basis) or USUAL."""
+        return USUAL if self.taken % PERIOD else TURNING if self.taken else FIRST
+
+    @torch.no_grad()
+    def compute(self, kind: int) -> None:
+        """Operations of a step of this kind."""
+        if self.weight_decay:
+            self.gradient.add_(self.weights, alpha=self.weight_decay)
+        for matrix in self.matrices:
+            matrix.observe(0.0 if kind == FIRST else DECAY)
+            if kind != USUAL:
+                matrix.turn_basis()
+            matrix.rotate()
+        for part in self.biases:
+            self.rotated[part] = self.gradient[part]
+        adam_step(self.change.zero_(), self.rotated, self.state, self.learning_rate, (DECAY, DECAY))
+        for matrix in self.matrices:
+            matrix.apply()
+        for part in self.biases:
+            self.weights[part] += self.change[part]
+
+
+class _Matrix:
+    """Weight matrix W (m, n): the covariances E[G G'] and E[G' G] of its gradient G, and a basis for each."""
+
+    def __init__(self, of: Soap, part: slice, shape: torch.Size, name: str) -> None:
+        self.weight, self.gradient, self.rotated, self.change, self.mean = (
+            vector[part].view(shape) for vector in (of.weights, of.gradient, of.rotated, of.change, of.state["mean"])
+        )
+        self.covariances, self.bases = [], []
+        for side, size in zip(("rows", "columns"), shape, strict=True):
+            covariance, basis = self.weight.new_zeros(size, size), torch.eye(size).to(self.weight)
+            of.state |= {f"{name} {side} covariance": covariance, f"{name} {side} basis": basis}
+            self.covariances.append(covariance)
+            self.bases.append(basis)
+        self.product = torch.empty_like(self.weight)
+
+    def observe(self, decay: float) -> None:
+        """Update the covariances with the gradient."""
+        g = self.gradient
+        for covariance, left, right in zip(self.covariances, (g, g.T), (g.T, g), strict=True):
+            torch.addmm(covariance, left, right, beta=decay, alpha=1.0 - decay, out=covariance)
+
+    def turn_basis(self) -> None:
+        """Change the basis by a step of the QR algorithm towards the eigenvectors, and express the mean in it."""
+        turns = []
+        for covariance, basis in zip(self.covariances, self.bases, strict=True):
+            new = torch.linalg.qr(covariance @ basis)[0]
+            turns.append(basis.T @ new)
+            basis.copy_(new)
+        self.mean.copy_(turns[0].T @ self.mean @ turns[1])
+
+    def rotate(self) -> None:
+        """Express the gradient in the bases."""
+        torch.mm(self.bases[0].T, self.gradient, out=self.product)
+        torch.mm(self.product, self.bases[1], out=self.rotated)
+
+    def apply(self) -> None:
+        """Add the change, expressed in the bases, to the weights."""
+        torch.mm(self.bases[0], self.change, out=self.product)
+        self.weight.addmm_(self.product, self.bases[1].T)

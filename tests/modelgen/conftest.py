@@ -12,6 +12,7 @@ import pytest
 from modelgen.builder import build_from_equations
 from modelgen.verification.reference import Reference
 from tests.modelgen.support import mechanisms
+from tests.modelgen.support.quantities import Calls, Close, Exact, Quantities
 
 EQUATIONS = {"pendulum": mechanisms.pendulum, "dense": mechanisms.dense}
 
@@ -27,7 +28,7 @@ def artifacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def exact() -> Any:
+def exact() -> Exact:
     """exact(name): samples of a mechanism and every quantity of the loader's contract, with 50 digits."""
     made: dict[str, SimpleNamespace] = {}
 
@@ -49,10 +50,10 @@ def exact() -> Any:
 
 
 @pytest.fixture(scope="session")
-def calls() -> Any:
+def calls() -> Calls:
     """calls(robot, samples, convert): every output of every method by name, flattened to (N, entries)."""
 
-    def of(robot: Any, at: SimpleNamespace, convert: Any = lambda array: array, rows: Any = slice(None)) -> Any:
+    def of(robot: Any, at: SimpleNamespace, convert: Any = lambda array: array, rows: Any = slice(None)) -> Quantities:
         x, u, costate, w = (convert(array[rows].copy()) for array in (at.x, at.u, at.costate, at.w))
         theta = convert(at.theta[rows].copy())
         results = {
@@ -83,10 +84,10 @@ def calls() -> Any:
 
 
 @pytest.fixture(scope="session")
-def close() -> Any:
+def close() -> Close:
     """close(found, expected, limit): largest error of every quantity beside its largest entry."""
 
-    def check(found: dict[str, Any], expected: dict[str, Any], limit: float) -> None:
+    def check(found: Quantities, expected: Quantities, limit: float) -> None:
         assert found.keys() == expected.keys()
         for name, value in expected.items():
             scale = np.abs(value).max() or 1.0

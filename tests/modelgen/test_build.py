@@ -1,4 +1,4 @@
-"""The pipeline: what it reports, and that its bytes depend on nothing but the model."""
+"""The build: its report, and bytes that depend only on the model."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from modelgen.artifact import folder as artifact
 from modelgen.builder import build_artifact
 from modelgen.derivation.model_file import SHIPPED, load
 
+pytestmark = pytest.mark.slow
+
 ROBOTS = sorted(path.parent.name for path in artifact.SHIPPED.glob(f"*/{artifact.MANIFEST}"))
 
 
@@ -28,8 +30,8 @@ def _content(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_shipped_artifacts_are_what_the_generator_makes(name: str, tmp_path: Path) -> None:
-    """A change of what is generated needs a raised GENERATOR_VERSION and `modelgen build`."""
+def test_shipped_artifacts_are_those_of_the_generator(name: str, tmp_path: Path) -> None:
+    """After a change of the generator: raise GENERATOR_VERSION and run `modelgen build`."""
     build_artifact(load(str(SHIPPED / f"{name}.py")), tmp_path)
     assert _content(tmp_path / name) == _content(artifact.SHIPPED / name)
 
@@ -58,7 +60,7 @@ def test_bytes_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     assert contents[0] == contents[1]
 
 
-def test_report(tmp_path: Path) -> None:
+def test_report_has_seconds_sizes_and_operations(tmp_path: Path) -> None:
     report = build_artifact(load(str(SHIPPED / "pendulum.py")), tmp_path)
     written = json.loads((tmp_path / "pendulum" / artifact.REPORT).read_text())
     assert written["seconds"] == report.seconds
@@ -69,7 +71,7 @@ def test_report(tmp_path: Path) -> None:
     assert "seconds" not in manifest
 
 
-def test_what_is_free_and_the_integration_steps_come_back_from_the_manifest() -> None:
+def test_free_states_and_integration_steps_are_read_from_the_manifest() -> None:
     task = modelgen.load("reaction_wheel").metadata.task
     assert (task.free, task.integration_steps) == (("wheel",), 1)
     assert modelgen.load("furuta").metadata.task.integration_steps == 2

@@ -87,6 +87,7 @@ REPORTS: dict[str, dict[str, Any]] = {
 
 
 @given(st.sampled_from([*REPORTS]), mistakes)
+@pytest.mark.slow
 def test_reports_of_other_types(folder: Path, name: str, mistake: Mistake) -> None:
     """`modelgen show` prints the artifact whatever stands in the reports beside it."""
     belongs = {"artifact": artifact.read(folder).hash} if name == artifact.PROOF else {}

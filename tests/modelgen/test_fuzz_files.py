@@ -1,4 +1,4 @@
-"""Model files and URDFs with mistakes put in at random: every failure is a ModelError, and what builds is finite."""
+"""Model files and URDFs with random mistakes: every failure is a ModelError, and a robot that builds is finite."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from modelgen import ModelError
 from modelgen.cli import main
-from modelgen.derivation.content_hash import content_hash
 from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.description import content_hash
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.derivation.sampling import samples
-from modelgen.urdf.read import model_file
+from modelgen.derivation.numeric import samples
+from modelgen.importers.urdf import model_file
+from tests.modelgen.importers.machine import ROBOT
 from tests.modelgen.support.evaluation import Uncompiled
-from tests.modelgen.urdf.machine import ROBOT
 
 PENDULUM = "import sympy\n" + (SHIPPED / "pendulum.py").read_text()
 CARTPOLE = "import sympy\n" + (SHIPPED / "cartpole.py").read_text()
@@ -55,9 +55,9 @@ Mistake = tuple[str, int, str]
 def mistaken(text: str, mistakes: list[Mistake]) -> str:
     """The text with, for every mistake, one token replaced by another text; {} in that is the token itself."""
     for kind, number, replacement in mistakes:
-        found = list(TOKENS[kind].finditer(text))
-        if found:
-            token = found[number % len(found)]
+        tokens = list(TOKENS[kind].finditer(text))
+        if tokens:
+            token = tokens[number % len(tokens)]
             text = text[: token.start()] + replacement.replace("{}", token[0]) + text[token.end() :]
     return text
 
@@ -87,7 +87,7 @@ def explained(error: ModelError, where: str = "") -> None:
 
 
 def held(path: Path) -> None:
-    """Loads, derives and checks the file: all of it, or a ModelError that says where."""
+    """Load, derive and check the file. A failure must be a ModelError with its place."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
@@ -115,7 +115,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @example(PENDULUM, [("string", 5, "'\\ud800'")])
 @example(PENDULUM, [("name", 30, "set()")])
 @example(CARTPOLE, [("number", 12, "10**400")])
-def test_model_file_with_mistakes(folder: Path, text: str, mistakes: list[Mistake]) -> None:
+def test_a_file_with_random_mistakes_builds_or_is_refused(folder: Path, text: str, mistakes: list[Mistake]) -> None:
     name = "pendulum" if text is PENDULUM else "cartpole"
     path = folder / f"{name}.py"
     path.write_bytes(mistaken(text, mistakes).encode("utf-8", "surrogatepass"))
@@ -140,7 +140,7 @@ def test_model_file_with_mistakes(folder: Path, text: str, mistakes: list[Mistak
         b"x = " + b"(" * 5000 + b")" * 5000,
     ],
 )
-def test_file_that_is_no_model(folder: Path, content: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+def test_any_other_file_is_refused_as_a_model(folder: Path, content: bytes, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder / "broken.py"
     path.write_bytes(content)
     with pytest.raises(ModelError, match=r"broken\.py"):
@@ -155,7 +155,7 @@ def test_file_that_is_no_model(folder: Path, content: bytes, capsys: pytest.Capt
         ("continuous=True", "continuous=1", "continuous of `angle` is 1; write True or False"),
         ('meaning="motor torque"', "meaning=3", "meaning of `torque` is 3; write a string"),
         ('meaning="motor torque"', 'meaning="\\ud800"', "half of a character"),
-        ("length**2 / 12", "sympy.gamma(length)", "contains gamma in gamma.length., which no kernel"),
+        ("length**2 / 12", "sympy.gamma(length)", "contains gamma in gamma.length."),
         ("length**2 / 12", "length**1000", r"contains length\*\*1000: .* powers above 100"),
         ("length**2 / 12", "10**301 * length**2", "numbers of more than 300 digits"),
         ("rate_limit=8", "rate_limit=10**400", "rate_limit of `angle` is 1000.*; write a finite number"),
@@ -163,7 +163,7 @@ def test_file_that_is_no_model(folder: Path, content: bytes, capsys: pytest.Capt
         ("rate_limit=8", "rate_limit='x' * 9999", r"is 'x+\.\.\.; write a number"),
     ],
 )
-def test_mistake_is_explained_at_its_line(folder: Path, before: str, after: str, words: str) -> None:
+def test_a_mistake_is_reported_at_its_line(folder: Path, before: str, after: str, words: str) -> None:
     assert before in PENDULUM
     path = folder / "pendulum.py"
     path.write_text(PENDULUM.replace(before, after))
@@ -192,7 +192,7 @@ URDF_MISTAKES = mistakes(
 @settings(max_examples=40, deadline=None)
 @given(URDF_MISTAKES)
 @example([("value", 3, "nan"), ("value", 13, "nan")])
-def test_urdf_with_mistakes(folder: Path, mistakes: list[Mistake]) -> None:
+def test_a_urdf_with_random_mistakes_is_imported_or_refused(folder: Path, mistakes: list[Mistake]) -> None:
     pytest.importorskip("yourdfpy")
     path = folder / "machine.urdf"
     path.write_bytes(mistaken(URDF, mistakes).encode("utf-8", "surrogatepass"))
@@ -223,14 +223,14 @@ def test_urdf_with_mistakes(folder: Path, mistakes: list[Mistake]) -> None:
         ('<mass value="3"/>', "", "<inertial> of `base-plate` has no <mass>"),
         ('<mass value="3"/>', '<mass value="3"/><mass value="4"/>', "two elements <mass>"),
         ('link name="tool"', 'link name="arm"', "two links named `arm`"),
-        ('link name="tool"', 'link name="to&quot;ol"', "has a quote"),
+        ('link name="tool"', 'link name="to&quot;ol"', "a quote"),
         ('<child link="slider"/>', "", "`rail` has no <child"),
         (' type="continuous"', "", "<joint> has no type"),
-        ("</robot>", "", "no URDF that can be read"),
+        ("</robot>", "", "cannot be read"),
         ("robot", "car", "first element is <car>"),
     ],
 )
-def test_what_a_urdf_reader_would_guess_is_refused(folder: Path, before: str, after: str, words: str) -> None:
+def test_a_urdf_that_other_readers_would_guess_is_refused(folder: Path, before: str, after: str, words: str) -> None:
     pytest.importorskip("yourdfpy")
     assert before in URDF
     path = folder / "machine.urdf"
@@ -242,7 +242,7 @@ def test_what_a_urdf_reader_would_guess_is_refused(folder: Path, before: str, af
 @pytest.mark.parametrize(
     "content", [b"", b"\xff\xfe", b"\x00" * 10, b"<robot/>", b"<a>" * 500, b"<!DOCTYPE x [<!ENTITY y 'z'>]><x/>"]
 )
-def test_file_that_is_no_urdf(folder: Path, content: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+def test_any_other_file_is_refused_as_a_urdf(folder: Path, content: bytes, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("yourdfpy")
     path = folder / "broken.urdf"
     path.write_bytes(content)
@@ -250,7 +250,7 @@ def test_file_that_is_no_urdf(folder: Path, content: bytes, capsys: pytest.Captu
     assert "broken.urdf" in capsys.readouterr().err
 
 
-def test_quotes_in_a_file_name_are_no_python(folder: Path) -> None:
+def test_quotes_in_a_file_name_do_not_become_python(folder: Path) -> None:
     pytest.importorskip("yourdfpy")
     path = folder / 'odd".urdf'
     path.write_text(URDF)

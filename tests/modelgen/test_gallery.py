@@ -1,4 +1,4 @@
-"""The gallery against the equations its textbooks print, written out again here in NumPy.
+"""The gallery compared with the equations in textbooks, written again in NumPy.
 
 `test_engines.py` holds the same robots against MuJoCo and Pinocchio as well, planar_arm2 alone excepted: the rotor in
 its elbow is no joint of an engine. Here it is held against Pinocchio's two links with the rotors added by hand.
@@ -16,12 +16,12 @@ import pytest
 
 from modelgen import load
 from modelgen.artifact import folder as artifact
-from modelgen.derivation.content_hash import content_hash
 from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.description import content_hash
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import SHIPPED
 from modelgen.derivation.model_file import load as model
-from modelgen.derivation.sampling import samples
+from modelgen.derivation.numeric import samples
 
 GALLERY = (
     "acrobot",
@@ -39,7 +39,7 @@ g = 9.81
 
 @pytest.fixture(scope="module")
 def sampled() -> Callable[[str], tuple[np.ndarray, ...]]:
-    """sampled(name): x, u, theta by column, and the accelerations of the artifact."""
+    """A function sampled(name): x, u, theta by column, and the accelerations of the artifact."""
 
     def of(name: str) -> tuple[np.ndarray, ...]:
         robot = model(str(SHIPPED / f"{name}.py"))
@@ -53,18 +53,19 @@ def sampled() -> Callable[[str], tuple[np.ndarray, ...]]:
 
 
 def solved(M: Any, right: Any) -> np.ndarray:
-    """Accelerations (N, n_q) from M and right sides given entry by entry."""
+    """Accelerations (N, n_q) from the entries of M and of the right-hand side."""
     size = len(right)
     rows = [[np.broadcast_to(M[max(i, j)][min(i, j)], right[0].shape) for j in range(size)] for i in range(size)]
     return np.linalg.solve(np.moveaxis(np.array(rows), 2, 0), np.stack(right, axis=1)[..., None])[..., 0]
 
 
-def close(found: np.ndarray, printed: np.ndarray) -> None:
-    np.testing.assert_allclose(found, printed, rtol=1e-9, atol=1e-9 * np.abs(printed).max())
+def close(vdot: np.ndarray, printed: np.ndarray) -> None:
+    np.testing.assert_allclose(vdot, printed, rtol=1e-9, atol=1e-9 * np.abs(printed).max())
 
 
 @pytest.mark.parametrize("name", GALLERY)
-def test_checks_at_definition_and_fresh_artifact(name: str) -> None:
+@pytest.mark.slow
+def test_the_robot_passes_its_checks_and_its_artifact_is_current(name: str) -> None:
     robot = model(str(SHIPPED / f"{name}.py"))
     check_domain(robot, equations_of_motion(robot))
     assert artifact.check(name, artifact.SHIPPED, content_hash(robot)) == []
@@ -72,7 +73,7 @@ def test_checks_at_definition_and_fresh_artifact(name: str) -> None:
 
 def test_acrobot(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     """Spong, 1995: angles from the horizontal there, from the vertical here."""
-    (q1, q2, v1, v2), (torque,), (m1, l1, lc1, I1, m2, lc2, I2), found = sampled("acrobot")
+    (q1, q2, v1, v2), (torque,), (m1, l1, lc1, I1, m2, lc2, I2), vdot = sampled("acrobot")
     d11 = m1 * lc1**2 + m2 * (l1**2 + lc2**2 + 2 * l1 * lc2 * np.cos(q2)) + I1 + I2
     d12 = m2 * (lc2**2 + l1 * lc2 * np.cos(q2)) + I2
     d22 = m2 * lc2**2 + I2
@@ -80,13 +81,13 @@ def test_acrobot(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     h2 = m2 * l1 * lc2 * np.sin(q2) * v1**2
     phi1 = -(m1 * lc1 + m2 * l1) * g * np.sin(q1) - m2 * lc2 * g * np.sin(q1 + q2)
     phi2 = -m2 * lc2 * g * np.sin(q1 + q2)
-    close(found, solved([[d11], [d12, d22]], [-h1 - phi1, torque - h2 - phi2]))
+    close(vdot, solved([[d11], [d12, d22]], [-h1 - phi1, torque - h2 - phi2]))
 
 
 @pytest.mark.parametrize(("name", "driven"), [("realaigym_acrobot", 1), ("realaigym_pendubot", 0)])
 def test_realaigym(sampled: Callable[[str], tuple[np.ndarray, ...]], name: str, driven: int) -> None:
     """The contest's matrices: inertias about the joints, the first angle from hanging, gravity in both rows."""
-    (q1, q2, v1, v2), (torque,), (m1, l1, r1, c1, m2, r2, c2), found = sampled(name)
+    (q1, q2, v1, v2), (torque,), (m1, l1, r1, c1, m2, r2, c2), vdot = sampled(name)
     q1, I1, I2 = q1 - np.pi, c1 + m1 * r1**2, c2 + m2 * r2**2
     m11 = I1 + I2 + m2 * l1**2 + 2 * m2 * l1 * r2 * np.cos(q2)
     m12 = I2 + m2 * l1 * r2 * np.cos(q2)
@@ -95,7 +96,7 @@ def test_realaigym(sampled: Callable[[str], tuple[np.ndarray, ...]], name: str, 
     right1 = right1 - m2 * g * r2 * np.sin(q1 + q2)
     right2 = -coriolis * v1**2 - m2 * g * r2 * np.sin(q1 + q2)
     inputs = [torque * (driven == 0), torque * (driven == 1)]
-    close(found, solved([[m11], [m12, I2 + 0.0 * q2]], [right1 + inputs[0], right2 + inputs[1]]))
+    close(vdot, solved([[m11], [m12, I2 + 0.0 * q2]], [right1 + inputs[0], right2 + inputs[1]]))
 
 
 def test_the_contest_s_inertias_are_those_of_its_file() -> None:
@@ -108,15 +109,15 @@ def test_the_contest_s_inertias_are_those_of_its_file() -> None:
 
 def test_ball_on_beam(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     """Hauser, Sastry and Kokotovic, 1992, eq. 2."""
-    (r, beam, r_rate, rate), (torque,), (m, R, Jb, J), found = sampled("ball_on_beam")
+    (r, beam, r_rate, rate), (torque,), (m, R, Jb, J), vdot = sampled("ball_on_beam")
     ball = m * (r * rate**2 - g * np.sin(beam)) / (Jb / R**2 + m)
     tilt = (torque - 2 * m * r * r_rate * rate - m * g * r * np.cos(beam)) / (m * r**2 + J + Jb)
-    close(found, np.stack([ball, tilt], axis=1))
+    close(vdot, np.stack([ball, tilt], axis=1))
 
 
 def test_cart_double_pendulum(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     """The usual equations in absolute angles, carried over to the angle between the rods."""
-    (_, q1, q2, v, v1, v2), (force,), (m0, m1, l1, m2, l2, d0, d), found = sampled("cart_double_pendulum")
+    (_, q1, q2, v, v1, v2), (force,), (m0, m1, l1, m2, l2, d0, d), vdot = sampled("cart_double_pendulum")
     a1, a2, w1, w2 = q1, q1 + q2, v1, v1 + v2
     P1, P2 = (m1 / 2 + m2) * l1, m2 * l2 / 2
     M = [
@@ -131,12 +132,12 @@ def test_cart_double_pendulum(sampled: Callable[[str], tuple[np.ndarray, ...]]) 
         P2 * l1 * np.sin(a1 - a2) * w1**2 + P2 * g * np.sin(a2) - between,
     ]
     absolute = solved(M, right)
-    close(found, np.stack([absolute[:, 0], absolute[:, 1], absolute[:, 2] - absolute[:, 1]], axis=1))
+    close(vdot, np.stack([absolute[:, 0], absolute[:, 1], absolute[:, 2] - absolute[:, 1]], axis=1))
 
 
 def test_planar_arm2(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     """Siciliano, Sciavicco, Villani and Oriolo, 2009, section 7.3.2, with the text's names."""
-    (q1, q2, v1, v2), (t1, t2), (ml1, ml2, Il1, Il2, l1, l2), found = sampled("planar_arm2")
+    (q1, q2, v1, v2), (t1, t2), (ml1, ml2, Il1, Il2, l1, l2), vdot = sampled("planar_arm2")
     a1, mm2, Im1, Im2, kr1, kr2 = 1.0, 5.0, 0.01, 0.01, 100.0, 100.0
     s2, c2 = np.sin(q2), np.cos(q2)
     b11 = Il1 + ml1 * l1**2 + kr1**2 * Im1 + Il2 + ml2 * (a1**2 + l2**2 + 2 * a1 * l2 * c2) + Im2 + mm2 * a1**2
@@ -146,13 +147,13 @@ def test_planar_arm2(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     g2 = ml2 * l2 * g * np.cos(q1 + q2)
     g1 = (ml1 * l1 + mm2 * a1 + ml2 * a1) * g * np.cos(q1) + g2
     right = [t1 - h * v2 * v1 - h * (v1 + v2) * v2 - g1, t2 + h * v1 * v1 - g2]
-    close(found, solved([[b11], [b12, b22]], right))
+    close(vdot, solved([[b11], [b12, b22]], right))
 
 
 def test_planar_arm2_in_pinocchio(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     """The links and the motor's mass by Pinocchio; the rotors turn at 100 v1 and at v1 + 100 v2."""
     pin = pytest.importorskip("pinocchio")
-    x, torques, theta, found = sampled("planar_arm2")
+    x, torques, theta, vdot = sampled("planar_arm2")
     q, v, rotors = x[:2], x[2:], 0.01 * np.array([[100**2 + 1, 100], [100, 100**2]])
     for k, (m1, m2, I1, I2, l1, l2) in enumerate(theta.T):
         model, joint = pin.Model(), 0
@@ -166,7 +167,7 @@ def test_planar_arm2_in_pinocchio(sampled: Callable[[str], tuple[np.ndarray, ...
         upper = np.triu(pin.crba(model, data, q[:, k]))
         M = upper + np.triu(upper, 1).T + rotors
         expected = np.linalg.solve(M, torques[:, k] - pin.nonLinearEffects(model, data, q[:, k], v[:, k]))
-        close(found[k], expected)
+        close(vdot[k], expected)
 
 
 def test_planar_arm3(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
@@ -174,11 +175,11 @@ def test_planar_arm3(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
 
     A motor's torque turns its rotor too.
     """
-    x, torques, theta, found = sampled("planar_arm3")
+    x, torques, theta, vdot = sampled("planar_arm3")
     q, v, masses, lengths, damping, rotors = x[:3], x[3:], theta[:3], theta[3:6], theta[6], theta[7:]
-    for sample in range(found.shape[0]):
+    for sample in range(vdot.shape[0]):
         angles, rates = np.cumsum(q[:, sample]), np.cumsum(v[:, sample])
-        accelerations = np.cumsum(found[sample])
+        accelerations = np.cumsum(vdot[sample])
         joint, links = np.zeros(2), []
         forces = []
         for k in range(3):
@@ -196,24 +197,24 @@ def test_planar_arm3(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
             beyond = pull - forces[k]
             moment += inertial + (link[1] * forces[k][0] - link[0] * forces[k][1]) / 2
             moment += link[1] * beyond[0] - link[0] * beyond[1]
-            expected = torques[k, sample] - damping[sample] * v[k, sample] - rotors[k, sample] * found[sample, k]
+            expected = torques[k, sample] - damping[sample] * v[k, sample] - rotors[k, sample] * vdot[sample, k]
             assert moment == pytest.approx(expected, rel=1e-9, abs=1e-8)
 
 
 def test_planar_quadrotor(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
-    (_, _, pitch, across_rate, height_rate, _), (right, left), (m, J, arm, drag), found = sampled("planar_quadrotor")
+    (_, _, pitch, across_rate, height_rate, _), (right, left), (m, J, arm, drag), vdot = sampled("planar_quadrotor")
     lift = right + left + 0.486 * g
     across = (lift * np.sin(pitch) - drag * across_rate) / m
     height = (lift * np.cos(pitch) - drag * height_rate) / m - g
-    close(found, np.stack([across, height, arm * (left - right) / J], axis=1))
+    close(vdot, np.stack([across, height, arm * (left - right) / J], axis=1))
 
 
 def test_reaction_wheel(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     """Spong, Corke and Lozano, 2001: in absolute angles the inertias do not couple."""
-    (q, _, _, spin), (torque,), (m1, m2, l1, lc1, J1, J2, d), found = sampled("reaction_wheel")
+    (q, _, _, spin), (torque,), (m1, m2, l1, lc1, J1, J2, d), vdot = sampled("reaction_wheel")
     push = torque - d * spin
     pendulum = ((m1 * lc1 + m2 * l1) * g * np.sin(q) - push) / (m1 * lc1**2 + m2 * l1**2 + J1)
-    close(found, np.stack([pendulum, push / J2 - pendulum], axis=1))
+    close(vdot, np.stack([pendulum, push / J2 - pendulum], axis=1))
 
 
 def test_the_gallery_says_what_is_proven_of_every_robot() -> None:

@@ -1,4 +1,4 @@
-"""The functions of mechanics: against Pinocchio, against the dynamics, through every backend, beside the artifact."""
+"""The functions of mechanics compared with Pinocchio and the dynamics, in every backend, and their artifact."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from modelgen import LogCos, ModelError, Robot
 from modelgen.artifact import folder as artifact
 from modelgen.backends import MODULES
 from modelgen.builder import build, selected
-from modelgen.derivation.content_hash import content_hash
 from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.description import content_hash
 from modelgen.derivation.lowering import mechanics
-from modelgen.derivation.mechanics import point_hashes, stated_mechanics
+from modelgen.derivation.mechanics import mechanics_expressions, point_hashes
 from modelgen.errors import ArtifactError
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.mechanics import MECHANICS, program
@@ -29,10 +29,14 @@ from tests.modelgen.support import systems
 from tests.modelgen.support.evaluation import evaluate
 from tests.modelgen.support.trees import Tree, as_pinocchio, as_robot, trees
 
+pytestmark = pytest.mark.slow
+
 
 def outputs(robot: Robot, x: np.ndarray, theta: Any, names: Any = tuple(MECHANICS)) -> dict[str, np.ndarray]:
-    """Every output of the functions at states (N, n), node by node; nothing is compiled."""
-    made = program(mechanics(equations_of_motion(robot), stated_mechanics(robot, equations_of_motion(robot))), names)
+    """Every output of the functions at states (N, n), evaluated node by node without compilation."""
+    made = program(
+        mechanics(equations_of_motion(robot), mechanics_expressions(robot, equations_of_motion(robot))), names
+    )
     results = {}
     for function in made.functions:
         columns = np.hstack([x, np.tile(theta, (len(x), 1))]).T
@@ -47,18 +51,18 @@ def outputs(robot: Robot, x: np.ndarray, theta: Any, names: Any = tuple(MECHANIC
 
 @settings(max_examples=4, deadline=None)
 @given(trees(), st.integers(0, 2**32 - 1))
-def test_random_trees_are_as_pinocchio_says(tree: Tree, seed: int) -> None:
+def test_a_random_tree_agrees_with_pinocchio(tree: Tree, seed: int) -> None:
     pin = pytest.importorskip("pinocchio")
     x = np.random.default_rng(seed).uniform(-2, 2, (2, 2 * len(tree.coordinates)))
     robot, (model, order) = as_robot(tree), as_pinocchio(pin, tree, tree.nominal)
-    found = outputs(robot, x, tree.nominal)
+    ours = outputs(robot, x, tree.nominal)
     data, size = model.createData(), len(order)
     still = pin.computePotentialEnergy(model, data, np.zeros(size))
     theirs = outputs(robot, np.zeros((1, 2 * size)), tree.nominal)["U"][0]
     for k, state in enumerate(x):
         q, v = np.empty(size), np.empty(size)
         q[order], v[order] = state[:size], state[size:]
-        upper = np.triu(pin.crba(model, data, q).reshape(size, size))  # theirs is a vector where size is 1
+        upper = np.triu(pin.crba(model, data, q).reshape(size, size))  # a vector in Pinocchio if the size is 1
         expected = {
             "M": (upper + np.triu(upper, 1).T)[np.ix_(order, order)],
             "bias": pin.nle(model, data, q, v)[order],
@@ -70,11 +74,11 @@ def test_random_trees_are_as_pinocchio_says(tree: Tree, seed: int) -> None:
         pin.computeJointJacobians(model, data, q)
         pin.updateFramePlacements(model, data)
         frames = [model.getFrameId(bar.name) for bar in tree.bars]
-        along = [pin.getFrameJacobian(model, data, each, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED) for each in frames]
-        expected["positions"] = np.array([data.oMf[each].translation for each in frames])
-        expected["dp_dq"] = np.array([each.reshape(6, size)[:3, order] for each in along])
+        along = [pin.getFrameJacobian(model, data, frame, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED) for frame in frames]
+        expected["positions"] = np.array([data.oMf[frame].translation for frame in frames])
+        expected["dp_dq"] = np.array([jacobian.reshape(6, size)[:3, order] for jacobian in along])
         for name, value in expected.items():
-            np.testing.assert_allclose(found[name][k], value, rtol=0, atol=1e-12 * (1 + np.abs(value).max()))
+            np.testing.assert_allclose(ours[name][k], value, rtol=0, atol=1e-12 * (1 + np.abs(value).max()))
 
 
 def reel() -> Robot:
@@ -148,7 +152,7 @@ def test_functions_of_one_sample_and_other_nominal_parameters(built: Path) -> No
     np.testing.assert_allclose(np.asarray(function(x[0], [0.9]))[:, 0], column)
 
 
-def test_the_artifact_stays_as_it_is_and_only_it_counts_points(built: Path, tmp_path: Path) -> None:
+def test_a_new_point_changes_only_the_folder_of_mechanics(built: Path, tmp_path: Path) -> None:
     before = modelgen.load("pendulum", directory=artifact.SHIPPED).hash
     shutil.copytree(artifact.SHIPPED / "pendulum", tmp_path / "pendulum")
     robot = reel()
@@ -174,7 +178,7 @@ def modelgen_file(name: str) -> Robot:
     return load(name)
 
 
-def test_what_is_not_built_is_named_with_the_command(built: Path, tmp_path: Path) -> None:
+def test_a_function_that_is_not_built_is_named_with_its_command(built: Path, tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match=r"`reel` was built without `jacobians`. Run `modelgen build reel --functi"):
         modelgen.load("reel", directory=built).jacobians(np.zeros((1, 4)))
     shutil.copytree(built / "reel", tmp_path / "reel", ignore=shutil.ignore_patterns(artifact.ON_REQUEST))
@@ -187,14 +191,14 @@ def test_what_is_not_built_is_named_with_the_command(built: Path, tmp_path: Path
         artifact.find_mechanics("reel", artifact.read(manifest.parent).model_hash, tmp_path)
 
 
-def test_selected() -> None:
+def test_mechanics_selects_all_of_its_functions() -> None:
     assert selected(None) == FUNCTIONS
     assert set(selected("bias, mechanics")) >= set(MECHANICS)
     with pytest.raises(ModelError, match="Did you mean `mass_matrix`"):
         selected("mass_matrx")
 
 
-def test_speeds_that_are_no_rates_and_weights_among_loads() -> None:
+def test_a_system_without_a_potential_energy_has_no_gravity_function() -> None:
     robot = Robot("top")
     angles = [robot.revolute(name, limit=1.2) for name in ("roll", "pitch", "yaw")]
     speeds = [robot.speed(f"omega_{axis}", limit=10, unit="rad/s") for axis in "xyz"]
@@ -209,9 +213,9 @@ def test_speeds_that_are_no_rates_and_weights_among_loads() -> None:
     robot.point("head", (0, 0, 0.4 * cos(angles[0])))
     s.finished(robot)
     x = np.random.default_rng(1).uniform(-1, 1, (3, 6))
-    found = outputs(robot, x, [])
-    assert found.keys().isdisjoint({"U", "gravity"})
-    np.testing.assert_allclose(found["T"], np.einsum("ni,nij,nj->n", x[:, 3:], found["M"], x[:, 3:]) / 2)
+    values = outputs(robot, x, [])
+    assert values.keys().isdisjoint({"U", "gravity"})
+    np.testing.assert_allclose(values["T"], np.einsum("ni,nij,nj->n", x[:, 3:], values["M"], x[:, 3:]) / 2)
     with pytest.raises(ModelError, match="no `gravity` of this robot: the weights of a system"):
         outputs(robot, x, [], ("gravity",))
 
@@ -221,7 +225,7 @@ def test_speeds_that_are_no_rates_and_weights_among_loads() -> None:
     [
         (dict(name="cart", position=(0, 0)), "already"),
         (dict(name="p", position=(0,)), r"write \(x, height\) or \(x, y, height\)"),
-        (dict(name="p", position=(0, 1), on="cart"), "which is no link"),
+        (dict(name="p", position=(0, 1), on="cart"), "not a link"),
         (dict(name="2p", position=(0, 1)), "2p"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The shipped robots against their printed equations, written out again here by hand."""
+"""The shipped robots compared with their published equations, written again by hand."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.derivation.numeric import evaluator
-from modelgen.derivation.sampling import samples
+from modelgen.derivation.numeric import numpy_evaluator, samples
 
 NAMES = ("cartpole", "cartpole_quanser", "double_pendulum", "furuta", "pendulum")
 
@@ -26,14 +25,14 @@ def robots() -> dict[str, Robot]:
 
 @pytest.fixture(scope="module")
 def evaluated(robots: dict[str, Robot]) -> dict[str, tuple[Any, ...]]:
-    """name -> x, theta, M, force, B at sampled states and parameters."""
+    """Name -> x, theta, M, force, B at sampled states and parameters."""
     result = {}
     for name, robot in robots.items():
         equations = equations_of_motion(robot)
         x, theta = samples(robot, 50, seed=3)
         arguments = [*equations.state, *equations.parameters]
         matrices = (equations.mass_matrix, equations.force, equations.input_matrix)
-        result[name] = (x, theta, *(evaluator(arguments, matrix)(*x.T, *theta.T) for matrix in matrices))
+        result[name] = (x, theta, *(numpy_evaluator(arguments, matrix)(*x.T, *theta.T) for matrix in matrices))
     return result
 
 
@@ -42,10 +41,10 @@ def test_every_shipped_robot_passes_the_checks_at_definition(
     robots: dict[str, Robot], evaluated: dict[str, tuple[Any, ...]], name: str
 ) -> None:
     check_domain(robots[name], equations_of_motion(robots[name]))
-    assert np.linalg.eigvalsh(evaluated[name][2]).min() > 0  # what the check of the mass matrix must have seen
+    assert np.linalg.eigvalsh(evaluated[name][2]).min() > 0  # as the check of the mass matrix requires
 
 
-def test_what_every_input_acts_on() -> None:
+def test_every_input_acts_along_the_expected_coordinate() -> None:
     driven = {
         "furuta": ["arm"],
         "double_pendulum": ["shoulder", "elbow"],
@@ -53,7 +52,7 @@ def test_what_every_input_acts_on() -> None:
         "planar_quadrotor": [None, None],
     }
     for name, expected in driven.items():
-        assert [each.coordinate for each in metadata(load(str(SHIPPED / f"{name}.py"))).inputs] == expected
+        assert [declared.coordinate for declared in metadata(load(str(SHIPPED / f"{name}.py"))).inputs] == expected
 
 
 def test_pendulum_acceleration(evaluated: dict[str, tuple[Any, ...]]) -> None:
@@ -135,7 +134,7 @@ def test_double_pendulum_equations(evaluated: dict[str, tuple[Any, ...]]) -> Non
 
 def test_cartpole_cost_has_the_authors_barrier_less_its_constant(robots: dict[str, Robot]) -> None:
     equations = equations_of_motion(robots["cartpole"])
-    cost = evaluator(equations.state, equations.state_cost)
+    cost = numpy_evaluator(equations.state, equations.state_cost)
     limits = np.array([0.4, 1.1 * math.pi, 5.5, 22])
 
     def quadratic(x: np.ndarray) -> np.ndarray:
@@ -184,17 +183,18 @@ def test_tasks_have_the_authors_numbers(
 
 def test_parameters_and_bounds(robots: dict[str, Robot]) -> None:
     described = {name: metadata(robot) for name, robot in robots.items()}
-    assert [each.name for each in described["pendulum"].parameters] == ["mass", "length"]
-    assert {(each.lower, each.upper) for each in described["pendulum"].parameters} == {(0.5, 2.0)}
+    assert [parameter.name for parameter in described["pendulum"].parameters] == ["mass", "length"]
+    assert {(parameter.lower, parameter.upper) for parameter in described["pendulum"].parameters} == {(0.5, 2.0)}
     cartpole = described["cartpole"].parameters
-    assert [each.name for each in cartpole] == [
+    assert [parameter.name for parameter in cartpole] == [
         "cart_mass",
         "pole_mass",
         "pole_half_length",
         "cart_damping",
         "pole_damping",
     ]
-    for each in cartpole:
-        assert (each.lower, each.upper) == pytest.approx((0.5 * each.value, 1.5 * each.value))
+    for parameter in cartpole:
+        bounds = (0.5 * parameter.value, 1.5 * parameter.value)
+        assert (parameter.lower, parameter.upper) == pytest.approx(bounds)
     assert len(described["double_pendulum"].inputs) == 2
     assert [state.continuous for state in described["double_pendulum"].states] == [True, True, False, False]

@@ -154,8 +154,8 @@ def _moved_over(asked: Any, elsewhere: list[torch.Tensor]) -> bool:
 
 
 def _record(function: Callable[..., Any], arguments: tuple[torch.Tensor, ...], _: object) -> Callable[..., Any]:
-    """`solver.replay.record`: the outputs are computed anew every time, but only for tensors of the same shapes."""
-    shapes = [each.shape for each in arguments]
+    """`solver.cuda_graphs.record` that computes the outputs in every call, only for tensors of the same shapes."""
+    shapes = [argument.shape for argument in arguments]
 
     def replay(*others: torch.Tensor) -> Any:
         assert [each.shape for each in others] == shapes, "a CUDA graph is of tensors of one shape"
@@ -211,7 +211,7 @@ def pretended_gpu() -> Iterator[None]:
         mock.patch("torch.Generator", PretendedGenerator),
         mock.patch.object(torch.Tensor, "to", _to),
         mock.patch("torch.load", _load),
-        mock.patch("solver.replay.record", _record),
+        mock.patch("solver.cuda_graphs.record", _record),
         mock.patch("torch.cuda.Stream"),
         mock.patch("torch.cuda.current_stream"),
         mock.patch("torch.cuda.stream", nullcontext),

@@ -20,7 +20,7 @@ import solver
 from modelgen.cli import main as modelgen_main
 from modelgen.report.linearization import linearize
 from solver.cli import main as solver_main
-from solver.oracles.guesses import straight
+from solver.oracles.search import straight
 from solver.oracles.trajectory import NonlinearProgram
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
@@ -81,6 +81,7 @@ def test_every_backend_has_it(generated: str, backend: str) -> None:
     np.testing.assert_allclose(np.asarray(robot.optimal_input(take(w)))[:, 0], best, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_training_plays_it_and_c_computes_it(generated: str, tiny: Callable[..., Settings], tmp_path: Path) -> None:
     """The policy is the maximiser of the Hamiltonian by search, and the exported C code agrees with it."""
     run = tmp_path / "run"

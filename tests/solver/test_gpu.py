@@ -12,31 +12,30 @@ from unittest import mock
 import pytest
 import torch
 
+from solver.cuda_graphs import Replayed
 from solver.fvi.step import Lookahead
 from solver.fvi.targets import chunk_targets
-from solver.game import held_input_policy
+from solver.game import policies
 from solver.game.adversaries import make_adversaries
-from solver.game.adversaries.action import ActionAdversary
-from solver.game.game import Game
-from solver.game.modulation import Modulation
+from solver.game.adversaries.paper import ActionAdversary
+from solver.game.game import Game, Modulation
 from solver.local import basin
 from solver.plants.rollouts import controller, rollouts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.replay import Replayed
 from solver.training.kind import load_controller, resume
 from solver.training.networks import make_ensemble
 from solver.training.run import load_run_checkpoint
 from solver.training.settings import Settings
 from solver.value import fitting
-from solver.value.adam import Adam
-from solver.value.fitting import Fit
+from solver.value.fitting import FitPlan
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble, Factor
-from solver.value.optimiser import Optimiser
-from solver.value.soap import Soap
+from solver.value.optimiser import Adam, Optimiser, Soap
 from tests.solver.pretended_gpu import pretended_gpu
 from tests.solver.small_trainings import shortened, start
+
+pytestmark = pytest.mark.slow
 
 ROBOTS = ("pendulum", "double_pendulum")  # one input, and two
 ORDER = torch.randperm(50, generator=torch.Generator().manual_seed(2))
@@ -59,15 +58,15 @@ def brief(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(autouse=True)
 def few_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU makes all of them, and a pretended one is slow."""
-    monkeypatch.setattr(held_input_policy, "NEWTON_STEPS", 3)
-    monkeypatch.setattr(held_input_policy, "CONTRACTIONS", 3)
+    monkeypatch.setattr(policies, "NEWTON_STEPS", 3)
+    monkeypatch.setattr(policies, "CONTRACTIONS", 3)
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_targets_and_rollouts_are_those_of_the_cpu(
     robot: str, brief: str, tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(held_input_policy, "_converged", lambda *_: False)
+    monkeypatch.setattr(policies, "_converged", lambda *_: False)
     settings = tiny(algorithm="rfvi", modulation="stationary", reaction_periods=1.0, integrator="euler")
     found = {}
     for device in ("cpu", "cuda"):
@@ -123,7 +122,7 @@ def test_a_fit_takes_the_steps_of_the_cpu(make: Callable[[Factor], Optimiser], t
         ensemble = ensemble.to(device)
         optimisers = [make(member) for member in ensemble.factors]
         states = x.to(device)
-        target, fit = -(states**2).sum(1), Fit(3, 1.0, (1e-2, 1e-3, 1e-4))
+        target, fit = -(states**2).sum(1), FitPlan(3, 1.0, (1e-2, 1e-3, 1e-4))
         with (
             ThreadPoolExecutor(1) as workers,
             mock.patch("torch.randperm", return_value=ORDER.to(device)),

@@ -21,10 +21,9 @@ ALLOWED = {
     "modelgen.identification.identifiability",
     "modelgen.linear",
     "modelgen.linear.regulator",
-    "modelgen.linear.weights",
     "modelgen.loader",
     "modelgen.metadata",
-    "modelgen.moving",
+    "modelgen.gif",
     "modelgen.trust",
 }
 

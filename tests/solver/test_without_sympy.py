@@ -11,6 +11,8 @@ import pytest
 
 from modelgen.backends import MODULES
 
+pytestmark = pytest.mark.slow
+
 STEPS = {
     **{
         f"load with {backend}": f"modelgen.load('pendulum', backend={backend!r}).affine_dynamics(x)"

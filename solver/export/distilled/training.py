@@ -18,11 +18,10 @@ from torch.nn.functional import smooth_l1_loss
 
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller
 from solver.fvi.states import Mixture, StateSource
-from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.held_input_policy import make_policy
+from solver.game.policies import ClosedFormPolicy, make_policy
 from solver.streams import Purpose, stream
 from solver.training.solution import Solution
-from solver.value.adam import Adam
+from solver.value.optimiser import Adam
 
 LARGE_ERROR = 0.1  # of s, beyond which the loss grows linearly: y jumps where V has a kink
 GAIN_STEP = 1e-3  # of a state's limit

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from solver.errors import SolverError
-from solver.gym.environment import RobotVectorEnv
-from solver.gym.observations import feature_scales
+from solver.gym.environment import RobotVectorEnv, feature_scales
 from solver.lab.baselines.settings import BaselineSettings
 
 try:

@@ -23,8 +23,7 @@ from torch import Tensor
 from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
 from solver.errors import DivergenceError, SolverError
-from solver.gym.environment import RobotVectorEnv
-from solver.gym.observations import features
+from solver.gym.environment import RobotVectorEnv, features
 from solver.lab.baselines.run import BASELINE, KEYS, MODEL, PARTS, BaselineRun, load_baseline, new_run
 from solver.lab.baselines.settings import BaselineSettings, baseline_settings
 from solver.lab.baselines.stable_baselines import contents, fill, follow_schedules, make_model, renew_logger

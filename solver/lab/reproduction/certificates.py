@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from solver.certification.bound import episodes_for
 from solver.certification.certificate import prove
-from solver.certification.experiment import Experiment
+from solver.certification.experiment import Experiment, episodes_for
 from solver.certification.worst import worst_case
 from solver.jobs.portions import policy
 from solver.lab.reproduction.experiments import Plan, Training
@@ -81,7 +80,7 @@ class Certificates:
                 self.rows[key] = Row(
                     *(training.robot, training.method, training.seed, distribution),
                     *(bound.failures, bound.failure_bound, bound.return_mean),
-                    *(worst.found.total, worst.found.success, worst.random.total),
+                    *(worst.worst.total, worst.worst.success, worst.random.total),
                     *(machine(), commit(), told.checkpoint, text),
                 )
                 self.write()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from modelgen.errors import ModelError
-from solver.certification.reading import Table
+from solver.certification.toml_table import TomlTable
 from solver.errors import SolverError
 from solver.lab.reproduction.experiments import Training
 from solver.problem.robots import load_robot
@@ -41,7 +41,7 @@ def read(path: Path, generated: str | None = None, threads: int = 1) -> Sweep:
         raise SolverError(f"cannot read the sweep {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise SolverError(f"{path} is no TOML file in UTF-8: {str(error).splitlines()[0]}") from error
-    table = Table(str(path), "", content)
+    table = TomlTable(str(path), "", content)
     table.require_keys(KEYS)
     robots, seeds = table.words("robots"), table.content.get("seeds", [0])
     if not robots:
@@ -51,7 +51,7 @@ def read(path: Path, generated: str | None = None, threads: int = 1) -> Sweep:
     for key, given in (("robots", robots), ("seeds", seeds)):
         if len(set(given)) < len(given):
             raise table.mistake(key, f"is {given}, and names something twice")
-    settings = table.inner("settings") if "settings" in content else Table(str(path), "settings.", {"usual": {}})
+    settings = table.inner("settings") if "settings" in content else TomlTable(str(path), "settings.", {"usual": {}})
     names = list(settings.content)
     if not names:
         raise table.mistake("settings", "holds no table; write for example [settings.usual]")
@@ -64,7 +64,7 @@ def read(path: Path, generated: str | None = None, threads: int = 1) -> Sweep:
     return Sweep(tuple(made), generated)
 
 
-def _training(settings: Table, seed: int, robot: str, name: str, generated: str | None, threads: int) -> Training:
+def _training(settings: TomlTable, seed: int, robot: str, name: str, generated: str | None, threads: int) -> Training:
     """One run: the settings of the table `name`, checked by whoever trains with them."""
     given = settings.inner(name)
     for key in ("seed", "robot"):

@@ -1,5 +1,5 @@
-"""The harsh plant: the robot of the model, behind a drive and sensors as small laboratory robots have them.
+"""Harsh plant: the robot of the model with the drives and sensors of a small laboratory robot.
 
 From the policy to the robot: delay, saturation, backlash, stiction. From the robot to the policy: noise, encoders.
-Magnitudes are typical of small laboratory robots, and one number scales each: docs/reference/plants.md.
+Every effect has a typical magnitude, which one factor scales: docs/reference/plants.md.
 """

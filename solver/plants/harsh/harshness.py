@@ -1,4 +1,4 @@
-"""How harsh the harsh plant is: its effects, and how a user states them."""
+"""Effects of the harsh plant, and the text by which a user selects them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
+from modelgen.commandline.numbers import decimal
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 
-SATURATION = 0.1  # of the input limit that the drive cannot give: a warm motor, a low supply
-LEVELS = 1e-3, 1e3  # multiples of a magnitude
+SATURATION = 0.1  # of the input limit: reduction of the drive's input by a warm motor or a low supply
+LEVELS = 1e-3, 1e3  # range of the factors of a magnitude
 
 
 @dataclass(frozen=True)
 class Harshness:
-    """The magnitude of every effect, as a multiple of its usual one; 0 switches it off. Delay in control periods."""
+    """Factor of the usual magnitude of every effect; 0 switches it off. The usual delay is one control period."""
 
     delay: float = 0.0
     saturation: float = 0.0
@@ -29,37 +30,37 @@ EFFECTS = tuple(field.name for field in fields(Harshness))
 
 
 def harshness(words: Sequence[str]) -> Harshness:
-    """Read words such as `delay` or `noise=2x`. Without any word, every effect has its usual magnitude.
+    """Effects from words such as `delay` or `noise=2x`. Without words, every effect has its usual magnitude.
 
-    Raises SolverError for unknown effects and for magnitudes out of range.
+    Raises SolverError for an unknown effect and for a factor out of range.
     """
-    stated = [part for each in words for part in each.split(",") if part.strip()]
-    if words and not stated:
+    chosen = [part for word in words for part in word.split(",") if part.strip()]
+    if words and not chosen:
         raise SolverError(f"'{' '.join(words)}' names no effect; effects are {', '.join(EFFECTS)}")
     result, named = Harshness(), set[str]()
-    for word in stated or EFFECTS:
+    for word in chosen or EFFECTS:
         name, level = _effect(word)
         if name in named:
             raise SolverError(f"{name} is named twice in {' '.join(words)}; write it once")
         named.add(name)
         result = replace(result, **{name: level})
     if result.delay != round(result.delay):
-        raise SolverError(f"delay={result.delay:g}x is not a whole number of control periods; write delay=2x")
+        raise SolverError(f"delay={result.delay:g}x is not an integer number of control periods; write delay=2x")
     if result.saturation * SATURATION >= 1.0:
         raise SolverError(
-            f"saturation={result.saturation:g}x leaves no input: it takes {SATURATION:g} of the input limit at 1x; "
-            f"write less than {1.0 / SATURATION:g}x"
+            f"saturation={result.saturation:g}x leaves no input, because 1x reduces the input limit by "
+            f"{SATURATION:.0%}; write less than {1.0 / SATURATION:g}x"
         )
     return result
 
 
 def _effect(word: str) -> tuple[str, float]:
-    """The name and the multiple in a word such as `noise=2x`."""
+    """Name and factor in a word such as `noise=2x`."""
     name, separator, text = (part.strip() for part in word.partition("="))
     if name not in EFFECTS:
         raise SolverError(f"unknown effect '{name}'.{suggestion(name, EFFECTS)} Effects: {', '.join(EFFECTS)}")
     try:
-        level = float(text.removesuffix("x")) if separator else 1.0
+        level = decimal(text.removesuffix("x")) if separator else 1.0
     except ValueError:
         level = math.nan
     if level != 0.0 and not LEVELS[0] <= level <= LEVELS[1]:

@@ -1,4 +1,4 @@
-"""The harsh plant."""
+"""Simulation of the harsh plant."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from torch import Tensor
 
 from solver.errors import SolverError
 from solver.observer.sensing import Sensing
-from solver.plants.harsh.backlash import CROSSING, Backlash
+from solver.plants.harsh.drive import CROSSING, Backlash, dry_friction
 from solver.plants.harsh.harshness import EFFECTS, SATURATION, Harshness, harshness
-from solver.plants.harsh.sensors import NOISE, Sensors, stated_sensing
-from solver.plants.harsh.stiction import dry_friction
+from solver.plants.harsh.sensors import NOISE, Sensors, sensing_of
 from solver.plants.plant import Seeds, Simulation
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
@@ -22,12 +21,12 @@ __all__ = ["EFFECTS", "Harsh", "make"]
 
 
 def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: Seeds) -> Harsh:
-    """The plant with effects as `harshness` reads them; seed: of the noise."""
+    """Plant with effects in the form that `harshness` reads. seed: of the noise."""
     return Harsh(problem, harshness(effects), theta, seed)
 
 
 class Harsh:
-    """The robot at theta (p,) or (N, p) with some effects. Without any it is the nominal plant, bit for bit.
+    """Robot with parameters theta (p,) or (N, p) and effects. Without effects it is the nominal plant, bit for bit.
 
     Raises SolverError for an effect that cannot be computed for this robot.
     """
@@ -36,21 +35,21 @@ class Harsh:
         self.problem, self.harshness, self.theta, self.seed = problem, harshness, theta, seed
         metadata = problem.robot.metadata
         positions, task = metadata.coordinates, metadata.task
-        #: Dry friction and backlash change within a control period: integrated at the simulation rate, or finer.
+        #: Integration steps in a control period with friction or backlash: at least those of the simulation rate.
         self.steps = max(problem.substeps, task.simulation_rate // task.control_rate)
         across = [entry.name for entry in metadata.inputs if entry.coordinate is None]
         if harshness.stiction and across:
             others = " ".join(name for name in EFFECTS if name != "stiction")
             raise SolverError(
-                f"input {across[0]} of {problem.robot.name} acts on several coordinates or none, so there is no joint "
-                f"for stiction to hold; leave it out, for example --harsh {others}"
+                f"input {across[0]} of {problem.robot.name} does not drive exactly one coordinate, so stiction cannot "
+                f"be computed; leave it out, for example --harsh {others}"
             )
         self._require_rates()
         self.driven = [positions.index(entry.coordinate) for entry in metadata.inputs if entry.coordinate is not None]
-        self.rates = [len(positions) + i for i in self.driven]  # as indices of the state
+        self.rates = [len(positions) + i for i in self.driven]  # indices of their rates in the state
 
     def _require_rates(self) -> None:
-        """Raise SolverError when an encoder or friction needs the rate of a coordinate, and it is not in the state."""
+        """Raises SolverError if an effect needs a rate that is not a state, or a noise of unknown size."""
         states, other = self.problem.robot.metadata.states, self.problem.robot.metadata.quasi_velocity
         for effect in ("encoder", "stiction"):
             if other is not None and getattr(self.harshness, effect):
@@ -61,18 +60,18 @@ class Harsh:
         unit = next((state.unit for state in states if state.unit not in NOISE), None)
         if unit is not None and self.harshness.noise:
             raise SolverError(
-                f"the noise of a sensor in {unit} is not known; name the other effects, for example --harsh delay "
+                f"noise has no typical magnitude in {unit}; name the other effects, for example --harsh delay "
                 f"saturation. Noise is known for {', '.join(NOISE)}."
             )
 
     @property
     def sensing(self) -> Sensing:
-        """Of the encoders, the noise, and the delay."""
+        """Sensors with the encoders, the noise and the delay of the effects."""
         level = self.harshness
-        return stated_sensing(self.problem, level.encoder, level.noise, round(level.delay))
+        return sensing_of(self.problem, level.encoder, level.noise, round(level.delay))
 
     def begin(self, x: Tensor) -> Simulation:
-        """Start rollouts from x (N, n), with the same noise every time."""
+        """Start rollouts from x (N, n). The noise is the same in every call."""
         return _HarshSimulation(self, x)
 
 
@@ -81,30 +80,30 @@ class _HarshSimulation:
         problem = plant.problem
         self.plant, self.problem, self.level, self.x = plant, problem, plant.harshness, x
         idle = x.new_zeros(len(x), len(problem.input_limits))
-        self.waiting = [idle] * round(self.level.delay)  # inputs on their way to the drive, the oldest first
+        self.waiting = [idle] * round(self.level.delay)  # delayed inputs, the oldest first
         crossing = CROSSING * self.level.backlash
         self.backlash = Backlash(problem.input_limits, crossing, idle) if self.level.backlash else None
-        measured = self.level.encoder or self.level.noise
-        self.sensors = Sensors(problem, self.level.encoder, self.level.noise, plant.seed, x) if measured else None
-        self.seen = x if self.sensors is None else self.sensors.seen
+        inexact = self.level.encoder or self.level.noise
+        self.sensors = Sensors(problem, self.level.encoder, self.level.noise, plant.seed, x) if inexact else None
+        self.measured = x if self.sensors is None else self.sensors.measured
 
     def step(self, u: Tensor) -> Tensor:
-        """Simulate one control period under the policy's input u (N, m); returns its state cost (N,)."""
-        given = self._given(u)
+        """Integral (N,) of the state cost over one control period, simulated with the policy's input u (N, m)."""
+        drive = self._drive_input(u)
         if self.backlash is None and not self.level.stiction:
-            self.x, cost = integrate_period(self.problem, self.x, given, self.plant.theta)
+            self.x, cost = integrate_period(self.problem, self.x, drive, self.plant.theta)
         else:
             self.x, cost = integrate_period(
-                self.problem, self.x, partial(self._acting, given), self.plant.theta, steps=self.plant.steps
+                self.problem, self.x, partial(self._acting, drive), self.plant.theta, steps=self.plant.steps
             )
-        self.seen = self.x if self.sensors is None else self.sensors.read(self.x)
+        self.measured = self.x if self.sensors is None else self.sensors.read(self.x)
         return cost
 
-    def _acting(self, given: Tensor, x: Tensor) -> Tensor:
-        """What acts on the robot at x (N, n) for one integration step, of the drive's input (N, m)."""
-        acting = given
+    def _acting(self, drive: Tensor, x: Tensor) -> Tensor:
+        """Input (N, m) that acts on the robot at x (N, n) in one integration step, from the drive's input (N, m)."""
+        acting = drive
         if self.backlash is not None:
-            acting = self.backlash.transmitted(given, self.problem.control_step / self.plant.steps)
+            acting = self.backlash.transmitted(drive, self.problem.control_step / self.plant.steps)
         if self.level.stiction:
             level, rates = self.level.stiction, self.plant.rates
             acting = acting + dry_friction(
@@ -112,8 +111,8 @@ class _HarshSimulation:
             )
         return acting
 
-    def _given(self, u: Tensor) -> Tensor:
-        """The input that the drive gives: the policy's, delayed and saturated."""
+    def _drive_input(self, u: Tensor) -> Tensor:
+        """Input of the drive (N, m): the policy's input, delayed and saturated."""
         self.waiting.append(u)
         u = self.waiting.pop(0)
         if self.level.saturation:

@@ -1,4 +1,4 @@
-"""Encoders and sensor noise."""
+"""Sensors of the harsh plant: encoders and noise."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from solver.observer.sensing import Sensing, make_sensing, usual_counts
 from solver.plants.plant import Seeds
 from solver.problem.problem import Problem
 
-CUTOFF = 20.0  # Hz, of the filter behind the difference of two counts
-NOISE = {"rad": 1e-3, "m": 1e-4, "rad/s": 0.05, "m/s": 0.01}  # standard deviations, white at the control rate
+CUTOFF = 20.0  # Hz, of the low-pass filter of the difference of two counts
+NOISE = {"rad": 1e-3, "m": 1e-4, "rad/s": 0.05, "m/s": 0.01}  # standard deviations of white noise at the control rate
 
 
-def stated_sensing(problem: Problem, encoder: float, noise: float, delay: int) -> Sensing:
-    """What an observer is told, with encoders and noise of these multiples of their usual magnitudes.
+def sensing_of(problem: Problem, encoder: float, noise: float, delay: int) -> Sensing:
+    """Sensing for an observer. encoder, noise: factors of the usual magnitudes. delay: in control periods.
 
-    Of noise without encoders it gets the rates too. Exact rates it does not get: it has them from exact positions.
+    Rates are measured only if there is noise and no encoder. Exact rates are left out, because they follow from exact
+    positions.
     """
     counts = usual_counts(problem, encoder) if encoder else None
     deviation, count = _noise(problem, noise), len(problem.robot.metadata.coordinates)
@@ -27,22 +28,23 @@ def stated_sensing(problem: Problem, encoder: float, noise: float, delay: int) -
 
 
 def _noise(problem: Problem, level: float) -> Tensor:
-    """Standard deviations (n,) of the noise of the states."""
+    """Standard deviations (n,) of the noise of the states. level: factor of NOISE."""
     units = [state.unit for state in problem.robot.metadata.states]
     return level * problem.target.new_tensor([NOISE.get(unit, 0.0) for unit in units])
 
 
 class Sensors:
-    """The sensors of N rollouts. With encoders the rates are filtered differences of the counts, else measured.
+    """Sensors of N rollouts. With encoders, rates are filtered differences of the counts; otherwise they are measured.
 
-    encoder, noise: multiples of the usual magnitudes. The filter begins settled, at the true rates.
+    encoder, noise: factors of the usual magnitudes. seed: one, or one for each of the N rollouts.
+    x: (N, n) true states at the start. The filter starts at the true rates.
     """
 
     def __init__(self, problem: Problem, encoder: float, noise: float, seed: Seeds, x: Tensor) -> None:
         self.noise, self.period = noise, problem.control_step
         self.coordinates, self.continuous = len(problem.robot.metadata.coordinates), problem.continuous
         seeds = [seed] if isinstance(seed, int) else seed
-        self.generators = [torch.Generator(device=x.device).manual_seed(each) for each in seeds]
+        self.generators = [torch.Generator(device=x.device).manual_seed(number) for number in seeds]
         self.deviation = _noise(problem, noise)
         self.count = usual_counts(problem, encoder) if encoder else None
         self.kept = math.exp(-2.0 * math.pi * CUTOFF * self.period)
@@ -51,24 +53,24 @@ class Sensors:
             self.rates = x[:, self.coordinates :]
 
     def read(self, x: Tensor) -> Tensor:
-        """Measure the true states x (N, n), one control period after the last reading; returns what the policy sees."""
+        """Measured states (N, n) at the true states x (N, n), one control period after the last reading."""
         positions, rates = self._measure(x)
         if self.count is not None:
             moved = self._wrapped(positions - self.positions) / self.period
             rates = self.kept * self.rates + (1.0 - self.kept) * moved
         self.positions, self.rates = positions, rates
-        return self.seen
+        return self.measured
 
     @property
-    def seen(self) -> Tensor:
-        """The last reading (N, n)."""
+    def measured(self) -> Tensor:
+        """Last reading (N, n)."""
         return torch.cat([self.positions, self.rates], 1)
 
     def _measure(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Positions and rates (N, n/2) with noise, the positions in whole counts."""
+        """Positions (N, q) and rates (N, n - q) with noise. Positions are rounded to whole counts."""
         if self.noise:
             shape = len(x) // len(self.generators), x.shape[1]
-            white = [torch.randn(shape, generator=each, device=x.device) for each in self.generators]
+            white = [torch.randn(shape, generator=generator, device=x.device) for generator in self.generators]
             x = x + self.deviation * torch.cat(white)
         positions, rates = x[:, : self.coordinates], x[:, self.coordinates :]
         if self.count is not None:
@@ -76,7 +78,7 @@ class Sensors:
         return self._wrapped(positions), rates
 
     def _wrapped(self, positions: Tensor) -> Tensor:
-        """A copy of the positions with continuous angles in [-pi, pi)."""
+        """Copy of the positions with continuous angles in [-pi, pi)."""
         positions = positions.clone()
         for i in self.continuous:
             positions[:, i] = torch.remainder(positions[:, i] + math.pi, 2.0 * math.pi) - math.pi

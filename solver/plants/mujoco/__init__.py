@@ -1,1 +1,1 @@
-"""MuJoCo as the plant: an engine that did not make the model."""
+"""MuJoCo as a plant: an engine that is independent of the model file."""

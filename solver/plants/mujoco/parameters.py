@@ -1,7 +1,7 @@
-"""The parameters of the shipped robots in their MJCF files, by the names of the robots.
+"""Parameters of shipped robots in their MJCF files.
 
-An MJCF file holds numbers, so each of these robots has a function that says where its parameters stand in the file. The
-robots that have none can be simulated at their nominal parameters only.
+An MJCF file has numbers and no parameters. For each of these robots a function writes the parameters to their places in
+the file. Other robots can only be simulated with their nominal parameters.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from typing import Any
 
 from solver.errors import SolverError
 
-SMALLEST = 1e-14  # kg m^2, in place of a zero inertia, which MuJoCo refuses
+SMALLEST = 1e-14  # kg m^2, used instead of a zero inertia, which MuJoCo rejects
 
 
 def _pendulum(model: Any, p: Mapping[str, float]) -> None:
-    """A uniform rod."""
+    """Uniform rod."""
     _mass(model, "rod", p["mass"], p["length"] / 2, p["mass"] * p["length"] ** 2 / 12)
 
 
 def _cartpole(model: Any, p: Mapping[str, float]) -> None:
-    """A point mass on a cart."""
+    """Point mass on a cart."""
     _mass(model, "cart", p["cart_mass"], 0.0, SMALLEST)
     _mass(model, "pole", p["pole_mass"], p["pole_half_length"], SMALLEST)
     _damping(model, cart=p["cart_damping"], pole=p["pole_damping"])
 
 
 def _furuta(model: Any, p: Mapping[str, float]) -> None:
-    """The arm's inertia and the pendulum's about its centre turn with their hinges alone; a motor without gear."""
+    """Arm and pendulum. Inertias about the centres act on one hinge only; the motor has no gear."""
     _mass(model, "pendulum", p["pendulum_mass"], p["pendulum_length"] / 2, SMALLEST)
     model.body("pendulum").pos[0] = p["arm_length"]
     model.joint("arm").armature[:] = p["arm_mass"] * p["arm_length"] ** 2 / 12
@@ -38,7 +38,7 @@ def _furuta(model: Any, p: Mapping[str, float]) -> None:
     model.actuator("voltage").biasprm[2] = -gain * p["torque_constant"]
 
 
-#: For every shipped robot: writes the parameters, by name, into the compiled MJCF file.
+#: Functions that write the parameters of a robot, by name, into its compiled MJCF file.
 PARAMETERS: dict[str, Callable[[Any, Mapping[str, float]], None]] = {
     "pendulum": _pendulum,
     "cartpole": _cartpole,
@@ -58,7 +58,7 @@ def _damping(model: Any, **coefficients: float) -> None:
 
 
 class _Recorded(dict[str, float]):
-    """A dictionary that remembers which of its values were read."""
+    """Dictionary that records which of its values were read."""
 
     def __init__(self, values: Mapping[str, float]) -> None:
         super().__init__(values)
@@ -72,18 +72,19 @@ class _Recorded(dict[str, float]):
 def write_parameters(model: Any, robot: str, values: Mapping[str, float], nominal: Mapping[str, float]) -> None:
     """Write the values of a robot's parameters into its compiled MJCF file.
 
-    Raises SolverError when the file has other names, or a changed parameter has no place in it.
+    Raises SolverError if the file has other names, or if the function of the robot ignores a changed parameter.
     """
     recorded = _Recorded(values)
     try:
         PARAMETERS[robot](model, recorded)
     except KeyError as error:
         raise SolverError(
-            f"the MuJoCo plant of {robot} and its model file or MJCF file have different names: {error}. Give a robot "
-            "of your own another name than a shipped one's"
+            f"the MuJoCo plant of {robot} expects the shipped model file and MJCF file, but these have other names: "
+            f"{error}. Rename your robot"
         ) from error
     for name, value in values.items():
         if value != nominal[name] and name not in recorded.read:
             raise SolverError(
-                f"the place of {name} in the MJCF file of {robot} is not known; change it with --plant nominal"
+                f"the MuJoCo plant of {robot} cannot change {name}, whose place in the MJCF file is unknown; use "
+                "--plant nominal"
             )

@@ -1,7 +1,7 @@
-"""The MuJoCo plant, from an MJCF file.
+"""MuJoCo plant from an MJCF file.
 
-The engine integrates by Runge-Kutta at the task's simulation rate, with the contacts, limits and dry friction that the
-file states.
+The engine integrates by Runge-Kutta at the task's simulation rate, with the contacts, limits and dry friction of the
+file.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from modelgen.arrays import Array
 from modelgen.engines.mjcf import ASSETS, read
 from solver.errors import SolverError
 from solver.observer.sensing import Sensing, make_sensing
@@ -25,21 +25,20 @@ from solver.plants.mujoco.parameters import PARAMETERS, write_parameters
 from solver.plants.plant import Seeds, Simulation
 from solver.problem.problem import Problem
 
-Array = NDArray[np.float64]
-TIME_ERROR = 1e-9  # s, beyond which a period was not simulated to its end
+TIME_ERROR = 1e-9  # s, largest error of the time at the end of a simulated period
 EFFECTS: tuple[str, ...] = ()
 
 
 def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: Seeds) -> MuJoCoPlant:  # noqa: ARG001
-    """The plant; it has no effects and no noise."""
+    """Plant without effects and noise."""
     return MuJoCoPlant(problem, theta)
 
 
 class MuJoCoPlant:
-    """A robot in MuJoCo at theta (p,) or (N, p), by default the nominal parameters.
+    """Robot in MuJoCo with parameters theta (p,) or (N, p), nominal by default.
 
-    Raises SolverError when there is no MJCF file, when a changed parameter has no place in it, and when v is not dq/dt.
-    Raises ModelError when MuJoCo is not installed or the file does not fit the robot.
+    Raises SolverError if there is no MJCF file, if a changed parameter has no place in it, or if a velocity is not the
+    rate of a coordinate. Raises ModelError if MuJoCo is not installed, or the file does not fit the robot.
     """
 
     def __init__(self, problem: Problem, theta: Tensor | None = None) -> None:
@@ -47,8 +46,8 @@ class MuJoCoPlant:
         other = robot.metadata.quasi_velocity
         if other is not None:
             raise SolverError(
-                f"{other} of {robot.name} is not the rate of a coordinate, as MuJoCo's velocities are; use --plant "
-                "nominal or --plant harsh"
+                f"{other} of {robot.name} is not the rate of a coordinate, but MuJoCo's velocities are rates; use "
+                "--plant nominal or --plant harsh"
             )
         self.problem, self.theta = problem, problem.theta if theta is None else theta
         self.mujoco, self.model, self.joints, self.actuators = read(_description(robot.name), robot.metadata)
@@ -56,20 +55,23 @@ class MuJoCoPlant:
         self.steps = task.simulation_rate // task.control_rate
         self.model.opt.timestep = problem.control_step / self.steps
         self.model.opt.integrator = self.mujoco.mjtIntegrator.mjINT_RK4
-        self.declared = problem.theta.new_tensor(robot.declared_parameters)  # those of the MJCF file
+        self.declared = problem.theta.new_tensor(robot.declared_parameters)  # (p,) parameters of the MJCF file
         changed = (self.theta != self.declared).reshape(-1, len(problem.theta)).any(0)
         if robot.name not in PARAMETERS and bool(changed.any()):
             name = robot.parameter_names[int(changed.nonzero()[0])]
             raise SolverError(
-                f"the MJCF file of {robot.name} holds numbers, and the place of {name} in it is not known; the MuJoCo "
-                f"plants with parameters are {', '.join(PARAMETERS)}. Change {name} with --plant nominal"
+                f"the MuJoCo plant of {robot.name} cannot change {name}, whose place in the MJCF file is unknown; it "
+                f"changes parameters of {', '.join(PARAMETERS)} only. Use --plant nominal"
             )
 
     def models(self, size: int) -> list[Any]:
-        """An MjModel for each of `size` rollouts; equal parameters share one."""
+        """MjModels of `size` rollouts. Rollouts with equal parameters share one.
+
+        Raises SolverError if theta has another number of rows.
+        """
         rows = self.theta.expand(size, -1) if self.theta.ndim == 1 else self.theta
         if len(rows) != size:
-            raise SolverError(f"theta has {len(rows)} rows for {size} rollouts; give one row each, or one for all")
+            raise SolverError(f"theta has {len(rows)} rows for {size} rollouts; give {size} rows, or one for all")
         made: dict[tuple[float, ...], Any] = {}
         for row in map(tuple, rows.tolist()):
             if row not in made:
@@ -77,7 +79,7 @@ class MuJoCoPlant:
         return [made[row] for row in map(tuple, rows.tolist())]
 
     def _at(self, values: tuple[float, ...]) -> Any:
-        """The model at the parameters `values`."""
+        """MjModel with the parameters `values` (p,)."""
         model, robot = copy.copy(self.model), self.problem.robot
         if robot.name in PARAMETERS:
             usual = dict(zip(robot.parameter_names, self.declared.tolist(), strict=True))
@@ -87,7 +89,7 @@ class MuJoCoPlant:
 
     @property
     def sensing(self) -> Sensing:
-        """Exact, without delay."""
+        """Exact sensors without delay."""
         return make_sensing(self.problem)
 
     def begin(self, x: Tensor) -> Simulation:
@@ -96,13 +98,13 @@ class MuJoCoPlant:
 
 
 class _MuJoCoSimulation:
-    """Rollouts in MuJoCo's own batch routine. The states are confined to the domain after every control period."""
+    """Rollouts by MuJoCo's batch routine. States are confined to the domain after every control period."""
 
     def __init__(self, plant: MuJoCoPlant, x: Tensor) -> None:
         from mujoco.rollout import Rollout
 
         threads = os.cpu_count() or 1
-        self.plant, self.x, self.seen = plant, x, x
+        self.plant, self.x, self.measured = plant, x, x
         self.models = plant.models(len(x))
         self.data = [plant.mujoco.MjData(plant.model) for _ in range(threads)]
         self.rollout = Rollout(nthread=threads if threads > 1 else 0)
@@ -111,8 +113,10 @@ class _MuJoCoSimulation:
         self.columns = [1 + joints, 1 + coordinates + joints]  # of the physics state: time, positions, rates
 
     def step(self, u: Tensor) -> Tensor:
-        """Simulate one control period under the input u (N, m), held; returns its state cost (N,), by the trapezoidal
-        rule over the engine's steps."""
+        """Integral (N,) of the state cost over one control period, simulated with the input u (N, m) held.
+
+        The integral is the trapezoidal rule over the engine's steps.
+        """
         q, v = self.columns
         state = np.zeros((len(self.x), 1 + self.x.shape[1]))
         control = np.zeros((len(u), self.plant.steps, u.shape[1]))
@@ -122,14 +126,14 @@ class _MuJoCoSimulation:
             states, _ = self.rollout.rollout(self.models, self.data, state, control)
         cost = self._cost(states[:, :, np.concatenate([q, v])])
         x = np.ascontiguousarray(states[:, -1, np.concatenate([q, v])], np.float32)
-        # MuJoCo resets a simulation that blows up, time included.
+        # MuJoCo resets a simulation that diverges, and its time.
         late = np.abs(states[:, -1, 0] - self.plant.problem.control_step) > TIME_ERROR
         x[late | ~np.isfinite(self.x.numpy()).all(1)] = np.nan
-        self.x = self.seen = self.plant.problem.confine(torch.from_numpy(x))
+        self.x = self.measured = self.plant.problem.confine(torch.from_numpy(x))
         return cost
 
     def _cost(self, later: Array) -> Tensor:
-        """The state cost (N,) of a control period through the states `later` (N, K, n) at the ends of its K steps."""
+        """Integral (N,) of the state cost over a period, from the states `later` (N, K, n) at the ends of its steps."""
         problem = self.plant.problem
         x = torch.cat([self.x[:, None], torch.from_numpy(later).float()], 1)
         cost = problem.state_cost(problem.confine(x.reshape(-1, x.shape[2]))).view(x.shape[:2])
@@ -138,7 +142,7 @@ class _MuJoCoSimulation:
 
 @contextmanager
 def _no_warnings(mujoco: Any) -> Iterator[None]:
-    """Silence MuJoCo, which prints warnings and writes them to a file in the working folder."""
+    """Context without MuJoCo's warnings, which it prints and writes to a file in the working folder."""
     usual = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(lambda _: None)
     try:
@@ -148,13 +152,13 @@ def _no_warnings(mujoco: Any) -> Iterator[None]:
 
 
 def _description(name: str) -> Path:
-    """Find the MJCF file of a robot: models/NAME.xml, or a shipped one."""
+    """MJCF file of a robot: models/NAME.xml, or a shipped one. Raises SolverError if there is none."""
     places = [Path("models") / f"{name}.xml", ASSETS / f"{name}.xml"]
     for place in places:
         if place.is_file():
             return place
     shipped = ", ".join(sorted(path.stem for path in ASSETS.glob("*.xml")))
     raise SolverError(
-        f"there is no MJCF file for {name}: write one to {places[0]}, its joints named like the coordinates and its "
-        f"actuators like the inputs. Shipped are those of {shipped}"
+        f"there is no MJCF file for {name}: write {places[0]}, with the names of the coordinates for its joints and "
+        f"the names of the inputs for its actuators. Files are shipped for {shipped}"
     )

@@ -27,6 +27,8 @@ from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.errors import ArtifactError
 from tests.modelgen.support import mechanisms
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(artifacts: Path, tmp_path: Path) -> Path:

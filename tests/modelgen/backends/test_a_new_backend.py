@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from modelgen.artifact import folder as artifact
 from modelgen.builder import build_from_equations
 from modelgen.errors import ArtifactError, ModelError
 from tests.modelgen.support import mechanisms
+from tests.modelgen.support.quantities import Calls, Close, Exact
 
 FILE = '''
 """Python itself runs the emitted functions, sample after sample."""
@@ -60,12 +60,17 @@ def interpreted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_it_computes_what_50_digits_say(interpreted: Path, exact: Any, calls: Any, close: Any) -> None:
+def test_a_new_backend_computes_the_50_digit_values(
+    interpreted: Path,
+    exact: Exact,
+    calls: Calls,
+    close: Close,
+) -> None:
     robot = modelgen.load("dense", backend="interpreted", directory=interpreted)
     close(calls(robot, exact("dense")), exact("dense").values, 1e-11)
 
 
-def test_its_file_is_part_of_the_artifact(interpreted: Path) -> None:
+def test_the_file_of_a_new_backend_is_part_of_the_artifact(interpreted: Path) -> None:
     assert artifact.check("dense", interpreted, "0" * 64) == []
     (file,) = (interpreted / "dense").glob("interpreted_*.py")
     file.write_text(file.read_text() + "\n")
@@ -74,7 +79,7 @@ def test_its_file_is_part_of_the_artifact(interpreted: Path) -> None:
     modelgen.load("dense", backend="llvm", directory=interpreted)
 
 
-def test_it_explains_a_wrong_call_and_what_it_lacks(interpreted: Path) -> None:
+def test_a_new_backend_explains_a_wrong_call(interpreted: Path) -> None:
     robot = modelgen.load("dense", backend="interpreted", directory=interpreted)
     with pytest.raises(ModelError, match=r"`x` has shape \(5,\); it must be \(N, 6\)"):
         robot.affine_dynamics(np.zeros(5))

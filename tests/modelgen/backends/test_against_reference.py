@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,8 @@ import torch
 
 import modelgen
 from modelgen.backends import MODULES, TRANSLATED
+from tests.closeness import assert_close
+from tests.modelgen.support.quantities import Calls, Close, Exact
 
 LIMITS = {"float64": 1e-11, "float32": 2e-5}
 
@@ -26,14 +26,15 @@ def needs(backend: str) -> None:
 @pytest.mark.parametrize("dtype", LIMITS)
 @pytest.mark.parametrize("backend", [*MODULES, *TRANSLATED])
 @pytest.mark.parametrize("name", ["pendulum", "dense"])
+@pytest.mark.slow
 def test_every_quantity(
     name: str,
     backend: Any,
     dtype: Any,
     artifacts: Path,
-    exact: Callable[[str], SimpleNamespace],
-    calls: Callable[..., dict[str, np.ndarray]],
-    close: Callable[..., None],
+    exact: Exact,
+    calls: Calls,
+    close: Close,
 ) -> None:
     needs(backend)
     parallel = backend != "numba"  # whose parallel loops take twice as long to compile; test_numba.py has them
@@ -47,9 +48,7 @@ def test_every_quantity(
 
 
 @pytest.mark.parametrize("backend", [*MODULES, *TRANSLATED])
-def test_theta_once_is_theta_for_every_sample(
-    backend: Any, artifacts: Path, exact: Callable[[str], SimpleNamespace]
-) -> None:
+def test_theta_once_is_theta_for_every_sample(backend: Any, artifacts: Path, exact: Exact) -> None:
     needs(backend)
     robot = modelgen.load("pendulum", backend=backend, directory=artifacts)
     convert = torch.from_numpy if backend == "torch" else np.asarray
@@ -58,7 +57,7 @@ def test_theta_once_is_theta_for_every_sample(
     for by_default, once, each in zip(
         robot.jacobians(x), robot.jacobians(x, theta), robot.jacobians(x, repeated), strict=True
     ):
-        np.testing.assert_array_equal(np.asarray(by_default), np.asarray(once))
+        assert_close(by_default, once)
         np.testing.assert_allclose(np.asarray(each), np.asarray(once), rtol=1e-14, atol=1e-15)
 
 

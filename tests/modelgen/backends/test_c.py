@@ -87,6 +87,7 @@ def test_every_operation_beside_exact_values(
 
 
 @pytest.mark.parametrize("name", ["pendulum", "cartpole_quanser", "double_pendulum"])
+@pytest.mark.slow
 def test_shipped_robots_beside_llvm(name: str, tmp_path: Path) -> None:
     driver = compiled(export(load(str(SHIPPED / f"{name}.py")), "c"), name, tmp_path)
     robot = modelgen.load(name, directory=artifact.SHIPPED)
@@ -183,7 +184,9 @@ class TestExport:
         assert "math.h of its own" in capsys.readouterr().err
         assert not (tmp_path / "c").exists()
 
-    def test_mistakes(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_export_without_a_usable_folder_is_refused(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["export", "pendulum"]) == 2
         assert "--c DIR or --casadi DIR" in capsys.readouterr().err
         (tmp_path / "file").write_text("")

@@ -13,8 +13,9 @@ import modelgen
 from modelgen import LogCos, ModelError, Robot
 from modelgen.artifact import folder as artifact
 from modelgen.builder import build_artifact
-from modelgen.derivation.content_hash import content_hash
+from modelgen.derivation.description import content_hash
 from modelgen.loader import CompiledRobot
+from tests.closeness import assert_close
 
 ROBOTS = sorted(path.parent.name for path in artifact.SHIPPED.glob(f"*/{artifact.MANIFEST}"))
 
@@ -88,7 +89,7 @@ def test_cartpole_is_a_rail_a_cart_and_a_pole() -> None:
     assert segments.shape[1] == 6
     np.testing.assert_allclose(segments[:, 1:5].mean(axis=(1, 2)), [[0.1, 0], [-0.2, 0]], atol=1e-15)
     np.testing.assert_allclose(segments[:, 5], [[[0.1, 0], [0.1 + 0.3365, 0]], [[-0.2, 0], [-0.2, -0.5]]], atol=1e-15)
-    np.testing.assert_array_equal(robot.drawing.segments(x, theta[0])[0], segments[0])
+    assert_close(robot.drawing.segments(x, theta[0])[0], segments[0])
 
 
 def test_depth_goes_to_the_right_and_up() -> None:

@@ -137,13 +137,14 @@ def refused(call: Callable[[], object], words: str) -> None:
         ("import math\n", "import math (\n"),
     ],
 )
+@pytest.mark.slow
 def test_a_kernel_is_arithmetic(forge: Callable[..., CompiledRobot], before: str, after: str) -> None:
     robot = forge("llvm", before, after)
     refused(lambda: robot.dynamics(X, U), r"kernels_\w+\.py:\d+: .*Nothing of the file was run")
     refused(robot.javascript, r"kernels_\w+\.py:\d+: ")
 
 
-def test_the_line_is_named(forge: Callable[..., CompiledRobot]) -> None:
+def test_a_forged_line_is_named(forge: Callable[..., CompiledRobot]) -> None:
     robot = forge("llvm", LINE, f"{LINE}    k = eval(angle)\n")
     refused(lambda: robot.dynamics(X, U), r"kernels_\w+\.py:28: `k = eval\(angle\)`.*it calls another function")
 

@@ -28,7 +28,7 @@ def read(node: ET.Element) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_says_what_the_kernels_compute(name: str) -> None:
+def test_mathml_has_the_values_of_the_kernels(name: str) -> None:
     robot = modelgen.load(name, directory=artifact.SHIPPED, dtype="float64")
     random = np.random.default_rng(3)
     x = random.uniform(-0.9, 0.9, len(robot.state_names)) * np.minimum(robot.state_limits, 2.0)

@@ -21,9 +21,12 @@ from modelgen.backends.cache import CACHE
 from modelgen.builder import build_from_equations
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
+from tests.closeness import assert_close
 from tests.modelgen.support import mechanisms
 
 numba = pytest.importorskip("numba")
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +81,7 @@ def test_arguments_stand_in_the_order_of_the_manifest(load: Callable[..., Compil
     sample = [arrays[each] if each == "theta" else arrays[each][7] for each in signature.arguments]
     robot.numba_function(name)(*sample, *results)
     for found, right in zip(results, expected, strict=True):
-        np.testing.assert_array_equal(found, right[7].ravel())
+        assert_close(found, right[7].ravel())
 
 
 def test_threads_give_what_one_gives(load: Callable[..., CompiledRobot], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +90,7 @@ def test_threads_give_what_one_gives(load: Callable[..., CompiledRobot], monkeyp
     alone = load(parallel=False)
     monkeypatch.setattr(alone._kernels, "_parallel", False)
     for found, right in zip(together, alone.hamiltonian_gradient(x, u, costate), strict=True):
-        np.testing.assert_array_equal(found, right)
+        assert_close(found, right)
 
 
 def test_many_callers_at_once(load: Callable[..., CompiledRobot]) -> None:
@@ -168,7 +171,7 @@ def test_out_and_tensors_share_their_memory(load: Callable[..., CompiledRobot]) 
     q, slope = load().state_cost(torch.from_numpy(x), out=out)
     assert q is out[0]
     assert slope is out[1]
-    np.testing.assert_array_equal(q.numpy(), load().state_cost(x)[0])
+    assert_close(q, load().state_cost(x)[0])
 
 
 def test_an_unknown_function_gets_a_suggestion(load: Callable[..., CompiledRobot]) -> None:

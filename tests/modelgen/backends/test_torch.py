@@ -71,6 +71,7 @@ def test_maps_over_samples_as_functorch_does(artifacts: Path, exact: Callable[[s
     torch.testing.assert_close(torch.func.vmap(slope)(x, u), robot.jacobians(x)[2])  # the pendulum's B is constant
 
 
+@pytest.mark.slow
 def test_compiles_with_its_backward_pass_as_one_graph(artifacts: Path, exact: Callable[[str], SimpleNamespace]) -> None:
     """A step of gradient descent on the input through two Euler steps."""
     robot = modelgen.load("pendulum", backend="torch", directory=artifacts)
@@ -103,7 +104,7 @@ def test_traces_as_one_graph_without_breaks(
         torch.testing.assert_close(found, expected)
 
 
-def test_runs_where_x_is(robot: CompiledRobot) -> None:
+def test_torch_kernels_run_on_the_device_of_x(robot: CompiledRobot) -> None:
     x = torch.zeros(4, 6, dtype=torch.float64, device="meta")
     u = torch.zeros(4, 2, dtype=torch.float64, device="meta")
     xdot = robot.dynamics(x, u)
@@ -111,13 +112,13 @@ def test_runs_where_x_is(robot: CompiledRobot) -> None:
     assert xdot.shape == (4, 6)
 
 
-def test_no_samples(robot: CompiledRobot) -> None:
+def test_torch_kernels_take_an_empty_batch(robot: CompiledRobot) -> None:
     x, u = torch.zeros(0, 6, dtype=torch.float64), torch.zeros(0, 2, dtype=torch.float64)
     assert [tuple(result.shape) for result in robot.jacobians(x)][:4] == [(0, 6), (0, 6, 2), (0, 6, 6), (0, 6, 2, 6)]
     assert robot.dynamics(x, u).shape == (0, 6)
 
 
-def test_out(robot: CompiledRobot) -> None:
+def test_torch_kernels_write_into_out(robot: CompiledRobot) -> None:
     x = torch.rand(3, 6, dtype=torch.float64)
     out = (torch.empty(3, dtype=torch.float64), torch.empty(3, 6, dtype=torch.float64))
     assert robot.state_cost(x, out=out)[0] is out[0]

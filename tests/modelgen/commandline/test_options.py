@@ -109,7 +109,7 @@ def test_a_mistake_exits_with_2_and_names_what_is_wrong(words: list[str], named:
 
 def test_what_tyro_would_take_without_a_word_is_refused() -> None:
     assert made("x", "--size", "3", "--size", "4").inner.size == 4
-    for words in (["--set", "a=1", "--set=b=2"], ["--points", "3", "--points", "4"], ["--set", "x" * 5000]):
+    for words in (["--set", "a=1", "--set=b=2"], ["--points", "3", "--points", "4"]):
         with pytest.raises(ModelError):
             made("x", *words)
 

@@ -104,6 +104,11 @@ def test_exit_codes_of_a_command(called: Callable[..., int]) -> None:
     assert called(lambda: None, "--count", "1", "--count=2") == 0
 
 
+def test_a_word_without_end_is_not_printed(capsys: Capture) -> None:
+    assert cli.main(["show", "x" * 100_000]) == 2
+    assert len(capsys.readouterr().err) < 100
+
+
 def test_control_characters_are_written_as_escapes(called: Callable[[Body], int], capsys: Capture) -> None:
     def body() -> None:
         print(f"a\tb\nä {STEERING}")
@@ -153,6 +158,7 @@ SHOW = [sys.executable, "-c", "import sys; from modelgen.cli import main; sys.ex
         ("| true", 1, ""),
     ],
 )
+@pytest.mark.slow
 def test_standard_output_that_takes_nothing(redirection: str, code: int, message: str) -> None:
     if "full" in redirection and not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")

@@ -32,6 +32,16 @@ class TestBuild:
         words = capsys.readouterr().out.rpartition("next: modelgen ")[2].split()
         assert words == ["verify", "./crane.py", "--generated", "out"]
 
+    def test_next_step_after_mechanics_alone_is_a_build(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["new", "crane"])
+        assert main(["build", "crane", "--functions", "mechanics"]) == 0
+        step = capsys.readouterr().out.rpartition("next: modelgen ")[2].split()
+        assert step == ["build", "crane"]
+        assert (folder / "generated" / "crane").is_dir()
+        assert main(step) == 0
+        assert main(["build", "crane", "--functions", "mechanics"]) == 0
+        assert capsys.readouterr().out.rpartition("next: modelgen ")[2].split() == ["verify", "crane"]
+
     def test_empty_models_folder(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (folder / "models").mkdir()
         assert "modelgen new" in mistake(capsys, "build")
@@ -53,7 +63,7 @@ def test_walk_that_is_too_deep(
 
     assert folder.is_dir()
     monkeypatch.setattr("modelgen.commands.build.run", walk)
-    assert "fewer functions within functions" in mistake(capsys, "build", "deep")
+    assert "fewer nested functions" in mistake(capsys, "build", "deep")
 
 
 def test_expression_that_is_nested_too_deep(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,4 +76,4 @@ def test_expression_that_is_nested_too_deep(folder: Path, capsys: pytest.Capture
         "control_rate=100)\n"
     )
     (folder / "deep.py").write_text(deep)
-    assert "fewer functions within functions" in mistake(capsys, "build", "deep.py")
+    assert "fewer nested functions" in mistake(capsys, "build", "deep.py")

@@ -12,7 +12,7 @@ from tests.modelgen.commands.mistakes import mistake
 
 class TestCheck:
     @pytest.mark.usefixtures("built")
-    def test_sound(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_an_unchanged_artifact_is_ok(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["check"]) == 0
         assert capsys.readouterr().out.split() == ["crane", "ok"]
 
@@ -51,6 +51,6 @@ class TestCheck:
         assert "aaa                  FAILED" in output
         assert "crane                ok" in output
 
-    def test_nothing(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_folder_without_models_is_refused(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (folder / "models").mkdir()
         assert "nothing to check" in mistake(capsys, "check")

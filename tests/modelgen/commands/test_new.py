@@ -21,7 +21,7 @@ class TestNew:
         assert "equations of motion" in output
         assert (folder / "generated" / "crane" / "manifest.json").is_file()
 
-    def test_other_folder(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_model_is_written_into_another_folder(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["new", "crane", "--out", "mine"]) == 0
         assert "modelgen build mine/crane.py" in capsys.readouterr().out
         assert main(["build", "mine/crane.py", "--generated", "out"]) == 0
@@ -37,7 +37,7 @@ class TestNew:
 
     @pytest.mark.usefixtures("folder")
     @pytest.mark.parametrize("name", ["class", "a b", "../x", "3d"])
-    def test_bad_name(self, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    def test_a_name_that_is_no_identifier_is_refused(self, capsys: pytest.CaptureFixture[str], name: str) -> None:
         assert f"`{name}` cannot name the robot" in mistake(capsys, "new", name)
 
     def test_a_name_with_the_suffix(self, folder: Path) -> None:

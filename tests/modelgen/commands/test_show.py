@@ -40,7 +40,7 @@ class TestShow:
         assert "not known" in capsys.readouterr().out
 
     @pytest.mark.usefixtures("built")
-    def test_unknown(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_an_unknown_robot_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert "crane" in mistake(capsys, "show", "crame")
 
     def test_damaged_manifest(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""A working folder with model files of its own."""
+"""A working folder with model files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's own working folder with an empty models/."""
+    """The working folder, with an empty models/."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "models").mkdir()
     return tmp_path

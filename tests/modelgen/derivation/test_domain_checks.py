@@ -1,4 +1,4 @@
-"""Every check on a derived model: the message names the symbol, the line and what to write."""
+"""Each check of a derived model: its error names the symbol and the line."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sympy import Matrix, cos, exp, log, pi, sin, sqrt, symbols
+from sympy import cos, exp, log, sin, sqrt
 
 from modelgen import LogCos, ModelError, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.derivation.numeric import evaluator
-from modelgen.derivation.sampling import samples
+from modelgen.derivation.numeric import numpy_evaluator
 
 
 class Draft:
-    """A sound two-coordinate robot that a test spoils in one place."""
+    """A valid robot with two coordinates; a test spoils it in one place."""
 
     def __init__(self) -> None:
         self.robot = Robot("draft")
@@ -34,7 +33,7 @@ class Draft:
         self.robot.apply(self.s, self.force)
 
     def check(self, **task: Any) -> EquationsOfMotion:
-        """The equations, which pass every check."""
+        """The equations of motion. Raises ModelError if a check fails."""
         statement = {
             "state_cost": self.cost,
             "action_cost": LogCos(1),
@@ -63,7 +62,7 @@ def draft() -> Draft:
     return Draft()
 
 
-def test_a_sound_robot_passes(draft: Draft) -> None:
+def test_a_valid_robot_passes(draft: Draft) -> None:
     draft.bodies()
     M = draft.check().mass_matrix
     assert M[0, 0] == draft.mass + 0.3
@@ -71,7 +70,7 @@ def test_a_sound_robot_passes(draft: Draft) -> None:
 
 
 @pytest.mark.parametrize(
-    "state",
+    "spoil",
     [
         lambda draft: draft.robot.apply(draft.s, exp(1000 * draft.s)),
         lambda draft: draft.robot.apply(draft.s, 1e-3 * draft.force * exp(1000 * draft.s)),
@@ -79,11 +78,11 @@ def test_a_sound_robot_passes(draft: Draft) -> None:
         lambda draft: draft.robot.potential_energy(exp(1000 * draft.s)),
     ],
 )
-def test_an_overflow_names_the_line_that_it_is_in(draft: Draft, state: Any) -> None:
+def test_an_overflow_names_its_line(draft: Draft, spoil: Any) -> None:
     draft.bodies()
-    line = state.__code__.co_firstlineno
-    state(draft)
-    draft.rejected(f"test_domain_checks.py:{line}: ", "1000*slide", "at slide = ", " there. ", "exp(1000)")
+    line = spoil.__code__.co_firstlineno
+    spoil(draft)
+    draft.rejected(f"test_domain_checks.py:{line}: ", "1000*slide", "at slide = ")
 
 
 def test_an_overflow_of_the_cost_names_the_task(draft: Draft) -> None:
@@ -92,11 +91,10 @@ def test_an_overflow_of_the_cost_names_the_task(draft: Draft) -> None:
     draft.rejected("the state cost is inf")
     with pytest.raises(ModelError) as caught:
         check_domain(draft.robot, equations_of_motion(draft.robot))
-    assert caught.value.place == draft.robot.stated_task.place != draft.robot.place
+    assert caught.value.place == draft.robot.declared_task.place != draft.robot.place
 
 
-def test_a_force_without_an_own_mistake_is_the_robots(draft: Draft) -> None:
-    """Two finite factors whose product is not: no line alone is wrong."""
+def test_an_overflow_of_a_product_of_finite_factors_names_the_robot(draft: Draft) -> None:
     draft.bodies()
     draft.robot.apply(exp(600 * draft.s), exp(600 * draft.s))
     with pytest.raises(ModelError, match="the force in the row of `slide` is inf") as caught:
@@ -104,26 +102,26 @@ def test_a_force_without_an_own_mistake_is_the_robots(draft: Draft) -> None:
     assert caught.value.place == draft.robot.place
 
 
-def test_unused_parameter(draft: Draft) -> None:
+def test_an_unused_parameter_is_refused(draft: Draft) -> None:
     draft.bodies()
     draft.robot.parameter("spare", 1, "J", tolerance=0.5)
-    draft.rejected("`spare` has no effect", "remove the line")
+    draft.rejected("`spare`", "no effect")
 
 
-def test_unused_fixed_parameter(draft: Draft) -> None:
+def test_an_unused_fixed_parameter_is_refused(draft: Draft) -> None:
     draft.bodies()
     draft.robot.parameter("spare", 1, "kg", fixed=True)
-    draft.rejected("`spare` has no effect")
+    draft.rejected("`spare`", "no effect")
 
 
-def test_parameter_that_cancels(draft: Draft) -> None:
+def test_a_parameter_without_influence_on_forces_is_refused(draft: Draft) -> None:
     draft.bodies()
     spare = draft.robot.parameter("spare", 1, "J", tolerance=0.5)
     draft.robot.potential_energy(spare)
-    draft.rejected("`spare` has no effect")
+    draft.rejected("`spare`", "no effect")
 
 
-def test_parameter_of_the_cost_alone_is_used(draft: Draft) -> None:
+def test_a_parameter_of_the_cost_alone_is_accepted(draft: Draft) -> None:
     draft.bodies()
     weight = draft.robot.parameter("weight", 1, "1", tolerance=0.5)
     draft.cost += weight * draft.s**2
@@ -132,26 +130,26 @@ def test_parameter_of_the_cost_alone_is_used(draft: Draft) -> None:
     assert weight in equations.state_cost.free_symbols
 
 
-def test_input_on_nothing(draft: Draft) -> None:
+def test_an_unused_input_is_refused(draft: Draft) -> None:
     draft.bodies()
     draft.robot.input("idle", 1, "N")
-    draft.rejected("`idle` acts on nothing", "robot.apply(coordinate, idle)")
+    draft.rejected("`idle`", "robot.apply(coordinate, idle)")
 
 
-def test_coordinate_without_inertia(draft: Draft) -> None:
+def test_a_coordinate_without_inertia_is_refused(draft: Draft) -> None:
     draft.bodies()
     loose = draft.robot.prismatic("loose", limit=1, rate_limit=1)
     draft.cost += loose**2
-    draft.rejected("inertia along `loose`", "`loose.rate`", "robot.point_mass")
+    draft.rejected("`loose`", "`loose.rate`", "robot.point_mass")
 
 
-def test_singular_mass_matrix(draft: Draft) -> None:
+def test_a_singular_mass_matrix_is_refused(draft: Draft) -> None:
     draft.robot.point_mass(draft.mass, (draft.s + draft.q, 0))
     draft.robot.apply(draft.s, draft.force)
-    draft.rejected("not positive definite", "`slide`, `turn`", "no inertia", "rotor")
+    draft.rejected("not positive definite", "`slide`, `turn`")
 
 
-def test_mass_matrix_singular_somewhere(draft: Draft) -> None:
+def test_a_mass_matrix_that_is_singular_somewhere_is_refused(draft: Draft) -> None:
     draft.robot.point_mass(draft.mass, (draft.s, 0))
     draft.robot.kinetic_energy((draft.q.rate * (1 + sin(draft.q))) ** 2)
     draft.robot.kinetic_energy(-(draft.q.rate**2) / 2)
@@ -159,92 +157,72 @@ def test_mass_matrix_singular_somewhere(draft: Draft) -> None:
     draft.rejected("not positive definite", "inertia along `turn` is -", "turn = ")
 
 
-def test_negative_mass_within_the_bounds(draft: Draft) -> None:
+def test_a_mass_that_may_be_negative_is_refused(draft: Draft) -> None:
     light = draft.robot.parameter("light", 0.1, "kg", bounds=(-3, 1))
     draft.robot.kinetic_energy(light * draft.s.rate**2 / 2)
     draft.bodies()
-    draft.rejected("not positive definite", "`slide`", "bounds", "light = ")
+    draft.rejected("not positive definite", "`slide`", "light = ")
 
 
-def test_force_that_is_not_finite(draft: Draft) -> None:
+def test_a_force_that_is_not_finite_is_refused(draft: Draft) -> None:
     draft.bodies()
     draft.robot.apply(draft.s, log(draft.s))
-    draft.rejected("force in the row of `slide` is nan", "slide = -", "narrow the limits")
+    draft.rejected("force in the row of `slide` is nan", "slide = -")
 
 
-def test_cost_that_is_not_finite(draft: Draft) -> None:
+def test_a_cost_that_is_not_finite_is_refused(draft: Draft) -> None:
     draft.bodies()
-    draft.rejected("state cost is nan", "finite on the whole domain", state_cost=sqrt(draft.s))
+    draft.rejected("state cost is nan", state_cost=sqrt(draft.s))
 
 
-def test_cost_that_is_not_zero_at_the_target(draft: Draft) -> None:
+def test_a_cost_that_is_not_zero_at_the_target_is_refused(draft: Draft) -> None:
     draft.bodies()
-    draft.rejected("state cost is 2 at the target (slide = 0", "Subtract", state_cost=draft.cost + 2)
+    draft.rejected("state cost is 2 at the target (slide = 0", state_cost=draft.cost + 2)
 
 
-def test_cost_of_another_target(draft: Draft) -> None:
+def test_a_cost_of_another_target_is_refused(draft: Draft) -> None:
     draft.bodies()
     draft.rejected("at the target (slide = 0.5", "target=dict(", target={"slide": 0.5})
 
 
-def test_right_target(draft: Draft) -> None:
+def test_a_cost_that_is_zero_at_the_target_passes(draft: Draft) -> None:
     draft.bodies()
     equations = draft.check(state_cost=(draft.s - 0.5) ** 2, target={"slide": 0.5})
     assert equations.state_cost.subs(draft.s, 0.5) == 0
 
 
-def test_cost_that_jumps_where_an_angle_wraps(draft: Draft) -> None:
+def test_a_cost_that_jumps_where_an_angle_wraps_is_refused(draft: Draft) -> None:
     draft.bodies()
-    draft.rejected("jumps", "`turn`", "(pi * sin((turn", state_cost=(draft.q - 1) ** 2, target={"turn": 1})
+    draft.rejected("`turn`", "(pi * sin((turn", state_cost=(draft.q - 1) ** 2, target={"turn": 1})
 
 
-def test_no_cost(draft: Draft) -> None:
+def test_a_cost_that_is_zero_everywhere_is_refused(draft: Draft) -> None:
     draft.bodies()
     draft.rejected("zero everywhere", state_cost=0)
 
 
-def test_continuous_joint_whose_equations_do_not_repeat(draft: Draft) -> None:
+def test_a_continuous_joint_whose_equations_do_not_repeat_is_refused(draft: Draft) -> None:
     draft.bodies()
     draft.robot.spring(draft.q, 0.5)
-    draft.rejected("`turn` is continuous", "whole turn", 'robot.revolute("turn", limit=')
+    draft.rejected("`turn`", 'robot.revolute("turn", limit=')
 
 
-def test_samples_cover_the_domain_and_its_edges(draft: Draft) -> None:
-    x, theta = samples(draft.robot)
-    limits = np.array([1, np.pi, 2, 3])
-    assert (np.abs(x) <= limits).all()
-    assert (np.abs(x) == limits).all(axis=1).any()
-    assert theta.min() == 0.5
-    assert theta.max() == 2.0
-    np.testing.assert_array_equal(samples(draft.robot)[0], x)
-
-
-def test_evaluator_takes_constants_empty_matrices_and_names_of_functions() -> None:
-    sine, x = symbols("sin x")
-    values = np.linspace(0, 1, 4)
-    np.testing.assert_array_equal(evaluator([x], Matrix([[1, 2]]))(values), np.tile([[1.0, 2.0]], (4, 1, 1)))
-    assert evaluator([x], Matrix(2, 0, []))(values).shape == (4, 2, 0)
-    np.testing.assert_allclose(
-        evaluator([sine, x], sin(sine) * x + pi)(values, values), np.sin(values) * values + np.pi
-    )
-
-
-def test_a_drawing_is_finite(draft: Draft) -> None:
+def test_a_drawing_that_is_not_finite_is_refused(draft: Draft) -> None:
     draft.bodies()
     draft.robot.draw(line=[(0, 0), (draft.q, 0)])
     line = currentframe().f_lineno + 1  # type: ignore[union-attr]
     draft.robot.draw(line=[(0, 0), (sqrt(0.25 - sin(draft.q) ** 2), 0)])
-    draft.rejected(f":{line}:", "that is drawn, (sqrt(", "is nan at")
+    draft.rejected(f":{line}:", "(sqrt(", "is nan at")
 
 
-def test_a_drawing_is_finite_at_the_target(draft: Draft) -> None:
-    """No sample lies there."""
+def test_a_drawing_that_is_not_finite_at_the_target_is_refused(draft: Draft) -> None:
+    """No sample lies at the target."""
     draft.bodies()
     draft.robot.draw(line=[(0, 0), (1 / sin(draft.q), 1)])
-    draft.rejected("that is drawn, (1/sin(turn), 1) is inf at", "turn = 0,")
+    draft.rejected("(1/sin(turn), 1) is inf at", "turn = 0,")
 
 
-def test_a_named_point_is_real(draft: Draft) -> None:
+def test_a_named_point_that_is_not_real_is_refused(draft: Draft) -> None:
     draft.bodies()
     draft.robot.point("tip", (sqrt(0.25 - sin(draft.q) ** 2), 0))
     draft.rejected("the point `tip` (sqrt(", "is nan at")
@@ -259,11 +237,11 @@ def test_a_named_point_may_use_a_fixed_parameter(draft: Draft) -> None:
     draft.check()
 
 
-def test_a_rod_that_the_file_did_not_draw_is_explained(draft: Draft) -> None:
+def test_a_rod_of_a_body_without_mass_is_refused_with_advice(draft: Draft) -> None:
     draft.bodies()
     payload = draft.robot.parameter("payload", 0.5, "kg", bounds=(0, 1))
     draft.robot.body(payload, 0.1, (draft.s, 1), draft.q)
-    draft.rejected("which shows a robot without a drawing", "robot.draw(")
+    draft.rejected("rod of a body", "robot.draw(")
 
 
 def test_gravity_may_be_a_fixed_parameter_of_a_robot_of_links(draft: Draft) -> None:
@@ -274,6 +252,6 @@ def test_gravity_may_be_a_fixed_parameter_of_a_robot_of_links(draft: Draft) -> N
     draft.robot.apply(draft.s, draft.force)
     equations = draft.check()
     assert moon not in equations.parameters
-    force = evaluator([*equations.state, *equations.parameters], equations.force, equations.definitions)
+    force = numpy_evaluator([*equations.state, *equations.parameters], equations.force, equations.definitions)
     level = force(*np.array([[0.0, np.pi / 2, 0.0, 0.0, 1.0]]).T)  # the rod is level: 0.3 kg at 0.5 m
     assert level[0, 1, 0] == pytest.approx(0.3 * 1.62 * 0.5)

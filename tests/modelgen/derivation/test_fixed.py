@@ -1,4 +1,4 @@
-"""Fixed parameters are folded and free ones are theta, whichever way a robot is stated: energies, links, a system."""
+"""Fixed parameters become numbers and the others theta, for a robot of energies, of links and of a SymPy system."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import sympy as sp
 from sympy.physics.mechanics import KanesMethod, Particle, Point, ReferenceFrame, dynamicsymbols
 
 from modelgen import LogCos, Robot
-from modelgen.derivation.content_hash import content_hash
 from modelgen.derivation.derive import equations_of_motion
-from modelgen.derivation.description import metadata
+from modelgen.derivation.description import content_hash, metadata
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.lowering import mechanism
@@ -45,7 +44,7 @@ def by_system(robot: Robot, q: Any, mass: Any, length: Any, damping: Any) -> Non
     robot.mechanics(kane, coordinates={angle: q}, parameters={m: mass, l: length, d: damping})
 
 
-def stated(route: Callable[..., None], fixed: Sequence[str] = (), mass: float = 0.5) -> Robot:
+def arm(route: Callable[..., None], fixed: Sequence[str] = (), mass: float = 0.5) -> Robot:
     robot = Robot("arm")
     q = robot.revolute("q", continuous=True, rate_limit=5)
     values = {"mass": (mass, "kg"), "length": (0.3, "m"), "damping": (0.01, "N m s")}
@@ -69,7 +68,7 @@ def stated(route: Callable[..., None], fixed: Sequence[str] = (), mass: float = 
 
 
 def symbols(equations: EquationsOfMotion) -> set[str]:
-    """All that the equations depend on, names of intermediates left out."""
+    """All symbols of the equations without the names of intermediates."""
     parts = [equations.coordinate_rates, equations.mass_matrix, equations.force, equations.input_matrix]
     parts += [equations.state_cost, *(value for _, value in equations.definitions)]
     named = {symbol for symbol, _ in equations.definitions}
@@ -78,24 +77,24 @@ def symbols(equations: EquationsOfMotion) -> set[str]:
 
 @pytest.mark.parametrize("route", [by_energies, by_links, by_system])
 def test_fixed_parameters_are_numbers_and_free_ones_are_theta(route: Any) -> None:
-    robot = stated(route, fixed=("mass", "damping"))
+    robot = arm(route, fixed=("mass", "damping"))
     equations = equations_of_motion(robot)
     check_domain(robot, equations)
-    assert [each.name for each in equations.parameters] == ["length"]
-    assert [each.name for each in metadata(robot).parameters] == ["length"]
+    assert [symbol.name for symbol in equations.parameters] == ["length"]
+    assert [parameter.name for parameter in metadata(robot).parameters] == ["length"]
     assert symbols(equations) == {"q", "q_rate", "length"}
     assert len(mechanism(equations).theta.entries) == 1
-    free = equations_of_motion(stated(route))
+    free = equations_of_motion(arm(route))
     assert symbols(free) == {"q", "q_rate", "mass", "length", "damping"}
 
 
 @pytest.mark.parametrize("route", [by_energies, by_links, by_system])
-def test_an_artifact_is_of_the_values_that_are_folded(route: Any) -> None:
-    assert content_hash(stated(route, fixed=("mass",))) != content_hash(stated(route, fixed=("mass",), mass=0.6))
+def test_the_value_of_a_fixed_parameter_changes_the_content_hash(route: Any) -> None:
+    assert content_hash(arm(route, fixed=("mass",))) != content_hash(arm(route, fixed=("mass",), mass=0.6))
 
 
 @pytest.mark.parametrize("route", [by_links, by_system])
-def test_all_routes_agree(route: Any) -> None:
+def test_energies_links_and_system_have_the_same_acceleration(route: Any) -> None:
     at = {"q": 0.7, "q_rate": 1.3, "length": 0.31}
 
     def acceleration(robot: Robot) -> float:
@@ -103,9 +102,9 @@ def test_all_routes_agree(route: Any) -> None:
         known: dict[Any, Any] = {}
         for symbol, value in equations.definitions:
             known[symbol] = value.xreplace(known)
-        values = [(each, at[each.name]) for each in (*equations.state, *equations.parameters)]
+        values = [(symbol, at[symbol.name]) for symbol in (*equations.state, *equations.parameters)]
         force, inertia = (part[0].xreplace(known).subs(values) for part in (equations.force, equations.mass_matrix))
         return float(force / inertia)
 
     fixed = ("mass", "damping")
-    assert acceleration(stated(route, fixed)) == pytest.approx(acceleration(stated(by_energies, fixed)), rel=1e-13)
+    assert acceleration(arm(route, fixed)) == pytest.approx(acceleration(arm(by_energies, fixed)), rel=1e-13)

@@ -1,4 +1,4 @@
-"""Lagrange's equations against hand-derived ones, and what cannot be derived."""
+"""Lagrange's equations against equations by hand, and the errors of energies and forces that have none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from modelgen.derivation.description import metadata
 from modelgen.derivation.equations import EquationsOfMotion
 
 
-def stated(robot: Robot, cost: Any) -> EquationsOfMotion:
+def derived(robot: Robot, cost: Any) -> EquationsOfMotion:
     robot.task(
         state_cost=cost,
         action_cost=LogCos(1),
@@ -33,14 +33,14 @@ def block() -> tuple[Robot, Any, Any]:
     return robot, s, robot.input("force", 1, "N")
 
 
-def test_spring_and_damper() -> None:
+def test_forces_of_a_spring_and_a_damper() -> None:
     robot, s, force = block()
     stiffness = robot.parameter("stiffness", 2, "N/m", tolerance=0.5)
     damping = robot.parameter("damping", 1, "N s/m", tolerance=0.5)
     robot.spring(s, stiffness, rest=0.1)
     robot.damp(s, damping)
     robot.apply(s, force)
-    equations = stated(robot, s**2)
+    equations = derived(robot, s**2)
     assert simplify(equations.force[0] - (-stiffness * (s - 0.1) - damping * s.rate)) == 0
     assert equations.input_matrix == Matrix([1])
     assert equations.mass_matrix == Matrix([1])
@@ -53,13 +53,13 @@ def test_force_along_a_displacement_does_its_work_on_every_coordinate() -> None:
     force = robot.input("force", 1, "N")
     robot.apply(a - 2 * b, force)
     robot.damp(a - b, 3)
-    equations = stated(robot, a**2 + b**2)
+    equations = derived(robot, a**2 + b**2)
     assert equations.input_matrix == Matrix([1, -2])
     relative = -3 * (a.rate - b.rate)
     assert (equations.force - Matrix([relative, -relative])).expand() == Matrix([0, 0])
 
 
-def test_dc_motor() -> None:
+def test_equations_of_a_dc_motor() -> None:
     robot, s, _ = block()
     R, k, e, g, eta, eta_g, J = (
         robot.parameter(name, 1, "1", tolerance=0.5) for name in ("R", "k", "e", "g", "eta", "eta_g", "J")
@@ -77,7 +77,7 @@ def test_dc_motor() -> None:
         rotor_inertia=J,
     )
     robot.apply(s, Symbol("force", real=True))
-    equations = stated(robot, s**2)
+    equations = derived(robot, s**2)
     assert simplify(equations.mass_matrix[0] - (1 + eta_g * g**2 * J)) == 0
     assert simplify(equations.force[0] + eta_g * g * eta * k / R * e * g * s.rate) == 0
     assert simplify(equations.input_matrix[1] - eta_g * g * eta * k / R) == 0
@@ -87,7 +87,7 @@ def test_fixed_parameters_become_numbers() -> None:
     robot, s, force = block()
     gain = robot.parameter("gain", 2.5, "1", fixed=True)
     robot.apply(s, gain * force)
-    equations = stated(robot, gain * s**2)
+    equations = derived(robot, gain * s**2)
     assert equations.parameters == ()
     assert equations.input_matrix[0] == 2.5
     assert equations.state_cost == 2.5 * s**2
@@ -100,12 +100,12 @@ def test_gravity_acts_along_the_last_component() -> None:
     robot.gravity(1.62)
     robot.point_mass(mass, (0, sin(q), cos(q)))
     robot.apply(q, robot.input("torque", 1, "N m"))
-    equations = stated(robot, sin(q / 2) ** 2)
+    equations = derived(robot, sin(q / 2) ** 2)
     assert equations.mass_matrix == Matrix([mass])
     assert simplify(equations.force[0] - 1.62 * mass * sin(q)) == 0
 
 
-def test_bodies_and_energies_say_the_same() -> None:
+def test_a_body_and_its_energies_have_the_same_equations() -> None:
     def pendulum(as_energies: bool) -> EquationsOfMotion:
         robot = Robot("pendulum")
         q = robot.revolute("q", continuous=True, rate_limit=1)
@@ -117,7 +117,7 @@ def test_bodies_and_energies_say_the_same() -> None:
         else:
             robot.body(m, m * l**2 / 12, (l / 2 * sin(q), l / 2 * cos(q)), q)
         robot.apply(q, robot.input("torque", 1, "N m"))
-        return stated(robot, sin(q / 2) ** 2)
+        return derived(robot, sin(q / 2) ** 2)
 
     bodies, energies = pendulum(False), pendulum(True)
     assert bodies.mass_matrix == energies.mass_matrix
@@ -125,7 +125,7 @@ def test_bodies_and_energies_say_the_same() -> None:
 
 
 def test_kinetic_energy_with_parts_linear_in_the_rates_and_free_of_them() -> None:
-    """A bead on a hoop that is turned at a given speed, and a charge in a magnetic field."""
+    """A bead on a hoop that turns at a given speed, and a charge in a magnetic field."""
     robot = Robot("bead")
     q = robot.revolute("q", continuous=True, rate_limit=1)
     x, y = (robot.prismatic(name, limit=1, rate_limit=1) for name in "xy")
@@ -134,44 +134,42 @@ def test_kinetic_energy_with_parts_linear_in_the_rates_and_free_of_them() -> Non
     robot.kinetic_energy((q.rate**2 + speed**2 * sin(q) ** 2) / 2)
     robot.kinetic_energy((x.rate**2 + y.rate**2) / 2 + field * (x * y.rate - y * x.rate) / 2)
     robot.apply(q, robot.input("torque", 1, "N m"))
-    equations = stated(robot, sin(q / 2) ** 2 + x**2 + y**2)
+    equations = derived(robot, sin(q / 2) ** 2 + x**2 + y**2)
     assert equations.mass_matrix == diag(1, 1, 1)
     expected = Matrix([speed**2 * sin(q) * cos(q), field * y.rate, -field * x.rate])
     assert simplify(equations.force - expected) == Matrix([0, 0, 0])
 
 
-def test_input_that_is_not_affine() -> None:
+def test_a_sine_of_an_input_is_refused() -> None:
     robot, s, force = block()
     robot.apply(s, sin(1.0 * force))
-    with pytest.raises(
-        ModelError, match=r"test_lagrange\.py:\d+: .*sin\(1.0\*force\).*not affine in the input `force`"
-    ):
-        stated(robot, s**2)
+    with pytest.raises(ModelError, match=r"test_lagrange\.py:\d+: .*sin\(1.0\*force\).*`force`"):
+        derived(robot, s**2)
 
 
-def test_products_of_inputs_are_not_affine() -> None:
+def test_a_product_of_inputs_is_refused() -> None:
     robot, s, force = block()
     robot.apply(s, force * robot.input("second", 1, "1"))
     with pytest.raises(ModelError, match="not affine"):
-        stated(robot, s**2)
+        derived(robot, s**2)
 
 
-def test_affine_in_disguise() -> None:
+def test_a_force_whose_nonlinear_terms_cancel_is_accepted() -> None:
     robot, s, force = block()
     robot.apply(s, 1.0 * (force + s) ** 2 - 1.0 * force**2 - s**2 - 2.0 * force * s + 3 * force)
-    assert stated(robot, s**2).input_matrix == Matrix([3])
+    assert derived(robot, s**2).input_matrix == Matrix([3])
 
 
-def test_kinetic_energy_that_is_not_quadratic() -> None:
+def test_a_kinetic_energy_that_is_not_quadratic_is_refused() -> None:
     robot, s, _ = block()
     robot.kinetic_energy(s.rate**4)
-    with pytest.raises(ModelError, match=r"test_lagrange\.py:\d+: .*not quadratic in `s_rate`.*Write"):
-        stated(robot, s**2)
+    with pytest.raises(ModelError, match=r"test_lagrange\.py:\d+: .*`s_rate`"):
+        derived(robot, s**2)
 
 
-def test_no_task() -> None:
+def test_a_robot_without_a_task_has_no_equations() -> None:
     robot, *_ = block()
-    with pytest.raises(ModelError, match=r"`block` has no task\. End the file with robot\.task"):
+    with pytest.raises(ModelError, match=r"`block`.*robot\.task"):
         equations_of_motion(robot)
 
 
@@ -189,7 +187,7 @@ def test_metadata_orders_positions_before_rates() -> None:
 
 
 @pytest.mark.parametrize("relative", [True, False])
-def test_chains_of_three_rods_stay_compact(relative: bool) -> None:
+def test_the_mass_matrix_of_three_rods_is_short(relative: bool) -> None:
     robot = Robot("chain")
     joints = [robot.revolute(f"q{i}", continuous=True, rate_limit=9) for i in range(3)]
     x = y = angle = 0
@@ -200,6 +198,6 @@ def test_chains_of_three_rods_stay_compact(relative: bool) -> None:
         robot.body(m, m * l**2 / 12, (x + l / 2 * sin(angle), y + l / 2 * cos(angle)), angle)
         x, y = x + l * sin(angle), y + l * cos(angle)
     robot.apply(joints[0], robot.input("torque", 1, "N m"))
-    equations = stated(robot, sum(sin(joint / 2) ** 2 for joint in joints))
-    # Compact: no angle sum is left expanded into products of sines and cosines.
+    equations = derived(robot, sum(sin(joint / 2) ** 2 for joint in joints))
+    # no product of sines and cosines of a sum of angles is left expanded
     assert sum(entry.count_ops() for entry in equations.mass_matrix) < (200 if relative else 80)

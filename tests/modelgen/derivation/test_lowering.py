@@ -1,4 +1,4 @@
-"""SymPy expressions become nodes with the same value, or a taught error."""
+"""SymPy expressions become nodes with the same value; others are refused."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ x, v = sp.symbols("angle rate", real=True)
         sp.Integer(0),
     ],
 )
-def test_value(cost: Any) -> None:
+def test_nodes_have_the_value_of_the_expression(cost: Any) -> None:
     made = _with_cost(cost)
     at = {"angle": 0.3, "rate": -0.8}
-    found = float(evaluate(made.graph, [made.state_cost], at)[0])
-    assert found == pytest.approx(float(sp.N(cost.subs({x: 0.3, v: -0.8}), 30)), rel=1e-13, abs=1e-15)
+    value = float(evaluate(made.graph, [made.state_cost], at)[0])
+    assert value == pytest.approx(float(sp.N(cost.subs({x: 0.3, v: -0.8}), 30)), rel=1e-13, abs=1e-15)
 
 
 def test_shared_subexpressions_are_computed_once() -> None:
@@ -55,15 +55,15 @@ def test_shared_subexpressions_are_computed_once() -> None:
     assert kinds.count("add") == 3
 
 
-def test_a_function_no_kernel_has_is_explained() -> None:
-    with pytest.raises(ModelError, match=r"use gamma in gamma\(angle\).*smooth function"):
+def test_a_function_that_kernels_cannot_evaluate_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"gamma in gamma\(angle\)"):
         _with_cost(sp.gamma(x))
-    with pytest.raises(ModelError, match="use Piecewise"):
+    with pytest.raises(ModelError, match="Piecewise"):
         _with_cost(sp.Piecewise((x, x > 0), (0, True)))
 
 
-def test_an_undeclared_symbol_is_named() -> None:
-    with pytest.raises(ModelError, match="symbol zeta"):
+def test_an_undeclared_symbol_is_refused() -> None:
+    with pytest.raises(ModelError, match="zeta"):
         _with_cost(sp.Symbol("zeta") ** 2)
 
 
@@ -72,7 +72,7 @@ def test_a_complex_number_is_refused() -> None:
         _with_cost(sp.I * x)
 
 
-def test_a_state_named_as_a_costate_is_another_symbol() -> None:
+def test_a_state_with_the_name_of_a_costate_is_a_separate_input() -> None:
     equations = mechanisms.pendulum()
     rate = sp.Symbol("costate_angle", real=True)
     fields = {

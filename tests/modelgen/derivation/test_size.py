@@ -1,4 +1,4 @@
-"""The size that is reckoned before a build: near what the build then makes, and refused before any work."""
+"""The size that is estimated before a build: close to the size of the build, and refused if too large."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.derivation.size import size
 from modelgen.errors import calling_place
 from modelgen.program.differentiate import program
-from modelgen.statement.links import Link
+from modelgen.statement.bodies import Link
 
 
 def tree(coordinates: int, arms: int = 1) -> Robot:
-    """Arms of links in space, on one link that turns; every joint is driven, masses are uncertain."""
+    """Arms of links in space on one link that turns. Every joint is driven, and the masses are uncertain."""
     robot = Robot("tree")
     links: list[Link] = []
     for number in range(coordinates):
@@ -44,6 +44,7 @@ def tree(coordinates: int, arms: int = 1) -> Robot:
 
 
 @pytest.mark.parametrize(("coordinates", "arms"), [(5, 1), (6, 3)])
+@pytest.mark.slow
 def test_a_tree_has_about_as_many_operations_as_expected(coordinates: int, arms: int) -> None:
     robot = tree(coordinates, arms)
     robot.task(
@@ -61,10 +62,11 @@ def test_a_tree_has_about_as_many_operations_as_expected(coordinates: int, arms:
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SHIPPED.glob("*.py") if not path.stem.startswith("_")))
+@pytest.mark.slow
 def test_shipped_robots_have_about_as_many_operations_as_expected(name: str) -> None:
     made = artifact.read(artifact.SHIPPED / name).operations
     expected = size(load(str(SHIPPED / f"{name}.py"))).operations
-    assert 0.4 < sum(expected.values()) / sum(made[each] for each in expected if each in made) < 4
+    assert 0.4 < sum(expected.values()) / sum(made[name] for name in expected if name in made) < 4
 
 
 def test_jacobians_grow_with_the_fourth_power_of_the_coordinates() -> None:
@@ -73,7 +75,7 @@ def test_jacobians_grow_with_the_fourth_power_of_the_coordinates() -> None:
     assert size(tree(24, 4)).operations["jacobians"] < counts[1]  # branches leave zeros
 
 
-def test_what_will_not_fit_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_robot_that_is_too_large_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(modelgen.builder, "equations_of_motion", lambda _: pytest.fail("work was done"))
     robot = tree(48)
     with pytest.raises(ModelError) as caught:
@@ -81,7 +83,7 @@ def test_what_will_not_fit_is_refused_before_any_work(tmp_path: Path, monkeypatc
     message = str(caught.value)
     assert caught.value.place == robot.place
     assert caught.value.place.file == calling_place().file
-    for words in (
+    for word in (
         "operations",
         " MB",
         " h",
@@ -90,26 +92,26 @@ def test_what_will_not_fit_is_refused_before_any_work(tmp_path: Path, monkeypatc
         "--functions mechanics",
         "--most-operations ",
     ):
-        assert words in message
+        assert word in message
     allowed = int(message.rpartition("--most-operations ")[2].rstrip("."))
     for how in (dict(functions=("dynamics", "affine_dynamics")), dict(most_operations=allowed)):
         with pytest.raises(pytest.fail.Exception, match="work was done"):
             list(modelgen.builder.build(robot, tmp_path, **how))
 
 
-def test_a_pipe_is_told_of_each_stage_before_its_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_to_a_pipe_names_each_stage_before_its_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = io.BytesIO()
 
     def check(*_: object) -> None:
-        told.append(pipe.getvalue().decode())
+        written.append(pipe.getvalue().decode())
         raise ModelError("enough")
 
-    told: list[str] = []
+    written: list[str] = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(pipe, line_buffering=False))
     monkeypatch.setattr(modelgen.builder, "check_domain", check)
     assert main(["build", str(SHIPPED / "pendulum.py")]) == 2
-    lines = told[0].splitlines()
+    lines = written[0].splitlines()
     assert lines[0].startswith("pendulum")
     assert "expected: about " in lines[1]
     assert "equations of motion" in lines[2]
@@ -117,4 +119,4 @@ def test_a_pipe_is_told_of_each_stage_before_its_work(tmp_path: Path, monkeypatc
     assert lines[-1].strip() == "checks"
     assert pipe.getvalue().endswith(b"\n")
     assert main(["build", str(SHIPPED / "pendulum.py"), "--most-operations", "10"]) == 2
-    assert len(told) == 1
+    assert len(written) == 1

@@ -1,4 +1,4 @@
-"""A model file that ends the process, or never ends, is refused with its line."""
+"""A model file that ends the process or never ends is refused with its line."""
 
 from __future__ import annotations
 
@@ -25,41 +25,34 @@ def rejects(*words: str) -> None:
 
 
 @pytest.mark.parametrize("ending", ["os._exit(0)", "os.abort()"])
-def test_a_file_that_ends_the_process(folder: Path, ending: str) -> None:
+def test_a_file_that_ends_the_process_is_refused(folder: Path, ending: str) -> None:
     written(folder, f"import os\n{ending}\n" + MODEL)
-    rejects("models/slider.py:2: ", "ends the process", "Remove this line")
+    rejects("models/slider.py:2: ", "ends the process")
 
 
 @pytest.mark.parametrize(
     "loop", ["while True:\n    pass", "try:\n    while True:\n        pass\nexcept Exception:\n    1"]
 )
-def test_a_file_that_never_ends(folder: Path, monkeypatch: pytest.MonkeyPatch, loop: str) -> None:
+def test_a_file_that_never_ends_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch, loop: str) -> None:
     monkeypatch.setenv(supervision.VARIABLE, "0.2")
     written(folder, f"{loop}\n" + MODEL)
-    rejects(
-        "models/slider.py:",
-        "not done after 0.2 s",
-        "loop that never ends",
-        "sympy.Add(*terms)",
-        "MODELGEN_LOAD_SECONDS=0.4",
-    )
+    rejects("models/slider.py:", "0.2 s", "sympy.Add(*terms)", "MODELGEN_LOAD_SECONDS=0.4")
 
 
-def test_only_processor_time_counts_on_a_busy_machine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Longer than its limit by the clock, as a file is that waits for other work."""
+def test_waiting_does_not_count_as_processor_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(supervision.VARIABLE, "1")
     written(folder, "import time\n\ntime.sleep(1.5)\n" + MODEL)
     assert model_file.load("slider").name == "slider"
 
 
-@pytest.mark.parametrize("stated", ["soon", "-1", "0", "nan"])
-def test_a_limit_that_is_no_time(folder: Path, monkeypatch: pytest.MonkeyPatch, stated: str) -> None:
-    monkeypatch.setenv(supervision.VARIABLE, stated)
+@pytest.mark.parametrize("value", ["soon", "-1", "0", "nan"])
+def test_a_limit_that_is_not_a_time_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv(supervision.VARIABLE, value)
     written(folder, MODEL)
-    rejects("MODELGEN_LOAD_SECONDS", repr(stated), "number of seconds")
+    rejects("MODELGEN_LOAD_SECONDS", repr(value))
 
 
-def test_a_file_within_its_time_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_within_its_time_restores_os_exit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(supervision.VARIABLE, "inf")
     written(folder, MODEL)
     ending = os._exit
@@ -68,8 +61,8 @@ def test_a_file_within_its_time_leaves_nothing_behind(folder: Path, monkeypatch:
     time.sleep(0.01)
 
 
-def test_ctrl_c_as_a_file_ends_leaves_nothing_behind_either(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It came as the watch was waited for: `os._exit` stayed another, and the process was to end at the file's time."""
+def test_ctrl_c_at_the_end_of_a_file_restores_os_exit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C interrupts the wait for the watching thread."""
     ended, cancelled = os._exit, []
 
     def pressed(watch: threading.Thread, over: threading.Event) -> None:
@@ -86,7 +79,7 @@ def test_ctrl_c_as_a_file_ends_leaves_nothing_behind_either(monkeypatch: pytest.
 
 
 def test_a_trace_function_works_after_a_file(folder: Path) -> None:
-    """CPython 3.11 hung there, in debuggers and coverage too. In a process of its own, as nothing else can end that."""
+    """In a subprocess, because CPython 3.11 once hung there under a debugger or coverage."""
     written(folder, MODEL)
     code = (
         "import sys\nfrom modelgen.derivation import model_file\nmodel_file.load('slider')\n"
@@ -98,8 +91,8 @@ def test_a_trace_function_works_after_a_file(folder: Path) -> None:
     assert ended.stdout == "ended"
 
 
-def test_a_limit_that_ends_with_the_file_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The watch raises as the block ends: whatever the order, the process goes on and os._exit is its own again."""
+def test_a_limit_that_ends_with_the_file_restores_os_exit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The watching thread raises while the block ends: in any order, the process goes on."""
     ending = os._exit
     for seconds in (1e-5, 1e-4, 2e-4, 5e-4, 1e-3) * 20:
         monkeypatch.setenv(supervision.VARIABLE, str(seconds))
@@ -109,8 +102,8 @@ def test_a_limit_that_ends_with_the_file_leaves_nothing_behind(monkeypatch: pyte
     time.sleep(0.01)
 
 
-def test_a_file_that_takes_no_exception_ends_the_command_with_a_message(folder: Path) -> None:
-    """In a process of its own: nothing else can end a call that waits."""
+def test_a_file_that_ignores_the_exception_ends_the_command_with_a_message(folder: Path) -> None:
+    """In a subprocess, because a call that waits cannot be interrupted otherwise."""
     written(folder, "import time\n\ntime.sleep(1000)\n")
     code = (
         "from modelgen.derivation import supervision\nsupervision.GRACE = 0.2\n"
@@ -120,5 +113,5 @@ def test_a_file_that_takes_no_exception_ends_the_command_with_a_message(folder: 
     environment = os.environ | {supervision.VARIABLE: "0.2", "PYTHONPATH": str(root)}
     ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
     assert ended.returncode == supervision.USAGE
-    assert "error: models/slider.py:3: the file is not done after 0.2 s" in ended.stderr
+    assert "error: models/slider.py:3: " in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -1,4 +1,4 @@
-"""Random kinematic trees against Pinocchio and MuJoCo; nothing is compiled, the program is evaluated node by node."""
+"""Random kinematic trees compared with Pinocchio and MuJoCo. The program is evaluated node by node, not compiled."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from modelgen import engines
 from modelgen.derivation.derive import equations_of_motion
-from modelgen.derivation.link_energies import energies
-from modelgen.derivation.numeric import evaluator
-from modelgen.engines.differences import differences
+from modelgen.derivation.link_energies import link_energies
+from modelgen.derivation.numeric import numpy_evaluator
+from modelgen.engines.engine import differences
 from tests.modelgen.support.evaluation import Uncompiled
 from tests.modelgen.support.trees import Tree, as_pinocchio, as_robot, trees
+
+pytestmark = pytest.mark.slow
 
 SAMPLES = 4
 
@@ -27,22 +29,22 @@ def sampled(tree: Tree, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return q, v
 
 
-def close(found: Any, expected: Any, accuracy: float, scale: float = 0.0) -> None:
-    """Every entry within the accuracy times the largest entry, or the scale."""
-    np.testing.assert_allclose(found, expected, rtol=0, atol=accuracy * max(np.abs(expected).max(initial=0), scale))
+def close(values: Any, expected: Any, accuracy: float, scale: float = 0.0) -> None:
+    """Check every entry to the accuracy times the largest entry, or times the scale if that is larger."""
+    np.testing.assert_allclose(values, expected, rtol=0, atol=accuracy * max(np.abs(expected).max(initial=0), scale))
 
 
 @settings(max_examples=8, deadline=None)
 @given(trees(), st.integers(0, 2**32 - 1))
-def test_against_pinocchio(tree: Tree, seed: int) -> None:
-    """Mass matrix, accelerations and all their derivatives against a model of Pinocchio's made beside ours."""
+def test_a_random_tree_agrees_with_pinocchio(tree: Tree, seed: int) -> None:
+    """Mass matrix, accelerations and all their derivatives, compared with a model built by Pinocchio directly."""
     pin = pytest.importorskip("pinocchio")
     q, v = sampled(tree, seed)
     x, u = np.hstack([q, v]), np.random.default_rng(seed).uniform(-1, 1, (SAMPLES, 1))
     equations = equations_of_motion(as_robot(tree))
     kernels = Uncompiled(equations, tree.nominal)
     theta = np.tile(tree.nominal, (SAMPLES, 1))
-    matrix = evaluator([*equations.state, *equations.parameters], equations.mass_matrix, equations.definitions)
+    matrix = numpy_evaluator([*equations.state, *equations.parameters], equations.mass_matrix, equations.definitions)
     M, size = matrix(*x.T, *theta.T), q.shape[1]
     a, B, da_dx, dB_dx, da_dtheta, dB_dtheta = kernels.jacobians(x)
     slopes = da_dx + np.einsum("nijk,nj->nik", dB_dx, u), da_dtheta + np.einsum("nijk,nj->nik", dB_dtheta, u)
@@ -71,21 +73,21 @@ def test_against_pinocchio(tree: Tree, seed: int) -> None:
         force = arranged(u[k] * np.eye(size)[0])
         pin.computeABADerivatives(model, data, arranged(q[k]), arranged(v[k]), force)
         by_state = np.hstack([data.ddq_dq[rows], data.ddq_dv[rows]])
-        # An error of the acceleration is multiplied by dM/dq and by the inverse once more.
+        # an error of the acceleration is multiplied by dM/dq and by the inverse once more
         close(slopes[0][k, size:], by_state, 10 * accuracy * np.linalg.cond(mass), scale)
         by_theta, _ = differences(partial(acceleration, sample=k), tree.nominal, 1e-3 * tree.nominal)
         close(slopes[1][k, size:], by_theta, 1e-8 + 1e3 * accuracy, scale)
     costate = np.random.default_rng(seed + 1).uniform(-1, 1, x.shape)
     swept = kernels.hamiltonian_gradient(x, u, costate)
-    expected = *(np.einsum("ni,nij->nj", costate, each) for each in slopes), np.einsum("ni,nij->nj", costate, B)
-    for found, gradient in zip((swept[0], swept[2], swept[1]), expected, strict=True):
-        close(found, gradient, 1e-11 * np.linalg.cond(M).max(), 1.0)
+    expected = *(np.einsum("ni,nij->nj", costate, part) for part in slopes), np.einsum("ni,nij->nj", costate, B)
+    for ours, theirs in zip((swept[0], swept[2], swept[1]), expected, strict=True):
+        close(ours, theirs, 1e-11 * np.linalg.cond(M).max(), 1.0)
 
 
 @settings(max_examples=4, deadline=None)
 @given(trees(), st.integers(0, 2**32 - 1))
-def test_engines_made_from_links(tree: Tree, seed: int) -> None:
-    """What `verify --against` builds moves as the equations say, and has the energies that `verify` uses."""
+def test_engines_made_from_links_agree_with_the_equations(tree: Tree, seed: int) -> None:
+    """An engine of `verify --against` has the accelerations of the equations, and the kinetic energy of `verify`."""
     for engine in engines.ENGINES:
         pytest.importorskip(engine)
     robot = as_robot(tree)
@@ -95,12 +97,13 @@ def test_engines_made_from_links(tree: Tree, seed: int) -> None:
     a, B = kernels.affine_dynamics(x)
     vdot = (a + np.einsum("nij,nj->ni", B, u))[:, q.shape[1] :]
     symbols = [joint.symbol for joint in robot.joints]
-    arguments = [*symbols, *(each.rate for each in symbols), *(constant.symbol for constant in robot.parameters)]
-    definitions, kinetic, _ = energies(robot.links, robot.downward_acceleration, robot.symbols)
+    arguments = [*symbols, *(symbol.rate for symbol in symbols), *(constant.symbol for constant in robot.parameters)]
+    definitions, kinetic, _ = link_energies(robot.links, robot.downward_acceleration, robot.symbols)
     columns = [*x.T, *np.tile(tree.nominal, (SAMPLES, 1)).T]
     for name in engines.ENGINES:
         moved = engines.builder(name, robot)(tree.nominal)
         mass = moved.mass_matrix(q)
         accuracy = 1e-11 * np.linalg.cond(mass).max()
         close(moved.acceleration(x, u), vdot, accuracy, 1.0)
-        close(evaluator(arguments, kinetic, definitions)(*columns), np.einsum("ni,nij,nj->n", v, mass, v) / 2, 1e-11)
+        energy = numpy_evaluator(arguments, kinetic, definitions)(*columns)
+        close(energy, np.einsum("ni,nij,nj->n", v, mass, v) / 2, 1e-11)

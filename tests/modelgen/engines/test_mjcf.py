@@ -1,4 +1,4 @@
-"""Reading an MJCF file needs no SymPy: a robot's computer and a GPU machine have none."""
+"""Reading an MJCF file does not need SymPy, which a robot's computer and a GPU machine do not have."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ assert sys.modules["sympy"] is None
 """
 
 
-def test_plant_is_read_without_sympy() -> None:
+def test_mjcf_file_is_read_without_sympy() -> None:
     pytest.importorskip("mujoco")
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

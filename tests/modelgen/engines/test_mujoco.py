@@ -1,4 +1,4 @@
-"""MuJoCo's mechanism of a robot's links, for robots of any size."""
+"""MuJoCo's mechanism made from the links of a robot of any size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from modelgen import Quadratic, Robot, engines
 
 @pytest.mark.parametrize(("length", "weight"), [(1e-3, 1e-9), (0.01, 1e-3), (1.0, 1.0), (100.0, 1e6)])
 def test_point_masses_on_two_links_have_their_closed_form(length: float, weight: float) -> None:
-    """MuJoCo takes no body without inertia; what stands for it is nothing, also beside milligrams at millimetres."""
+    """MuJoCo refuses a body without inertia; the replacement is negligible, also for milligrams at millimetres."""
     pytest.importorskip("mujoco")
     robot = Robot("double")
     shoulder, elbow = (robot.revolute(name, limit=3, rate_limit=5) for name in ("shoulder", "elbow"))

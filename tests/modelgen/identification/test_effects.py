@@ -19,6 +19,8 @@ from modelgen.identification.recordings import Recording, columns, read
 from modelgen.loader import CompiledRobot
 from tests.modelgen.support.logs import log, silent, write
 
+pytestmark = pytest.mark.slow
+
 RATE, EVERY = 1000, 10  # Hz of the simulation, and rows of it in a row of a recording
 DELAY, OFFSET, GAIN = 0.023, 0.04, 0.85
 
@@ -108,7 +110,9 @@ def test_a_known_delay_is_taken_off(pendulum: CompiledRobot, tmp_path: Path) -> 
     assert away[0] > 5 * away[1]
 
 
-def test_what_is_refused(pendulum: CompiledRobot, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_choice_of_effects_is_refused(
+    pendulum: CompiledRobot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     logs = recorded(pendulum, tmp_path, None)
     assert main(["identify", "pendulum", str(logs[0].path), "--estimate", "delay", "gian"]) == 2
     assert "--estimate gian is not a choice. Did you mean `gain`?" in capsys.readouterr().err

@@ -105,6 +105,7 @@ def random_inputs(excited: Excitation, rate: int, count: int) -> Array:
     return np.asarray(inputs * np.sqrt((excited.inputs**2).sum() / (inputs**2).sum(axis=0)))
 
 
+@pytest.mark.slow
 def test_the_exciting_input_says_more_than_random_ones_of_the_same_energy(
     pendulum: CompiledRobot, asked: Task, excited: Excitation
 ) -> None:
@@ -115,6 +116,7 @@ def test_the_exciting_input_says_more_than_random_ones_of_the_same_energy(
     assert np.linalg.det(excited.information) > 2 * np.median(others)
 
 
+@pytest.mark.slow
 def test_a_fit_to_its_recording_is_narrower(
     pendulum: CompiledRobot, asked: Task, excited: Excitation, tmp_path: Path
 ) -> None:

@@ -120,6 +120,7 @@ def test_the_spread_is_that_of_predictions_from_the_sets_edge(pendulum: Compiled
     np.testing.assert_allclose(ahead.spread[some][:, 0], apart[some], rtol=2e-2, atol=2e-7)
 
 
+@pytest.mark.slow
 def test_friction_that_the_model_lacks_is_in_the_bands(pendulum: CompiledRobot, tmp_path: Path) -> None:
     found = identify(Model(pendulum), [rubbed(pendulum, tmp_path, seed) for seed in range(3)], 0.5, silent)
     others, shape = [rubbed(pendulum, tmp_path, seed) for seed in (8, 9)], found.ellipsoid.shape

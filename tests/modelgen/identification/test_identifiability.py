@@ -39,7 +39,7 @@ def test_parameters_to_fix_leave_none_that_is_not_seen() -> None:
     assert deciding(np.zeros((3, 0))) == []
 
 
-def test_words() -> None:
+def test_an_unseen_direction_is_described_in_percent_of_the_parameters() -> None:
     words = in_words(("mass", "length", "friction"), np.array([0.2, -0.1, 0.0]), np.array([2.0, 1.0, 0.5]))
     assert words == "mass up by 10 % with length down by 10 %"
 

@@ -25,6 +25,8 @@ from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
 from tests.modelgen.support.logs import log, recordings, silent, write
 
+pytestmark = pytest.mark.slow
+
 TRUTH = np.array([1.1, 0.9])  # mass, length
 
 
@@ -101,7 +103,7 @@ class TestAnExactNullDirection:
         assert np.sqrt(along @ P @ along) > 10 * size_across
 
 
-def test_coverage(pendulum: CompiledRobot, tmp_path: Path) -> None:
+def test_seven_of_eight_confidence_sets_hold_the_truth(pendulum: CompiledRobot, tmp_path: Path) -> None:
     """Of eight 95 % sets at least seven hold the truth, and they are small: under 8 % of the parameters' ranges."""
     held = 0
     for seed in range(8):
@@ -185,7 +187,7 @@ class TestCommand:
         monkeypatch.chdir(tmp_path)
         return [str(each.path) for each in recordings(pendulum, tmp_path, TRUTH, 2, 1e-3)]
 
-    def test_the_file(self, files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    def test_identify_writes_its_json_and_its_page(self, files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["identify", "pendulum", *files, "--out", "deep/found.json", "--html", "deep/page.html"]) == 0
         said = capsys.readouterr()
         assert "deep/found.json is written\ndeep/page.html is written" in said.out
@@ -224,7 +226,7 @@ class TestCommand:
             (["pendulum"], "LOG.csv"),
             (["pendulum", "LOG", "LOG"], "has the same content as"),
             (["pendulum", "LOG", "--out", "LOG"], "would replace a file that is read"),
-            (["pendulum", "LOG", "--out", "a", "--html", "a"], "--html a would replace what --out writes"),
+            (["pendulum", "LOG", "--out", "a", "--html", "a"], "--html a would replace"),
             (["pendulum", "LOG", "--longest-delay", "0.2"], "write --estimate delay too"),
             (["pendulum", "LOG", "--window", "0"], "--window 0 is no length of time"),
             (["pendulum", "LOG", "--window", "100"], "has no stretch of 100 s"),

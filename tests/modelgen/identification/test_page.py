@@ -13,7 +13,7 @@ from modelgen.identification.identify import Identified
 from modelgen.identification.page import html, least_known
 from modelgen.identification.result import content
 from modelgen.loader import CompiledRobot
-from tests.modelgen.support.forgery import saying
+from tests.modelgen.support.forgery import with_free_text
 from tests.modelgen.support.logs import recordings
 
 
@@ -61,7 +61,7 @@ def test_a_script_in_a_name_stays_text(hanging: CompiledRobot, found: Identified
     """An artifact with such names is refused when it is loaded; this is the second wall."""
     evil = "</pre><script>alert(1)</script>"
     robot = copy.copy(hanging)
-    robot.name, robot.metadata = evil, saying(hanging.metadata, evil)
+    robot.name, robot.metadata = evil, with_free_text(hanging.metadata, evil)
     robot.parameter_names = tuple(f"{name}{evil}" for name in robot.parameter_names)
     logs = recordings(hanging, tmp_path, np.array([1.2, 0.6, 0.12]), 2, 1e-3)
     text = html(robot, content(hanging, evil, logs, found), found, evil)

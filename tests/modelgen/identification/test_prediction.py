@@ -153,7 +153,7 @@ def test_an_edited_file_is_told_or_predicts(pendulum: CompiledRobot, stored: Sto
         (["short.csv"], "a recording needs a stretch of 0.67 s"),
     ],
 )
-def test_mistakes(
+def test_a_wrong_prediction_command_names_its_mistake(
     pendulum: CompiledRobot,
     stored: Stored,
     tmp_path: Path,

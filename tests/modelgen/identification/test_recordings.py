@@ -76,7 +76,7 @@ def test_no_window_runs_over_a_gap(pendulum: CompiledRobot, tmp_path: Path) -> N
         ("time,angle,torque", {k: (0.01 * k, 3.0 * k, 0.5) for k in range(60)}, "The column `angle` seems to be in"),
     ],
 )
-def test_a_mistake_is_told(
+def test_a_mistake_in_a_recording_is_named(
     pendulum: CompiledRobot, tmp_path: Path, header: str, change: dict[int, tuple[object, ...]], said: str
 ) -> None:
     path = written(tmp_path, [change.get(k, row) for k, row in enumerate(ROWS)], header)

@@ -1,4 +1,4 @@
-"""The table of docs/reference/gallery.md: what is proven of each shipped robot. Running it rewrites the table."""
+"""The table of docs/reference/gallery.md with the findings about each shipped robot. Running it rewrites the table."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.proof.findings import Effort, derived_findings, stated_findings
+from modelgen.proof.findings import TimeLimits, derived_findings, guard_findings
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "gallery.md"
 HEADING = "## What is proven"
 COLUMNS = ("mass matrix positive definite", "state cost never negative")
-EFFORT = Effort(search=5.0, proof=60.0)
+LIMITS = TimeLimits(search=5.0, proof=60.0)
 
 
 def paths() -> list[Path]:
@@ -27,7 +27,7 @@ def rows() -> Iterator[str]:
         robot = load(str(path))
         equations = equations_of_motion(robot)
         start = time.monotonic()
-        findings = (*stated_findings(robot, EFFORT), *derived_findings(robot, equations, EFFORT))
+        findings = (*guard_findings(robot, LIMITS), *derived_findings(robot, equations, LIMITS))
         status = {finding.what: finding.status for finding in findings}
         proven = " | ".join(status.pop(column) for column in COLUMNS)
         divisors = ", ".join(f"{what.removeprefix('divisor ')}: {known}" for what, known in status.items())
@@ -36,7 +36,7 @@ def rows() -> Iterator[str]:
 
 
 def main() -> None:
-    """Rewrite the section."""
+    """Rewrite the section of the page."""
     page = PAGE.read_text(encoding="utf-8").partition(HEADING)[0].rstrip()
     about = (
         "Over all states and inputs within the limits and all parameters within their bounds\n"

@@ -1,8 +1,8 @@
-"""Mutations of the gallery that an oracle shows to be wrong are never passed, and right robots never refused.
+"""Wrong mutations of the gallery are always refused, and valid robots never.
 
-Every mutation is a line in the text of a model file. The oracles: a pole is where it was put; the mass matrix has a
-negative eigenvalue, and the cost a negative value, where NumPy evaluates them; a unit is wrong by its name. Of right
-robots nothing is refuted, the equations of motion are those of the energies, and power is balanced.
+Each mutation is a line in the text of a model file. The oracles: a pole is where it was put; NumPy finds a negative
+eigenvalue of the mass matrix, or a negative cost; a unit is wrong by its name. Of valid robots nothing is refuted,
+the equations of motion are those of the energies, and power is balanced.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from modelgen import ModelError, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.derivation.numeric import evaluator
-from modelgen.derivation.sampling import samples
+from modelgen.derivation.numeric import numpy_evaluator, samples
 from modelgen.verification.energy import power_balance
 from modelgen.verification.mechanics import mechanics_checks
 from modelgen.verification.points import sample_points
@@ -31,8 +30,10 @@ from tests.modelgen.support.evaluation import Uncompiled
 from tests.modelgen.support.proofs import built, finished, proof
 from tests.modelgen.support.trees import Tree, as_robot, trees
 
+pytestmark = pytest.mark.slow
+
 FUZZ = "FUZZ" in os.environ
-PHASES = (Phase.explicit, Phase.generate)  # an example takes seconds, so that none is made smaller
+PHASES = (Phase.explicit, Phase.generate)  # no shrinking, because an example takes seconds
 SMALL = ("pendulum", "cartpole", "ball_on_beam")
 LARGE = (
     "furuta",
@@ -45,22 +46,22 @@ LARGE = (
     "double_pendulum",
 )
 KINDS = ("pole", "touched pole", "root", "logarithm", "mass", "cost", "unit")
-WRONG = math.ceil(200 / len(KINDS)) if FUZZ else 3  # of each kind
-RIGHT = 100 if FUZZ else 2  # of trees, and of machines
-POINTS = 4  # of a right robot
+WRONG = math.ceil(200 / len(KINDS)) if FUZZ else 3  # examples of each kind
+RIGHT = 100 if FUZZ else 2  # examples of trees, and of machines
+POINTS = 4  # samples of a valid robot
 
 share = st.floats(0.2, 0.95) | st.floats(-0.95, -0.2)
 
 
 def mutated(robot: Robot, kind: str, row: int, place: float, width: float) -> tuple[str, dict[Any, float]]:
-    """A line that spoils the robot, or the start of its cost; and where it is wrong, all else at the target."""
+    """A line that spoils the robot, or the start of its cost; and the point where it is wrong."""
     joint = robot.joints[row]
     v: Any = joint.symbol.rate
     assert joint.rate_limit
     c, w = place * joint.rate_limit, width * joint.rate_limit
-    states = [*(each.symbol for each in robot.joints), *(each.symbol for each in robot.velocities)]
-    target = dict(zip(states, robot.stated_task.numbers.target, strict=True))
-    point = target | {each.symbol: each.value for each in robot.parameters} | {v: c}
+    states = [*(joint.symbol for joint in robot.joints), *(speed.symbol for speed in robot.velocities)]
+    target = dict(zip(states, robot.declared_task.numbers.target, strict=True))
+    point = target | {parameter.symbol: parameter.value for parameter in robot.parameters} | {v: c}
     head = f"_q = robot.joints[{row}].symbol\n_v = _q.rate\n"
     if kind in ("pole", "touched pole", "root", "logarithm"):
         forms = {
@@ -82,17 +83,19 @@ def mutated(robot: Robot, kind: str, row: int, place: float, width: float) -> tu
     if kind == "cost":
         size = 1.2 * float(value(equations.state_cost, equations, point)) / c**2 or 1.0
         return f"-{size} * _v**2 * sympy.exp(-1.0 * ((_v - {c}) / {w}) ** 2) + ", point
-    number = next(k for k, each in enumerate(robot.parameters) if each.unit not in ("", "J", "N m", "1"))
+    units = [parameter.unit for parameter in robot.parameters]
+    number = next(k for k, unit in enumerate(units) if unit not in ("", "J", "N m", "1"))
     return f"robot.potential_energy(robot.parameters[{number}].symbol * robot.joints[0].symbol)\n", point
 
 
-def value(what: Any, equations: Any, point: dict[Any, float]) -> Any:
+def value(expression: Any, equations: Any, point: dict[Any, float]) -> Any:
     symbols = [*equations.state, *equations.parameters]
-    return evaluator(symbols, what, equations.definitions)(*(np.array([point[symbol]]) for symbol in symbols))[0]
+    at = (np.array([point[symbol]]) for symbol in symbols)
+    return numpy_evaluator(symbols, expression, equations.definitions)(*at)[0]
 
 
 def wrong(kind: str, robot: Robot, point: dict[Any, float]) -> bool:
-    """The oracle, for what is not wrong by construction."""
+    """The oracle of a mutation that is not wrong by construction."""
     if kind not in ("mass", "cost"):
         return True
     equations = equations_of_motion(robot)
@@ -104,7 +107,7 @@ def wrong(kind: str, robot: Robot, point: dict[Any, float]) -> bool:
 @settings(max_examples=WRONG, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
 @given(data=st.data())
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_mutation_of_the_gallery_passes(kind: str, data: st.DataObject, tmp_path: Path) -> None:
+def test_a_wrong_mutation_of_the_gallery_is_refused(kind: str, data: st.DataObject, tmp_path: Path) -> None:
     name = data.draw(st.sampled_from(SMALL + LARGE if FUZZ else SMALL), label="robot")
     text = (SHIPPED / f"{name}.py").read_text()
     robot = load(str(SHIPPED / f"{name}.py"))
@@ -130,41 +133,41 @@ def test_no_mutation_of_the_gallery_passes(kind: str, data: st.DataObject, tmp_p
     at = caught.value.place
     assert at is not None
     assert Path(at.file).name == path.name
-    if kind not in ("mass", "cost"):  # the mass matrix names a coordinate, and the cost its task
+    if kind not in ("mass", "cost"):  # the mass matrix names a coordinate, the cost names its task
         assert path.read_text().splitlines()[at.line - 1] == line.splitlines()[-1]
 
 
-def unfounded(robot: Robot) -> list[str]:
-    """What a build or a proof has against a robot."""
+def objections(robot: Robot) -> list[str]:
+    """Failed checks and refuted quantities of a robot."""
     equations = equations_of_motion(robot)
     check_domain(robot, equations)
     built(robot)
-    kernels = Uncompiled(equations, [each.value for each in robot.parameters if not each.fixed])
+    kernels = Uncompiled(equations, [parameter.value for parameter in robot.parameters if not parameter.fixed])
     checks = mechanics_checks(robot, equations, sample_points(robot, POINTS))
     checks.append(power_balance(robot, equations, kernels, POINTS))
-    found = [f"{check.what}: {check.error} {check.where}" for check in checks if not check.passed]
-    return found + [each.what for each in proof(robot, 1.0) if each.status == "refuted"]
+    failed = [f"{check.what}: {check.error} {check.where}" for check in checks if not check.passed]
+    return failed + [finding.what for finding in proof(robot, 1.0) if finding.status == "refuted"]
 
 
 @settings(max_examples=RIGHT, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
 @given(tree=trees())
-def test_no_tree_of_links_is_refused(tree: Tree) -> None:
+def test_a_valid_tree_of_links_is_accepted(tree: Tree) -> None:
     robot = as_robot(tree)
     x, theta = samples(robot, 40)
     equations = equations_of_motion(robot)
     symbols = [*equations.state, *equations.parameters]
     terms = [equations.mass_matrix, equations.force, *(value for _, value in equations.definitions)]
-    assume(set(equations.parameters) <= set().union(*(term.free_symbols for term in terms)))  # else refused by right
-    M = evaluator(symbols, equations.mass_matrix, equations.definitions)(*x.T, *theta.T)
+    assume(set(equations.parameters) <= set().union(*(term.free_symbols for term in terms)))  # each has an effect
+    M = numpy_evaluator(symbols, equations.mass_matrix, equations.definitions)(*x.T, *theta.T)
     assume(np.linalg.eigvalsh(M).min() > 1e-8 * np.abs(M).max())  # no massless ends
-    assert not unfounded(robot)
+    assert not objections(robot)
 
 
 @st.composite
 def machines(draw: st.DrawFn) -> Robot:
-    """A planar chain or a cart with rods, with springs, losses, stops and motors, and a cost that is a square form."""
+    """A planar chain or a cart with rods, with springs, losses, stops and motors, and a quadratic cost."""
     robot = Robot("machine")
-    number = st.integers(1, 30).map(lambda each: each / 10)
+    number = st.integers(1, 30).map(lambda tenths: tenths / 10)
     angle: Any = 0.0
     place: list[Any] = [0, 0]
     joints = []
@@ -215,5 +218,5 @@ def machines(draw: st.DrawFn) -> Robot:
 
 @settings(max_examples=RIGHT, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
 @given(robot=machines())
-def test_no_right_machine_is_refused(robot: Robot) -> None:
-    assert not unfounded(robot)
+def test_a_valid_machine_is_accepted(robot: Robot) -> None:
+    assert not objections(robot)

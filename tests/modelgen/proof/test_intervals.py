@@ -1,4 +1,4 @@
-"""Enclosures hold every value: each rule at random points of random boxes, against Python's own functions."""
+"""Enclosures contain every value: each rule at random points of random boxes, compared with Python's functions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_all_operations_of_the_graph_have_a_rule() -> None:
     assert {*VALUES, "solution"} == set(RULES)
 
 
-def test_powers() -> None:
+def test_powers_of_a_constant_exponent_are_enclosed_tightly() -> None:
     graph = Graph()
     a = graph.input("a")
     for exponent in (0.7, -0.7, 2.5):
@@ -92,7 +92,7 @@ def test_a_square_is_never_negative_and_a_product_may_be() -> None:
     assert low[0, 2] <= -2
 
 
-def test_division_by_an_interval_with_zero_says_nothing() -> None:
+def test_division_by_an_interval_with_zero_is_unbounded() -> None:
     graph = Graph()
     a = graph.input("a")
     low, high = enclosures(graph, [graph.div(graph.one, a)], [a], np.array([[-1.0], [0.5]]), np.array([[1.0], [1.0]]))
@@ -102,8 +102,8 @@ def test_division_by_an_interval_with_zero_says_nothing() -> None:
     assert high[1, 0] >= 2
 
 
-def test_an_angle_is_enclosed_closely_but_at_its_seam() -> None:
-    """The balance of power is judged by such widths: a wide one would let anything through."""
+def test_an_angle_is_enclosed_tightly_except_at_its_seam() -> None:
+    """The check of the power balance uses such widths, and a wide one would accept anything."""
     graph = Graph()
     y, x = graph.input("y"), graph.input("x")
     angles = np.array([-3.1, -2.0, -1.6, -0.3, 0.2, 1.5, 1.6, 2.9, 3.14])

@@ -1,4 +1,4 @@
-"""HTML pages: well formed, complete, without anything from elsewhere."""
+"""HTML pages are well formed, complete and self-contained."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from modelgen.derivation.model_file import SHIPPED
 
 @pytest.fixture
 def page(capsys: pytest.CaptureFixture[str]) -> Callable[[str], ElementTree.Element]:
-    """page(name): the tree of a shipped robot's page."""
+    """A function page(name): the tree of a shipped robot's page."""
 
     def of(name: str) -> ElementTree.Element:
         assert main(["show", name, "--html"]) == 0
@@ -28,13 +28,13 @@ def page(capsys: pytest.CaptureFixture[str]) -> Callable[[str], ElementTree.Elem
 
 
 def rows(tree: ElementTree.Element) -> list[list[str]]:
-    """The text of every row of every table, signs of multiplication left out."""
+    """The text of every row of every table, without signs of multiplication."""
     cells = [["".join(cell.itertext()) for cell in row] for row in tree.iter("tr")]
     return [[text.replace("\u2062", "") for text in row] for row in cells]
 
 
-def test_quantities_task_and_equations(page: Callable[[str], ElementTree.Element]) -> None:
-    found = rows(page("cartpole"))
+def test_the_page_has_quantities_task_and_equations(page: Callable[[str], ElementTree.Element]) -> None:
+    table = rows(page("cartpole"))
     for row in (
         ["s", "cart", "± 0.5 m", "± 5 m/s", "position of the cart, 0 mid-rail"],
         ["φ", "pole", "turns without end", "± 20 rad/s", "angle of the pole, 0 upright"],
@@ -48,12 +48,12 @@ def test_quantities_task_and_equations(page: Callable[[str], ElementTree.Element
         ["f2", "=", "-d2φ˙+9.81lm2sin(φ)"],
         ["B11", "=", "1"],
     ):
-        assert row in found
-    assert ["qc", "="] in [row[:2] for row in found]
+        assert row in table
+    assert ["qc", "="] in [row[:2] for row in table]
 
 
 @pytest.mark.parametrize("name", ["furuta", "planar_arm3", "planar_quadrotor", "ball_on_beam"])
-def test_other_robots(page: Callable[[str], ElementTree.Element], name: str) -> None:
+def test_the_page_of_any_robot_is_well_formed(page: Callable[[str], ElementTree.Element], name: str) -> None:
     tree = page(name)
     assert all(len(math) == 1 for math in tree.iter("math"))
     assert not [element for element in tree.iter("mi") if element.text and "_" in element.text]
@@ -67,7 +67,8 @@ def test_other_robots(page: Callable[[str], ElementTree.Element], name: str) -> 
     assert max(numbers) == pytest.approx(240)
 
 
-def test_a_tree_with_many_definitions_and_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.slow
+def test_the_page_of_a_large_tree_is_written_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "page" / "arm.html"
     assert main(["show", str(SHIPPED / "large" / "arm7.py"), "--html", str(file)]) == 0
     assert str(file) in capsys.readouterr().out
@@ -79,7 +80,7 @@ def test_a_tree_with_many_definitions_and_a_file(tmp_path: Path, capsys: pytest.
     assert "cannot write" in capsys.readouterr().err
 
 
-def test_words_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_special_characters_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (SHIPPED / "pendulum.py").read_text()
     (tmp_path / "pendulum.py").write_text(text.replace("angle of the rod, 0 upright", "a < b & c"))
     assert main(["show", str(tmp_path / "pendulum.py"), "--html"]) == 0

@@ -1,4 +1,4 @@
-"""Pages of LaTeX: every formula is well formed, every quantity is named."""
+"""LaTeX documents: every formula is well formed, and every quantity has a name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from modelgen.report.latex import document, letter_text
 
 @pytest.fixture(scope="module")
 def page() -> Callable[[str], str]:
-    """page(name): the document of a shipped robot."""
+    """A function page(name): the document of a shipped robot."""
 
     def of(name: str) -> str:
         robot = load(str(SHIPPED / f"{name}.py"))
@@ -33,6 +33,7 @@ def page() -> Callable[[str], str]:
 
 
 @pytest.mark.parametrize("name", ["cartpole", "furuta", "planar_arm3", "planar_quadrotor"])
+@pytest.mark.slow
 def test_every_formula_is_well_formed(page: Callable[[str], str], name: str) -> None:
     parser = MathTextParser("path")
     text = page(name)
@@ -48,7 +49,7 @@ def test_every_formula_is_well_formed(page: Callable[[str], str], name: str) -> 
         assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}")
 
 
-def test_equations_as_a_person_writes_them(page: Callable[[str], str]) -> None:
+def test_equations_have_the_form_of_a_textbook(page: Callable[[str], str]) -> None:
     text = page("cartpole")
     for formula in (
         r"M_{12} &= l m_{2} \cos{\left(\varphi \right)}",
@@ -63,7 +64,7 @@ def test_equations_as_a_person_writes_them(page: Callable[[str], str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["cartpole_quanser", "planar_arm2", "planar_quadrotor", "reaction_wheel"])
-def test_no_letter_means_two_things(name: str) -> None:
+def test_every_letter_has_one_meaning(name: str) -> None:
     robot = load(str(SHIPPED / f"{name}.py"))
     equations = equations_of_motion(robot)
     names = letters(metadata(robot), equations)
@@ -71,7 +72,7 @@ def test_no_letter_means_two_things(name: str) -> None:
     assert {*equations.state, *equations.inputs, *equations.parameters} <= names.keys()
 
 
-def test_units_and_indices_of_a_large_robot(tmp_path: Path) -> None:
+def test_units_and_indices_of_a_large_robot_are_unambiguous(tmp_path: Path) -> None:
     lines = ["from modelgen import Quadratic, Robot", 'robot = Robot("large")']
     lines += ['k = robot.parameter("k", 1, "kg m^2/(m^2 s^2)", tolerance=0.1)', "x = []"]
     lines += ["for i in range(12):", '    x.append(robot.prismatic(f"x{i}", limit=2, rate_limit=3))']
@@ -87,7 +88,8 @@ def test_units_and_indices_of_a_large_robot(tmp_path: Path) -> None:
     assert "B_{11,1}" in text
 
 
-def test_command_and_special_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.slow
+def test_special_characters_are_escaped_in_the_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (SHIPPED / "pendulum.py").read_text()
     changed = text.replace("angle of the rod, 0 upright", r"50 % & #1 of a_b ~ x^2 {\\}")
     (tmp_path / "pendulum.py").write_text(changed)

@@ -1,4 +1,4 @@
-"""Linearisations against differences of the dynamics, SciPy, and the closed forms of the action costs."""
+"""Linearisations compared with differences of the dynamics, SciPy, and closed forms of the action costs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from modelgen import ModelError, load
 from modelgen.artifact import folder as artifact
 from modelgen.cli import main
 from modelgen.loader import CompiledRobot
-from modelgen.report.linearization import equilibrium, linearize, stated
+from modelgen.report.linearization import equilibrium, given_coordinates, linearize
 
 
 @pytest.fixture(scope="module")
 def robot() -> Callable[[str], CompiledRobot]:
-    """robot(name): the shipped artifact with the backend that need not be compiled."""
+    """A function robot(name): a shipped robot, with the backend that needs no compilation."""
     return lambda name: load(name, backend="casadi", directory=artifact.SHIPPED)
 
 
@@ -36,58 +36,61 @@ def robot() -> Callable[[str], CompiledRobot]:
         ("acrobot", {"shoulder": 0.3}),
     ],
 )
-def test_equilibrium_and_matrices(robot: Callable[[str], CompiledRobot], name: str, at: dict[str, Any]) -> None:
+def test_the_equilibrium_rests_and_matrices_are_slopes_of_the_dynamics(
+    robot: Callable[[str], CompiledRobot], name: str, at: dict[str, Any]
+) -> None:
     compiled = robot(name)
-    found = linearize(compiled, at)
+    result = linearize(compiled, at)
     for coordinate, value in at.items():
-        assert found.state[compiled.state_names.index(coordinate)] == value
-    n = len(found.state)
-    assert not found.state[n // 2 :].any()
+        assert result.state[compiled.state_names.index(coordinate)] == value
+    n = len(result.state)
+    assert not result.state[n // 2 :].any()
 
     def flow(x: np.ndarray, u: np.ndarray) -> np.ndarray:
         return np.asarray(compiled.dynamics(x[None], u[None]))[0]
 
-    assert np.abs(flow(found.state, found.input)).max() < 1e-7
+    assert np.abs(flow(result.state, result.input)).max() < 1e-7
     step = 1e-5
-    A = [(flow(found.state + h, found.input) - flow(found.state - h, found.input)) for h in step * np.eye(n)]
-    B = [(flow(found.state, found.input + h) - flow(found.state, found.input - h)) for h in np.eye(len(found.input))]
-    np.testing.assert_allclose(found.A, np.array(A).T / (2 * step), atol=1e-6 * np.abs(found.A).max())
-    np.testing.assert_allclose(found.B, np.array(B).T / 2, atol=1e-9 * np.abs(found.B).max())
+    A = [(flow(result.state + h, result.input) - flow(result.state - h, result.input)) for h in step * np.eye(n)]
+    B = [
+        (flow(result.state, result.input + h) - flow(result.state, result.input - h)) for h in np.eye(len(result.input))
+    ]
+    np.testing.assert_allclose(result.A, np.array(A).T / (2 * step), atol=1e-6 * np.abs(result.A).max())
+    np.testing.assert_allclose(result.B, np.array(B).T / 2, atol=1e-9 * np.abs(result.B).max())
 
 
-def test_printed_cartpole(robot: Callable[[str], CompiledRobot]) -> None:
+def test_matrices_of_the_cartpole_are_those_by_hand(robot: Callable[[str], CompiledRobot]) -> None:
     """M at rest is [[mc + mp, mp l], [mp l, mp l^2]], so that A and B follow by hand."""
-    found = linearize(robot("cartpole"), {})
+    result = linearize(robot("cartpole"), {})
     mc, mp, l, dc, dp = 0.57, 0.127, 0.16825, 0.1, 1e-3
     inverse = np.linalg.inv([[mc + mp, mp * l], [mp * l, mp * l**2]])
-    np.testing.assert_allclose(found.A[2:], inverse @ [[0, 0, -dc, 0], [0, mp * l * 9.81, 0, -dp]], atol=1e-12)
-    np.testing.assert_allclose(found.B[2:, 0], inverse[:, 0], rtol=1e-12)
-    assert found.controllable == 4
+    np.testing.assert_allclose(result.A[2:], inverse @ [[0, 0, -dc, 0], [0, mp * l * 9.81, 0, -dp]], atol=1e-12)
+    np.testing.assert_allclose(result.B[2:, 0], inverse[:, 0], rtol=1e-12)
+    assert result.controllable == 4
 
 
 class TestGain:
-    def test_solves_the_riccati_equation_and_stabilises(self, robot: Callable[[str], CompiledRobot]) -> None:
+    def test_the_gain_solves_the_riccati_equation_and_stabilises(self, robot: Callable[[str], CompiledRobot]) -> None:
         compiled = robot("planar_arm2")
-        found = linearize(compiled, {"shoulder": 0.5})
+        result = linearize(compiled, {"shoulder": 0.5})
         Q = np.diag([4, 4, 0.5, 0.5])
         R = np.diag([2.5e-9 * 2000**2 / (2000 + 1e-3), 2.5e-8 * 700**2 / (700 + 1e-3)])
-        P = solve_continuous_are(found.A, found.B, Q, R)
-        assert found.gain is not None
-        np.testing.assert_allclose(found.gain, np.linalg.solve(R, found.B.T @ P), rtol=1e-6)
-        assert np.linalg.eigvals(found.A - found.B @ found.gain).real.max() < 0
+        P = solve_continuous_are(result.A, result.B, Q, R)
+        assert result.gain is not None
+        np.testing.assert_allclose(result.gain, np.linalg.solve(R, result.B.T @ P), rtol=1e-6)
+        assert np.linalg.eigvals(result.A - result.B @ result.gain).real.max() < 0
 
-    def test_cost_that_does_not_see_a_coordinate(self, robot: Callable[[str], CompiledRobot]) -> None:
-        found = linearize(robot("reaction_wheel"), {})
-        assert found.gain is None
-        assert (
-            found.without_gain == "the state cost does not see a motion of `wheel` that does not decay (eigenvalue 0)"
-        )
-        assert found.controllable == 4
+    def test_a_coordinate_without_cost_has_no_gain(self, robot: Callable[[str], CompiledRobot]) -> None:
+        result = linearize(robot("reaction_wheel"), {})
+        assert result.gain is None
+        for word in ("state cost", "`wheel`", "eigenvalue 0"):
+            assert word in result.without_gain
+        assert result.controllable == 4
 
 
 class TestEquilibrium:
-    def test_smallest_inputs_of_many(self, robot: Callable[[str], CompiledRobot]) -> None:
-        """Three torques and two free coordinates for three equations: no smaller torques hold the arm."""
+    def test_the_smallest_of_many_possible_inputs_is_chosen(self, robot: Callable[[str], CompiledRobot]) -> None:
+        """Three torques for three equations: the arm needs exactly these."""
         compiled = robot("planar_arm3")
         x, u = equilibrium(compiled, {"shoulder": 1.0, "elbow": 0.0, "wrist": 0.0})
         masses, lengths = [2.0, 1.2, 0.5], [0.35, 0.3, 0.15]
@@ -96,15 +99,15 @@ class TestEquilibrium:
         assert u[0] == pytest.approx(shoulder, rel=1e-9)
         assert list(x) == [1, 0, 0, 0, 0, 0]
 
-    def test_place_that_cannot_be_held(self, robot: Callable[[str], CompiledRobot]) -> None:
-        with pytest.raises(ModelError, match=r"at rest at pole = 3.14\..* pole = 3.141592654; write pi"):
+    def test_a_place_that_cannot_be_held_is_refused(self, robot: Callable[[str], CompiledRobot]) -> None:
+        with pytest.raises(ModelError, match=r"pole = 3.14\..* pole = 3.141592654"):
             equilibrium(robot("cartpole"), {"pole": 3.14})
 
     @pytest.mark.parametrize(
         ("pair", "value"), [("pole=pi", math.pi), ("pole=-pi/2", -math.pi / 2), ("pole=0.5*pi", math.pi / 2)]
     )
-    def test_values_with_pi(self, robot: Callable[[str], CompiledRobot], pair: str, value: float) -> None:
-        assert stated([pair], robot("cartpole")) == {"pole": pytest.approx(value)}
+    def test_values_may_contain_pi(self, robot: Callable[[str], CompiledRobot], pair: str, value: float) -> None:
+        assert given_coordinates([pair], robot("cartpole")) == {"pole": pytest.approx(value)}
 
     @pytest.mark.parametrize(
         ("pair", "words"),
@@ -117,29 +120,31 @@ class TestEquilibrium:
             ("pole=pi/0", "no number behind"),
         ],
     )
-    def test_mistakes(self, robot: Callable[[str], CompiledRobot], pair: str, words: str) -> None:
+    def test_a_wrong_coordinate_or_value_is_refused(
+        self, robot: Callable[[str], CompiledRobot], pair: str, words: str
+    ) -> None:
         with pytest.raises(ModelError, match=words):
-            stated([pair], robot("cartpole"))
+            given_coordinates([pair], robot("cartpole"))
 
 
 class TestCommand:
     def show(self, *arguments: str) -> int:
         return main(["show", *arguments, "--generated", str(artifact.SHIPPED)])
 
-    def test_prints_everything(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_linearize_prints_equilibrium_gain_and_eigenvalues(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.show("cartpole", "--linearize", "--at", "pole=pi", "cart=0.1") == 0
         output = capsys.readouterr().out
         for words in ("3.14159 rad", "controllable: 4 of 4", "LQR gain", "eigenvalues of A: 0, -0.14348"):
             assert words in output
 
-    def test_says_that_an_input_is_beyond_its_limit(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_an_input_beyond_its_limit_is_marked(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.show("pendulum", "--linearize", "--at", "angle=pi/2") == 0
         assert "-4.905 N m   beyond its limit of 2.5" in capsys.readouterr().out
 
-    def test_a_turn_of_an_angle_that_wraps_is_within_its_limit(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_whole_turn_of_a_continuous_angle_is_not_marked(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.show("acrobot", "--linearize", "--at", "shoulder=2*pi") == 0
         assert "beyond" not in capsys.readouterr().out
 
-    def test_place_without_linearize(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_place_without_linearize_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.show("cartpole", "--at", "pole=0") == 2
         assert "--linearize --at" in capsys.readouterr().err

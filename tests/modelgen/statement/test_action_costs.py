@@ -1,4 +1,4 @@
-"""Action costs: their three functions against closed forms, a search for the maximiser, and each other."""
+"""Action costs: the three functions against closed forms, a search for the maximiser, and each other."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def functions(cost: InputCost) -> tuple[Function, Function, Function]:
 
 
 def maximiser(objective: Function, limit: float) -> mpf:
-    """Of a concave function on |u| <= limit, by golden section."""
+    """The maximiser of a concave function on |u| <= limit, by golden section."""
     low, high, ratio = mpf(-limit), mpf(limit), (mpmath.sqrt(5) - 1) / 2
     for _ in range(100):
         left, right = high - ratio * (high - low), low + ratio * (high - low)
@@ -56,14 +56,14 @@ def test_cost_is_its_closed_form(kind: type[ActionCost], limit: float, weight: f
 @every_cost
 @every_input
 def test_fenchel_young_equality(kind: type[ActionCost], limit: float, weight: float) -> None:
-    """g(u*) + g~(w) = w u*: u* by search, g~ as the integral of grad g~; and g(grad g~(w)) is the cost at u*."""
+    """g(u*) + g~(w) = w u*, with u* by search and g~ as the integral of grad g~; and g(grad g~(w)) is g(u*)."""
     with mpmath.workdps(20):
         g, best, best_cost = functions(kind(1.0).of_input(U, limit, weight))
         slope = mpmath.diff(g, limit / 2)
         for w in (factor * slope for factor in (-3, -1, -0.1, 0.01, 0.5, 2)):
             u = best(w)
-            found = maximiser(lambda u, w=w: w * u - g(u), limit)  # type: ignore[misc]
-            assert abs(u - found) < 1e-8 * limit  # a maximum is flat: half the digits
+            searched = maximiser(lambda u, w=w: w * u - g(u), limit)  # type: ignore[misc]
+            assert abs(u - searched) < 1e-8 * limit  # a maximum is flat: half the digits
             if abs(u) < limit * (1 - mpf("1e-9")):
                 conjugate = mpmath.quad(best, [0, w / 2, w])
                 assert abs(g(u) + conjugate - w * u) < 1e-12 * abs(w * u)
@@ -82,7 +82,7 @@ def test_cost_is_convex_even_and_zero_only_at_rest(kind: type[ActionCost], limit
 
 
 def of_any_size(low: float, high: float) -> st.SearchStrategy[float]:
-    """Positive numbers, as many of each power of ten."""
+    """Positive numbers, with the exponent distributed uniformly."""
     return st.floats(low, high).map(lambda power: float(10**power))
 
 
@@ -95,12 +95,14 @@ def of_any_size(low: float, high: float) -> st.SearchStrategy[float]:
     to_limit=of_any_size(-12, -0.1),
     other=st.floats(-1, 1),
 )
+@pytest.mark.slow
 def test_conjugate_in_double_precision(
     kind: type[ActionCost], limit: float, at_limit: float, small: float, to_limit: float, other: float
 ) -> None:
-    """Motors from 1e-6 to 1e6 N m, inputs near zero and near the limit; w is the slope of the closed form in 60 digits.
+    """Motors from 1e-6 to 1e6 N m, with inputs near zero and near the limit.
 
-    g, grad g~ and g(grad g~) are evaluated as a kernel does. No other u has a higher w u - g(u) (Fenchel-Young).
+    g, grad g~ and g(grad g~) are evaluated as a kernel does, w is the slope of the closed form in 60 digits. No other
+    u has a higher w u - g(u) (Fenchel-Young).
     """
     weight = at_limit / limit**2
     cost = kind(1.0).of_input(U, limit, weight)
@@ -116,21 +118,21 @@ def test_conjugate_in_double_precision(
     for u in (small * limit, -small * limit / 2, (1 - to_limit) * limit, (to_limit - 1) * limit):
         with mpmath.workdps(60):
             w, expected = float(mpmath.diff(exact, u, h=mpf("1e-25") * limit)), float(exact(mpf(u)))
-        found, best, best_cost = computed(u, w)
-        assert found == pytest.approx(expected, rel=1e-12, abs=0)
+        cost_of_u, best, best_cost = computed(u, w)
+        assert cost_of_u == pytest.approx(expected, rel=1e-12, abs=0)
         assert best == pytest.approx(u, rel=1e-12, abs=0)
-        lost = 1e-15 * at_limit if kind is Tanh else 0.0  # of small w it knows the cost beside that of the limit
+        lost = 1e-15 * at_limit if kind is Tanh else 0.0  # for a small w, Tanh rounds relative to the cost at the limit
         assert best_cost == pytest.approx(expected, rel=1e-12, abs=lost)
         v = other * limit
-        noise = 1e-12 * found + 1e-15 * abs(w) * limit
-        assert w * v - computed(v, w)[0] <= w * u - found + noise
+        noise = 1e-12 * cost_of_u + 1e-15 * abs(w) * limit
+        assert w * v - computed(v, w)[0] <= w * u - cost_of_u + noise
         at, most, most_cost = computed(math.copysign(limit, u), 1e25 * w)
         assert most == pytest.approx(math.copysign(limit, u), rel=1e-15, abs=0)
         assert most_cost >= at * (1 - 1e-12)
 
 
 @every_cost
-def test_name_is_the_classs(kind: type[ActionCost]) -> None:
+def test_name_in_the_artifact_is_the_class_name(kind: type[ActionCost]) -> None:
     assert {LogCos: "log_cos", Quadratic: "quadratic", Tanh: "tanh"}[kind] == kind(1.0).name
 
 
@@ -156,7 +158,7 @@ class Changed(ActionCost):
 
 
 class Unclipped(Changed):
-    """The same without limits."""
+    """The quadratic cost whose optimal input ignores the limits."""
 
     def optimal_input(self, w: Symbol, limit: float, weight: float) -> Expr:  # noqa: ARG002
         return w / (2 * weight)
@@ -165,22 +167,22 @@ class Unclipped(Changed):
 @pytest.mark.parametrize(
     ("name", "change", "words"),
     [
-        ("cost", lambda g, _u, _limit: g + 1, r"state g\(0\) = 0"),
-        ("cost", lambda g, u, limit: g + 1 / (limit - Abs(u)) - 1 / limit, "inf at the limit; state .* g finite"),
-        ("cost", lambda g, _u, _limit: -g, "strictly convex"),
-        ("optimal_input", lambda u, _w, _limit: u / 2, "wrong for the input `force_left`: at u = -2.25 the slope"),
+        ("cost", lambda g, _u, _limit: g + 1, r"force_left.* at 0 and"),
+        ("cost", lambda g, u, limit: g + 1 / (limit - Abs(u)) - 1 / limit, "force_left.*inf at the limit"),
+        ("cost", lambda g, _u, _limit: -g, "force_left.*convex"),
+        ("optimal_input", lambda u, _w, _limit: u / 2, "force_left.*u = -2.25"),
         ("optimal_input_cost", lambda g, _w, _limit: 2 * g, r"`optimal_input_cost` of w = -2.25 is 5.06.*is 2.53"),
     ],
 )
 def test_functions_that_do_not_belong_together_are_refused(
     name: str, change: Change, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pair(Changed)  # unchanged it is a cost
+    pair(Changed)  # without a change it is a valid cost
     monkeypatch.setattr(Changed, "changes", {name: change})
     with pytest.raises(ModelError, match=words):
         pair(Changed)
 
 
-def test_an_input_beyond_its_limit_is_refused() -> None:
-    with pytest.raises(ModelError, match=r"beyond the limit of 2.5; clip it with Min and Max"):
+def test_an_optimal_input_beyond_the_limit_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"`optimal_input` .* 2\.5; .*Min and Max"):
         pair(Unclipped)

@@ -1,4 +1,4 @@
-"""Systems of sympy.physics.mechanics that are refused, and what is said of each."""
+"""Systems of sympy.physics.mechanics that are refused, and their error messages."""
 
 from __future__ import annotations
 
@@ -28,28 +28,30 @@ TIME = dynamicsymbols._t
 
 
 def rejects(words: Sequence[str], action: Callable[[], object]) -> None:
+    """Check that the action raises a ModelError that names this file or a helper's, and every word."""
     with pytest.raises(ModelError) as caught:
         action()
-    assert "systems.py" in str(caught.value)  # this file or the helpers'
+    assert "systems.py" in str(caught.value)
     for word in words:
         assert word in str(caught.value), str(caught.value)
 
 
-def test_mistakes_name_what_is_missing() -> None:
+def test_symbols_missing_from_the_mappings_are_named() -> None:
     other = sp.Symbol("mass_of_cart")
     rejects(["m1", "robot.parameter"], lambda: cartpole(kane(), parameters={m2: 1, l1: 1, b: 1, c: 1, g: 9.81}))
     assumed = {sp.Symbol("m1", positive=True): 1, m2: 1, l1: 1, b: 1, c: 1, g: 9.81}
-    rejects(["`m1` that is another symbol", "the script's own"], lambda: cartpole(kane(), parameters=assumed))
+    rejects(["another symbol `m1`"], lambda: cartpole(kane(), parameters=assumed))
     rejects(["F(t)", "inputs={F:"], lambda: cartpole(kane(), inputs={}))
-    rejects(["nothing of q1(t)", "robot.revolute"], lambda: cartpole(kane(), coordinates={}))
-    rejects(["`mass_of_cart`", "does not declare"], lambda: cartpole(kane(), parameters={m1: other}))
-    rejects(["takes a System, a KanesMethod or a LagrangesMethod"], lambda: cartpole(3))
+    rejects(["q1(t)", "robot.revolute"], lambda: cartpole(kane(), coordinates={}))
+    rejects(["`mass_of_cart`"], lambda: cartpole(kane(), parameters={m1: other}))
+    rejects(["int", "System", "KanesMethod", "LagrangesMethod"], lambda: cartpole(3))
     robot, cart, pole = cartpole(kane())
     rejects(["twice"], lambda: robot.mechanics(kane(), coordinates={q1: cart, q2: pole}))
-    rejects(["none of this robot's coordinates"], lambda: Robot("r").mechanics(kane(), coordinates={q1: 3}))
+    rejects(["coordinates={q1(t): ...} is 3"], lambda: Robot("r").mechanics(kane(), coordinates={q1: 3}))
 
 
 def bare(coordinates: int = 2) -> tuple[Robot, list[Any]]:
+    """A robot with angles and nothing else, and the angles."""
     robot = Robot("bare")
     q = [robot.revolute(f"q{i}", limit=1, rate_limit=1) for i in range(coordinates)]
     return robot, q
@@ -68,13 +70,13 @@ def test_constraints_are_refused() -> None:
     for system in (held, rolling, loop):
         robot, (first, second) = bare()
         rejects(
-            ["constraint", "cut the loop"],
+            ["constraint"],
             partial(robot.mechanics, system, coordinates={q1: first, q2: second}),
         )
 
 
-def test_rolling_condition_is_printed_whole() -> None:
-    """Of a constraint k u + f = 0 SymPy keeps k and f apart; f alone is 0."""
+def test_message_shows_a_rolling_condition_whole() -> None:
+    """SymPy keeps the parts k and f of a constraint k u + f = 0 apart; here f alone is 0."""
     N = ReferenceFrame("N")
     held = KanesMethod(
         N, [q1, q2], [u1], [q1.diff() - u1, q2.diff() - u2],
@@ -85,7 +87,7 @@ def test_rolling_condition_is_printed_whole() -> None:
 
 
 def disc(contact: bool) -> tuple[Any, list[Any]]:
-    """A disc that rolls on a plane, by SymPy's documentation: yaw, lean and spin. Or one that hangs by its contact."""
+    """A disc with yaw, lean and spin: it rolls on a plane (SymPy's documentation), or hangs at its contact point."""
     N, Y, L, R = (ReferenceFrame(name) for name in "NYLR")
     Y.orient_axis(N, q1, N.z)
     L.orient_axis(Y, q2, Y.x)
@@ -105,16 +107,16 @@ def disc(contact: bool) -> tuple[Any, list[Any]]:
     return method, [q1, q2, q3]
 
 
-def test_rolling_that_hides_in_a_velocity_is_refused_and_a_held_point_is_not() -> None:
+def test_rolling_hidden_in_a_velocity_is_refused_and_a_held_point_is_accepted() -> None:
     values = {m1: 1, l1: 0.5, g: 9.81}
     for contact in (True, False):
         method, q = disc(contact)
         robot, own = bare(3)
-        stated = partial(robot.mechanics, method, coordinates=dict(zip(q, own, strict=True)), parameters=values)
+        add = partial(robot.mechanics, method, coordinates=dict(zip(q, own, strict=True)), parameters=values)
         if contact:
-            rejects(["velocity of the point Dmc", "rolling"], stated)
+            rejects(["point Dmc", "rolling"], add)
         else:
-            stated()
+            add()
 
 
 def test_time_and_prescribed_motion_are_refused() -> None:
@@ -135,32 +137,29 @@ def test_time_and_prescribed_motion_are_refused() -> None:
         )
 
 
-def test_bodies_must_be_known() -> None:
+def test_a_kanes_method_without_bodies_is_refused() -> None:
     method = KanesMethod(ReferenceFrame("N"), [q1], [u1], [q1.diff() - u1])
     robot, (q,) = bare(1)
-    rejects(["no bodies", "kanes_equations(bodies, loads)"], lambda: robot.mechanics(method, coordinates={q1: q}))
+    rejects(["kanes_equations(bodies, loads)"], lambda: robot.mechanics(method, coordinates={q1: q}))
 
 
-def test_quaternions_and_auxiliary_speeds_are_refused() -> None:
+def test_auxiliary_speeds_are_refused() -> None:
     robot, (q,) = bare(1)
     uaux = KanesMethod(ReferenceFrame("N"), [q1], [u1], [q1.diff() - u1], u_auxiliary=[u2])
-    rejects(["auxiliary speed u2(t)"], lambda: robot.mechanics(uaux, coordinates={q1: q}))
+    rejects(["u2(t)"], lambda: robot.mechanics(uaux, coordinates={q1: q}))
 
 
-def test_speeds_are_stated_where_they_are_needed_and_only_there() -> None:
+def test_superfluous_and_missing_speeds_are_refused() -> None:
     robot, cart, pole = cartpole(kane())
     speed = robot.speed("speed", limit=1, unit="rad/s")
-    rejects(["`speed` is no speed of the robot", "remove the line"], lambda: finished(robot))
-    rejects(
-        ["names u1(t)", "the system's are none", "takes that one's"],
-        lambda: cartpole_with_speed(),
-    )
+    rejects(["`speed`", "remove the line"], lambda: finished(robot))
+    rejects(["speeds={...}", "u1(t)"], cartpole_with_speed)
     assert speed in robot.symbols.values()
     assert cart in robot.symbols.values()
     assert pole in robot.symbols.values()
     robot, angles = bare(2)
     rejects(
-        ["speeds={...} says nothing of u2(t)", "robot.speed"],
+        ["speeds={...}", "u2(t)", "robot.speed"],
         lambda: robot.mechanics(absolute(), coordinates={q1: angles[0], q2: angles[1]}),
     )
 
@@ -173,28 +172,29 @@ def cartpole_with_speed() -> None:
     )
 
 
-def test_limits_of_rates_are_stated_where_rates_are_states() -> None:
+def test_a_coordinate_without_a_rate_limit_is_refused() -> None:
     robot = Robot("r")
     robot.prismatic("s", limit=1)
     robot.input("force", 1, "N")
-    rejects(["`s` needs rate_limit", "m/s"], lambda: finished(robot))
+    rejects(["`s`", "rate_limit", "m/s"], lambda: finished(robot))
 
 
-def test_no_body_is_added_where_speeds_are_no_rates() -> None:
+@pytest.mark.slow
+def test_forces_may_be_added_but_no_body_where_speeds_are_not_rates() -> None:
     robot = Robot("gyro")
     angles = [robot.revolute(name, limit=1.2) for name in ("roll", "pitch", "yaw")]
     speeds = [robot.speed(f"omega_{axis}", limit=10, unit="rad/s") for axis in "xyz"]
-    stated = {
+    arguments = {
         "coordinates": dict(zip((q1, q2, q3), angles, strict=True)),
         "speeds": dict(zip((u1, u2, u3), speeds, strict=True)),
         "parameters": dict.fromkeys((m1, l1, A, B, C, g, c), 1.0),
     }
-    robot.mechanics(top(), **stated, inputs={T: robot.input("torque", 2, "N m")})
+    robot.mechanics(top(), **arguments, inputs={T: robot.input("torque", 2, "N m")})
     robot.damp(angles[0], 0.2)
     robot.spring(angles[1], 3.0)
     finished(robot)
-    proven(robot)  # forces may be added
+    proven(robot)
     robot.rotor(angles[0], 0.1)
-    rejects(["a body is added", "`omega_x`", "the system's own bodies"], lambda: equations_of_motion(robot))
+    rejects(["`omega_x`"], lambda: equations_of_motion(robot))
     assert robot.system is not None
     assert robot.system.own

@@ -1,4 +1,4 @@
-"""Systems whose speeds are no rates of coordinates: against planar bodies and a tree, and through every kernel."""
+"""Systems whose speeds are not rates of coordinates: against planar bodies and a tree, and through every kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from modelgen import ModelError, Robot
 from modelgen.builder import build_artifact
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
-from modelgen.derivation.sampling import samples
+from modelgen.derivation.numeric import samples
 from modelgen.report.linearization import equilibrium
 from modelgen.verification.energy import power_balance
 from modelgen.verification.kernels import kernel_checks
@@ -29,7 +29,7 @@ q1, q2, q3, u1, u2, u3, T = dynamicsymbols("q1 q2 q3 u1 u2 u3 T")
 m1, m2, l1, l2, g, b, c, A, B, C = sp.symbols("m1 m2 l1 l2 g b c A B C")
 
 
-def test_speeds_that_are_sums_of_rates_move_as_the_rates_do() -> None:
+def test_rods_with_an_absolute_speed_move_as_rods_with_joint_rates() -> None:
     theirs = Robot("rods")
     a = theirs.revolute("a", continuous=True, rate_limit=10)
     e = theirs.revolute("e", continuous=True, rate_limit=10)
@@ -72,12 +72,12 @@ def test_speeds_that_are_sums_of_rates_move_as_the_rates_do() -> None:
     expected = acceleration(theirs, x, theta, [1.5])
     turned = x.copy()
     turned[:, 3] += x[:, 2]
-    found = acceleration(ours, turned, theta, [1.5])
-    np.testing.assert_allclose(found[:, 0], expected[:, 0], rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(found[:, 1] - found[:, 0], expected[:, 1], rtol=1e-9, atol=1e-9)
+    ours_vdot = acceleration(ours, turned, theta, [1.5])
+    np.testing.assert_allclose(ours_vdot[:, 0], expected[:, 0], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(ours_vdot[:, 1] - ours_vdot[:, 0], expected[:, 1], rtol=1e-9, atol=1e-9)
     rates = evaluated(ours, turned, theta)[0][..., 0]
     np.testing.assert_allclose(rates, x[:, 2:], atol=1e-12)
-    cost = equations_of_motion(ours).state_cost  # written in the rates, kept in the speeds
+    cost = equations_of_motion(ours).state_cost  # contains the rate of `a` and the speed `lower`, as written
     assert cost.free_symbols == {*angles, angles[0].rate, lower}
     checks = proven(ours)
     assert checks["Mdot - 2C skew"].error is None
@@ -103,7 +103,7 @@ def gyro() -> Robot:
 
 
 def axes(x: np.ndarray) -> np.ndarray:
-    """W with omega = W(q) qdot, the rows the body's axes: a turn about x, then the new y, then the newest z."""
+    """W with omega = W(q) qdot in the axes of the body: a turn about x, then the new y, then the newest z."""
     _, pitch, yaw = x[:3]
     return np.array(
         [
@@ -114,7 +114,7 @@ def axes(x: np.ndarray) -> np.ndarray:
     )
 
 
-def test_body_rates_move_as_a_tree_in_angles_does(gyro: Robot) -> None:
+def test_a_top_with_body_rates_moves_as_a_tree_with_angles(gyro: Robot) -> None:
     tree = Robot("gyro")
     roll, pitch = (tree.revolute(name, limit=1.2, rate_limit=10) for name in ("roll", "pitch"))
     yaw = tree.revolute("yaw", continuous=True, rate_limit=10)
@@ -141,9 +141,9 @@ def test_body_rates_move_as_a_tree_in_angles_does(gyro: Robot) -> None:
     x[:, 3:] /= 5
     expected = acceleration(tree, x, theta, [0.7])
     turned = x.copy()
-    turned[:, 3:] = [axes(each) @ each[3:] for each in x]
-    found = acceleration(gyro, turned, theta, [0.7])
-    for state, theirs, ours in zip(x, expected, found, strict=True):
+    turned[:, 3:] = [axes(state) @ state[3:] for state in x]
+    omega_dot = acceleration(gyro, turned, theta, [0.7])
+    for state, theirs, ours in zip(x, expected, omega_dot, strict=True):
         step = 1e-6
         ahead, behind = (axes(state[:3] + sign * step * state[3:]) for sign in (1, -1))
         omega = axes(state) @ theirs + (ahead - behind) / (2 * step) @ state[3:]
@@ -152,20 +152,20 @@ def test_body_rates_move_as_a_tree_in_angles_does(gyro: Robot) -> None:
     np.testing.assert_allclose(rates, x[:, 3:], atol=1e-10)
 
 
-def test_kinematics_are_singular_only_where_the_angles_are(gyro: Robot) -> None:
-    """SymPy's elimination divides by cos(yaw) too."""
+def test_solved_kinematics_divide_only_where_the_angles_are_singular(gyro: Robot) -> None:
+    """SymPy's own elimination also divides by cos(yaw)."""
 
     def divisors(parts: Any) -> list[Any]:
         return [power.base for part in parts for power in part.atoms(sp.Pow) if power.exp.is_negative]
 
     assert any(base.has(sp.cos(q3)) for base in divisors(top().kindiffdict().values()))
     assert gyro.system is not None
-    found = divisors([*gyro.system.rates.values(), *gyro.system.force])
-    assert found
-    assert not any(base.has(gyro.joints[2].symbol) for base in found)
+    bases = divisors([*gyro.system.rates.values(), *gyro.system.force])
+    assert bases
+    assert not any(base.has(gyro.joints[2].symbol) for base in bases)
 
 
-def test_wrong_rates_are_found_out(gyro: Robot) -> None:
+def test_verification_finds_wrong_rates(gyro: Robot) -> None:
     assert gyro.system is not None
     rates = {rate: value * sp.Float("1.001") for rate, value in gyro.system.rates.items()}
     system, gyro.system = gyro.system, replace(gyro.system, rates=rates)
@@ -175,7 +175,7 @@ def test_wrong_rates_are_found_out(gyro: Robot) -> None:
 
 
 def belt(uncertain: bool = False) -> Robot:
-    """A mass whose speed is that beside a moving belt, on a spring."""
+    """A mass on a spring. Its speed is relative to a moving belt."""
     N, origin = ReferenceFrame("N"), Point("O")
     origin.set_vel(N, 0)
     mass = origin.locatenew("P", q1 * N.x)
@@ -194,19 +194,19 @@ def belt(uncertain: bool = False) -> Robot:
     return robot
 
 
-def test_a_parameter_of_the_kinematics_alone_has_an_effect(tmp_path: Path) -> None:
+def test_a_parameter_only_in_the_kinematics_changes_the_jacobians(tmp_path: Path) -> None:
     build_artifact(belt(uncertain=True), tmp_path)
     slope = modelgen.load("belt", directory=tmp_path, backend="casadi").jacobians(np.zeros((1, 2)))[4]
     np.testing.assert_allclose(slope[0], [[1, 0], [0, 0]], atol=1e-15)
 
 
-def test_what_moves_with_all_speeds_at_zero_is_not_at_rest(tmp_path: Path) -> None:
+def test_a_state_that_moves_at_zero_speeds_is_not_an_equilibrium(tmp_path: Path) -> None:
     build_artifact(belt(), tmp_path)
-    with pytest.raises(ModelError, match=r"`x` moves at 0\.5 with all speeds of `belt` at zero"):
+    with pytest.raises(ModelError, match=r"`x`.* 0\.5 .*`belt`"):
         equilibrium(modelgen.load("belt", directory=tmp_path), {})
 
 
-def test_artifact_with_other_speeds_is_proven(gyro: Robot, tmp_path: Path) -> None:
+def test_kernels_of_a_robot_with_other_speeds_pass_every_check(gyro: Robot, tmp_path: Path) -> None:
     build_artifact(gyro, tmp_path)
     equations, points = equations_of_motion(gyro), sample_points(gyro, 8)
     kernels = modelgen.load("gyro", backend="casadi", directory=tmp_path)

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from modelgen.derivation.content_hash import content_hash
 from modelgen.derivation.derive import equations_of_motion
-from modelgen.derivation.description import metadata
+from modelgen.derivation.description import content_hash, metadata
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.derivation.sampling import samples
+from modelgen.derivation.numeric import samples
 from modelgen.verification.mechanics import mechanics_checks
 from modelgen.verification.points import sample_points
 from tests.modelgen.support.systems import cartpole, evaluated, finished, joined, kane, lagrange, proven
@@ -43,7 +42,7 @@ def test_forces_and_bodies_are_added_to_a_system() -> None:
     proven(robot)
 
 
-def test_a_wrong_system_is_found_out() -> None:
+def test_verification_finds_a_wrong_system() -> None:
     robot = finished(cartpole(kane())[0])
     assert robot.system is not None
     for broken, names in (
@@ -59,6 +58,6 @@ def test_a_wrong_system_is_found_out() -> None:
         assert names <= {check.what for check in checks if not check.passed}
 
 
-def test_content_changes_with_the_system() -> None:
+def test_content_hash_changes_with_the_system() -> None:
     first, again, other = (content_hash(finished(cartpole(method())[0])) for method in (kane, kane, lagrange))
     assert first == again != other

@@ -300,6 +300,7 @@ def test_costs_weigh_with_plain_numbers_but_arguments_have_no_unit() -> None:
 @pytest.mark.parametrize(
     "path", sorted(SHIPPED.glob("*.py")) + sorted((SHIPPED / "large").glob("*.py")), ids=lambda p: p.stem
 )
+@pytest.mark.slow
 def test_shipped_models_fit(path: Any) -> None:
     if not path.stem.startswith("_"):
         assert load(str(path)).name == path.stem

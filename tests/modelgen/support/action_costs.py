@@ -1,4 +1,4 @@
-"""The action costs' closed forms, and robots of two inputs with any of them."""
+"""Closed forms of the action costs, and robots with two inputs and one of these costs."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ LIMITS, WEIGHTS = (2.5, 0.8), (0.5, 1.7)
 
 
 def log_cos(u: Any, limit: Any, weight: Any, m: Any = math) -> Any:
-    """The paper's barrier with the authors' constants; of a limit below 1, the pole is a thousandth of it beyond."""
+    """The paper's log-cos barrier with its constants; for a limit below 1 the pole is at 1.001 limit."""
     a, beta = limit + 1e-3 * min(1.0, limit), 4.0 * limit**2 * weight / m.pi
     return -2.0 * beta * a / m.pi * m.log(m.cos(m.pi * u / (2.0 * a)))
 
 
 def quadratic(u: Any, _limit: Any, weight: Any, _m: Any = math) -> Any:
-    """weight u^2."""
+    """The quadratic cost, weight u^2."""
     return weight * u**2
 
 
 def tanh(u: Any, limit: Any, weight: Any, m: Any = math) -> Any:
-    """2 weight limit^2 [s atanh(s) + log(1 - s^2)/2], s = u/limit."""
+    """The cost 2 weight limit^2 [s atanh(s) + log(1 - s^2)/2] with s = u/limit."""
     s = u / limit
     return 2.0 * weight * limit**2 * (s * m.atanh(s) + 0.5 * m.log(1.0 - s**2))
 
@@ -38,12 +38,12 @@ REFERENCES: dict[type[ActionCost], Callable[..., Any]] = dict(
 
 
 def name(cost: type[ActionCost]) -> str:
-    """What an artifact calls it."""
+    """The name of a cost in an artifact."""
     return cost(1.0).name
 
 
 def pair(cost: type[ActionCost]) -> Robot:
-    """Two masses on rails, each with a force of its own."""
+    """Two masses on rails, each with its own force."""
     robot = Robot(f"pair_{name(cost)}")
     forces = []
     for side, limit in zip(("left", "right"), LIMITS, strict=True):
@@ -63,6 +63,6 @@ def pair(cost: type[ActionCost]) -> Robot:
 
 
 def build_pairs(folder: Path) -> None:
-    """The artifact of `pair` for every cost of the package, in `folder`."""
+    """The artifacts of `pair` for every cost of the package, in `folder`."""
     for cost in ACTION_COSTS:
         build_artifact(pair(cost), folder)

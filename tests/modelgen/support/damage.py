@@ -1,4 +1,4 @@
-"""Files as bad disks, editors and attackers leave them."""
+"""Files that a bad disk, an editor or an attacker has damaged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ mistakes: st.SearchStrategy[Mistake] = st.tuples(st.integers(0, 10**4), st.sampl
 
 
 def damaged(content: bytes, damage: Damage) -> bytes:
-    """The bytes cut short, with one flipped, with one more, or with 64 of them zero."""
+    """The bytes, truncated, with one flipped, with one more, or with 64 of them set to zero."""
     kind, place, value = damage
     place %= len(content)
     return {
@@ -51,7 +51,7 @@ def damaged(content: bytes, damage: Damage) -> bytes:
 
 
 def mistaken(document: Any, mistake: Mistake) -> Any:
-    """The document of dictionaries and lists with one entry, at any depth, replaced by a value of another type."""
+    """The document with one entry, at any depth, replaced by a value of another type."""
     document = copy.deepcopy(document)
     entries: list[tuple[Any, Any]] = []
     left = [document]

@@ -1,4 +1,4 @@
-"""A small robot for tests of what a model file may write, and what an error for the rest must say."""
+"""A small robot for tests of what a model file may contain, and a check of its error messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cart() -> tuple[Robot, Any, Any, Any]:
 
 
 def rejects(*words: str, action: Callable[[], object]) -> None:
-    """The action raises a ModelError of one paragraph that names the file of the action and contains every word."""
+    """Check that the action raises a ModelError of one paragraph with the file of the action and every word."""
     with pytest.raises(ModelError) as caught:
         action()
     message = str(caught.value)

@@ -1,4 +1,4 @@
-"""Evaluate nodes of a graph one after the other, in any kind of number: what emitted code must agree with."""
+"""Evaluation of a graph node by node with any kind of number, as a reference for emitted code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ARITHMETIC: dict[str, Callable[..., Any]] = {
 
 
 def evaluate(graph: Graph, roots: Sequence[int], inputs: dict[str, Any], functions: Any = mpmath) -> list[Any]:
-    """The roots' values as floats, or as mpmath numbers or (with NumPy's functions) arrays when the inputs are."""
+    """The values of the roots, in the type of the inputs: float, mpmath number, or (with NumPy's functions) array."""
     values: dict[int, Any] = {}
     for node in graph.reachable(roots):
         operation = graph.operations[node]
@@ -44,7 +44,7 @@ def evaluate(graph: Graph, roots: Sequence[int], inputs: dict[str, Any], functio
 
 
 class Uncompiled:
-    """The methods of a loaded robot, evaluated on its program node by node with NumPy: nothing is emitted."""
+    """The methods of a loaded robot by evaluation of its program node by node with NumPy; no code is emitted."""
 
     def __init__(self, equations: EquationsOfMotion, nominal: Sequence[float] | np.ndarray) -> None:
         self.nominal_parameters = np.array(nominal, np.float64)

@@ -1,4 +1,4 @@
-"""Artifacts and descriptions as an attacker would make them."""
+"""Artifacts and descriptions that an attacker could make."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from modelgen.metadata import Metadata
 
 
 def forged(folder: Path, change: Callable[[dict[str, Any]], object] = lambda _: None) -> None:
-    """Change the manifest of an artifact and make its hashes those of what is there."""
+    """Change the manifest of an artifact, and recompute its hashes."""
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
     manifest.pop("hash")
@@ -26,12 +26,12 @@ def forged(folder: Path, change: Callable[[dict[str, Any]], object] = lambda _: 
     path.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
 
 
-def saying(metadata: Metadata, text: str) -> Metadata:
-    """The description with that text wherever a model file has free text."""
+def with_free_text(metadata: Metadata, text: str) -> Metadata:
+    """The description with a text in place of every free text of a model file."""
 
-    def told(group: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(replace(each, meaning=text, unit=text) for each in group)
+    def replaced(group: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(replace(entry, meaning=text, unit=text) for entry in group)
 
-    groups = {"states": told(metadata.states), "inputs": told(metadata.inputs), "parameters": told(metadata.parameters)}
+    groups = {name: replaced(getattr(metadata, name)) for name in ("states", "inputs", "parameters")}
     changed: Any = {**groups, "description": text}
     return replace(metadata, **changed)

@@ -1,4 +1,4 @@
-"""Recordings of a simulated robot: SciPy's DOP853 on `dynamics`, inputs held, written as CSV."""
+"""Recordings of a simulated robot (SciPy's DOP853 on `dynamics`, inputs held) as CSV files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def log(
 
 
 def play(robot: CompiledRobot, theta: Any, start: Any, inputs: Array, rate: int, finer: int = 4) -> Array:
-    """States (K + 1, n) under inputs (K, m) that are held for 1 / rate s each, by Runge-Kutta with `finer` steps."""
+    """States (K + 1, n) under inputs (K, m), each held for 1 / rate s, by Runge-Kutta with `finer` steps."""
     states = [np.asarray(start, float)]
     for u in inputs[:, None]:
         x, h = states[-1][None], 1 / (rate * finer)
@@ -72,7 +72,7 @@ def play(robot: CompiledRobot, theta: Any, start: Any, inputs: Array, rate: int,
 
 
 def write(path: Path, robot: CompiledRobot, time: Array, states: Array, inputs: Array, rates: bool = False) -> Path:
-    """A CSV file under the robot's names, without the velocities unless `rates`."""
+    """A CSV file with the robot's names, and with the velocities only if `rates`."""
     kept = len(robot.state_names) if rates else len(robot.metadata.coordinates)
     header = ",".join(("time", *robot.state_names[:kept], *robot.input_names))
     table = np.column_stack([time, states[:, :kept], inputs])
@@ -83,16 +83,16 @@ def write(path: Path, robot: CompiledRobot, time: Array, states: Array, inputs: 
 def recordings(
     robot: CompiledRobot, folder: Path, theta: Any, count: int, noise: float, seed: int = 0
 ) -> list[Recording]:
-    """Logs of 3 s of positions at 100 Hz, with an input of its own each."""
+    """Recordings of 3 s of positions at 100 Hz, each with a different input."""
     random = np.random.default_rng(seed)
-    found = []
+    recordings = []
     for number in range(count):
         time, states, inputs = log(robot, theta, [3.0, 0.0], 3.0, 100, seed=100 * seed + number)
         states = states + noise * random.normal(size=states.shape)
         path = write(folder / f"log{seed}-{number}.csv", robot, time, states, inputs)
-        found.append(read(path, robot.metadata, columns((), robot.metadata)))
-    return found
+        recordings.append(read(path, robot.metadata, columns((), robot.metadata)))
+    return recordings
 
 
 def silent(_: str) -> None:
-    """Take a line of progress and say nothing."""
+    """Ignore a line of progress."""

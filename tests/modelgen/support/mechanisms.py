@@ -1,4 +1,4 @@
-"""Equations of motion written by hand, which no derivation route of the package had a part in."""
+"""Equations of motion written by hand, independent of every derivation of the package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sympy as sp
 from sympy import Matrix, cos, sin
 
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.metadata import ActionCost, Input, Metadata, Parameter, State, Task
+from modelgen.metadata import Input, Metadata, NamedActionCost, Parameter, State, Task
 from modelgen.statement.action_costs import LogCos, Tanh
 
 
@@ -32,7 +32,7 @@ def pendulum() -> EquationsOfMotion:
 
 
 def dense() -> EquationsOfMotion:
-    """Three coordinates, two inputs, a full mass matrix, named definitions, and every function a model may use."""
+    """Three coordinates, two inputs, a full mass matrix, definitions, and every function of a model file."""
     q = sp.symbols("x u theta", real=True)  # names that emitted code uses itself
     v = sp.symbols("t1 lambda v3", real=True)
     inputs = sp.symbols("left right", real=True)
@@ -67,7 +67,7 @@ def dense() -> EquationsOfMotion:
 
 
 def metadata(name: str, equations: EquationsOfMotion) -> Metadata:
-    """Metadata that fits the equations; all parameters are 1 within +-50 %."""
+    """Metadata for the equations, with all parameters at 1 within +-50 %."""
     n, m, n_q = len(equations.state), len(equations.inputs), len(equations.coordinates)
     kinds: list[Literal["position", "velocity"]] = ["position" if i < n_q else "velocity" for i in range(n)]
     zeros = (0.0,) * n
@@ -79,5 +79,5 @@ def metadata(name: str, equations: EquationsOfMotion) -> Metadata:
         ),
         inputs=tuple(Input(symbol.name, "", 1.0, "", None) for symbol in equations.inputs),
         parameters=tuple(Parameter(symbol.name, 1.0, "", 0.5, 1.5, "") for symbol in equations.parameters),
-        task=Task(zeros, zeros, zeros, ActionCost("log_cos", (1.0,) * m), 5.0, 0.8, 125, 250),
+        task=Task(zeros, zeros, zeros, NamedActionCost("log_cos", (1.0,) * m), 5.0, 0.8, 125, 250),
     )

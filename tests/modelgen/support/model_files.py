@@ -1,4 +1,4 @@
-"""A small model file as text, and where tests write it."""
+"""The text of a small model file, and a function that writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sound robot that a test spoils in one place, and what a build and a proof say of it."""
+"""A valid robot that a test spoils in one place, and the results of a build and of the proofs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from sympy import cos, sin
 
 from modelgen import LogCos, ModelError, Robot
 from modelgen.derivation.derive import equations_of_motion
-from modelgen.proof.findings import Effort, Finding, derived_findings, stated_findings
-from modelgen.proof.refusal import refuse_derived, refuse_stated
+from modelgen.proof.findings import Finding, TimeLimits, derived_findings, guard_findings, refuse_derived, refuse_guards
 
 
 class Draft:
@@ -23,7 +22,7 @@ class Draft:
         self.q = self.robot.revolute("turn", limit=2, rate_limit=3)
         self.mass = self.robot.parameter("mass", 1.0, "", bounds=(0.5, 2))
         self.force = self.robot.input("force", 3, "")
-        self.line = ""  # the one that was named when it was rejected
+        self.line = ""  # of the model that the last error named
         self.cost: Any = self.s**2 + self.q**2 + self.s.rate**2 + self.q.rate**2
 
     def bodies(self) -> Draft:
@@ -36,7 +35,7 @@ class Draft:
         return finished(self.robot, state_cost=self.cost, **task)
 
     def rejected(self, *words: str, **task: Any) -> None:
-        """`build` refuses the robot with these words, and `verify` refutes a quantity of it."""
+        """Check that `build` refuses the robot with these words, and that a proof refutes a quantity of it."""
         robot = self.finished(**task)
         with pytest.raises(ModelError) as caught:
             built(robot)
@@ -62,14 +61,14 @@ def finished(robot: Robot, **task: Any) -> Robot:
 
 
 def built(robot: Robot) -> None:
-    """The searches of a build."""
-    refuse_stated(robot)
+    """The searches of a build, which raise ModelError."""
+    refuse_guards(robot)
     refuse_derived(robot, equations_of_motion(robot))
 
 
 def proof(robot: Robot, seconds: float = 5.0) -> list[Finding]:
-    effort = Effort(seconds, seconds)
-    return [*stated_findings(robot, effort), *derived_findings(robot, equations_of_motion(robot), effort)]
+    effort = TimeLimits(seconds, seconds)
+    return [*guard_findings(robot, effort), *derived_findings(robot, equations_of_motion(robot), effort)]
 
 
 def statuses(robot: Robot, seconds: float = 5.0) -> dict[str, str]:

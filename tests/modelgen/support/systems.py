@@ -1,4 +1,4 @@
-"""Systems of sympy.physics.mechanics as their users write them, robots of them, and what both are evaluated with."""
+"""Systems of sympy.physics.mechanics, robots made of them, and functions to evaluate both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sympy.physics.mechanics import (
 from modelgen import LogCos, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
-from modelgen.derivation.numeric import evaluator
+from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.verification.check import Check
 from modelgen.verification.mechanics import mechanics_checks
 from modelgen.verification.points import sample_points
@@ -37,22 +37,22 @@ TASK: dict[str, Any] = {
 
 
 def evaluated(robot: Robot, x: np.ndarray, theta: np.ndarray) -> list[Any]:
-    """rates of q, M, force, input matrix at states and parameters."""
+    """Rates of q, M, force and input matrix at states and parameters."""
     equations = equations_of_motion(robot)
     check_domain(robot, equations)
     parts = (equations.coordinate_rates, equations.mass_matrix, equations.force, equations.input_matrix)
     arguments = [*equations.state, *equations.parameters]
-    return [evaluator(arguments, part, equations.definitions)(*x.T, *theta.T) for part in parts]
+    return [numpy_evaluator(arguments, part, equations.definitions)(*x.T, *theta.T) for part in parts]
 
 
 def acceleration(robot: Robot, x: np.ndarray, theta: np.ndarray, u: Any) -> np.ndarray:
-    """vdot (N, n_v)."""
+    """Accelerations vdot (N, n_v)."""
     _, M, force, inputs = evaluated(robot, x, theta)
     return np.linalg.solve(M, force + inputs @ np.asarray(u)[:, None])[..., 0]
 
 
 def proven(robot: Robot) -> dict[str, Check]:
-    """The checks of mechanics pass; returns them by name."""
+    """The checks of the mechanics by name, which must pass."""
     equations = equations_of_motion(robot)
     checks = mechanics_checks(robot, equations, sample_points(robot, 16))
     assert all(check.passed for check in checks), checks
@@ -60,7 +60,7 @@ def proven(robot: Robot) -> dict[str, Check]:
 
 
 def kane() -> Any:
-    """A cart and a pole by Kane: a script as a user has it."""
+    """A cart and a pole by Kane's method, as in a user's script."""
     N = ReferenceFrame("N")
     origin = Point("O")
     origin.set_vel(N, 0)
@@ -78,7 +78,7 @@ def kane() -> Any:
 
 
 def lagrange() -> Any:
-    """The same by Lagrange."""
+    """A cart and a pole by Lagrange's method."""
     N = ReferenceFrame("N")
     origin = Point("O")
     origin.set_vel(N, 0)
@@ -94,7 +94,7 @@ def lagrange() -> Any:
 
 
 def joined() -> Any:
-    """The same by joints, its equations not formed yet."""
+    """A cart and a pole by joints, before its equations are formed."""
     rail, cart, pole = RigidBody("rail"), RigidBody("cart", mass=m1), RigidBody("pole", mass=m2)
     pole.central_inertia = inertia(pole.frame, 0, 0, 0)
     system = System.from_newtonian(rail)
@@ -108,7 +108,7 @@ def joined() -> Any:
 
 
 def cartpole(system: Any, **changed: Any) -> tuple[Robot, Any, Any]:
-    """A robot like the shipped one, of any of these."""
+    """A robot like the shipped one, made of one of these systems."""
     robot = Robot("cartpole")
     cart = robot.prismatic("cart", limit=0.5, rate_limit=5)
     pole = robot.revolute("pole", continuous=True, rate_limit=20)
@@ -119,17 +119,17 @@ def cartpole(system: Any, **changed: Any) -> tuple[Robot, Any, Any]:
     )
     values += (("cart_damping", 0.1, "N s/m"), ("pole_damping", 1e-3, "N m s"))
     parameters = [robot.parameter(name, value, unit, tolerance=0.5) for name, value, unit in values]
-    stated = {
+    arguments = {
         "coordinates": {q1: cart, q2: pole},
         "parameters": {**dict(zip((m1, m2, l1, b, c), parameters, strict=True)), g: 9.81},
         "inputs": {F: robot.input("force", 12, "N")},
     }
-    robot.mechanics(system, **{**stated, **changed})
+    robot.mechanics(system, **{**arguments, **changed})
     return robot, cart, pole
 
 
 def finished(robot: Robot) -> Robot:
-    """With a task."""
+    """The robot with a task."""
     coordinates = [joint.symbol for joint in robot.joints]
     cost = sum(sp.sin(q / 2) ** 2 + q.rate**2 for q in coordinates)
     robot.task(state_cost=cost, **TASK)
@@ -137,7 +137,7 @@ def finished(robot: Robot) -> Robot:
 
 
 def absolute() -> Any:
-    """Two rods by Kane, the speeds their absolute rates: u1 = q1', u2 = q1' + q2'."""
+    """Two rods by Kane's method, with absolute rates as speeds: u1 = q1', u2 = q1' + q2'."""
     N = ReferenceFrame("N")
     origin = Point("O")
     origin.set_vel(N, 0)
@@ -162,7 +162,7 @@ def absolute() -> Any:
 
 
 def top() -> Any:
-    """A heavy body on a ball joint, by Kane, with the angular velocity in its own axes for speeds."""
+    """A heavy body on a ball joint by Kane's method, with the angular velocity in its own axes as speeds."""
     N, body = ReferenceFrame("N"), ReferenceFrame("B")
     body.orient_body_fixed(N, (q1, q2, q3), "123")
     omega = body.ang_vel_in(N)

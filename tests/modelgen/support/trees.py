@@ -1,4 +1,4 @@
-"""Random kinematic trees in three dimensions: as robots of this package, and as Pinocchio's models made beside them."""
+"""Random kinematic trees in three dimensions, as robots of this package and as models of Pinocchio."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Tree:
-    """Links, each after the one that carries it; `length` stretches them all and is a parameter."""
+    """Links, each after its parent. The parameter `length` scales all of them."""
 
     bars: tuple[Bar, ...]
     length: float
@@ -74,7 +74,7 @@ KINDS = ("revolute", "prismatic", "fixed", "floating")
 
 @st.composite
 def trees(draw: st.DrawFn) -> Tree:
-    """Up to five links with up to four coordinates, every kind of joint, branches, any frames and gravities."""
+    """Up to five links and four coordinates, with every kind of joint, branches, and any frames and gravity."""
     bars: list[Bar] = []
     room = COORDINATES
     for number in range(draw(st.integers(1, 5))):
@@ -99,7 +99,7 @@ def trees(draw: st.DrawFn) -> Tree:
 
 
 def as_robot(tree: Tree) -> Robot:
-    """Stated in a model file's words, with an input on the first coordinate."""
+    """A robot by the methods of a model file, with an input on the first coordinate."""
     robot = Robot("tree")
     robot.gravity(tree.gravity)
     length = robot.parameter("length", tree.length, "", tolerance=0.3)
@@ -117,7 +117,7 @@ def as_robot(tree: Tree) -> Robot:
                 bar.name,
                 tuple(joint),
                 on=made[bar.on] if bar.on >= 0 else None,
-                at=tuple(length * each for each in bar.at),
+                at=tuple(length * component for component in bar.at),
                 turned=bar.turned,
                 axis=bar.axis,
                 mass=mass,
@@ -137,7 +137,7 @@ def finished(robot: Robot) -> Robot:
 
 
 def as_pinocchio(pin: Any, tree: Tree, theta: np.ndarray) -> tuple[Any, list[int]]:
-    """The same tree at the parameters theta, and where its coordinates stand in Pinocchio's vectors."""
+    """Pinocchio's model at the parameters theta, and the indices of the coordinates in its vectors."""
     length, masses = theta[0], iter(theta[1:])
     mass = [next(masses) if bar.free else bar.mass for bar in tree.bars]
     model = pin.Model()
@@ -149,7 +149,7 @@ def as_pinocchio(pin: Any, tree: Tree, theta: np.ndarray) -> tuple[Any, list[int
         joint, frame = placed[bar.on]
         frame = frame * pin.SE3(rotation(*bar.turned), length * np.array(bar.at))
         if bar.kind == "floating":
-            forward, upward = (AXES[each] for each in PLANES[bar.axis[-1]])
+            forward, upward = (AXES[letter] for letter in PLANES[bar.axis[-1]])
             steps = [("prismatic", forward), ("prismatic", upward), ("revolute", bar.direction)]
         else:
             steps = [(bar.kind, bar.direction)]
@@ -162,13 +162,13 @@ def as_pinocchio(pin: Any, tree: Tree, theta: np.ndarray) -> tuple[Any, list[int
 
 
 def _depth_first(tree: Tree, root: int) -> list[int]:
-    """Pinocchio's algorithms want joints in this order."""
+    """The numbers of the links in the order that Pinocchio's algorithms need."""
     below = [number for number, bar in enumerate(tree.bars) if bar.on == root]
-    return [each for number in below for each in (number, *_depth_first(tree, number))]
+    return [link for number in below for link in (number, *_depth_first(tree, number))]
 
 
 def rotation(roll: float, pitch: float, yaw: float) -> np.ndarray:
-    """About the fixed axes x, then y, then z."""
+    """The rotation about the fixed axes x, then y, then z."""
     (a, b, c), (d, e, f) = np.cos((roll, pitch, yaw)), np.sin((roll, pitch, yaw))
     about_x = np.array([[1, 0, 0], [0, a, -d], [0, d, a]])
     about_y = np.array([[b, 0, e], [0, 1, 0], [-e, 0, b]])

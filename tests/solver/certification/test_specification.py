@@ -1,4 +1,4 @@
-"""Specifications: what they draw, and that every mistake is one error with the file and the key."""
+"""Specifications: samples of their distributions, and errors that name the file and the key."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def problem(load: Callable[[str], CompiledRobot]) -> Problem:
 
 
 def written(folder: Path, text: str) -> Path:
-    """A specification in a file."""
+    """Path of a new specification."""
     path = folder / "spec.toml"
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def drawn(problem: Problem, path: Path | None, size: int = 4000) -> tuple[np.ndarray, np.ndarray]:
-    """Starts (size, 2) and parameters (size, 2)."""
+    """Samples of starts (size, 2) and parameters (size, 2)."""
     distribution = read(path, problem).distribution
     x, theta = distribution(problem, distribution.sample(size, EVALUATION_SEED))
     return x.numpy(), theta.numpy()
 
 
-def test_without_a_file_it_is_the_task(problem: Problem) -> None:
+def test_default_specification_has_the_starts_of_the_task_and_nominal_parameters(problem: Problem) -> None:
     x, theta = drawn(problem, None)
     task = problem.robot.metadata.task
     away = np.remainder(x[:, 0] - task.start_mean[0] + np.pi, 2.0 * np.pi) - np.pi  # hanging is at the seam
@@ -47,7 +47,7 @@ def test_without_a_file_it_is_the_task(problem: Problem) -> None:
     assert read(None, problem).text == USUAL
 
 
-def test_a_box_is_drawn_evenly(problem: Problem, tmp_path: Path) -> None:
+def test_samples_of_a_box_are_uniform(problem: Problem, tmp_path: Path) -> None:
     text = "[starts]\nangle = [1, 2]\nangle_rate = [-3, -3]\n[parameters]\nrelative = {mass = [0.5, 1.5]}\n"
     x, theta = drawn(problem, written(tmp_path, text))
     assert (x[:, 1] == -3.0).all()
@@ -60,7 +60,7 @@ def test_a_box_is_drawn_evenly(problem: Problem, tmp_path: Path) -> None:
     assert abs(np.corrcoef(x[:, 0], theta[:, 0])[0, 1]) < 0.06
 
 
-def test_an_identified_set_is_drawn_evenly_inside(problem: Problem, tmp_path: Path) -> None:
+def test_samples_of_an_identified_set_are_uniform_in_its_ellipsoid(problem: Problem, tmp_path: Path) -> None:
     names, nominal = problem.robot.parameter_names, problem.theta.double().numpy()
     matrix = np.array([[4e-4, 1e-4], [1e-4, 1e-4]])
     region = {"names": list(names), "centre": nominal.tolist(), "shape": matrix.tolist()}
@@ -70,28 +70,28 @@ def test_an_identified_set_is_drawn_evenly_inside(problem: Problem, tmp_path: Pa
     squared = np.einsum("ni,ij,nj->n", away, np.linalg.inv(matrix), away)
     assert squared.max() < 1.001
     np.testing.assert_allclose(np.histogram(squared, 4, (0.0, 1.0))[0] / len(squared), 0.25, atol=0.03)  # area
-    np.testing.assert_allclose(away.T @ away / len(away), matrix / 4.0, atol=1e-5)  # of an even ellipse
+    np.testing.assert_allclose(away.T @ away / len(away), matrix / 4.0, atol=1e-5)  # covariance of a uniform ellipse
 
 
 @pytest.mark.parametrize(
     ("text", "key"),
     [
         ("starts = 'task", "TOML"),
-        ("start = 'task'", "start is no key here. Did you mean `starts`"),
-        ("starts = 'everywhere'", "starts"),
-        ("[starts]\nangle = [0, 1]", "starts has no interval for angle_rate"),
-        ("[starts]\nangle = [1, 0]\nangle_rate = [0, 0]", "starts.angle is [1, 0], and its lowest"),
+        ("start = 'task'", "`starts`"),
+        ("starts = 'everywhere'", "starts is 'everywhere'"),
+        ("[starts]\nangle = [0, 1]", "angle_rate"),
+        ("[starts]\nangle = [1, 0]\nangle_rate = [0, 0]", "starts.angle is [1, 0]"),
         ("[starts]\nangle = [0, nan]\nangle_rate = [0, 0]", "starts.angle"),
-        ("[starts]\nangle = [0, 1]\nangle_rate = [0, 1e9]", "starts.angle_rate reaches beyond"),
+        ("[starts]\nangle = [0, 1]\nangle_rate = [0, 1e9]", "starts.angle_rate"),
         ("[parameters.relative]\nmass = [-1, 1]", "parameters.relative.mass"),
         ("[parameters]\nrelative = {mass = [1, 1]}\nabsolute = {mass = [1, 1]}", "parameters.absolute.mass"),
-        ("[parameters]\nrelative = {}\nidentified = 'a.json'", "parameters is one set"),
+        ("[parameters]\nrelative = {}\nidentified = 'a.json'", "parameters"),
         ("parameters = {identified = 'gone.json'}", "gone.json"),
         ("[parameters.ellipsoid]\nnames = ['mass']\ncentre = [1]\nshape = [[-1]]", "parameters.ellipsoid.shape"),
         ("plant = 'mars'", "plant is 'mars'"),
         ("effects = ['delay']", "effects"),
         ("horizon = 0", "horizon"),
-        ("failure = {}", "failure names nothing"),
+        ("failure = {}", "failure"),
         ("failure = {limits = {angle_rate = 1e9}}", "failure.limits.angle_rate"),
         ("failure_probability = 1", "failure_probability"),
         ("confidence = true", "confidence"),
@@ -99,7 +99,7 @@ def test_an_identified_set_is_drawn_evenly_inside(problem: Problem, tmp_path: Pa
         ("map = ['angle']", "map"),
     ],
 )
-def test_mistakes_name_file_and_key(problem: Problem, tmp_path: Path, text: str, key: str) -> None:
+def test_error_names_file_and_key(problem: Problem, tmp_path: Path, text: str, key: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(SolverError) as raised:
         read(path, problem)
@@ -132,9 +132,9 @@ KEYS = st.sampled_from(
 
 
 def toml(value: object) -> str:
-    """A value in TOML."""
+    """Value as TOML text."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {toml(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{key} = {toml(entry)}" for key, entry in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(toml, value)) + "]"
     return json.dumps(value) if isinstance(value, str | bool) else repr(value)
@@ -142,17 +142,17 @@ def toml(value: object) -> str:
 
 @given(st.dictionaries(KEYS, VALUES, max_size=4))
 @settings(max_examples=60)
-def test_whatever_is_written_is_read_or_refused(
+def test_any_content_gives_finite_samples_or_an_error_that_names_the_file(
     problem: Problem, tmp_path_factory: pytest.TempPathFactory, content: dict[str, object]
 ) -> None:
     text = "\n".join(f"{key} = {toml(value)}" for key, value in content.items())
     path = written(tmp_path_factory.getbasetemp(), text)
     try:
-        found = read(path, problem)
+        specification = read(path, problem)
     except SolverError as error:
         message = str(error)
     else:
-        x, theta = found.distribution(problem, found.distribution.sample(5, 0))
+        x, theta = specification.distribution(problem, specification.distribution.sample(5, 0))
         assert np.isfinite(x.numpy()).all()
         assert np.isfinite(theta.numpy()).all()
         return

@@ -17,6 +17,8 @@ import pytest
 from modelgen.artifact.folder import check
 from solver.cli import main
 
+pytestmark = pytest.mark.slow
+
 SOLVER = "import sys; from solver.cli import main; sys.exit(main())"
 MODELGEN = SOLVER.replace("solver.cli", "modelgen.cli")
 #: Two threads, with fits of seconds: long enough for Ctrl-C to meet compiled code in both.

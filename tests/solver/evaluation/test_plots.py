@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from solver.errors import SolverError
 from solver.evaluation import plots
 from solver.evaluation.plots import _broken, coordinate, learning_curve, plot_run, value_and_policy
-from solver.game.closed_form_policy import ClosedFormPolicy
+from solver.game.policies import ClosedFormPolicy
 from solver.plants.outcome import Rollouts
 from solver.plants.rollouts import controller, rollouts
 from solver.problem.integrator import integrate_period
@@ -39,6 +39,7 @@ def assert_shows_something(path: Path, colours: int) -> None:
     assert counts.max() < 0.98 * counts.sum()
 
 
+@pytest.mark.slow
 def test_three_figures_of_the_pendulum(run_copy: Path) -> None:
     paths = plot_run(run_copy, None, {"mass": Relative(1.3)}, None)
     assert [path.name for path in paths] == ["value_and_policy.png", "rollouts.png", "learning_curve.png"]
@@ -47,12 +48,14 @@ def test_three_figures_of_the_pendulum(run_copy: Path) -> None:
         assert_shows_something(path, colours)
 
 
+@pytest.mark.slow
 def test_two_inputs_and_two_joints(tiny: Callable[..., Settings], tmp_path: Path) -> None:
     start_unjudged("double_pendulum", tiny(iterations=1), tmp_path)
     for path in plot_run(tmp_path, "elbow", {}, None):
         assert_shows_something(path, 15)
 
 
+@pytest.mark.slow
 def test_the_joint_and_the_changed_parameters_are_what_is_drawn(
     run_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,8 @@ from solver.training.settings import Settings
 from solver.training.solution import load_solution
 from tests.solver.small_trainings import start
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 TrainTiny = Callable[..., None]
 
@@ -257,7 +259,7 @@ def range_of_mass(start: float = 0.5, end: float = 1.5, points: int = 2, name: s
     ("ranges", "message"),
     [
         ([range_of_mass(name="mas")], "Did you mean `mass`"),
-        ([range_of_mass(start=-0.5)], "positive by its bounds"),
+        ([range_of_mass(start=-0.5)], "make mass -0.5"),
         ([range_of_mass(points=1)], "at least two points"),
         ([range_of_mass(start=2.0)], "a --from below the --to"),
         ([range_of_mass(end=float("inf"))], "a --from below the --to"),
@@ -270,18 +272,22 @@ def test_boxes_that_cannot_be(runs: list[Path], ranges: list[ParameterRange], me
         measure([runs[0]], ranges, Trial())
 
 
-def test_mistakes(runs: list[Path], tmp_path: Path, capsys: Capture, tiny_options: list[str]) -> None:
+def test_a_wrong_robustness_command_names_its_mistake(
+    runs: list[Path], tmp_path: Path, capsys: Capture, tiny_options: list[str]
+) -> None:
     run, mass = str(runs[0]), ["--parameter", "mass", "--from", "0.5x", "--to", "1.5x"]
 
     def message(*words: str) -> str:
         assert main(["robustness", *words, "--out", str(tmp_path / "none")]) == 2
         return capsys.readouterr().err
 
+    for low, high in (("0.5", "1.5"), ("0.5x", "+0.1"), ("0.5x", "x"), ("1_0x", "20x")):
+        assert low in message(run, "--parameter", "mass", "--from", low, "--to", high)
     assert "named twice" in message(run, run, *mass)
-    assert "give one, or one each" in message(run, *mass, "--points", "3", "4")
-    assert "--parameter stands twice" in message(run, *mass, "--parameter", "length")
-    assert "give at least 1" in message(run, *mass, "--episodes", "0")
-    assert "at most 100000" in message(run, *mass, "--episodes", "100000000000")
+    assert "2 values for 1" in message(run, *mass, "--points", "3", "4")
+    assert "--parameter stands 2" in message(run, *mass, "--parameter", "length")
+    assert "1..100000" in message(run, *mass, "--episodes", "0")
+    assert "1..100000" in message(run, *mass, "--episodes", "100000000000")
     assert "add --plant harsh" in message(run, *mass, "--harsh", "noise")
     assert "not a run folder" in message(str(tmp_path), *mass)
     other = tmp_path / "cartpole"

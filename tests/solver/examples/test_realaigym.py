@@ -7,6 +7,7 @@ import json
 import math
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ import solver
 from modelgen.cli import main as modelgen
 from modelgen.loader import load
 from solver.cli import main
+
+pytestmark = pytest.mark.slow
 
 FOLDER = Path(__file__).parents[3] / "examples" / "realaigym"
 
@@ -30,12 +33,12 @@ def imported(name: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def adapter() -> Any:
+def adapter() -> ModuleType:
     return imported("realaigym_controller")
 
 
 @pytest.mark.parametrize("robot", ["acrobot", "pendubot"])
-def test_the_tip_is_at_the_same_place(adapter: Any, robot: str) -> None:
+def test_the_tip_is_at_the_same_place(adapter: ModuleType, robot: str) -> None:
     """Theirs: links of 0.2 and 0.3 m, angles from hanging and relative. Ours: the drawing in the artifact."""
     theirs = np.random.default_rng(0).uniform(-7.0, 7.0, (50, 4))
     ours = np.stack([adapter.our_state(each) for each in theirs])
@@ -51,7 +54,7 @@ def test_the_tip_is_at_the_same_place(adapter: Any, robot: str) -> None:
 
 
 @pytest.mark.parametrize(("robot", "joint"), [("acrobot", 1), ("pendubot", 0)])
-def test_the_motor_is_the_robots_and_its_input_is_held(adapter: Any, robot: str, joint: int) -> None:
+def test_the_motor_is_the_robots_and_its_input_is_held(adapter: ModuleType, robot: str, joint: int) -> None:
     resets: list[int] = []
     feedback = adapter.Feedback(robot, lambda x: x[2], 2, lambda: resets.append(1))
     found = [feedback([0.0, 0.0, rate, 0.0], 0.002 * step) for step, rate in enumerate([1.0, 2.0, 3.0])]
@@ -64,7 +67,9 @@ def test_the_motor_is_the_robots_and_its_input_is_held(adapter: Any, robot: str,
 
 
 @pytest.mark.parametrize("rates", ["measured", "positions", "raw"])
-def test_what_reaches_the_observer(rates: str, adapter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_observer_gets_measured_rates_only_where_there_are(
+    rates: str, adapter: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In every second step, the rates where they are measured; raw, nothing: the policy gets every step's state."""
     calls: list[Any] = []
 
@@ -98,7 +103,9 @@ def test_what_reaches_the_observer(rates: str, adapter: Any, monkeypatch: pytest
         adapter.load("acrobot", "runs/any", "guessed")
 
 
-def test_the_compiled_policy_is_the_runs(adapter: Any, finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_compiled_policy_is_the_runs(
+    adapter: ModuleType, finished_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Machine code against Torch; the observer's against the one in Python."""
     compiled = adapter.CompiledPolicy("pendulum", 2, str(finished_run))
     states = np.random.default_rng(0).uniform(-2.0, 2.0, (20, 2))

@@ -21,7 +21,7 @@ from solver.runs.folder import save_checkpoint
 from solver.training.run import load_run_checkpoint
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
-from solver.value.basin import Basin
+from solver.value.quadratic_form import Basin
 from tests.solver.small_trainings import start_unjudged
 
 Capture = pytest.CaptureFixture[str]
@@ -59,7 +59,8 @@ def with_watchdog(driver: Path, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]
 @needs_compiler
 @pytest.mark.parametrize("sampled", [0.0, 2.0])
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum", "planar_arm3", "ball_on_beam"])
-def test_it_is_torchs(name: str, sampled: float, tiny: Callable[..., Settings], tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_c_policy_is_torchs(name: str, sampled: float, tiny: Callable[..., Settings], tmp_path: Path) -> None:
     """One input and several, robots with joints that wrap and without, trained a little so that V has a shape."""
     run = tmp_path / "run"
     start_unjudged(name, tiny(iterations=2, algorithm="cfvi"), run)
@@ -97,7 +98,8 @@ def with_basin(run: Path) -> Basin:
 
 @needs_compiler
 @pytest.mark.parametrize("name", ["pendulum", "double_pendulum", "ball_on_beam"])
-def test_its_basin_is_torchs(name: str, tiny: Callable[..., Settings], tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_c_policys_basin_is_torchs(name: str, tiny: Callable[..., Settings], tmp_path: Path) -> None:
     """States deep inside, on both sides of the edge, and whole turns away; closed form and held inputs."""
     run = tmp_path / "run"
     start_unjudged(name, tiny(iterations=1, algorithm="cfvi"), run)
@@ -129,7 +131,7 @@ def test_its_basin_is_torchs(name: str, tiny: Callable[..., Settings], tmp_path:
 
 
 @needs_compiler
-def test_it_computes_in_float_and_a_broken_state_gets_no_input(finished_run: Path, tmp_path: Path) -> None:
+def test_the_c_policy_computes_in_float_and_gives_a_broken_state_no_input(finished_run: Path, tmp_path: Path) -> None:
     """V of it is no number, and its input is 0."""
     driver = compiled(finished_run, "pendulum", tmp_path, "--reaction-periods", "1", real="float")
     x = np.array([[0.3, 1.0], [np.nan, 1.0], [-2.0, -3.0]])
@@ -145,6 +147,7 @@ def test_it_computes_in_float_and_a_broken_state_gets_no_input(finished_run: Pat
 @needs_compiler
 @pytest.mark.parametrize("real", ["float", "double"])
 @pytest.mark.parametrize("name", ["furuta-rfvi", "planar_arm2-rfvi"])
+@pytest.mark.slow
 def test_no_state_makes_an_input_nan_or_too_large(name: str, real: str, tmp_path: Path) -> None:
     """Whatever the numbers are; the watchdog tells the states of the domain from the others."""
     problem = load_solution(name).problem
@@ -173,7 +176,7 @@ def test_the_header_states_units_limits_rate_and_hashes(finished_run: Path, tmp_
     assert comment("*/ int evil; /*\n#include") == "* / int evil; / * #include"
 
 
-def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_c_export_refuses_what_is_not_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(tmp_path), "--c", str(tmp_path / "c")]) == 2
     assert "run.json" in capsys.readouterr().err
     assert not (tmp_path / "c").exists()
@@ -183,7 +186,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     ("words", "said"),
     [
         (["--c", "c", "--max-loss", "0.1"], "give --budget"),
-        (["--onnx", "same", "--js", "same"], "--js same would replace what --onnx writes"),
+        (["--onnx", "same", "--js", "same"], "--js same would replace"),
     ],
 )
 def test_options_that_would_do_nothing(

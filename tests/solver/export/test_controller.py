@@ -30,7 +30,7 @@ def test_step_by_step_it_is_the_observed_rollout(finished_run: Path, delay: int)
     def inputs() -> np.ndarray[Any, Any]:
         motion, found = plant.begin(start), []
         for _ in range(len(expected)):
-            found.append(controller(motion.seen[0, :1].tolist()))
+            found.append(controller(motion.measured[0, :1].tolist()))
             motion.step(torch.from_numpy(found[-1])[None])
         return np.stack(found)
 

@@ -19,6 +19,8 @@ from solver.training.solution import load_solution
 from tests.solver.export.test_distilled import sources
 from tests.solver.small_trainings import start_unjudged
 
+pytestmark = pytest.mark.slow
+
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
 X86 = platform.machine() in ("x86_64", "AMD64")
 
@@ -84,7 +86,9 @@ def exported(
 
 @pytest.mark.parametrize("real", ["float", "double"])
 @pytest.mark.parametrize("chip", CHIPS)
-def test_it_compiles_for(chip: str, real: str, exported: tuple[str, Path, Path], tmp_path: Path) -> None:
+def test_the_c_policy_compiles_for_chips_without_promotion(
+    chip: str, real: str, exported: tuple[str, Path, Path], tmp_path: Path
+) -> None:
     """In float nothing is promoted to double, and libm is called in float."""
     target, (name, whole, small) = CHIPS[chip], exported
     if target.missing:

@@ -24,10 +24,12 @@ from solver.export.distilled.cost import WIDTHS, cost, read_budget, widest
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller
 from solver.export.distilled.observer_cost import observer_cost
 from solver.export.distilled.training import Effort, distil
-from solver.game.held_input_policy import make_policy
+from solver.game.policies import make_policy
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from tests.solver.small_trainings import start_unjudged
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 COMPILER = shutil.which("gcc") or shutil.which("cc")
@@ -157,7 +159,7 @@ def test_no_measurement_makes_a_controller_send_nan(name: str, real: str, delay:
     assert (found[-10:, -1] == 2).all()
 
 
-def test_it_learns_the_argument_of_the_runs_policy(gallery_run: Path) -> None:
+def test_distillation_learns_the_argument_of_the_runs_policy(gallery_run: Path) -> None:
     """In the domain and along rollouts, better than the network that it began with; one seed gives one network."""
     solution = load_solution(gallery_run)
     problem = solution.problem

@@ -11,13 +11,13 @@ from torch import Tensor
 from solver.export.distilled import comparison
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller
 from solver.export.distilled.training import target_gain
-from solver.game.held_input_policy import make_policy
+from solver.game.policies import make_policy
 from solver.plants.rollouts import Controller
 from solver.training.solution import load_solution
 
 
 @pytest.mark.parametrize("name", ["furuta-rfvi", "planar_arm2-rfvi"])
-def test_its_gain_at_the_target_is_the_runs(name: str) -> None:
+def test_the_distilled_gain_at_the_target_is_the_runs(name: str) -> None:
     """Whatever the weights are: du/dx by central differences, for one input and two."""
     solution = load_solution(name)
     problem, scale = solution.problem, argument_scale(solution.problem)
@@ -36,7 +36,8 @@ def test_its_gain_at_the_target_is_the_runs(name: str) -> None:
     assert float(controller(problem, network)(problem.target[None])[0].abs().max()) < 1e-5
 
 
-def test_it_is_compared_on_three_plants(finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+def test_a_distilled_policy_is_compared_on_three_plants(finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Through the observer on the harsh plant where it is exported; a policy loses nothing against itself."""
     monkeypatch.setattr(comparison, "EPISODES", 3)
     solution = load_solution(finished_run)

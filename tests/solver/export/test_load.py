@@ -76,7 +76,7 @@ def test_wrong_shapes_name_the_right_one(finished_run: Path, shape: tuple[int, .
 
 
 @pytest.mark.parametrize("x", ["abc", [["a", "b"]], [[1j, 0.0]], None, [[0.0], [0.0, 1.0]]])
-def test_what_is_no_array_of_numbers(finished_run: Path, x: Any) -> None:
+def test_a_policy_refuses_what_is_not_an_array_of_numbers(finished_run: Path, x: Any) -> None:
     with pytest.raises(SolverError, match=r"x is no array of real numbers: .*give \(N, 2\) floats"):
         solver.load_policy(finished_run)(x)
 
@@ -92,6 +92,7 @@ def test_nan_in_nan_out(finished_run: Path) -> None:
     assert np.isfinite(v[1])
 
 
+@pytest.mark.slow
 def test_loads_and_acts_without_sympy(finished_run: Path) -> None:
     """On a robot's computer SymPy need not be installed, and the model file need not be there."""
     script = """

@@ -25,6 +25,8 @@ from solver.plants.harsh.plant import Harsh
 from solver.problem.problem import Problem
 from tests.solver.export.test_c_export import COMPILER, STRICT, needs_compiler
 
+pytestmark = pytest.mark.slow
+
 Load = Callable[[str], CompiledRobot]
 PERIODS = 60
 
@@ -63,7 +65,7 @@ def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
         ("planar_quadrotor", 1, 2, False),
     ],
 )
-def test_it_is_torchs(
+def test_the_c_observer_is_torchs(
     name: str, delay: int, longest: int | None, rates: bool, real: str, load: Load, tmp_path: Path
 ) -> None:
     """Whose covariance is a matrix of double precision, where the C source has its factors. Rates are measured where
@@ -78,7 +80,7 @@ def test_it_is_torchs(
     observer = make_observer(problem, plant.sensing, longest)
     rows, expected = [], []
     for _ in range(PERIODS):
-        y = motion.seen[:, : len(plant.sensing.deviation)]
+        y = motion.measured[:, : len(plant.sensing.deviation)]
         x = observer.estimate(y)[0].tolist()
         limits = problem.input_limits
         disturbance = ((0.1 * limits - observer.compensate(0.1 * limits[None])[0]) / limits).tolist()

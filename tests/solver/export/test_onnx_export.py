@@ -67,21 +67,25 @@ def compare(run: Path, policy: Any, x: Array, periods: float, most: float = 1e-5
 
 @pytest.mark.parametrize("periods", [0.0, 2.0])
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "planar_arm2"])
-def test_it_is_torchs(name: str, periods: float, trained: Callable[[str], Path], tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_onnx_policy_is_torchs(name: str, periods: float, trained: Callable[[str], Path], tmp_path: Path) -> None:
     """One input and two, joints that wrap and joints that do not, closed form and held input, any batch."""
     run = trained(name)
     policy = exported(run, tmp_path, "--reaction-periods", str(periods))
     x = 0.8 * load_solution(run).problem.sample_domain(200, torch.Generator().manual_seed(1)).numpy()
-    u = compare(run, policy, x, periods)
+    most = 1e-4 if periods else 1e-5  # a held input divides the rounding of the gradient by the length of a chord
+    u = compare(run, policy, x, periods, most)
     assert np.abs(u).max() > 0.3
-    compare(run, policy, x[:1], periods)
+    compare(run, policy, x[:1], periods, most)
     if periods and name != "planar_arm2":  # there a held input is the closed form to 1e-6
         limits = load_solution(run).problem.input_limits.numpy()
         assert np.abs(solver.load_policy(run, reaction_periods=0)(x) / limits - u).max() > 1e-3
 
 
 @pytest.mark.parametrize("name", ["double_pendulum", "ball_on_beam"])
-def test_its_basin_and_held_inputs_are_torchs(name: str, trained: Callable[[str], Path], tmp_path: Path) -> None:
+def test_the_onnx_policys_basin_and_held_inputs_are_torchs(
+    name: str, trained: Callable[[str], Path], tmp_path: Path
+) -> None:
     """Inside and outside of a basin, some states whole turns away; held inputs that differ from the closed form.
 
     No training made this V. Its random metric amplifies rounding, to 3e-5 of the input limit.
@@ -101,7 +105,7 @@ def test_its_basin_and_held_inputs_are_torchs(name: str, trained: Callable[[str]
     assert np.abs(u[0.0] - u[1.0]).max() > 1e-3
 
 
-def test_it_says_what_goes_in_and_out(finished_run: Path, tmp_path: Path) -> None:
+def test_the_onnx_model_describes_its_inputs_and_outputs(finished_run: Path, tmp_path: Path) -> None:
     policy = exported(finished_run, tmp_path)
     assert [(each.name, each.shape) for each in policy.get_inputs()] == [("x", ["N", 2])]
     assert [(each.name, each.shape) for each in policy.get_outputs()] == [
@@ -155,7 +159,7 @@ def test_an_export_of_nothing_is_refused(finished_run: Path, capsys: pytest.Capt
     assert "--onnx FILE" in capsys.readouterr().err
 
 
-def test_it_steps_the_environment(finished_run: Path, tmp_path: Path) -> None:
+def test_the_onnx_policy_steps_the_environment(finished_run: Path, tmp_path: Path) -> None:
     """The loop of docs/how-to/export-to-onnx.md, beside the run's own policy in the same environment."""
     pytest.importorskip("gymnasium")
     import solver.gym

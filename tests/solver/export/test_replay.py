@@ -39,6 +39,7 @@ def spoil(folder: Path) -> None:
 
 @needs_compiler
 @pytest.mark.parametrize("real", ["float", "double"])
+@pytest.mark.slow
 def test_the_replay_notices_another_weight(real: str, gallery_run: Path, tmp_path: Path) -> None:
     _, folder = sources(load_solution(gallery_run), 8, tmp_path)
     files = [str(folder / f"pendulum{end}.c") for end in ("", "_policy", "_policy_replay")]
@@ -51,7 +52,7 @@ def test_the_replay_notices_another_weight(real: str, gallery_run: Path, tmp_pat
 
 
 @needs_emulator
-def test_a_board_replays_it(gallery_run: Path, tmp_path: Path) -> None:
+def test_an_emulated_board_replays_the_policy(gallery_run: Path, tmp_path: Path) -> None:
     """An emulated Cortex-M4F, in the precision that a chip has by default, and with a wrong weight."""
     _, folder = sources(load_solution(gallery_run), 16, tmp_path)
     (folder / "board_main.c").write_text(MAIN.format(name="pendulum"))

@@ -37,6 +37,7 @@ TrainTiny = Callable[..., None]
 Load = Callable[[str], CompiledRobot]
 
 
+@pytest.mark.slow
 def test_the_loop_alone_trains_what_a_session_trains(load: Load, tiny: Callable[..., Settings]) -> None:
     """Without convergence and polish no observer has an effect on the weights."""
     settings = tiny(iterations=3, sampling="mixture")
@@ -65,6 +66,7 @@ def test_rfvi_with_zero_radii_is_cfvi(train_tiny: TrainTiny, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("radii", [{"state": 0.5}, {"action": 2.0}, {"observation": 0.1}, {"parameters": 0.3}], ids=str)
+@pytest.mark.slow
 def test_an_adversary_lowers_the_targets(load: Load, tiny: Callable[..., Settings], radii: dict[str, float]) -> None:
     def target_mean(adversaries: dict[str, float]) -> float:
         settings = tiny(adversaries=adversaries, states=4000, iterations=1, modulation="stationary")
@@ -128,6 +130,7 @@ def test_only_torch_computes_on_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["furuta", "double_pendulum"])
+@pytest.mark.slow
 def test_robots_with_four_states_train(tiny: Callable[..., Settings], tmp_path: Path, name: str) -> None:
     """An arm that does not wrap; two inputs and two continuous joints."""
     start(name, "fast", tiny(iterations=2, episodes=2), tmp_path, None, lambda _: None)

@@ -16,9 +16,8 @@ from solver.fvi.step import Lookahead
 from solver.fvi.targets import chunk_targets, value_targets
 from solver.game.adversaries import make_adversaries
 from solver.game.adversaries.adversary import Adversary
-from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.game import Game
-from solver.game.modulation import Modulation
+from solver.game.game import Game, Modulation
+from solver.game.policies import ClosedFormPolicy
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.value.frozen import FrozenValue
@@ -58,7 +57,7 @@ def test_the_target_ends_where_the_next_weight_is_below_the_floor(decay: float, 
     assert last * decay <= floor < last
 
 
-def test_the_authors_steps() -> None:
+def test_the_trace_has_as_many_steps_as_the_authors() -> None:
     """Their N, where (1 - lambda) lambda^N falls to 1e-4: 45 for the pendulum and 66 for the others."""
     assert [Lookahead(decay, 1e-4 / (1.0 - decay), 1).steps for decay in (0.85, 0.9)] == [45, 66]
 

@@ -1,4 +1,5 @@
-"""The game's closed forms against brute force over the admissible sets, and its steps against NumPy loops."""
+"""Moves of both players, compared with brute force over inputs and admissible sets; steps, compared with NumPy loops;
+radii of a Wiener process, compared with the variance of a random walk."""
 
 from __future__ import annotations
 
@@ -17,51 +18,54 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 from solver.game.adversaries import make_adversaries
 from solver.game.adversaries.adversary import Disturbed
-from solver.game.adversaries.parameters import ParameterAdversary
-from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.game import Game, Move
-from solver.game.modulation import Modulation
+from solver.game.adversaries.paper import ActionAdversary, ObservationAdversary, ParameterAdversary, StateAdversary
+from solver.game.game import Game, Modulation, Move
+from solver.game.policies import ClosedFormPolicy
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
+from tests.closeness import assert_close
 
 Load = Callable[[str], CompiledRobot]
 ROBOTS = ("pendulum", "furuta", "double_pendulum")
 robots = pytest.mark.parametrize("name", ROBOTS)
 RADII = {"state": 0.03, "action": 0.2, "observation": 0.04, "parameters": 0.15}
 ADVERSARIES = make_adversaries(RADII)
-PERIOD = 0.032
+STATE, ACTION, OBSERVATION = StateAdversary(0.03), ActionAdversary(0.2), ObservationAdversary(0.04)
+PERIOD = 0.032  # s, of a value step
 
 
 def sampled(game: Game, size: int = 12) -> tuple[Tensor, Tensor]:
-    """States and costates of the usual size."""
+    """States (size, n), and costates of the size that a trained V has."""
     generator = torch.Generator().manual_seed(3)
     x = game.problem.sample_domain(size, generator)
     return x, torch.randn(size, x.shape[1], generator=generator) * 3.0 / game.problem.state_limits
 
 
 def stationary() -> Modulation:
+    """Fixed radii."""
     return Modulation("stationary", PERIOD, torch.Generator())
 
 
 def played(game: Game) -> tuple[Tensor, Tensor, Move]:
+    """States, costates and the move at them."""
     x, costate = sampled(game)
     return x, costate, game.move(x, costate, ClosedFormPolicy(game.problem), stationary())
 
 
 def sphere(dimension: int, size: int = 4000) -> np.ndarray:
-    """Random unit vectors (size, dimension), the corners +-e_i among them."""
+    """Random unit vectors (size, dimension), followed by +-e_i."""
     draw = np.random.default_rng(0).standard_normal((size, dimension))
     return np.concatenate([draw / np.linalg.norm(draw, axis=1, keepdims=True), np.eye(dimension), -np.eye(dimension)])
 
 
 def hamiltonian(robot: CompiledRobot, x: np.ndarray, u: np.ndarray, costate: np.ndarray, theta: np.ndarray) -> float:
-    """costate . (a + B u) of one state, in float64."""
+    """Hamiltonian costate . (a + B u) at one state, in float64."""
     a, control_matrix = robot.affine_dynamics(x[None], theta)
     return float(costate @ (a[0] + control_matrix[0] @ u))
 
 
 def slope(function: Callable[[np.ndarray], float], at: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Central differences with steps 1e-5 * size."""
+    """Gradient by central differences with steps 1e-5 * size."""
     steps = np.diag(1e-5 * size)
     return np.array([(function(at + s) - function(at - s)) / (2.0 * s.sum()) for s in steps])
 
@@ -145,8 +149,8 @@ def test_model_adversary_stays_within_the_parameter_bounds(load: Load) -> None:
     assert float(move.choices["parameters"].max()) == pytest.approx(1.9)
 
 
-def test_the_sign_of_a_parameter_changes_nothing(load: Load) -> None:
-    """The pendulum written in minus its parameters has the same worst case."""
+def test_worst_parameters_are_the_same_for_a_robot_written_in_negated_parameters(load: Load) -> None:
+    """The pendulum is written in minus its parameters."""
     robot = load("pendulum")
 
     def gradient(*arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -164,13 +168,13 @@ def test_the_sign_of_a_parameter_changes_nothing(load: Load) -> None:
         optimal_input_cost=robot.optimal_input_cost,
         hamiltonian_gradient=gradient,
     )
-    theta, same = (played(Game(Problem(each), ADVERSARIES))[2].choices["parameters"] for each in (robot, mirrored))  # type: ignore[arg-type]
-    torch.testing.assert_close(same, -theta)
+    theta, negated = (played(Game(Problem(r), ADVERSARIES))[2].choices["parameters"] for r in (robot, mirrored))  # type: ignore[arg-type]
+    torch.testing.assert_close(negated, -theta)
     assert not torch.equal(theta, Problem(robot).theta.expand_as(theta))
 
 
 @robots
-def test_zero_radii_leave_the_nominal_game(load: Load, name: str) -> None:
+def test_game_without_adversaries_integrates_the_nominal_robot(load: Load, name: str) -> None:
     game = Game(Problem(load(name)))
     x, _, move = played(game)
     assert not move.choices
@@ -180,7 +184,7 @@ def test_zero_radii_leave_the_nominal_game(load: Load, name: str) -> None:
 
 
 @pytest.mark.parametrize("only", ["state", "action", "observation", "parameters"])
-def test_each_adversary_can_play_alone(load: Load, only: str) -> None:
+def test_single_adversary_disturbs_only_its_own_variable(load: Load, only: str) -> None:
     _, _, move = played(Game(Problem(load("double_pendulum")), make_adversaries({only: 0.1})))
     changed = {
         "state": move.disturbed.displacement is not None,
@@ -191,7 +195,7 @@ def test_each_adversary_can_play_alone(load: Load, only: str) -> None:
     assert list(move.choices) == [name for name, has in changed.items() if has] == [only]
 
 
-def test_adversaries_rest_where_the_gradient_is_zero(load: Load) -> None:
+def test_adversaries_play_the_centre_of_their_set_if_the_gradient_is_zero(load: Load) -> None:
     game = Game(Problem(load("furuta")), ADVERSARIES)
     x, costate = sampled(game, 5)
     move = game.move(x, torch.zeros_like(costate), ClosedFormPolicy(game.problem), stationary())
@@ -200,18 +204,18 @@ def test_adversaries_rest_where_the_gradient_is_zero(load: Load) -> None:
     torch.testing.assert_close(move.choices["parameters"], game.problem.theta.expand(5, -1))
 
 
-def test_a_limit_costs_while_it_holds_a_state_and_what_it_takes_from_it(load: Load) -> None:
-    """A rod let go at 1.5 rad with 7.95 rad/s is over 8 rad/s before the first period ends; one at rest hangs."""
+def test_limit_cost_counts_the_time_at_a_limit_and_the_clipped_distance(load: Load) -> None:
+    """A rod that falls from 1.5 rad with 7.95 rad/s passes 8 rad/s within the first period. A second rod hangs."""
     free, dear = (Game(Problem(load("pendulum")), limit_cost=share) for share in (0.0, 3.0))
     assert free.problem.substeps == 1
     x = torch.tensor([[1.5, 7.95], [math.pi, 0.0]])
     move = Move(torch.zeros(2, 1), torch.zeros(2), {}, Disturbed(torch.zeros(2, 1)))
     (end, cost), (same, dearer) = (game.advance(x.clone(), move, 2) for game in (free, dear))
-    assert torch.equal(end, same)
+    assert_close(end, same)
     assert end[0, 1] == 8.0
     falling = [1.5, 7.95]
     taken = []
-    for _ in range(2):  # SciPy falls on without a limit; 3 g/(2 L) = 14.715
+    for _ in range(2):  # SciPy integrates without a limit; 3 g/(2 L) = 14.715
         fall = solve_ivp(lambda _, y: [y[1], 14.715 * math.sin(y[0])], (0.0, 0.008), falling, rtol=1e-9, atol=1e-9)
         taken.append((fall.y[1, -1] - 8.0) / 8.0)
         falling = [fall.y[0, -1], 8.0]
@@ -240,7 +244,7 @@ def test_advance_discounts_every_period_and_displaces_the_state_once(load: Load)
     assert game.problem.discount(625) == pytest.approx(0.65)
 
 
-def test_advance_under_the_authors_scheme_sums_the_cost_of_first_states(load: Load) -> None:
+def test_advance_with_the_euler_scheme_sums_the_costs_of_the_first_states_of_periods(load: Load) -> None:
     game = Game(Problem(load("double_pendulum"), scheme="euler"), ADVERSARIES)
     x, _, move = played(game)
     y, expected = x, torch.zeros(len(x))
@@ -252,9 +256,46 @@ def test_advance_under_the_authors_scheme_sums_the_cost_of_first_states(load: Lo
     torch.testing.assert_close(game.advance(x, move, 3)[1], expected)
 
 
-def test_nan_states_stay_nan(load: Load) -> None:
+def test_nan_states_have_nan_costs_and_stay_nan(load: Load) -> None:
     game = Game(Problem(load("pendulum")), ADVERSARIES)
     x = torch.full((3, 2), math.nan)
     x_next, cost = game.advance(x, game.move(x, x, ClosedFormPolicy(game.problem), stationary()), 1)
     assert bool(torch.isnan(x_next).all())
     assert bool(torch.isnan(cost).all())
+
+
+def test_wiener_radii_have_the_variance_of_a_random_walk() -> None:
+    """E[radius^2] is d (alpha/1.96)^2 t for action and observation, and d (alpha/1.96)^2 h for the state."""
+    n, m, h, size = 4, 2, 0.032, 40000
+    modulation = Modulation("wiener", h, torch.Generator().manual_seed(0))
+    for step in range(1, 6):
+        for adversary, d, seconds in ((STATE, n, h), (ACTION, m, h * step), (OBSERVATION, n, h * step)):
+            radius = modulation.radius(adversary, torch.Size((size, d)))
+            assert isinstance(radius, Tensor)
+            assert radius.shape == (size, 1)
+            expected = d * (adversary.alpha / 1.96) ** 2 * seconds
+            assert float((radius**2).mean()) == pytest.approx(expected, rel=0.04)
+
+
+def test_wiener_radii_are_correlated_in_time_for_the_action_and_not_for_the_state() -> None:
+    modulation = Modulation("wiener", 0.1, torch.Generator().manual_seed(0))
+
+    def correlation(adversary: StateAdversary | ActionAdversary, d: int) -> float:
+        walk = [modulation.radius(adversary, torch.Size((20000, d))) for _ in range(4)]
+        return float(torch.corrcoef(torch.cat([torch.as_tensor(radius) for radius in walk], 1).T)[2, 3])
+
+    assert abs(correlation(STATE, 4)) < 0.05
+    assert correlation(ACTION, 2) > 0.5
+
+
+@pytest.mark.parametrize("kind", ["stationary", "wiener"])
+def test_radius_of_the_parameters_is_constant_in_time(kind: str) -> None:
+    assert Modulation(kind, 0.1, torch.Generator()).radius(ParameterAdversary(0.15), torch.Size((5, 3))) == 0.15
+
+
+def test_stationary_radii_are_alpha_and_for_the_state_alpha_times_the_step() -> None:
+    modulation = Modulation("stationary", 0.1, torch.Generator())
+    for _ in range(3):
+        assert modulation.radius(STATE, torch.Size((5, 2))) == pytest.approx(0.1 * STATE.alpha)
+        assert modulation.radius(ACTION, torch.Size((5, 1))) == ACTION.alpha
+        assert modulation.radius(OBSERVATION, torch.Size((5, 2))) == OBSERVATION.alpha

@@ -19,7 +19,7 @@ class Cluster:
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.file, self._stack = folder / "scheduler.json", stack
-        self.environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        self.environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
         where = ["--scheduler-file", str(self.file), "--no-dashboard"]
         self.scheduler = self._start("scheduler", *where, "--host", "127.0.0.1", "--port", "0")
         more = ["--nthreads", "1", "--no-nanny", "--local-directory", str(folder)]

@@ -25,6 +25,8 @@ from solver.training.run import load_run_checkpoint
 from tests.solver.jobs.conftest import Cluster
 from tests.solver.lab.reproduction.small_plans import quiet, train_here
 
+pytestmark = pytest.mark.slow
+
 SPEC = """
 robots = ["pendulum"]
 [settings.tiny]
@@ -57,7 +59,7 @@ def has_child(pid: int) -> bool:
     return any(path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children"))
 
 
-def test_what_a_cluster_survives(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_cluster_survives_a_killed_worker_and_a_failing_job(cluster: Cluster, tmp_path: Path) -> None:
     """One cluster for all, since it takes seconds to start. The worker is killed last."""
     address = cluster.address
     # Given twice: one after the other, never both at once in one folder.

@@ -31,6 +31,8 @@ from solver.plants.rollouts import sample_starts
 from solver.runs.folder import CHECKPOINT
 from tests.solver.jobs.conftest import Cluster
 
+pytestmark = pytest.mark.slow
+
 BUSY = 400  # ticks: both workers have begun, and roll out
 LONG = "horizon = 3600\n[starts]\nangle = [-1, 1]\nangle_rate = [0, 0]\n"
 

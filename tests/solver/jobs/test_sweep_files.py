@@ -36,13 +36,13 @@ def test_every_robot_with_all_settings_and_seeds(tmp_path: Path) -> None:
     [
         ("robots = [", "is no TOML file"),
         ("seeds = [1]", 'robots names none; write for example robots = ["pendulum"]'),
-        ('robots = ["pendulum"]\nseed = [1]', "seed is no key here. Did you mean `seeds`?"),
+        ('robots = ["pendulum"]\nseed = [1]', "`seeds`"),
         ('robots = ["pendulum"]\nseeds = [1, 1]', "seeds is [1, 1], and names something twice"),
         ('robots = ["pendulum"]\nseeds = [true]', "must be a list of whole numbers"),
         ('robots = ["pendulun"]', "settings.usual, robot pendulun, seed 0: There is no artifact 'pendulun'"),
         ('robots = ["pendulum"]\nseeds = [-1]', "seed -1: "),
         ('robots = ["pendulum"]\n[settings]', "settings holds no table"),
-        ('robots = ["pendulum"]\nsettings = 3', "settings is 3, and must be a table"),
+        ('robots = ["pendulum"]\nsettings = 3', "settings is 3"),
         ('robots = ["pendulum"]\n[settings.a]\nseed = 1', "settings.a.seed stands in the key seeds"),
         ('robots = ["pendulum"]\n[settings.a]\nwidht = 1', "unknown setting 'widht'. Did you mean `width`?"),
         ('robots = ["pendulum"]\n[settings.a]\nwidth = "x"', "settings.a, robot pendulum, seed 0: "),
@@ -53,7 +53,7 @@ def test_every_robot_with_all_settings_and_seeds(tmp_path: Path) -> None:
         ('robots = ["pendulum"]\n[settings.a.b]\nc = 3', "settings.a.b is a table"),
     ],
 )
-def test_a_mistake_is_named(text: str, message: str, tmp_path: Path, capsys: Capture) -> None:
+def test_a_mistake_in_a_sweep_file_is_named(text: str, message: str, tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "s.toml"
     path.write_text(text)
     assert main(["sweep", str(path), "--out", str(tmp_path / "runs")]) == 2
@@ -63,6 +63,7 @@ def test_a_mistake_is_named(text: str, message: str, tmp_path: Path, capsys: Cap
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.slow
 def test_what_is_finished_is_kept_only_with_resume(tmp_path: Path, capsys: Capture) -> None:
     path, out = tmp_path / "s.toml", tmp_path / "runs"
     path.write_text(SPEC.replace("= 60", "= 2").replace("= 30", "= 1"))

@@ -14,12 +14,12 @@ from torch import Tensor
 
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
-from solver.game.held_input_policy import make_policy
+from solver.game.policies import make_policy
 from solver.local.basin import cost_to_go, find_basin, near_target, shell
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.value.basin import Basin
+from solver.value.quadratic_form import Basin
 
 Load = Callable[[str], CompiledRobot]
 
@@ -112,6 +112,7 @@ def test_cost_is_that_of_the_discounted_riccati_equation(rod: Problem) -> None:
     assert found[1] == pytest.approx(-closed.real.max(), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_states_inside_arrive_at_the_cost_of_the_quadratic_form(rod: Problem, basin: Basin) -> None:
     x = within(basin, 300, seed=17)
     stated = basin.distance(x)
@@ -130,6 +131,7 @@ def allowed(basin: Basin) -> float:
     return max(0.15 * basin.level, 1.02 * 0.005 * min(hanging, quadratic))
 
 
+@pytest.mark.slow
 def test_a_small_cost_may_be_wrong_by_much(rod: Problem, basin: Basin, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the allowance for what is negligible beside the whole task, the basin is smaller."""
     monkeypatch.setattr("solver.local.basin.NEGLIGIBLE", 0.0)
@@ -138,7 +140,7 @@ def test_a_small_cost_may_be_wrong_by_much(rod: Problem, basin: Basin, monkeypat
     assert strict.level < basin.level
 
 
-def test_it_is_the_largest_up_to_a_factor_of_two(rod: Problem, basin: Basin) -> None:
+def test_the_basin_is_the_largest_up_to_a_factor_of_two(rod: Problem, basin: Basin) -> None:
     """From the boundary of four times the level some state fails to arrive, meets a limit or pays too much."""
     larger = Basin(basin.target, basin.continuous, basin.cost, 4.0 * basin.level)
     x = shell(rod, larger, 256)
@@ -173,6 +175,7 @@ def test_there_is_none_at_a_target_that_cannot_be_held(name: str, lines: str, tm
     assert find_basin(problem, 1.0) is None
 
 
+@pytest.mark.slow
 def test_there_is_none_where_a_motion_never_ends(tmp_path: Path) -> None:
     """The discount makes the cost of a mass that drifts for ever finite, but it does not arrive."""
     problem = built(tmp_path, "adrift", ADRIFT)

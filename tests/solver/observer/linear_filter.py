@@ -1,43 +1,46 @@
-"""The textbook's Kalman filter for a mass on a rail with friction, in matrices of double precision."""
+"""Textbook Kalman filter for a mass on a rail with friction, with matrices in double precision."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import expm
 
+from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
 from solver.observer.observer import DRIVE, LASTS, PUSH
 
-Array = NDArray[np.float64]
-
 
 class LinearFilter:
-    """x = (position, velocity, disturbance of the input), m dv/dt = u + d - b v, d by a Gauss-Markov process, m and b
-    in error for one period at a time."""
+    """Filter of x = (position, velocity, disturbance d of the input) with m dv/dt = u + d - b v.
+
+    d is a Gauss-Markov process. The errors of m and b are independent in every period.
+    """
 
     def __init__(self, robot: CompiledRobot, deviation: list[float]) -> None:
-        """deviation: of the position's error, and of the velocity's where it is measured."""
+        """deviation: of the error of the position, and of the velocity if it is measured."""
         self.parameters = robot.metadata.parameters
-        (self.mass, self.friction), self.rate = [each.value for each in self.parameters], robot.metadata.states[1].limit
+        (self.mass, self.friction), self.rate = (
+            [parameter.value for parameter in self.parameters],
+            robot.metadata.states[1].limit,
+        )
         self.period, self.limit = 1.0 / robot.metadata.task.control_rate, robot.metadata.inputs[0].limit
         self.R = np.diag(deviation) ** 2
         self.drive = (DRIVE * self.limit) ** 2 / 3.0
         self.P = np.diag([deviation[0] ** 2, [*deviation, self.rate / math.sqrt(3.0)][1] ** 2, self.drive])
 
     def step(self, x: Array, u: float, y: Array) -> tuple[Array, float]:
-        """The state after a period, corrected by the measurement y (k,), and the squared normalised innovation."""
+        """State (3,) after a period, corrected by the measurement y (k,), and the squared normalised innovation."""
         m, b = self.mass, self.friction
-        drift = np.zeros((4, 4))  # of position, velocity, acceleration by u, and a fraction of the friction
+        drift = np.zeros((4, 4))  # of position, velocity, acceleration by u, and one unused row
         drift[0, 1], drift[1, 1], drift[1, 2] = 1.0, -b / m, 1.0 / m
         flow = expm(drift * self.period)
         F, G = np.zeros((3, 3)), np.array([*flow[:2, 2], 0.0])
         F[:2, :2], F[:, 2] = flow[:2, :2], G
         F[2, 2] = math.exp(-self.period / LASTS)
         by_mass, by_friction = (self._by_parameter(x[:2], u + x[2], i) for i in range(2))
-        spread = [(each.upper - each.lower) / math.sqrt(12.0) for each in self.parameters]
+        spread = [(parameter.upper - parameter.lower) / math.sqrt(12.0) for parameter in self.parameters]
         noise = np.stack([spread[0] * by_mass, spread[1] * by_friction], 1)
         added = self.drive * (1.0 - F[2, 2] ** 2)
         Q = np.diag([0.0, PUSH**2 * self.period * self.rate**2, added])
@@ -51,7 +54,7 @@ class LinearFilter:
         return x + K @ error, float(error @ np.linalg.inv(S) @ error)
 
     def _by_parameter(self, x: Array, u: float, which: int) -> Array:
-        """The derivative of the state after a period by the mass or the friction, by differences."""
+        """Derivative of the state after a period with respect to mass or friction, by differences."""
 
         def after(change: float) -> Array:
             m, b = (value + change * (i == which) for i, value in enumerate((self.mass, self.friction)))

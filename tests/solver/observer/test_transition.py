@@ -1,4 +1,4 @@
-"""The derivatives of a control period against central differences of a Runge-Kutta step in double precision."""
+"""Derivatives of a control period, compared with central differences of a Runge-Kutta step in double precision."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
-from solver.observer.transition import transition
+from solver.observer.observer import transition
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
-Array = NDArray[np.float64]
 STEP = 1e-5
 
 
 def period(robot: CompiledRobot, x: Array, u: Array, theta: Array) -> Array:
-    """The states after a control period, without the limits of the domain."""
+    """States (N, n) after a control period, without the limits of the domain."""
     task = robot.metadata.task
     h = 1.0 / task.control_rate / task.integration_steps
     for _ in range(task.integration_steps):
@@ -34,7 +33,7 @@ def period(robot: CompiledRobot, x: Array, u: Array, theta: Array) -> Array:
 
 
 def differences(function: Callable[[Array], Array], at: Array) -> Array:
-    """Central differences of function (N, n) by each column of `at`, in steps relative to its size."""
+    """Central differences of a function (N, n) in each column of `at`, with steps relative to its size."""
     columns = []
     for i in range(at.shape[1]):
         step = STEP * max(1e-3, float(np.abs(at[:, i]).max()))
@@ -46,18 +45,18 @@ def differences(function: Callable[[Array], Array], at: Array) -> Array:
 
 
 @pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "double_pendulum", "planar_quadrotor"])
-def test_it_is_the_integrators_period_with_its_derivatives(name: str, load: Load, load64: Load) -> None:
+def test_transition_is_a_period_of_the_integrator_with_its_derivatives(name: str, load: Load, load64: Load) -> None:
     problem, robot = Problem(load(name)), load64(name)
     generator = torch.Generator().manual_seed(0)
     x = 0.5 * problem.sample_domain(20, generator)
     u = problem.input_limits * (2.0 * torch.rand(20, len(problem.input_limits), generator=generator) - 1.0)
-    found = transition(problem, x, u)
-    torch.testing.assert_close(found.x, integrate_period(problem, x, u).x, rtol=1e-5, atol=1e-5)
+    result = transition(problem, x, u)
+    torch.testing.assert_close(result.x, integrate_period(problem, x, u).x, rtol=1e-5, atol=1e-5)
     at: list[Any] = [x.double().numpy(), u.double().numpy(), np.tile(robot.nominal_parameters, (20, 1))]
-    for i, slopes in enumerate((found.by_state, found.by_input, found.by_parameter)):
+    for i, slopes in enumerate((result.by_state, result.by_input, result.by_parameter)):
 
-        def moved(each: Array, i: int = i) -> Array:
-            return period(robot, *(each if k == i else at[k] for k in range(3)))
+        def moved(values: Array, i: int = i) -> Array:
+            return period(robot, *(values if k == i else at[k] for k in range(3)))
 
         expected = differences(moved, at[i])
         size = np.abs(expected).max((0, 1))

@@ -1,4 +1,4 @@
-"""The observer that finds the delay: each robot's own, soon after its input changes, and the state with it."""
+"""Observer that estimates the delay of each robot soon after its input changes, and the state with it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from solver.plants.harsh.harshness import Harshness
 from solver.plants.harsh.plant import Harsh
 from solver.problem.problem import Problem
 
+pytestmark = pytest.mark.slow
+
 Load = Callable[[str], CompiledRobot]
 LONGEST, DELAYS = 3, [2, 0, 3, 1]  # control periods
 
@@ -31,10 +33,10 @@ LONGEST, DELAYS = 3, [2, 0, 3, 1]  # control periods
         ("planar_quadrotor", 1.1, Harshness(encoder=1.0)),
     ],
 )
-def test_it_finds_the_delay_of_every_row_and_the_states_of_one_that_knows_it(
+def test_delay_of_every_row_is_estimated_and_the_states_equal_those_with_a_known_delay(
     name: str, change: float, sensors: Harshness, load: Load
 ) -> None:
-    """Also where every parameter of the robot is 10 % off, and with measured rates; within 80 periods."""
+    """Within 80 periods, also with parameters that are 10 % wrong, and with measured rates."""
     problem = Problem(load(name))
     generator = torch.Generator().manual_seed(2)
     start = 0.3 * problem.sample_domain(1, generator)
@@ -42,11 +44,11 @@ def test_it_finds_the_delay_of_every_row_and_the_states_of_one_that_knows_it(
     sensing = plants[0].sensing
     motions = [plant.begin(start) for plant in plants]
     finder = UnknownDelay(problem, sensing, LONGEST)
-    told = [Observer(problem, replace(sensing, delay=delay)) for delay in DELAYS]
+    informed = [Observer(problem, replace(sensing, delay=delay)) for delay in DELAYS]
     for period in range(90):
-        seen = [motion.seen[:, : len(sensing.deviation)] for motion in motions]
-        x = finder.estimate(torch.cat(seen))
-        expected = torch.cat([each.estimate(positions) for each, positions in zip(told, seen, strict=True)])
+        measured = [motion.measured[:, : len(sensing.deviation)] for motion in motions]
+        x = finder.estimate(torch.cat(measured))
+        expected = torch.cat([observer.estimate(y) for observer, y in zip(informed, measured, strict=True)])
         if period >= 80:
             assert finder.delay.tolist() == DELAYS
             torch.testing.assert_close(x, expected, rtol=1e-4, atol=1e-4)
@@ -54,16 +56,16 @@ def test_it_finds_the_delay_of_every_row_and_the_states_of_one_that_knows_it(
             share = 2.0 * torch.rand(len(DELAYS), len(problem.input_limits), generator=generator) - 1.0
         u = problem.input_limits * share
         finder.sent(u)
-        for each, motion, row in zip(told, motions, u.split(1), strict=True):
-            each.sent(row)
+        for observer, motion, row in zip(informed, motions, u.split(1), strict=True):
+            observer.sent(row)
             motion.step(row)
     assert float(finder.unlikely.min()) == 0.0
     finder.reset()
     assert finder.delay.tolist() == [0]
 
 
-def test_a_controller_on_the_robot_tells_it(finished_run: Path) -> None:
-    """The input of an untrained policy hardly changes, so it is the controller's observer alone that is asked here."""
+def test_controller_of_a_run_has_the_estimated_delay(finished_run: Path) -> None:
+    """The input of an untrained policy hardly changes, so the likelihoods of its observer are set here."""
     controller = solver.load_controller(finished_run, longest_delay=LONGEST, counts={"angle": 1e-6})
     assert controller.delay == 0
     controller([2.0])
@@ -73,11 +75,13 @@ def test_a_controller_on_the_robot_tells_it(finished_run: Path) -> None:
     assert solver.load_controller(finished_run, delay=1).delay == 1
 
 
-def test_evaluation(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_solver_evaluate_takes_a_longest_delay_with_an_observer(
+    finished_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["evaluate", str(finished_run), "--episodes", "2", "--plant", "harsh", "--longest-delay", "2"]
     assert main([*words, "--observer", "--json"]) == 0
     assert '"longest_delay": 2' in capsys.readouterr().out
     assert main(words) == 2
-    assert "give it with --observer" in capsys.readouterr().err
+    assert "--observer" in capsys.readouterr().err
     assert main([*words[:-1], "101", "--observer"]) == 2
-    assert "at most 100" in capsys.readouterr().err
+    assert "100" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The exact solution of the slider of `tests/solver/conftest.py`, a linear-quadratic task."""
+"""Exact solution of the slider of `tests/solver/conftest.py`, a linear-quadratic task."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from scipy.linalg import expm
 
 
 def riccati(start: np.ndarray, mass: float, damping: float) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return, inputs and cost matrix of the optimum of 750 periods without final cost.
+    """Return, inputs (750, 1) and cost matrix P (2, 2) of the optimum over 750 periods without final cost.
 
-    Dynamics and cost of a period under a held input are exact, by the matrix exponential (Van Loan 1978).
+    Dynamics and cost of a period with a held input are exact, by the matrix exponential (Van Loan 1978).
     """
     period, flow = 0.004, np.zeros((3, 3))
     flow[:2] = [[0.0, 1.0, 0.0], [0.0, -damping / mass, 1.0 / mass]]

@@ -1,4 +1,5 @@
-"""The grid oracle against analytic differences and the Riccati solution; a trained value function against the same."""
+"""Grid solution, compared with analytic derivatives and the Riccati solution; a trained value function, compared with
+the same."""
 
 from __future__ import annotations
 
@@ -22,11 +23,13 @@ from solver.problem.problem import Problem
 from solver.training.settings import Settings
 from tests.solver.small_trainings import start
 
+pytestmark = pytest.mark.slow
+
 Load = Callable[[str], CompiledRobot]
 
 
 def riccati(game: Game) -> np.ndarray:
-    """P of V = -x^T P x for the slider: the discounted continuous-time algebraic Riccati equation."""
+    """P of V = -x^T P x for the slider, from the discounted algebraic Riccati equation in continuous time."""
     mass, damping = game.problem.theta.tolist()
     a, b = np.array([[0.0, 1.0], [0.0, -damping / mass]]), np.array([[0.0], [1.0 / mass]])
     weight = float(game.problem.action_cost.cost(torch.ones(1, 1))[0])
@@ -34,16 +37,16 @@ def riccati(game: Game) -> np.ndarray:
 
 
 def near_target() -> torch.Tensor:
-    """States where the optimal path stays away from every limit."""
+    """States (121, 2) from which the optimal path meets no limit."""
     return torch.cartesian_prod(torch.linspace(-0.5, 0.5, 11), torch.linspace(-0.6, 0.6, 11))
 
 
 def test_grid_matches_the_riccati_solution(slider: str) -> None:
     game = Game(Problem(modelgen.load("slider", dtype="float32", directory=slider, parallel=False)))
-    found = solve(game, (51, 51), tolerance=1e-3, seconds=6.0)
+    value = solve(game, (51, 51), tolerance=1e-3, seconds=6.0)
     x = near_target()
     exact = -torch.einsum("bi,ij,bj->b", x, torch.tensor(riccati(game), dtype=torch.float32), x)
-    assert float((found(x)[0] - exact).abs().mean() / exact.abs().mean()) < 0.01
+    assert float((value(x)[0] - exact).abs().mean() / exact.abs().mean()) < 0.01
 
 
 def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path) -> None:
@@ -105,17 +108,17 @@ def test_every_adversary_lowers_the_value(load: Load) -> None:
         assert bool((worse < nominal).all()), name
 
 
-def test_a_mirrored_pendulum_is_worth_the_same(load: Load) -> None:
+def test_value_of_the_pendulum_is_symmetric(load: Load) -> None:
     """V(x) = V(-x) and grad V(x) = -grad V(-x), also between the last node and the seam at pi."""
-    found = solve(Game(Problem(load("pendulum"))), (41, 41), seconds=1.0)
+    solution = solve(Game(Problem(load("pendulum"))), (41, 41), seconds=1.0)
     step = 2.0 * math.pi / 41
     angles = torch.tensor([0.3, 1.4, math.pi - step, math.pi - 0.6 * step, math.pi - 0.3 * step])
     x = torch.cartesian_prod(angles, torch.tensor([-7.0, -2.5, -0.4, 0.0, 1.0, 4.0, 8.0]))
-    (value, slope), (mirrored, opposite) = found(x), found(-x)
+    (value, slope), (mirrored, opposite) = solution(x), solution(-x)
     torch.testing.assert_close(mirrored, value, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(opposite, -slope, rtol=1e-3, atol=1e-3)
 
 
-def test_robots_with_more_joints_are_refused(load: Load) -> None:
-    with pytest.raises(SolverError, match=r"one coordinate and its rate; cartpole has 4 states"):
+def test_grid_of_a_robot_with_two_joints_is_an_error(load: Load) -> None:
+    with pytest.raises(SolverError, match="cartpole has 4 states"):
         solve(Game(Problem(load("cartpole"))), (21, 21))

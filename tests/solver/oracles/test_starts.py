@@ -1,4 +1,4 @@
-"""The starts that stand for a task's distribution."""
+"""Starts that represent a task's distribution."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from solver.oracles.starts import design
 
 
 def with_starts(robot: str, mean: tuple[float, ...], deviation: tuple[float, ...]) -> Metadata:
+    """Metadata of a robot with another start distribution."""
     metadata = modelgen.load(robot, backend="casadi").metadata
     task = replace(metadata.task, start_mean=mean, start_deviation=deviation)
     return replace(metadata, task=task)
 
 
-def test_starts_stand_for_the_distribution() -> None:
-    """The mean where nothing is drawn; else the Gaussian's means and deviations, always the same, within the limits."""
+def test_design_of_a_distribution_without_spread_is_its_mean() -> None:
     assert design(with_starts("pendulum", (np.pi, 0.0), (0.0, 0.0)), 5).tolist() == [[np.pi, 0.0]]
+
+
+def test_design_has_the_mean_and_deviation_of_the_gaussian_and_repeats() -> None:
     metadata = modelgen.load("planar_quadrotor", backend="casadi").metadata
     starts = design(metadata, 7)
     assert np.array_equal(starts, design(metadata, 7))
@@ -29,8 +32,14 @@ def test_starts_stand_for_the_distribution() -> None:
     assert starts.std(0) == pytest.approx(metadata.task.start_deviation, abs=1e-12)
     assert np.abs(np.corrcoef(starts[:, :3].T) - np.eye(3)).max() < 0.6
     assert design(metadata, 1).tolist() == [list(metadata.task.start_mean)]
+
+
+def test_design_clips_starts_within_the_limits_and_not_continuous_angles() -> None:
     wide = design(with_starts("pendulum", (0.0, 7.0), (3.0, 3.0)), 5)
-    assert np.abs(wide[:, 1]).max() == pytest.approx(0.99 * 8.0)  # clipped
-    assert np.abs(wide[:, 0]).max() > np.pi  # wraps
-    with pytest.raises(SolverError, match="the mean start has angle_rate beyond its limit of 8 rad/s"):
+    assert np.abs(wide[:, 1]).max() == pytest.approx(0.99 * 8.0)
+    assert np.abs(wide[:, 0]).max() > np.pi
+
+
+def test_mean_start_beyond_a_limit_is_an_error() -> None:
+    with pytest.raises(SolverError, match=r"angle_rate 8\.5.* 8 rad/s"):
         design(with_starts("pendulum", (np.pi, 8.5), (0.0, 0.0)), 5)

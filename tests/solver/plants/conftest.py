@@ -1,4 +1,4 @@
-"""Nominal games, for the tests of plants."""
+"""Problems for the tests of plants."""
 
 from __future__ import annotations
 
@@ -14,4 +14,5 @@ Load = Callable[[str], CompiledRobot]
 
 @pytest.fixture
 def problem(load: Load) -> Callable[[str], Problem]:
+    """Problem of a shipped robot, by its name."""
     return lambda name: Problem(load(name))

@@ -1,4 +1,4 @@
-"""A law to follow and a row of inputs, for the tests of plants."""
+"""Controllers and rollouts with given inputs, for the tests of plants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Load = Callable[[str], CompiledRobot]
 
 
 def feedback(problem: Problem, share: float = 1.0) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-    """Some bounded law that pushes every input in both directions."""
+    """Arbitrary bounded controller that uses every input in both directions. share: of the input limits."""
     n, m = len(problem.state_limits), len(problem.input_limits)
     weights = torch.linspace(-2.0, 3.0, n * m).reshape(n, m)
 
@@ -28,7 +28,7 @@ def feedback(problem: Problem, share: float = 1.0) -> Callable[[Tensor], tuple[T
 
 
 def moved(plant: Plant, x: Tensor, inputs: list[Tensor]) -> Tensor:
-    """The true states (len(inputs) + 1, N, n) under a row of inputs."""
+    """True states (len(inputs) + 1, N, n) of a rollout with given inputs (N, m)."""
     motion = plant.begin(x)
     states = [motion.x]
     for u in inputs:
@@ -38,4 +38,5 @@ def moved(plant: Plant, x: Tensor, inputs: list[Tensor]) -> Tensor:
 
 
 def wrapped(angle: Tensor) -> Tensor:
+    """The angle in [-pi, pi)."""
     return torch.remainder(angle + math.pi, 2.0 * math.pi) - math.pi

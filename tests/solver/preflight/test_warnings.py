@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from modelgen.linear.weights import weights
+from modelgen.linear.regulator import weights
 from modelgen.loader import CompiledRobot
 from solver.local.linearization import in_double_precision, linearized
 from solver.preflight.warnings import forewarnings
@@ -130,7 +130,7 @@ def test_another_state_that_costs_as_little_as_the_target(load: Load) -> None:
     assert "angle at 6.28 rad as at the target" in text or "angle at -6.28 rad as at the target" in text
 
 
-def test_strong_adversary(load: Load) -> None:
+def test_adversaries_that_outweigh_the_input_are_warned_of(load: Load) -> None:
     (text,) = warned(
         load("pendulum"), adversaries={"action": 2.0, "state": 0.04, "observation": 0.001, "parameters": 0.025}
     )

@@ -1,4 +1,5 @@
-"""The integrator against adaptive integration of high order, energy, and the authors' loop written in NumPy."""
+"""Integrator, compared with adaptive integration of high order, with conservation of energy, and with the authors' loop
+written in NumPy."""
 
 from __future__ import annotations
 
@@ -10,28 +11,28 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from torch import Tensor
 
+from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.problem.schemes import Euler, RungeKutta
+from tests.closeness import assert_close
 
 Load = Callable[[str], CompiledRobot]
-Array = NDArray[np.float64]
 
 
 def wrapped(angle: Any) -> Any:
-    """To [-pi, pi)."""
+    """The angle in [-pi, pi)."""
     return (angle + math.pi) % (2.0 * math.pi) - math.pi
 
 
 def exact(
     robot: CompiledRobot, x: Tensor, u: Tensor, seconds: float, theta: Tensor | None = None, offset: float = 0.0
 ) -> tuple[Array, Array]:
-    """The states (N, n) so many seconds later, and the integral (N,) of the nominal state cost, in float64."""
+    """States (N, n) after `seconds`, and the integral (N,) of the nominal state cost, in float64."""
     start, acting = x.double().numpy(), u.double().numpy()
     given = () if theta is None else (theta.double().numpy(),)
     size = start.shape
@@ -41,8 +42,8 @@ def exact(
         rate = robot.dynamics(at + offset, acting, *given)
         return np.concatenate([np.asarray(rate).ravel(), np.asarray(robot.state_cost(at)[0])])
 
-    begun = np.concatenate([start.ravel(), np.zeros(size[0])])
-    end = solve_ivp(flow, (0.0, seconds), begun, method="DOP853", rtol=1e-11, atol=1e-11).y[:, -1]
+    augmented = np.concatenate([start.ravel(), np.zeros(size[0])])
+    end = solve_ivp(flow, (0.0, seconds), augmented, method="DOP853", rtol=1e-11, atol=1e-11).y[:, -1]
     return end[: start.size].reshape(size), end[start.size :]
 
 
@@ -55,20 +56,20 @@ def inner(problem: Problem, size: int, seed: int = 0) -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "double_pendulum", "planar_quadrotor"])
-def test_a_period_is_the_exact_flow_and_the_exact_integral_of_the_cost(load: Load, load64: Load, name: str) -> None:
+def test_period_agrees_with_adaptive_integration_of_state_and_cost(load: Load, load64: Load, name: str) -> None:
     problem = Problem(load(name))
     x, u = inner(problem, 50)
     end, cost = exact(load64(name), x, u, problem.control_step)
-    found = integrate_period(problem, x, u)
-    assert float((np.abs(found.x.numpy() - end) / problem.state_limits.numpy()).max()) < 2e-5
-    np.testing.assert_allclose(found.state_cost, cost, rtol=1e-4, atol=1e-5)
+    period = integrate_period(problem, x, u)
+    assert float((np.abs(period.x.numpy() - end) / problem.state_limits.numpy()).max()) < 2e-5
+    np.testing.assert_allclose(period.state_cost, cost, rtol=1e-4, atol=1e-5)
     authors = integrate_period(problem.integrated_by("euler"), x, u)
     assert float((np.abs(authors.x.numpy() - end) / problem.state_limits.numpy()).max()) > 5e-5
     np.testing.assert_allclose(authors.state_cost, load64(name).state_cost(x.double().numpy())[0] * 0.008, rtol=1e-4)
 
 
-def test_both_are_of_fourth_order(load64: Load) -> None:
-    """Halving the step divides the error by 16, of the state and of the cost, in float64; explicit Euler's by 2."""
+def test_runge_kutta_is_of_fourth_order_and_euler_of_first(load64: Load) -> None:
+    """Half the step divides the errors of state and cost by 16, or by 2 with explicit Euler, in float64."""
     robot = load64("double_pendulum")
     x, u = torch.tensor([[2.0, -1.5, 6.0, -9.0]], dtype=torch.float64), torch.tensor([[3.0, -1.0]])
     end, cost = exact(robot, x, u, 0.08)
@@ -92,7 +93,7 @@ def test_both_are_of_fourth_order(load64: Load) -> None:
 
 
 def energy(x: Array) -> Array:
-    """(N,) of the double pendulum at x (N, 4): two uniform rods of 1 and 0.6 kg, 0.5 and 0.4 m; 0 for both upright."""
+    """Energy (N,) of the double pendulum at x (N, 4): uniform rods of 1 and 0.6 kg, 0.5 and 0.4 m; 0 when upright."""
     first, second, one, two = x[:, 0], x[:, 0] + x[:, 1], x[:, 2], x[:, 2] + x[:, 3]
     turning = 0.5 * (0.5**2 / 3 * one**2 + 0.6 * 0.5**2 * one**2 + 0.6 * 0.4**2 / 3 * two**2)
     coupling = 0.6 * 0.5 * 0.2 * one * two * np.cos(first - second)
@@ -101,8 +102,11 @@ def energy(x: Array) -> Array:
     return total
 
 
-def test_a_double_pendulum_without_friction_keeps_its_energy_and_explicit_euler_adds(load: Load) -> None:
-    """5 s of free swings from rest, over the seam of either angle. The largest swing of the energy is 16.5 J."""
+def test_runge_kutta_conserves_energy_and_explicit_euler_adds_it(load: Load) -> None:
+    """A double pendulum without friction swings for 5 s from rest, across the seams of both angles.
+
+    The potential energy varies by 16.5 J.
+    """
     problem = Problem(load("double_pendulum"))
     assert problem.robot.parameter_names[-2:] == ("shoulder_damping", "elbow_damping")
     theta = problem.theta * torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0, 0.0])
@@ -122,8 +126,10 @@ def test_a_double_pendulum_without_friction_keeps_its_energy_and_explicit_euler_
 
 
 def test_the_euler_scheme_is_the_authors_loop_on_the_pendulum(load: Load) -> None:
-    """Their four steps by the textbook equation, with another mass and length, wrapping, and the rate clipped at 8; the
-    cost of the period is that of its first state."""
+    """Four steps of the textbook equation with another mass and length, a wrapped angle, and the rate clipped at 8.
+
+    The cost of the period is the cost of its first state.
+    """
     problem = Problem(load("pendulum"), scheme="euler")
     starts, torques, theta = [[3.1, 7.9], [0.4, -1.0], [-3.13, -7.99]], [2.5, -1.0, -2.5], [0.8, 1.2]
     expected, costs = [], []
@@ -135,67 +141,69 @@ def test_the_euler_scheme_is_the_authors_loop_on_the_pendulum(load: Load) -> Non
             angle, rate = angle + 0.002 * rate, rate + 0.002 * acceleration
             angle, rate = wrapped(angle), min(8.0, max(-8.0, rate))
         expected.append([angle, rate])
-    found = integrate_period(problem, torch.tensor(starts), torch.tensor(torques)[:, None], torch.tensor(theta))
-    np.testing.assert_allclose(found.x, expected, atol=2e-5)
-    np.testing.assert_allclose(found.state_cost, costs, rtol=1e-5)
-    assert expected[0][0] < 0.0  # one start does cross the seam
+    period = integrate_period(problem, torch.tensor(starts), torch.tensor(torques)[:, None], torch.tensor(theta))
+    np.testing.assert_allclose(period.x, expected, atol=2e-5)
+    np.testing.assert_allclose(period.state_cost, costs, rtol=1e-5)
+    assert expected[0][0] < 0.0  # the first start crosses the seam
 
 
-def test_a_period_across_the_seam_and_into_a_limit(load: Load) -> None:
-    """The cart-pole's pole turns past pi, where its cost as written would climb a wall; the pendulum meets 8 rad/s."""
+def test_state_is_wrapped_at_the_seam_and_clipped_at_a_limit(load: Load) -> None:
+    """The cart-pole's pole turns past pi, where the cost of its model file grows. The pendulum meets its 8 rad/s."""
     problem, x = Problem(load("cartpole")), torch.tensor([[0.1, math.pi - 0.02, 0.3, 19.0], [0.0, 3.1, 0.0, 15.0]])
-    found = integrate_period(problem, x, torch.zeros(2, 1))
+    period = integrate_period(problem, x, torch.zeros(2, 1))
     turned = x - torch.tensor([0.0, 2.0 * math.pi, 0.0, 0.0])
-    assert bool((found.x[:, 1] < 0.0).all())
+    assert bool((period.x[:, 1] < 0.0).all())
     same = integrate_period(problem, turned, torch.zeros(2, 1))
-    torch.testing.assert_close(found.x, same.x, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(found.state_cost, same.state_cost, rtol=1e-4, atol=0.0)
+    torch.testing.assert_close(period.x, same.x, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(period.state_cost, same.state_cost, rtol=1e-4, atol=0.0)
     pendulum = Problem(load("pendulum"))
-    found = integrate_period(pendulum, torch.tensor([[1.5, 7.95]]), torch.zeros(1, 1))
-    assert float(found.x[0, 1]) == 8.0
-    torch.testing.assert_close(found.x[0, 0], torch.tensor(1.5 + 0.008 * 7.95 + 14.7 * 0.008**2 / 2), rtol=0, atol=1e-4)
+    period = integrate_period(pendulum, torch.tensor([[1.5, 7.95]]), torch.zeros(1, 1))
+    assert float(period.x[0, 1]) == 8.0
+    torch.testing.assert_close(
+        period.x[0, 0], torch.tensor(1.5 + 0.008 * 7.95 + 14.7 * 0.008**2 / 2), rtol=0, atol=1e-4
+    )
 
 
-def test_parameters_of_their_own_and_the_offset_are_those_of_the_dynamics(load: Load, load64: Load) -> None:
-    """The dynamics are read at x + offset; the cost is the nominal one at x."""
+def test_parameters_and_offset_change_the_dynamics_and_not_the_cost(load: Load, load64: Load) -> None:
+    """The dynamics are evaluated at x + offset, the cost at x and the nominal parameters."""
     problem = Problem(load("double_pendulum"))
     x, u = inner(problem, 8)
     theta = problem.theta * torch.linspace(0.9, 1.1, 8)[:, None]
     for offset in (0.0, 0.1):
         before = x.clone()
-        found = integrate_period(problem, x, u, theta, torch.full_like(x, offset) if offset else None)
+        period = integrate_period(problem, x, u, theta, torch.full_like(x, offset) if offset else None)
         end, cost = exact(load64("double_pendulum"), x, u, problem.control_step, theta, offset)
-        np.testing.assert_allclose(found.x, end, atol=2e-4)
-        np.testing.assert_allclose(found.state_cost, cost, rtol=1e-4)
+        np.testing.assert_allclose(period.x, end, atol=2e-4)
+        np.testing.assert_allclose(period.state_cost, cost, rtol=1e-4)
         assert torch.equal(x, before)
 
 
-def test_an_input_that_follows_the_state_is_held_for_a_step(load: Load) -> None:
-    """As friction does: each of the steps asks for it once, at the state where it begins."""
-    problem, seen = Problem(load("pendulum")), []
+def test_input_given_as_a_function_is_evaluated_once_in_each_step(load: Load) -> None:
+    """Friction uses it. The function is called with the state at the start of the step."""
+    problem, states = Problem(load("pendulum")), []
 
     def brake(x: Tensor) -> Tensor:
-        seen.append(x.clone())
+        states.append(x.clone())
         return -0.2 * x[:, 1:]
 
     x = torch.tensor([[1.0, 2.0]])
-    found = integrate_period(problem, x, brake, steps=4)
+    period = integrate_period(problem, x, brake, steps=4)
     at, cost = x, 0.0
     quarter = SimpleNamespace(**{**vars(problem), "control_step": 0.002, "substeps": 1})
     for name in ("state_cost", "confine_in_place"):
         setattr(quarter, name, getattr(problem, name))
     for k in range(4):
-        assert torch.equal(seen[k], at)
+        assert_close(states[k], at)
         at, part = integrate_period(quarter, at, -0.2 * at[:, 1:])  # type: ignore[arg-type]
         cost += float(part[0])
-    assert len(seen) == 4
-    assert torch.equal(found.x, at)
-    assert float(found.state_cost[0]) == pytest.approx(cost, rel=1e-6)
+    assert len(states) == 4
+    assert_close(period.x, at)
+    assert float(period.state_cost[0]) == pytest.approx(cost, rel=1e-6)
 
 
-def test_what_is_not_finite_stays_so(load: Load) -> None:
+def test_state_that_is_not_finite_stays_so_and_spares_the_others(load: Load) -> None:
     for scheme in ("rk4", "euler"):
         x = torch.tensor([[math.nan, 0.0], [0.1, 0.0]])
-        found = integrate_period(Problem(load("pendulum"), scheme=scheme), x, torch.zeros(2, 1))
-        assert torch.isfinite(found.x).all(1).tolist() == [False, True]
-        assert torch.isfinite(found.state_cost).tolist() == [False, True]
+        period = integrate_period(Problem(load("pendulum"), scheme=scheme), x, torch.zeros(2, 1))
+        assert torch.isfinite(period.x).all(1).tolist() == [False, True]
+        assert torch.isfinite(period.state_cost).tolist() == [False, True]

@@ -1,4 +1,4 @@
-"""The nominal problem: its domain, its limits and its times."""
+"""Problem: domain, limits, start distributions, costs and time steps."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import torch
 
 from modelgen.loader import CompiledRobot
 from solver.problem.problem import Problem
+from tests.closeness import assert_close
 
 Load = Callable[[str], CompiledRobot]
 
 
-def test_confine_wraps_angles_and_clips_the_rest(load: Load) -> None:
+def test_confine_wraps_continuous_angles_and_clips_other_states(load: Load) -> None:
     problem = Problem(load("furuta"))  # arm 2 rad, pendulum wraps, rates 30 and 40
     before = torch.tensor([[2.5, math.pi + 0.1, -31.0, 41.0], [-9.0, -7.0, 5.0, -100.0]])
     x = problem.confine(before)
@@ -23,12 +24,12 @@ def test_confine_wraps_angles_and_clips_the_rest(load: Load) -> None:
     np.testing.assert_allclose(x, expected, atol=1e-5)
     assert before[1, 0] == -9.0  # its argument stays as it was
     problem.confine_in_place(before)
-    assert torch.equal(before, x)
+    assert_close(before, x)
     assert problem.at_limit(x).tolist() == [[True, False, True, True], [True, False, False, True]]
 
 
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum"])
-def test_domain_samples_fill_the_domain(load: Load, name: str) -> None:
+def test_domain_samples_are_uniform(load: Load, name: str) -> None:
     problem = Problem(load(name))
     x = problem.sample_domain(20000, torch.Generator().manual_seed(0)) / problem.state_limits
     assert bool((x.abs() <= 1.0).all())
@@ -36,7 +37,7 @@ def test_domain_samples_fill_the_domain(load: Load, name: str) -> None:
     np.testing.assert_allclose(x.std(0), 1.0 / math.sqrt(3.0), rtol=0.02)
 
 
-def test_starts_have_the_task_s_distribution_within_the_domain(load: Load) -> None:
+def test_starts_have_the_mean_and_deviation_of_the_task(load: Load) -> None:
     problem = Problem(load("cartpole"))
     task = problem.robot.metadata.task
     x = problem.sample_starts(20000, torch.Generator().manual_seed(0))
@@ -47,14 +48,14 @@ def test_starts_have_the_task_s_distribution_within_the_domain(load: Load) -> No
     np.testing.assert_allclose(error.mean(0), 0.0, atol=0.05 * max(task.start_deviation))
 
 
-def test_rates_are_those_of_the_coordinates(load: Load) -> None:
+def test_rates_are_the_derivatives_of_the_coordinates(load: Load) -> None:
     problem = Problem(load("furuta"))
     np.testing.assert_allclose(problem.rates(torch.tensor([[0.1, 0.2, 3.0, -4.0]])), [[3.0, -4.0]])
     np.testing.assert_allclose(problem.largest_rates, [30.0, 40.0])
 
 
-def test_the_state_cost_is_that_of_wrapped_angles(load: Load) -> None:
-    """A stage of the integrator may pass the seam. The cart-pole's barrier on the pole does not repeat after a turn."""
+def test_state_cost_of_angles_beyond_the_seam_is_periodic(load: Load) -> None:
+    """A stage of the integrator may pass the seam. The cart-pole's barrier on the pole is not periodic."""
     past = math.pi + 0.2
     for name, unwrapped in (("cartpole", [1]), ("pendulum", []), ("double_pendulum", []), ("planar_arm2", [])):
         problem = Problem(load(name))
@@ -68,11 +69,11 @@ def test_the_state_cost_is_that_of_wrapped_angles(load: Load) -> None:
             torch.testing.assert_close(problem.state_cost(x), expected, rtol=1e-4, atol=1e-4)
             assert torch.equal(x, before)
     x = torch.tensor([[0.0, past, 0.0, 0.0]])
-    cost = load("cartpole").state_cost(x)[0]  # as written: on its way up the wall at 1.1 pi
+    cost = load("cartpole").state_cost(x)[0]  # as in the model file: it rises towards the barrier at 1.1 pi
     assert float(cost) > 1.05 * float(Problem(load("cartpole")).state_cost(x))
 
 
-def test_times_follow_from_the_task(load: Load) -> None:
+def test_time_steps_and_discount_follow_from_the_task(load: Load) -> None:
     problem = Problem(load("furuta"))
     assert (problem.control_step, problem.substeps) == (pytest.approx(0.008), 2)
     authors = problem.integrated_by("euler")

@@ -1,4 +1,4 @@
-"""A robot whose velocities are no rates of coordinates is judged by the rates they stand for."""
+"""Robot whose velocity state is not the rate of its coordinate: rates, time scale and success use dq/dt."""
 
 from __future__ import annotations
 
@@ -62,6 +62,7 @@ robot.task(
 
 @pytest.fixture(scope="module")
 def geared(tmp_path_factory: pytest.TempPathFactory) -> CompiledRobot:
+    """The robot of GEARED."""
     folder = tmp_path_factory.mktemp("geared")
     path: Path = folder / "geared.py"
     path.write_text(dedent(GEARED))
@@ -69,7 +70,9 @@ def geared(tmp_path_factory: pytest.TempPathFactory) -> CompiledRobot:
     return modelgen.load("geared", dtype="float32", directory=folder / "generated", parallel=False)
 
 
-def test_it_is_the_pendulum_in_other_words(geared: CompiledRobot, load: Callable[[str], CompiledRobot]) -> None:
+def test_geared_pendulum_moves_as_the_pendulum_does(
+    geared: CompiledRobot, load: Callable[[str], CompiledRobot]
+) -> None:
     pendulum = load("pendulum")
     assert geared.metadata.quasi_velocity == "spin"
     assert pendulum.metadata.quasi_velocity is None
@@ -77,26 +80,26 @@ def test_it_is_the_pendulum_in_other_words(geared: CompiledRobot, load: Callable
     x = torch.tensor([[3.1, 0.01], [2.0, 1.0]])
     half = torch.tensor([1.0, 0.5])
 
-    def push(seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return 1.5 * torch.sign(torch.sin(seen[:, :1])), torch.zeros(len(seen))
+    def push(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return 1.5 * torch.sign(torch.sin(x[:, :1])), torch.zeros(len(x))
 
     games = Problem(geared), Problem(pendulum)
     ours, theirs = (rollouts(g, push, start, seconds=1.0) for g, start in zip(games, (x * half, x), strict=True))
     torch.testing.assert_close(ours.x, theirs.x * half, rtol=1e-3, atol=1e-3)
 
 
-def test_success_is_judged_by_the_rate(geared: CompiledRobot) -> None:
+def test_success_depends_on_the_rate_of_the_coordinate(geared: CompiledRobot) -> None:
     x = torch.tensor([[0.0, 0.24], [0.0, 0.26], [torch.nan, 0.0]])[None]
     assert succeeded(Problem(geared), x).tolist() == [True, False, False]
 
 
-def test_the_preset_sees_the_same_time_scale(geared: CompiledRobot, load: Callable[[str], CompiledRobot]) -> None:
+def test_preset_has_the_time_scale_of_the_pendulum(geared: CompiledRobot, load: Callable[[str], CompiledRobot]) -> None:
     for name in ("step_periods", "trace_decay"):
         ours, theirs = (getattr(make_settings("fast", robot), name) for robot in (geared, load("pendulum")))
         assert ours == pytest.approx(theirs)
     assert forewarnings(geared, make_settings("fast", geared)) == []
 
 
-def test_an_engine_whose_states_are_rates_refuses_it(geared: CompiledRobot) -> None:
-    with pytest.raises(SolverError, match=r"spin of geared is not the rate of a coordinate.*--plant nominal"):
+def test_mujoco_plant_rejects_a_velocity_that_is_not_a_rate(geared: CompiledRobot) -> None:
+    with pytest.raises(SolverError, match=r"spin of geared.*--plant nominal"):
         MuJoCoPlant(Problem(geared))

@@ -63,13 +63,27 @@ def test_a_name_stands_for_the_same_policy(one: Path, gallery_run: Path) -> None
     assert load_run(one) == load_run(gallery_run)
 
 
+@pytest.mark.slow
 def test_commands_take_a_name(one: Path, capsys: Capture) -> None:
     for words in (
         ["evaluate", NAME, "--episodes", "2"],
         ["plot", NAME],
         ["export", NAME, "--c", "c"],
         ["animate", NAME],
-        ["robustness", NAME, "--parameter", "mass", "--from", "0.9", "--to", "1.1", "--points", "2", "--episodes", "2"],
+        [
+            "robustness",
+            NAME,
+            "--parameter",
+            "mass",
+            "--from",
+            "0.9x",
+            "--to",
+            "1.1x",
+            "--points",
+            "2",
+            "--episodes",
+            "2",
+        ],
     ):
         assert main(words) == 0, words
     assert sorted(path.name for path in Path("runs", NAME, "figures").iterdir()) == [
@@ -112,7 +126,7 @@ def test_the_table_and_its_json(one: Path, capsys: Capture) -> None:
     assert "figures.json is damaged" in capsys.readouterr().err
 
 
-def test_none_ship(empty: Path, capsys: Capture) -> None:
+def test_a_version_without_policies_lists_none(empty: Path, capsys: Capture) -> None:
     assert main(["policies"]) == 0
     assert "no policies ship with this version" in capsys.readouterr().out
     assert not empty.exists()
@@ -159,7 +173,7 @@ def test_a_folder_of_the_user_comes_first(one: Path, gallery_run: Path) -> None:
     assert shipped.run_folder(NAME) == one
 
 
-def test_what_cannot_be_shipped(
+def test_a_large_unfinished_or_foreign_run_is_not_shipped(
     empty: Path, gallery_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_copy = Path(shutil.copytree(gallery_run, tmp_path / "run"))
@@ -178,7 +192,7 @@ def test_what_cannot_be_shipped(
     assert not empty.exists()
 
 
-def test_those_of_this_version_load() -> None:
+def test_shipped_policies_load_and_are_small() -> None:
     """On the shipped artifacts, under the names of their robots and algorithms, and small."""
     for name in shipped.names():
         run, figures = load_run(shipped.FOLDER / name), shipped.read_figures(name)

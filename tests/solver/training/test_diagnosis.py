@@ -65,7 +65,7 @@ def test_every_symptom_has_its_remedy_and_no_other(changes: dict[str, float], re
     assert "solver train robot --from run" in text
 
 
-def test_what_later_iterations_lost() -> None:
+def test_a_success_lost_in_later_iterations_is_reported() -> None:
     text = said(ROW, ROW | {"iteration": 9.0, "selection_success": 0.1})
     assert "Later iterations lost" in text
     assert "succeeds in 70 % of the rollouts, and in 50 % of those that chose it" in text

@@ -15,6 +15,8 @@ from solver.training.session import Session, workers_of
 from solver.training.settings import Settings
 from solver.value.frozen import FrozenValue
 
+pytestmark = pytest.mark.slow
+
 BASE: dict[str, Any] = {
     "iterations": 2,
     "states": 120,

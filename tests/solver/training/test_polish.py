@@ -98,6 +98,7 @@ def rough(monkeypatch: pytest.MonkeyPatch, mismatch: list[float], solved: float 
         ([0.5], 0.5, [1, 1, 1, 1]),  # not solved
     ],
 )
+@pytest.mark.slow
 def test_cfvi_is_polished_in_the_end(
     train_tiny: TrainTiny,
     tmp_path: Path,
@@ -139,6 +140,7 @@ def test_a_polish_begins_with_the_best_v(load: Callable[[str], CompiledRobot], t
     assert all(torch.equal(session.value.state_dict()[name], value) for name, value in best.items())
 
 
+@pytest.mark.slow
 def test_a_polish_is_resumed_bit_for_bit(
     train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

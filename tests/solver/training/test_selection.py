@@ -115,6 +115,7 @@ def test_cfvi_is_judged_by_its_mean_return_on_the_nominal_robot(
     assert torch.allclose(others.returns, result.returns[:5])
 
 
+@pytest.mark.slow
 def test_rfvi_is_judged_by_its_worst_rollouts_over_other_robots(
     load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,7 +142,7 @@ def test_rfvi_is_judged_by_its_worst_rollouts_over_other_robots(
     assert score.adversary == 1.0
 
 
-def test_its_starts_are_not_those_of_the_evaluation(
+def test_starts_of_the_selection_are_not_those_of_the_evaluation(
     load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings]
 ) -> None:
     problem = Problem(load("pendulum"))

@@ -26,6 +26,8 @@ from solver.training.kind import resume
 from solver.training.run import RUN, load_run, load_run_checkpoint
 from tests.solver.small_trainings import start, tensors
 
+pytestmark = pytest.mark.slow
+
 TrainTiny = Callable[..., None]
 TIMES = {"seconds_targets", "seconds_fit"}
 LONG = ["--iterations", "10", "--evaluate-every", "5"]

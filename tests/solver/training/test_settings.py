@@ -148,6 +148,7 @@ VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | s
 
 
 @given(st.sampled_from(NAMES), VALUES | st.dictionaries(st.text(), VALUES, max_size=2))
+@pytest.mark.slow
 def test_any_value_gives_settings_or_a_solver_error(name: str, value: object) -> None:
     try:
         settings = Settings(**{name: value})  # type: ignore[arg-type]
@@ -175,6 +176,7 @@ CHANGES = st.fixed_dictionaries(
 
 
 @given(CHANGES)
+@pytest.mark.slow
 def test_settings_survive_the_command_line(changes: dict[str, Any]) -> None:
     words = [word for name, value in changes.items() for word in words_of(name, value)]
     assert read("solver train", train, words).settings == Settings(**changes)

@@ -6,6 +6,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -22,6 +23,8 @@ from solver.training.presets import make_settings
 from solver.training.session import Session, workers_of
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
+
+pytestmark = pytest.mark.slow
 
 #: The grid solves the game of continuous time, without a cost at the limits. The targets look far ahead, for few
 #: iterations.

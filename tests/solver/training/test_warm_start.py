@@ -16,7 +16,7 @@ from solver.training.solution import load_solution
 Capture = pytest.CaptureFixture[str]
 
 
-def test_it_begins_with_the_kept_weights_and_takes_a_quarter(
+def test_a_warm_start_begins_with_the_kept_weights_and_takes_a_quarter(
     train_tiny: Callable[..., None], tmp_path: Path, tiny_options: list[str]
 ) -> None:
     """The whole value function is taken over: weights without the metric that they were fitted in mean nothing."""
@@ -34,8 +34,8 @@ def test_it_begins_with_the_kept_weights_and_takes_a_quarter(
     assert load_run(tmp_path / "warm").warm_from == str(first)
 
 
-def test_its_settings_follow_the_other_run(finished_run: Path, capsys: Capture) -> None:
-    assert main(["train", "pendulum", "--from", str(finished_run), "--help"]) == 0
+def test_settings_of_a_warm_start_follow_the_other_run(finished_run: Path, capsys: Capture) -> None:
+    assert main(["train", "pendulum", "--from", str(finished_run), "--help-all"]) == 0
     text = capsys.readouterr().out
     other, usual = load_run(finished_run).settings, 100
     assert f"(default: {other.width})" in text
@@ -59,7 +59,7 @@ def test_a_network_of_another_size_is_refused(
     assert "--width" in capsys.readouterr().err
 
 
-def test_it_resumes_like_any_run(finished_run: Path, tmp_path: Path, tiny_options: list[str]) -> None:
+def test_a_warm_start_is_resumed(finished_run: Path, tmp_path: Path, tiny_options: list[str]) -> None:
     folder = tmp_path / "warm"
     assert main(["train", "pendulum", "--from", str(finished_run), "--out", str(folder), *tiny_options]) == 0
     assert main(["train", "--resume", str(folder)]) == 0

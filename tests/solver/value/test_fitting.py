@@ -1,4 +1,4 @@
-"""The hand-ordered gradient against autograd, and the fit as a whole."""
+"""Gradient of the loss, compared with autograd, and the fit as a whole."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from solver.value.adam import Adam
-from solver.value.fitting import Fit, LossGradient, MemberFit, Samples, fit_ensemble, run_side_by_side
+from solver.value.fitting import FitPlan, LossGradient, MemberFit, Samples, fit_ensemble, run_side_by_side
 from solver.value.network import Ensemble
+from solver.value.optimiser import Adam
 
 
 def make(members: int = 1, metric: bool = True) -> Ensemble:
+    """Ensemble for a robot with one continuous angle and three states."""
     generator = torch.Generator().manual_seed(0)
     ensemble = Ensemble([True, False, False], [0.0] * 3, [1.0, 0.5, 0.7], members, 3, 10, generator)
     if metric:
@@ -24,6 +25,7 @@ def make(members: int = 1, metric: bool = True) -> Ensemble:
 
 
 def samples(ensemble: Ensemble, size: int = 23) -> tuple[Tensor, Samples]:
+    """States (size, 3) and samples with random targets and weights at them."""
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(size, 3, generator=generator).to(ensemble.target)
     target = -3.0 * torch.rand(size, generator=generator).to(ensemble.target)
@@ -32,8 +34,8 @@ def samples(ensemble: Ensemble, size: int = 23) -> tuple[Tensor, Samples]:
 
 
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0])
-def test_gradient_equals_autograd(power: float) -> None:
-    """Twice, on a full and on a short minibatch: nothing may accumulate or be left in the buffers."""
+def test_loss_gradient_equals_autograd_in_repeated_calls(power: float) -> None:
+    """Calls with a full, a short and a full minibatch: nothing may accumulate or remain in the buffers."""
     ensemble = make().double()
     x, data = samples(ensemble)
     member = ensemble.factors[0]
@@ -51,24 +53,24 @@ def test_gradient_equals_autograd(power: float) -> None:
 
 
 def test_loss_of_an_epoch_counts_every_sample_once() -> None:
-    """With a step size of almost nothing, the loss is the mean over all 23 samples, in minibatches of 10, 10 and 3."""
+    """With a tiny step size, the loss is the mean over all 23 samples, in minibatches of 10, 10 and 3."""
     ensemble = make()
     x, data = samples(ensemble)
     expected = float((ensemble(x) - data.target).abs().mean().detach())
     member = ensemble.factors[0]
-    fit = Fit(minibatch=10, power=1.0, learning_rates=(1e-12,))
+    fit = FitPlan(minibatch=10, power=1.0, learning_rates=(1e-12,))
     one = MemberFit(member, Adam(member, 1e-12, 0.0, False), data, fit, torch.Generator().manual_seed(0))
     one.epoch()
     assert one.left == 0
     assert one.loss == pytest.approx(expected, rel=1e-5)
 
 
-def test_minibatch_larger_than_the_samples() -> None:
+def test_minibatch_may_be_larger_than_the_number_of_samples() -> None:
     ensemble = make()
     _, data = samples(ensemble)
     member = ensemble.factors[0]
     optimiser = Adam(member, 1e-3, 0.0, True)
-    one = MemberFit(member, optimiser, data, Fit(1000, 2.0, 2 * (1e-3,)), torch.Generator().manual_seed(0))
+    one = MemberFit(member, optimiser, data, FitPlan(1000, 2.0, 2 * (1e-3,)), torch.Generator().manual_seed(0))
     one.epoch()
     assert one.loss > 0.0
 
@@ -81,13 +83,13 @@ def test_fit_reaches_a_quadratic_target(power: float) -> None:
     optimisers = [Adam(m, 3e-3, 0.0, False) for m in ensemble.factors]
     before = float((ensemble(x) - target).abs().mean().detach())
     with ThreadPoolExecutor(1) as workers:
-        fit_ensemble(ensemble, optimisers, x, target, Fit(50, power, 30 * (3e-3,)), 0, workers)
+        fit_ensemble(ensemble, optimisers, x, target, FitPlan(50, power, 30 * (3e-3,)), 0, workers)
     after = float((ensemble(x) - target).abs().mean().detach())
     assert after < 0.05 * before
 
 
-def test_a_scale_buys_precision_where_little_is_left_to_pay() -> None:
-    """Of two groups at the same states, with targets 100 times apart, L1 fits the weighted median."""
+def test_scale_of_the_weights_gives_precision_to_small_targets() -> None:
+    """Two groups of samples at the same states have targets 100 times apart. L1 fits the weighted median."""
     ensemble, errors = make(), []
     x, _ = samples(ensemble, 40)
     small, large = torch.full((40,), -0.5), torch.full((60,), -50.0)
@@ -97,7 +99,7 @@ def test_a_scale_buys_precision_where_little_is_left_to_pay() -> None:
         optimisers = [Adam(m, 1e-2, 0.0, False) for m in ensemble.factors]
         with ThreadPoolExecutor(1) as workers:
             states, target = torch.cat([x, x, x[:20]]), torch.cat([small, large])
-            fit_ensemble(ensemble, optimisers, states, target, Fit(100, 1.0, 200 * (1e-2,), scale), 0, workers)
+            fit_ensemble(ensemble, optimisers, states, target, FitPlan(100, 1.0, 200 * (1e-2,), scale), 0, workers)
         errors.append(float((ensemble(x[:20]) + 0.5).abs().median().detach()))
     assert errors[1] < 0.5 < 5.0 < errors[0]
 
@@ -108,19 +110,21 @@ def test_weight_decay_shrinks_the_weights() -> None:
         ensemble = make()
         _, data = samples(ensemble)
         member = ensemble.factors[0]
-        one = MemberFit(member, Adam(member, 1e-2, decay, False), data, Fit(23, 1.0, 20 * (1e-2,)), torch.Generator())
+        one = MemberFit(
+            member, Adam(member, 1e-2, decay, False), data, FitPlan(23, 1.0, 20 * (1e-2,)), torch.Generator()
+        )
         for _ in range(20):
             one.epoch()
         norms.append(float(member.weights[1].detach().norm()))
     assert norms[1] < 0.9 * norms[0]
 
 
-def test_every_epoch_has_its_own_learning_rate() -> None:
-    """Adam's first steps on one minibatch are as long as the learning rate; a rate of nothing leaves all as it is."""
+def test_epochs_use_their_learning_rates() -> None:
+    """Adam's first steps on one minibatch are as long as the learning rate; with a rate of 0 no weight changes."""
     ensemble = make()
     _, data = samples(ensemble)
     member, moved = ensemble.factors[0], []
-    fit = Fit(23, 1.0, (1e-3, 0.0, 1e-5))
+    fit = FitPlan(23, 1.0, (1e-3, 0.0, 1e-5))
     one = MemberFit(member, Adam(member, 1.0, 0.0, False), data, fit, torch.Generator().manual_seed(0))
     while one.left:
         before = member.weights[1].detach().clone()
@@ -138,14 +142,14 @@ def test_fit_does_not_depend_on_the_number_of_threads() -> None:
         x, data = samples(ensemble, 90)
         optimisers = [Adam(m, 1e-3, 1e-6, False) for m in ensemble.factors]
         with ThreadPoolExecutor(threads) as workers:
-            loss = fit_ensemble(ensemble, optimisers, x, data.target, Fit(20, 1.0, 3 * (1e-3,)), 11, workers)
+            loss = fit_ensemble(ensemble, optimisers, x, data.target, FitPlan(20, 1.0, 3 * (1e-3,)), 11, workers)
         results.append((loss, [p.detach().clone() for p in ensemble.parameters()]))
     assert results[0][0] == results[1][0]
     assert all(torch.equal(a, b) for a, b in zip(results[0][1], results[1][1], strict=True))
 
 
-def test_two_workers_are_never_idle_over_three_members() -> None:
-    """Every epoch waits for another one beside it; a worker that kept a member to its end would leave one alone."""
+def test_two_workers_are_both_busy_until_three_members_are_fitted() -> None:
+    """Every epoch waits for another one at the same time. A worker that kept its member would leave one without."""
     meeting = Barrier(2)
 
     class Meeting(MemberFit):
@@ -156,16 +160,16 @@ def test_two_workers_are_never_idle_over_three_members() -> None:
     ensemble = make(3)
     _, data = samples(ensemble)
     fits = [
-        Meeting(m, Adam(m, 1e-3, 0.0, False), data, Fit(23, 1.0, 4 * (1e-3,)), torch.Generator())
+        Meeting(m, Adam(m, 1e-3, 0.0, False), data, FitPlan(23, 1.0, 4 * (1e-3,)), torch.Generator())
         for m in ensemble.factors
     ]
     with ThreadPoolExecutor(2) as workers:
         run_side_by_side(fits, workers)
-    assert [each.left for each in fits] == [0, 0, 0]
+    assert [member_fit.left for member_fit in fits] == [0, 0, 0]
 
 
-def test_every_member_draws_its_own_minibatches() -> None:
-    """Members that start equal part, and the same seed parts them again in the same way."""
+def test_members_draw_different_minibatches_that_depend_on_the_seed() -> None:
+    """Two members start equal and become different; a second fit with the same seed gives the same weights."""
     fitted = []
     for _ in range(2):
         ensemble = make(2)
@@ -173,15 +177,15 @@ def test_every_member_draws_its_own_minibatches() -> None:
         x, data = samples(ensemble)
         optimisers = [Adam(m, 1e-3, 0.0, False) for m in ensemble.factors]
         with ThreadPoolExecutor(1) as workers:
-            fit_ensemble(ensemble, optimisers, x, data.target, Fit(5, 1.0, (1e-3,)), 3, workers)
+            fit_ensemble(ensemble, optimisers, x, data.target, FitPlan(5, 1.0, (1e-3,)), 3, workers)
         fitted.append([m.weights[1].detach() for m in ensemble.factors])
     assert not torch.equal(*fitted[0])
     assert all(torch.equal(a, b) for a, b in zip(*fitted, strict=True))
 
 
 @pytest.mark.parametrize("amsgrad", [False, True])
-def test_steps_are_adams_with_an_l2_penalty(amsgrad: bool) -> None:
-    """The recursion of Kingma and Ba, or of Reddi et al., for one weight; the penalty is part of the gradient."""
+def test_adam_steps_agree_with_its_recursion_and_an_l2_penalty(amsgrad: bool) -> None:
+    """Recursion of Kingma and Ba, or of Reddi et al., for one weight. The penalty is part of the gradient."""
     member = torch.nn.Linear(1, 1, bias=False).double()
     optimiser = Adam(member, 0.1, 0.5, amsgrad)
     weight, mean, square, largest = member.weight.item(), 0.0, 0.0, 0.0

@@ -1,4 +1,4 @@
-"""The value function against explicit matrices in NumPy, and its fused gradient against autograd."""
+"""Value function, compared with explicit matrices in NumPy; its fused gradient, compared with autograd."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ cases = pytest.mark.parametrize(("continuous", "target"), CASES.values(), ids=CA
 
 
 def make(continuous: list[bool], target: list[float], members: int = 3, metric: bool = True) -> Ensemble:
+    """Float64 ensemble with random weights and biases."""
     generator = torch.Generator().manual_seed(1)
     ensemble = Ensemble(continuous, target, SCALE[: len(target)], members, 2, 12, generator).double()
     ensemble.target.copy_(torch.tensor(target, dtype=torch.float64))
     with torch.no_grad():
-        for parameter in ensemble.parameters():  # a trained network has no equal biases
+        for parameter in ensemble.parameters():  # the biases of a trained network differ
             parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
     if metric:
         ensemble.set_metric(cost_of(len(target)), REACH)
@@ -38,24 +39,25 @@ REACH = 3.0
 
 
 def cost_of(n: int) -> Tensor:
-    """A positive definite P (n, n) whose directions cost very differently."""
+    """Positive definite P (n, n) with very different costs of its directions."""
     root = torch.randn(n, n, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
     return root @ torch.diag(4.0 ** torch.arange(n).double()) @ root.T
 
 
 def states(n: int, size: int = 64) -> Tensor:
+    """Random states (size, n)."""
     return 3.0 * torch.randn(size, n, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
 
 
 def features(x: np.ndarray, continuous: list[bool], scale: list[float]) -> np.ndarray:
-    """z of one state, from the definition."""
+    """Features z of one state, from their definition."""
     angles = [x[i] for i, wraps in enumerate(continuous) if wraps]
     others = [x[i] * scale[i] for i, wraps in enumerate(continuous) if not wraps]
     return np.array([*map(math.sin, angles), *map(math.cos, angles), *others])
 
 
 def reference(ensemble: Ensemble, x: np.ndarray, continuous: list[bool], target: list[float]) -> float:
-    """-mean_i y^T L_i L_i^T y with every L written out."""
+    """Value -mean_i y^T L_i L_i^T y of one state, with explicit matrices L_i."""
     scale = ensemble_scale(ensemble, continuous)
     z = features(x, continuous, scale)
     straight = ensemble.metric.numpy().T @ (z - features(np.array(target), continuous, scale))
@@ -74,13 +76,13 @@ def reference(ensemble: Ensemble, x: np.ndarray, continuous: list[bool], target:
 
 
 def ensemble_scale(ensemble: Ensemble, continuous: list[bool]) -> list[float]:
-    """The scales as the module rounded them, one per state."""
+    """Scales of the states, as the module rounded them."""
     others = iter(ensemble.scale.tolist())
     return [1.0 if wraps else next(others) for wraps in continuous]
 
 
 @cases
-def test_value_is_the_ensemble_mean_of_the_quadratic_forms(continuous: list[bool], target: list[float]) -> None:
+def test_value_is_the_mean_of_the_members_quadratic_forms(continuous: list[bool], target: list[float]) -> None:
     ensemble, x = make(continuous, target), states(len(target), 10)
     expected = [reference(ensemble, row, continuous, target) for row in x.numpy()]
     np.testing.assert_allclose(ensemble(x).detach(), expected, rtol=1e-10)
@@ -118,7 +120,7 @@ def test_value_is_negative_except_at_the_target(continuous: list[bool], target: 
 
 
 @cases
-def test_every_diagonal_entry_of_the_factor_is_positive(continuous: list[bool], target: list[float]) -> None:
+def test_diagonal_of_the_factor_has_a_positive_floor(continuous: list[bool], target: list[float]) -> None:
     """With outputs of -40 on the diagonal and 0 elsewhere, L is the floor times the identity: V = -floor^2 |e|^2."""
     ensemble, x = make(continuous, target, metric=False), states(len(target))
     size = len(target) + sum(continuous)
@@ -135,8 +137,8 @@ def test_every_diagonal_entry_of_the_factor_is_positive(continuous: list[bool], 
 
 
 @cases
-def test_beside_the_target_the_error_costs_what_the_metric_says(continuous: list[bool], target: list[float]) -> None:
-    """|y|^2 is e^T P e, but for UNSEEN of the reach, and nowhere more than the reach."""
+def test_squared_error_near_the_target_is_the_quadratic_form(continuous: list[bool], target: list[float]) -> None:
+    """|y|^2 is e^T P e plus UNSEEN of the reach, and nowhere more than the reach."""
     ensemble, n = make(continuous, target), len(target)
     away = 1e-4 * states(n)
     features = ensemble.features
@@ -149,8 +151,10 @@ def test_beside_the_target_the_error_costs_what_the_metric_says(continuous: list
 
 
 @cases
-def test_half_a_turn_costs_four_times_a_radian(continuous: list[bool], target: list[float]) -> None:
-    """Straight up to straight down: sine as at the target, the cosine two off."""
+def test_squared_error_of_half_a_turn_is_four_times_that_of_a_radian(
+    continuous: list[bool], target: list[float]
+) -> None:
+    """Between two opposite angles, the sine and cosine differ by a vector of length 2."""
     ensemble, P = make(continuous, target), torch.diag(torch.arange(1.0, len(target) + 1.0)).double()
     ensemble.set_metric(P, 1e-3)
     ensemble.bend.zero_()
@@ -163,7 +167,7 @@ def test_half_a_turn_costs_four_times_a_radian(continuous: list[bool], target: l
         assert float((y * y).sum()) == pytest.approx(4.0 * float(P[i, i]) + unseen, rel=1e-6)
 
 
-def test_weights_from_before_the_metric_keep_their_value() -> None:
+def test_weights_stored_without_a_metric_give_the_same_value() -> None:
     ensemble, x = make([True, False], [0.1, 0.2], metric=False), states(2)
     stored = {name: value for name, value in ensemble.state_dict().items() if name not in ("metric", "bend")}
     loaded = make([True, False], [0.1, 0.2])
@@ -171,20 +175,20 @@ def test_weights_from_before_the_metric_keep_their_value() -> None:
     assert torch.equal(loaded(x), ensemble(x))
 
 
-def test_features_scale_only_what_does_not_wrap() -> None:
+def test_features_scale_only_states_that_do_not_wrap() -> None:
     ensemble = make([False, True, False, False], [0.0] * 4)
     z = ensemble.features(torch.tensor([[2.0, math.pi / 2, 3.0, 4.0]], dtype=torch.float64))
     np.testing.assert_allclose(z[0], [1.0, 0.0, 1.4, 1.2, 10.0], atol=1e-6)
 
 
-def test_buffers_are_not_carried_over_between_calls() -> None:
+def test_buffered_value_does_not_depend_on_earlier_calls() -> None:
     frozen = FrozenValue(make([True, False], [0.0, 0.0]))
     buffered, x = frozen.buffered(20), states(2, 20)
     first = buffered(x)
     buffered(10.0 * x)
-    for again, alone, before in zip(buffered(x), frozen(x), first, strict=True):
-        assert torch.equal(again, before)
-        torch.testing.assert_close(again, alone)
+    for repeated, unbuffered, before in zip(buffered(x), frozen(x), first, strict=True):
+        assert torch.equal(repeated, before)
+        torch.testing.assert_close(repeated, unbuffered)
 
 
 def test_frozen_value_does_not_follow_later_training() -> None:
@@ -196,7 +200,7 @@ def test_frozen_value_does_not_follow_later_training() -> None:
     assert torch.equal(frozen(x)[0], before)
 
 
-def test_one_generator_seed_gives_one_network() -> None:
+def test_initial_weights_depend_only_on_the_seed_and_differ_between_members() -> None:
     def weights(seed: int) -> list[Tensor]:
         generator = torch.Generator().manual_seed(seed)
         return list(Ensemble([True, False], [0.0, 0.0], [1.0, 1.0], 2, 2, 8, generator).parameters())
@@ -207,7 +211,7 @@ def test_one_generator_seed_gives_one_network() -> None:
     assert not torch.equal(first.weights[0], second.weights[0])
 
 
-def test_nan_states_give_nan() -> None:
+def test_nan_states_have_nan_values() -> None:
     value, costate = FrozenValue(make([True, False], [0.0, 0.0]))(torch.full((2, 2), math.nan, dtype=torch.float64))
     assert bool(torch.isnan(value).all())
     assert bool(torch.isnan(costate).all())

@@ -9,6 +9,7 @@ import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +23,7 @@ from modelgen.backends.llvm import native
 from modelgen.backends.llvm.elementary import HALF_PI, sine_and_cosine
 from modelgen.backends.llvm.target import CPU, LEVELS, target
 from modelgen.errors import ModelError
+from tests.modelgen.support.quantities import Exact
 
 pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="levels of x86-64")
 
@@ -52,13 +54,15 @@ def runs_here(level: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def results(artifacts: Path, exact: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def results(
+    artifacts: Path, exact: Exact, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], dict[str, np.ndarray]]:
     """results(level): every output of `dense`, both number formats, from a process of its own."""
     folder = tmp_path_factory.mktemp("levels")
     at = exact("dense")
     np.savez(folder / "inputs.npz", x=at.x, u=at.u, costate=at.costate, theta=at.theta)
 
-    def of(level: str) -> dict[str, Any]:
+    def of(level: str) -> dict[str, np.ndarray]:
         path = folder / f"{level}.npz"
         if not path.exists():
             words = [sys.executable, "-c", RUN, str(artifacts), str(folder / "inputs.npz"), str(path)]
@@ -69,7 +73,8 @@ def results(artifacts: Path, exact: Any, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_level_gives_what_this_processor_gives(results: Any, level: str) -> None:
+@pytest.mark.slow
+def test_a_level_gives_what_this_processor_gives(results: Callable[[str], dict[str, np.ndarray]], level: str) -> None:
     if not runs_here(level):
         pytest.skip(f"this processor is not of the level {level}")
     found, expected = results(level), results("native")

@@ -26,8 +26,10 @@ from solver.problem.problem import Problem
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from solver.value.frozen import FrozenValue
-from tests.modelgen.support.forgery import saying
+from tests.modelgen.support.forgery import with_free_text
 from tests.solver.small_trainings import start_unjudged
+
+pytestmark = pytest.mark.slow
 
 LOOP = """
 const simulation = makeSimulation(robot, facts, nominal, rules, run);
@@ -117,7 +119,7 @@ def test_a_robots_name_stands_for_its_shipped_policies(
     assert 0 < text.index("pendulum cfvi") < text.index("pendulum rfvi")
 
 
-def test_mistakes(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_takes_one_to_four_runs(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["page", *[str(finished_run)] * 5]) == 2
     assert "1 to 4" in capsys.readouterr().err
 
@@ -125,7 +127,7 @@ def test_mistakes(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> Non
 def with_meaning(solution: Solution, meaning: str) -> Any:
     """The run, of a robot that says something else of itself."""
     robot = copy.copy(solution.problem.robot)
-    robot.name, robot.metadata = meaning, saying(robot.metadata, meaning)
+    robot.name, robot.metadata = meaning, with_free_text(robot.metadata, meaning)
     problem = copy.copy(solution.problem)
     problem.robot = robot
     return replace(solution, problem=problem)

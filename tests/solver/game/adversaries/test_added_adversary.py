@@ -1,4 +1,4 @@
-"""Adding an adversary is one file and one line in a table: this file adds one on the gain of the control matrix."""
+"""A new adversary takes one file and one line in a table: this file adds one on the gain of the control matrix."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from solver.game import adversaries
 from solver.game.admissible_sets import Box
 from solver.game.adversaries import make_adversaries
 from solver.game.adversaries.adversary import Adversary, Disturbed, Hamiltonian
-from solver.game.closed_form_policy import ClosedFormPolicy
-from solver.game.game import Game
-from solver.game.modulation import Modulation
+from solver.game.game import Game, Modulation
+from solver.game.policies import ClosedFormPolicy
 from solver.oracles.grid import solve
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
@@ -32,14 +31,15 @@ robots = pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum
 
 @dataclass(frozen=True)
 class GainAdversary(Adversary):
-    """xdot = a + B (1 + xi) u: weaker or stronger drives, each by at most the share alpha."""
+    """xdot = a + B (1 + xi) u: every drive is weaker or stronger by at most the share alpha."""
 
     name: ClassVar[str] = "gain"
     usual: ClassVar[float] = 0.2
+    most: ClassVar[float] = 1.0
     radius_in_time: ClassVar = "constant"
 
     def direction(self, hamiltonian: Hamiltonian) -> Tensor:
-        """(B^T dV/dx) u, component by component."""
+        """(B^T dV/dx) u (N, m), component by component."""
         return hamiltonian.dH_du * hamiltonian.u
 
     def admissible_set(self, problem: Problem, radius: Tensor | float) -> Box:
@@ -54,13 +54,13 @@ class GainAdversary(Adversary):
 
 @pytest.fixture
 def with_gain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The line in the table."""
+    """Adds the line to the table."""
     monkeypatch.setattr(adversaries, "ADVERSARIES", [*adversaries.ADVERSARIES, GainAdversary])
     monkeypatch.setattr("solver.training.settings.ADVERSARIES", adversaries.ADVERSARIES)
 
 
 @robots
-def test_its_move_is_the_worst_of_its_set(load: Load, load64: Load, name: str) -> None:
+def test_move_of_the_added_adversary_is_the_worst_of_its_set(load: Load, load64: Load, name: str) -> None:
     problem, robot = Problem(load(name)), load64(name)
     generator = torch.Generator().manual_seed(3)
     x = problem.sample_domain(30, generator)
@@ -84,9 +84,8 @@ def test_its_move_is_the_worst_of_its_set(load: Load, load64: Load, name: str) -
 
 
 @pytest.mark.usefixtures("with_gain")
-def test_a_line_in_the_table_makes_it_play_in_training_and_on_the_grid(
-    load: Load, tiny: Callable[..., Settings]
-) -> None:
+@pytest.mark.slow
+def test_adversary_in_the_table_plays_in_training_and_on_the_grid(load: Load, tiny: Callable[..., Settings]) -> None:
     steps = list(Schedule(tiny(adversary_ramp=(0.0, 0.4), adversaries={"gain": 0.2})))
     assert [[adversary.alpha for adversary in step.adversaries] for step in steps[:3]] == [[], [0.1], [0.2]]
 

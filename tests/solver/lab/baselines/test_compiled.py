@@ -18,6 +18,8 @@ from solver.gym.environment import RobotVectorEnv
 from solver.lab.baselines import stable_baselines
 from solver.lab.baselines.settings import baseline_settings
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(("algorithm", "other"), [("sac", SAC), ("ddpg", DDPG)])
 def test_a_compiled_gradient_step_is_that_of_stable_baselines(

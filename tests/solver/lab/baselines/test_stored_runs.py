@@ -13,7 +13,7 @@ import torch
 
 from solver.cli import main
 from solver.errors import SolverError
-from solver.gym.observations import features
+from solver.gym.environment import features
 from solver.lab.baselines.run import BASELINE, MODEL, load_baseline
 from solver.lab.baselines.training import load_controller
 from solver.plants.nominal import Nominal
@@ -26,6 +26,7 @@ from solver.training.run import load_run
 Capture = pytest.CaptureFixture[str]
 
 
+@pytest.mark.slow
 def test_the_zip_is_stable_baselines_own(finished: Path) -> None:
     from stable_baselines3 import SAC
 

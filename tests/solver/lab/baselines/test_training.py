@@ -20,6 +20,8 @@ from solver.runs.metrics import read_metrics
 from tests.solver.lab.baselines.small_runs import ALGORITHMS, Train
 from tests.solver.small_trainings import quiet
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_run_from_start_to_evaluation(algorithm: str, train: Train, tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from solver.lab.reproduction.certificates import specifications
 from solver.lab.reproduction.experiments import Choice, make_plan
 from tests.solver.lab.reproduction.small_plans import choice, train_here
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 COUNT = 299  # the fewest rollouts without a failure that show 1 % at 95 %: 0.99^299 < 0.05
 
@@ -72,7 +74,7 @@ def test_rows_are_certificates(tmp_path: Path, capsys: Capture, monkeypatch: pyt
     assert [row["machine"] == "another" for row in rows(out)] == [True, False, False, False]
 
 
-def test_mistakes(tmp_path: Path, capsys: Capture) -> None:
+def test_a_damaged_certificates_json_is_refused(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "certificates.json").write_text('{"rows": [{"robot": "pendulum"}]}')
     words = ["reproduce", "certificates", "--report-only", "--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]
     assert main(words) == 2

@@ -64,7 +64,9 @@ def test_the_full_table_has_every_row_of_the_papers() -> None:
         (["fig-value", "--seeds", "0", "1"], "fig-value shows one seed"),
     ],
 )
-def test_mistakes(words: list[str], message: str, tmp_path: Path, capsys: Capture) -> None:
+def test_a_wrong_reproduce_command_names_its_mistake(
+    words: list[str], message: str, tmp_path: Path, capsys: Capture
+) -> None:
     assert main(["reproduce", *words, "--runs", str(tmp_path)]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.glob("*/"))

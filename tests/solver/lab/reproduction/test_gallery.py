@@ -88,7 +88,7 @@ def small(**more: Any) -> Choice:
     return choice(robots=("pendulum",), seeds=(0,), **more)
 
 
-def test_all_robots_with_default_settings() -> None:
+def test_the_gallery_trains_all_robots_with_default_settings() -> None:
     """Both algorithms on every shipped robot; the command line has no setting but algorithm, seed and threads."""
     plan = make_plan("gallery", "small", Choice(threads=2))
     assert list(plan.robots) == known(SHIPPED)
@@ -249,7 +249,7 @@ def test_a_limit_may_be_missing(trained: Path, tmp_path: Path, monkeypatch: pyte
     assert "pendulum has no limit: no motion" in (tmp_path / "gallery.md").read_text()
 
 
-def test_mistakes(tmp_path: Path, capsys: Capture) -> None:
+def test_a_damaged_gallery_json_is_refused(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "gallery.json").write_text("{}")
     words = ["reproduce", "gallery", "--robots", "pendulum", "--methods", "rfvi", "--report-only"]
     assert main([*words, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 2

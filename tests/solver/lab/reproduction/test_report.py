@@ -26,6 +26,8 @@ from solver.streams import EVALUATION_SEED
 from solver.training.run import RUN, load_run
 from tests.solver.lab.reproduction.small_plans import SMALL, choice, is_dp_rfvi, quiet, train_here
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 
 
@@ -138,7 +140,9 @@ def _pooled(folders: list[Path], plant: str) -> tuple[Any, Any]:
     ("experiment", "figures"),
     [("fig-value", ["-pendulum.png"]), ("fig-learning", [".png"]), ("fig-robustness", ["/pendulum-nominal.png"])],
 )
-def test_figures(experiment: Any, figures: list[str], trained: Path, tmp_path: Path) -> None:
+def test_figures_and_their_table_are_written(
+    experiment: Any, figures: list[str], trained: Path, tmp_path: Path
+) -> None:
     carry_out(Options(experiment, runs=trained, out=tmp_path, jobs=1), choice())
     text = (tmp_path / f"{experiment}-small.md").read_text()
     for suffix in figures:
@@ -188,7 +192,7 @@ def test_the_legend_lies_within_a_narrow_figure(trained: Path) -> None:
     assert extent.x1 <= figure.bbox.x1
 
 
-def test_the_ablation(copied: Path, tmp_path: Path) -> None:
+def test_the_ablation_draws_its_figure_and_reuses_equal_runs(copied: Path, tmp_path: Path) -> None:
     train_here(make_plan("fig-ablation", "small", choice(seeds=(0,))), copied)
     carry_out(Options("fig-ablation", runs=copied, out=tmp_path, jobs=2, seeds=[0]), choice(seeds=(0,)))
     text = (tmp_path / "fig-ablation-small.md").read_text()
@@ -207,7 +211,7 @@ def test_a_run_without_its_metrics_has_no_curve(copied: Path, tmp_path: Path) ->
     assert "| pendulum, rFVI |" in (tmp_path / "fig-learning-small.md").read_text()
 
 
-def test_nothing_trained_and_nothing_found(tmp_path: Path, capsys: Capture) -> None:
+def test_a_report_without_runs_lists_what_is_missing(tmp_path: Path, capsys: Capture) -> None:
     for experiment in ("table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation"):
         words = ["reproduce", experiment, "--report-only", "--runs", str(tmp_path), "--out", str(tmp_path / "out")]
         assert main(words) == 0

@@ -29,6 +29,8 @@ from solver.training.settings import Settings
 from tests.solver.lab.reproduction.small_plans import NEVER, SMALL, TINY, choice, quiet
 from tests.solver.small_trainings import start
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 
 

@@ -1,0 +1,89 @@
+"""The text of a model file: numbers, vectors and axes in a readable form, and the parts in order."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+AXES = {(1, 0, 0): "x", (0, 1, 0): "y", (0, 0, 1): "z", (-1, 0, 0): "-x", (0, -1, 0): "-y", (0, 0, -1): "-z"}
+CONTROL_RATE = 250  # Hz, of the task in the file
+EPSILON = 1e-12  # smaller differences are rounding errors of the imported file
+
+
+@dataclass
+class ModelLines:
+    """The lines of a model file by their part, and the names of coordinates with a guess."""
+
+    coordinates: list[str] = field(default_factory=list)
+    parameters: list[str] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    forces: list[str] = field(default_factory=list)
+    costs: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    ranges: list[str] = field(default_factory=list)  # of coordinates with asymmetric limits
+    endless: list[str] = field(default_factory=list)  # coordinates with limits that are too large
+    guessed: list[str] = field(default_factory=list)  # coordinates without a limit of their rate
+    coupled: list[str] = field(default_factory=list)  # coordinates that follow another
+    smoothed: list[str] = field(default_factory=list)  # coordinates whose dry friction is smoothed widely
+    strong: list[str] = field(default_factory=list)  # coordinates whose effort is too strong to be simulated
+
+
+def roll_pitch_yaw(rotation: Array) -> tuple[float, float, float]:
+    """Angles about x, y and z, in this order, of a rotation matrix (3, 3)."""
+    level = math.hypot(rotation[0, 0], rotation[1, 0])
+    pitch = math.atan2(-rotation[2, 0], level)
+    if level < 1e-9:  # at a pitch of a quarter turn, roll and yaw are one angle
+        return math.atan2(-rotation[1, 2], rotation[1, 1]), pitch, 0.0
+    return math.atan2(rotation[2, 1], rotation[2, 2]), pitch, math.atan2(rotation[1, 0], rotation[0, 0])
+
+
+def axis(direction: Iterable[float]) -> str:
+    """A direction as text: the name of an axis, or a vector."""
+    values = np.array(list(direction), np.float64)
+    unit = values / (np.linalg.norm(values) or 1.0)
+    whole = tuple(int(component) for component in np.round(unit))
+    return f'"{AXES[whole]}"' if np.abs(unit - whole).max() < EPSILON and whole in AXES else vector(values)
+
+
+def vector(values: Iterable[float]) -> str:
+    """Three components as text, in parentheses."""
+    return f"({', '.join(map(number, values))})"
+
+
+def number(value: float) -> str:
+    """A number as text, with twelve digits or as a simple fraction of pi."""
+    for divisor in (1, 2, 3, 4, 6):
+        times = value * divisor / math.pi
+        if round(times) and abs(times - round(times)) < EPSILON and abs(round(times)) <= 2 * divisor:
+            count = {1: "", -1: "-"}.get(round(times), f"{round(times)} * ")
+            return f"{count}pi" + (f" / {divisor}" if divisor > 1 else "")
+    return f"{value:.12g}" if abs(value) > EPSILON else "0"
+
+
+def model_file_text(source: str, name: str, written: ModelLines) -> str:
+    """The text of the model file NAME, imported from the file `source`."""
+    source = re.sub(r"[^\w. -]", "_", source, flags=re.ASCII)
+    cost = "\n    + ".join(written.costs)
+    weights = f"LogCos({[0.1] * len(written.inputs)})"
+    parts = [written.coordinates, written.parameters, written.inputs, written.links, written.forces]
+    body = "\n\n".join("\n".join(part) for part in parts if part)
+    body += (
+        "\n\n# A first task: come to rest at zero.\nrobot.task(\n"
+        f"    state_cost={cost},\n    action_cost={weights},\n    start={{}},\n    horizon=5,\n"
+        f"    weight_at_horizon=0.65,\n    control_rate={CONTROL_RATE},\n)\n"
+    )
+    words = [word for word in ("pi", "sin") if re.search(rf"\b{word}\b", body)]
+    head = [f'"""{name}, imported from {source}; yours to edit.', ""]
+    head += [*(f"{remark}" for remark in written.remarks), '"""', ""]
+    head = [f'"""{name}, imported from {source}; yours to edit."""', ""] if not written.remarks else head
+    head += [f"from sympy import {', '.join(words)}", ""] if words else []
+    head += ["from modelgen import LogCos, Robot", "", f'robot = Robot("{name}", "Imported from {source}")', "", ""]
+    return "\n".join(head) + body

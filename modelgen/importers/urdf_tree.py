@@ -1,0 +1,301 @@
+"""The tree of links and joints of a URDF, checked for everything that a model file cannot hold.
+
+A joint that follows another (<mimic>) becomes a spring and damper between the two, written in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from modelgen.errors import ModelError, Place, joined, suggestion
+from modelgen.importers.urdf_xml import Part
+
+Array = NDArray[np.float64]
+
+MOVING = ("revolute", "continuous", "prismatic")
+IN_PLANE = "floating in a plane"
+PLANAR = {"planar": ("x", "y", "turn"), IN_PLANE: ("x", "height", "pitch")}  # type of a joint -> its coordinates
+MIMIC = "mimic"  # value of --fix for all joints that follow another
+GROUND = "the ground"  # name of the link below a floating base
+LIMITED = ("revolute", "prismatic")
+FREQUENCY = 60.0  # rad/s, of the spring with its load: stiff compared with a hand's motion, easy to integrate
+
+
+def tree(
+    described: Any,
+    fixed: Collection[str],
+    planar: Collection[str],
+    place: Place,
+    lines: Mapping[Part, int],
+    invalid: Mapping[Part, Sequence[ModelError]],
+) -> tuple[str, list[Any]]:
+    """The root link, and the joints, each after the joint that carries it.
+
+    fixed: patterns of joints that become fixed. planar: joints, or the root link, that float in a plane. lines: line
+    of each part. invalid: errors of the parts that are invalid already. Raises one ModelError with these errors and
+    those of all joints and links that a model file cannot hold.
+    """
+    known = [error for errors in invalid.values() for error in errors]
+
+    def at(part: Part) -> Place:
+        return Place(place.file, lines.get(part, place.line))
+
+    unjoined = [ModelError(words, at(part)) for part, words in _faulty_ends(described)]
+    if unjoined:
+        raise joined([*known, *unjoined])
+    joints = _in_order(described, place)
+    unknown = [ModelError(words, place) for words in _choose(described, joints, fixed, planar)]
+    messages = [(("joint", joint.name), words) for joint in joints for words in _faults(joint, joints)]
+    messages += _faulty_inertias(described, joints)
+    faults = [ModelError(words, at(part)) for part, words in messages if part not in invalid]
+    faults += [ModelError(words, place) for words in _undriven(joints)]
+    if faults or known or unknown:
+        raise joined([*unknown, *known, *faults], _remedy(joints))
+    carried = {joint.child for joint in joints}
+    return next(link.name for link in described.links if link.name not in carried), joints
+
+
+def motionless(described: Any, joints: Sequence[Any]) -> set[str]:
+    """The links whose centre of mass no joint moves. Their mass has no effect."""
+    centres = {
+        link.name: np.eye(4) if link.inertial is None or link.inertial.origin is None else link.inertial.origin
+        for link in described.links
+    }
+    random = np.random.default_rng(0)
+    positions: dict[str, list[Array]] = {name: [] for name in centres}
+    for _ in range(3):
+        frames: dict[str, Array] = {}
+        for joint in joints:
+            origin = np.eye(4) if joint.origin is None else np.asarray(joint.origin, np.float64)
+            frames[joint.child] = frames.get(joint.parent, np.eye(4)) @ origin @ _moved(joint, random)
+        for name, frame in frames.items():
+            positions[name].append((frame @ centres[name])[:3, 3])
+    return {name for name, points in positions.items() if not points or np.ptp(points, axis=0).max() < 1e-9}
+
+
+def _moved(joint: Any, random: np.random.Generator) -> Array:
+    """The displacement (4, 4) of a joint at random coordinates. A joint that floats in a plane may have any."""
+    result = np.eye(4)
+    axis = np.asarray([1.0, 0, 0] if joint.axis is None else joint.axis, np.float64)
+    axis = axis / (np.linalg.norm(axis) or 1.0)
+    if joint.type in ("revolute", "continuous"):
+        result[:3, :3] = Rotation.from_rotvec(axis * random.uniform(0.5, 2)).as_matrix()
+    elif joint.type == "prismatic":
+        result[:3, 3] = axis * random.uniform(0.5, 2)
+    elif joint.type != "fixed":
+        result[:3, 3] = random.uniform(0.5, 2, 3)
+    return result
+
+
+def _faulty_ends(described: Any) -> Iterator[tuple[Part, str]]:
+    """Messages for joints whose link does not exist, or whose child hangs from another joint already."""
+    links = [link.name for link in described.links]
+    carried: dict[str, str] = {}
+    for joint in described.joints:
+        for end in (joint.parent, joint.child):
+            if end not in links:
+                near = suggestion(end, links)
+                words = f"the joint `{joint.name}` names a link `{end}`, which does not exist.{near}"
+                yield ("joint", joint.name), words
+        if joint.child in carried:
+            yield (
+                ("joint", joint.name),
+                f"the link `{joint.child}` hangs from two joints, `{carried[joint.child]}` and `{joint.name}`: a "
+                "closed loop. A model file holds a tree: cut the loop, and add a stiff spring there if necessary.",
+            )
+        carried.setdefault(joint.child, joint.name)
+
+
+def _in_order(described: Any, place: Place) -> list[Any]:
+    """The joints, each after the one that carries it. Raises ModelError for a cycle and for links without a joint."""
+    links = [link.name for link in described.links]
+    carried = {joint.child for joint in described.joints}
+    roots = [link for link in links if link not in carried]
+    ordered: list[Any] = []
+    reached = roots[:1]
+    for link in reached:
+        below = [joint for joint in described.joints if joint.parent == link]
+        ordered += below
+        reached += [joint.child for joint in below]
+    unreached = [link for link in links if link not in reached]
+    parents = {joint.child: joint.parent for joint in described.joints}
+    for link in unreached:
+        cycle = _cycle(link, parents)
+        if cycle:
+            raise ModelError(
+                f"the links form a cycle, {' -> '.join(f'`{name}`' for name in cycle)}, and do not stand on the "
+                "ground. Remove the joint that closes it.",
+                place,
+            )
+    if unreached:
+        loose = ", ".join(f"`{name}`" for name in roots[1:])
+        raise ModelError(f"the links are not a single tree: no joint carries {loose} besides `{roots[0]}`.", place)
+    return ordered
+
+
+def _cycle(start: str, parents: Mapping[str, str]) -> list[str]:
+    """The cycle that carries a link, from carrier to carried and back to the first; empty if there is none."""
+    above = [start]
+    while (parent := parents.get(above[-1])) is not None:
+        if parent in above:
+            return [*above[above.index(parent) :], parent][::-1]
+        above.append(parent)
+    return []
+
+
+def _choose(described: Any, joints: list[Any], fixed: Collection[str], planar: Collection[str]) -> Iterator[str]:
+    """Make the joints in `fixed` and `planar` fixed and planar. Yields messages for wrong names."""
+    base = joints[0].parent if joints else described.links[0].name
+    known = {joint.name: joint for joint in joints}
+    if base in planar:
+        described.links.append(SimpleNamespace(name=GROUND, inertial=None))
+        nothing = dict.fromkeys(("origin", "axis", "limit", "dynamics", "mimic"))
+        name = f"{base}_in_plane" if base in known else base
+        known[base] = SimpleNamespace(name=name, type="floating", parent=GROUND, child=base, **nothing)
+        joints.insert(0, known[base])
+    for pattern in fixed:
+        matching = [joint for name, joint in known.items() if fnmatchcase(name, pattern)]
+        if pattern == MIMIC and not matching:
+            matching = [joint for joint in joints if joint.mimic is not None]
+        if not matching:
+            yield f"the joint `{pattern}` of --fix does not exist.{suggestion(pattern, known)}"
+        for joint in matching:
+            joint.type = "fixed"
+    for name in planar:
+        if name not in known:
+            yield f"the joint `{name}` of --planar does not exist.{suggestion(name, known)}"
+        elif known[name].type != "floating":
+            yield (
+                f"the joint `{name}` of --planar is {known[name].type}; only floating joints and the root link can "
+                "float in a plane."
+            )
+        else:
+            known[name].type = IN_PLANE
+
+
+def _faults(joint: Any, joints: Sequence[Any]) -> Iterator[str]:
+    """Messages for the properties of a joint that a model file cannot hold."""
+    if joint.mimic is not None and joint.type != "fixed" and (reason := uncoupled(joint, joints)):
+        yield (
+            f"the joint `{joint.name}` follows `{joint.mimic.joint}` (<mimic>), {reason}. "
+            f"Hold it with --fix {joint.name}."
+        )
+    if joint.type in PLANAR:
+        return
+    if joint.type not in (*MOVING, "fixed"):
+        floats = f"let it move in its x-z plane with --planar {joint.name}, " if joint.type == "floating" else ""
+        yield (
+            f"the joint `{joint.name}` is {joint.type}, which cannot be imported: hold it with --fix {joint.name}, "
+            f"{floats}or import the rest and write it in the file. Only {', '.join(MOVING)}, planar and fixed joints "
+            "can be imported."
+        )
+    elif joint.type in ("revolute", "prismatic"):
+        limit = joint.limit
+        write = 'write <limit lower="..." upper="..." velocity="..." effort="..."/>'
+        if limit is None or limit.lower is None or limit.upper is None:
+            yield f"the {joint.type} joint `{joint.name}` has no limits; {write}."
+        elif not max(abs(limit.lower), abs(limit.upper)) > 0:
+            turns = ', or type="continuous" if it turns without end' if joint.type == "revolute" else ""
+            yield (
+                f"the limits of the joint `{joint.name}` are both 0. Give limits: {write}{turns}; or hold it with "
+                f"--fix {joint.name}."
+            )
+
+
+def _undriven(joints: Sequence[Any]) -> Iterator[str]:
+    """A message if the robot would have no input."""
+    moving = [joint for joint in joints if joint.type != "fixed"]
+    drivable = [joint for joint in moving if joint.type in MOVING and joint.mimic is None]
+    if not moving:
+        yield "no joint can be driven: none moves. This is an object, not a robot."
+    elif all(joint.mimic is not None for joint in moving):
+        yield "no joint can be driven: each of them follows another (<mimic>). Let one lead: remove its <mimic>."
+    elif not any(joint.limit is not None and (joint.limit.effort or 0) > 0 for joint in drivable):
+        names = ", ".join(f"`{joint.name}`" for joint in drivable or moving)
+        yield (
+            f'no joint can be driven: {names} have no effort above zero in their <limit>. Write effort="..." there '
+            "(N m or N)."
+        )
+
+
+def _remedy(joints: Sequence[Any]) -> str:
+    """The advice for several joints that follow others."""
+    following = sum(joint.mimic is not None and joint.type != "fixed" for joint in joints)
+    return f"--fix {MIMIC} holds all {following} joints that follow another." if following > 1 else ""
+
+
+def _faulty_inertias(described: Any, joints: Sequence[Any]) -> Iterator[tuple[Part, str]]:
+    """Messages for links that move without a mass (own or of a link fixed to them), and masses without inertia."""
+    masses = {link.name: link.inertial.mass if link.inertial else None for link in described.links}
+    heavy = {name for name, mass in masses.items() if mass}
+    for joint in reversed(joints):
+        if joint.type == "fixed" and joint.child in heavy:
+            heavy.add(joint.parent)
+    for joint in joints:
+        if joint.type != "fixed" and joint.child not in heavy:
+            words = (
+                f"the link `{joint.child}` moves and has no mass, and no link with a mass is fixed to it. Give it an "
+                f"<inertial> with a mass and an inertia, or hold its joint with --fix {joint.name}."
+            )
+            yield ("link", joint.child), words
+    for link in described.links:
+        if masses[link.name] and link.inertial.inertia is None:
+            yield ("link", link.name), f"the link `{link.name}` has a mass and no <inertia>."
+
+
+def uncoupled(joint: Any, joints: Sequence[Any]) -> str | None:
+    """The reason why a joint cannot be coupled to the joint that it follows; None if it can."""
+    leader = _named(joints, joint.mimic.joint)
+    if leader is None:
+        return "which does not exist"
+    if leader is joint or leader.type not in LIMITED or joint.type not in LIMITED:
+        return "and a spring can only couple two different revolute or prismatic joints with limits"
+    ahead = [joint]
+    while leader is not None and leader.mimic is not None and leader not in ahead:
+        ahead.append(leader)
+        leader = _named(joints, leader.mimic.joint)
+    if leader is joint:
+        return "which follows it in turn, so that neither leads"
+    if joint.mimic.offset:
+        return f"with an offset of {joint.mimic.offset:g}, and a spring cannot couple with an offset"
+    return None
+
+
+def _named(joints: Sequence[Any], name: str) -> Any:
+    return next((joint for joint in joints if joint.name == name), None)
+
+
+def coupling(described: Any, joints: Sequence[Any], joint: Any) -> tuple[float, float, float]:
+    """Ratio, stiffness and damping of the coupling of a joint to its leader. Stiffness and damping are guesses."""
+    multiplier = joint.mimic.multiplier
+    inertia = carried_inertia(described, joints, joint)
+    return 1.0 if multiplier is None else float(multiplier), FREQUENCY**2 * inertia, FREQUENCY * inertia
+
+
+def carried_inertia(described: Any, joints: Sequence[Any], joint: Any, rigidly: bool = False) -> float:
+    """The inertia about a joint's axis (kg m^2), or the mass along it (kg), of all links that it carries at zero.
+
+    rigidly: count only its own link and the links that are fixed to it.
+    """
+    axis = np.asarray([1.0, 0, 0] if joint.axis is None else joint.axis, np.float64)
+    axis = axis / np.linalg.norm(axis)
+    frames = {joint.child: np.eye(4)}
+    for other in joints:
+        if other.parent in frames and (other.type == "fixed" or not rigidly):
+            frames[other.child] = frames[other.parent] @ (np.eye(4) if other.origin is None else other.origin)
+    total = 0.0
+    for link in described.links:
+        if link.name in frames and link.inertial is not None and link.inertial.mass:
+            inertial = link.inertial
+            frame = frames[link.name] @ (np.eye(4) if inertial.origin is None else inertial.origin)
+            arm, own = np.cross(axis, frame[:3, 3]), frame[:3, :3].T @ axis
+            about = inertial.mass * arm @ arm + own @ np.asarray(inertial.inertia, np.float64) @ own
+            total += float(inertial.mass if joint.type == "prismatic" else about)
+    return total

@@ -1,0 +1,72 @@
+"""Search for the line of a model file whose equations have no value at a state, or are too fast to be simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from sympy import Expr, diff
+
+from modelgen.derivation.regularity import Lines
+from modelgen.errors import Place
+from modelgen.proof.guards import domain
+from modelgen.proof.quantity import Quantity, quantity_of
+from modelgen.proof.search import sampled
+from modelgen.statement.robot import Robot, fixed_values, model_expressions
+
+Array = NDArray[np.float64]
+
+
+def lines(robot: Robot) -> Lines:
+    """The lines of a robot, for the errors of a build."""
+    return Lines(robot.place, lambda x: _not_finite(robot, x), lambda state: _strongest(robot, state))
+
+
+def _not_finite(robot: Robot, x: Array) -> Place | None:
+    """The line of the first expression without a value or slope at the state x (n,) and nominal parameters."""
+    whole = domain(robot)
+    states = [*(joint.symbol for joint in robot.joints), *(speed.symbol for speed in robot.velocities)]
+    at = dict(zip(states, x, strict=True)) | {parameter.symbol: parameter.value for parameter in robot.parameters}
+    at |= {declared.symbol: 0.0 for declared in robot.inputs}
+    for written in model_expressions(robot):
+        for entry in written.entries:
+            quantity = quantity_of(entry.xreplace(fixed_values(robot)), whole)
+            if quantity.domain.symbols:
+                value, slope = quantity.value_and_slope(np.array([at[symbol] for symbol in quantity.domain.symbols]))
+                if not np.isfinite([value, *slope]).all():
+                    return written.place
+    return None
+
+
+def _strongest(robot: Robot, state: int) -> Place | None:
+    """The line of the force with the largest value or slope along the coordinate of the state with this index."""
+    coordinate = robot.joints[state % len(robot.joints)].symbol
+    known, whole = fixed_values(robot), domain(robot)
+    sizes: list[tuple[float, Place]] = []
+    for force, place in _forces(robot, coordinate):
+        quantity = quantity_of(force.xreplace(known), whole)
+        sizes.append((_size(quantity), place))
+    return max(sizes, key=lambda size: size[0])[1] if sizes else None
+
+
+def _forces(robot: Robot, coordinate: Expr) -> Iterator[tuple[Expr, Place]]:
+    """The generalized forces along a coordinate that come from loads and potential energies, with their lines."""
+    for load in robot.loads:
+        force = load.force * diff(load.displacement, coordinate)
+        if force != 0:
+            yield force, load.place
+    for energy in robot.potential:
+        force = -diff(energy.value, coordinate)
+        if force != 0:
+            yield force, energy.place
+
+
+def _size(quantity: Quantity) -> float:
+    """The largest value or change over the domain, at sampled points; infinite if one is not finite."""
+    if not quantity.domain.symbols:
+        return 0.0
+    points, width = sampled(quantity.domain), quantity.domain.upper - quantity.domain.lower
+    values, slopes = quantity.compiled(points.T)
+    both = np.concatenate([np.asarray(values), np.asarray(slopes) * width[:, None]])
+    return float(np.nan_to_num(np.abs(both), nan=np.inf).max())

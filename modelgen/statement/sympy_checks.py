@@ -1,0 +1,167 @@
+"""Checks of a system of `sympy.physics.mechanics`: its symbols, which the robot's replace, and its constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from sympy import Basic, Derivative, Expr, Float, Matrix, Symbol
+from sympy.core.function import AppliedUndef
+from sympy.physics.mechanics import dynamicsymbols
+
+from modelgen.errors import ModelError, Place, suggestion
+from modelgen.statement.declarations import Coordinate, Speed
+
+TIME = dynamicsymbols._t
+DIGITS = 50
+ATTEMPTS = 3  # sets of random numbers at which the velocities are examined
+ROUNDING = 1e-20  # a smaller difference is a rounding error
+
+
+class Names:
+    """Replaces the symbols of the system by the robot's. Raises ModelError for a symbol without a replacement."""
+
+    def __init__(self, coordinates: Mapping[Any, Coordinate], replaced: Mapping[Any, Expr], place: Place) -> None:
+        self.coordinates = coordinates
+        self.known: dict[Any, Expr] = {**coordinates, **replaced}
+        self.place = place
+
+    def __call__(self, expression: Expr, what: str) -> Expr:
+        changing = expression.atoms(Derivative) - self.known.keys()
+        for function in sorted(changing or expression.atoms(AppliedUndef) - self.known.keys(), key=str):
+            self._refuse(function, what)
+        result: Expr = expression.xreplace(self.known)
+        if TIME in result.free_symbols:
+            self._refuse(TIME, what)
+        replacements = set().union(*(value.free_symbols for value in self.known.values()))
+        for symbol in sorted(result.free_symbols - replacements, key=str):
+            if str(symbol) in map(str, self.known):
+                raise ModelError(
+                    f"the {what} of the system contains another symbol `{symbol}` than the mappings, in which it is a "
+                    "string or has other assumptions. Write the script's own symbol there.",
+                    self.place,
+                )
+            raise ModelError(
+                f"the {what} of the system contains `{symbol}`, which the mappings do not replace."
+                f"{suggestion(str(symbol), map(str, self.known))} Write "
+                f'parameters={{{symbol}: robot.parameter("{symbol}", value, "unit", ...)}}, or inputs={{...}}.',
+                self.place,
+            )
+        return result
+
+    def _refuse(self, what: Basic, where: str) -> None:
+        if what == TIME:
+            reason = "depends on time itself; only coordinates, speeds and inputs may change with time."
+        elif isinstance(what, Derivative):
+            reason = (
+                f"contains {what}: an acceleration, or the derivative of something that is not a coordinate of the "
+                "system."
+            )
+        else:
+            reason = (
+                f"contains {what}, which changes with time and is not declared. If it drives the system, write "
+                f'inputs={{{what.func}: robot.input("{what.func}", limit, "unit")}}; if it is a coordinate, pass it to '
+                "the method as one."
+            )
+        raise ModelError(f"the {where} of the system {reason}", self.place)
+
+
+def assigned(
+    q: Sequence[Expr], u: Sequence[Expr], slopes: Matrix, drift: Matrix, names: Names, speeds: Any, place: Place
+) -> tuple[list[Symbol], dict[Coordinate, Speed]]:
+    """The robot's symbol for each speed of the system: the rate of a coordinate, or a declared speed.
+
+    Also gives the declared speeds by the coordinate whose rate they replace. Raises ModelError for missing or
+    superfluous coordinates and speeds.
+    """
+    _check_keys("coordinates", q, names.coordinates, "robot.revolute(...) or robot.prismatic(...)", place)
+    if len(q) != len(u):
+        raise ModelError(
+            f"the system has {len(q)} coordinates and {len(u)} speeds; model files need as many speeds as coordinates "
+            "(no quaternions: use three angles).",
+            place,
+        )
+    result: list[Symbol | None] = [None] * len(u)
+    left = []
+    for i, coordinate in enumerate(q):
+        column = next((j for j in range(len(u)) if slopes[i, j] == 1), None)
+        if column is not None and drift[i] == 0 and sum(entry != 0 for entry in slopes[i, :]) == 1:
+            result[column] = names.coordinates[coordinate].rate
+        else:
+            left.append(names.coordinates[coordinate])
+    missing = [speed for speed, symbol in zip(u, result, strict=True) if symbol is None]
+    _check_keys("speeds", missing, speeds, 'robot.speed(name, limit=..., unit="rad/s")', place)
+    taken = iter([speeds[speed] for speed in missing])
+    own = {coordinate: next(taken) for coordinate in left}
+    symbols = iter([speeds[speed].symbol for speed in missing])
+    return [next(symbols) if symbol is None else symbol for symbol in result], own
+
+
+def _check_keys(what: str, wanted: Sequence[Expr], given: Mapping[Any, Any], write: str, place: Place) -> None:
+    """Raise ModelError unless the keys are exactly the system's and all values differ."""
+    for symbol in wanted:
+        if symbol not in given:
+            raise ModelError(f"{what}={{...}} does not contain {symbol} of the system. Add {symbol}: {write}.", place)
+    for symbol in given:
+        if symbol not in wanted:
+            known = ", ".join(map(str, wanted)) or "none"
+            why = " A coordinate's rate needs no speed of its own." if what == "speeds" else ""
+            raise ModelError(f"{what}={{...}} contains {symbol}, but the system's are {known}.{why}", place)
+    if len(set(map(str, given.values()))) < len(given):
+        raise ModelError(f"{what}={{...}} has the same value twice, for {', '.join(map(str, given))}.", place)
+
+
+def refuse_constraints(constraints: Iterable[Expr], auxiliary: Iterable[Expr], place: Place) -> None:
+    """Raise ModelError for the first constraint (an expression that must be 0) or the first auxiliary speed."""
+    for constraint in constraints:
+        raise ModelError(
+            f"the system has a constraint, {constraint} = 0: a closed loop or a rolling condition. A model file cannot "
+            "hold constraints: choose independent coordinates, or cut the loop and add a stiff spring there.",
+            place,
+        )
+    for speed in auxiliary:
+        raise ModelError(
+            f"the system has the auxiliary speed {speed}, which only yields reaction forces; leave it out.", place
+        )
+
+
+def refuse_rolling(method: Any, slopes: Matrix, turned: Mapping[Any, Expr], place: Place) -> None:
+    """Raise ModelError for a mass centre whose velocity is not the rate of a position: a hidden rolling condition.
+
+    With velocity = A(q) qdot + ..., column i of A is the derivative of the position by q_i. So dA_i/dq_j must equal
+    dA_j/dq_i. Both are computed at random numbers with 50 digits. A body whose velocity cannot be written along the
+    axes of the inertial frame is skipped here; `modelgen verify` checks it.
+    """
+    frame, q, u = method._inertial, list(method.q), list(method.u)
+    random = Random(0)
+    for body in method.bodies:
+        point = getattr(body, "masscenter", None) or body.point
+        try:
+            velocity = Matrix([point.vel(frame).dot(axis) for axis in frame]).xreplace(dict(turned))
+        except ValueError:
+            continue
+        along = velocity.jacobian(u)
+        changes = [(along.diff(coordinate), slopes.diff(coordinate)) for coordinate in q]
+        used = set().union(*(entry.atoms(AppliedUndef, Symbol) for entry in (along, slopes)))
+        for _ in range(ATTEMPTS):
+            numbers = {symbol: Float(random.uniform(0.5, 1.5), DIGITS) for symbol in sorted(used - {TIME}, key=str)}
+            A, G = (matrix.xreplace(numbers).evalf(DIGITS) for matrix in (along, slopes))
+            back = G.inv()
+            slopes_of_A = [
+                (dA.xreplace(numbers) - A * back * dG.xreplace(numbers)).evalf(DIGITS) * back for dA, dG in changes
+            ]
+            differences = [
+                abs(slopes_of_A[j][row, i] - slopes_of_A[i][row, j])
+                for i in range(len(q))
+                for j in range(i)
+                for row in range(3)
+            ]
+            if max(differences, default=0) > ROUNDING:
+                raise ModelError(
+                    f"the velocity of the point {point} is not the rate of a position in these coordinates: it hides a "
+                    "rolling or sliding condition, such as contact.set_vel(frame, 0). A model file cannot hold "
+                    "constraints: give the contact coordinates of its own and hold it by stiff friction, or choose "
+                    "coordinates in which the robot only rolls along a line.",
+                    place,
+                )

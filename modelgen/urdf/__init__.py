@@ -1,1 +1,0 @@
-"""Write a model file from a URDF."""

@@ -1,0 +1,202 @@
+"""Policies of a value function: the paper's closed form, and its form for an input under a zero-order hold.
+
+The closed form u = grad g~(B^T dV/dx) is optimal in continuous time (eq. 10). If it is held for h seconds, it
+overshoots where V is steep, and the input chatters between its limits. The policy for a held input accounts for the
+distance h B u by which the input moves the state in that time. It maximises -h g(u) + V(x + h B u), a proximal step:
+
+    u = grad g~(w(u)),  w(u) = B(x)^T dV/dx(x + h B(x) u)
+
+It tends to the closed form as h goes to zero. The code replaces w(u) by w(0) - P u. The columns of P are slopes of
+chords of w, one for each input, from u = 0 to the closed form. They are exact if V is quadratic.
+
+h is the reaction time of the controller: the setting `reaction_periods`, in control periods.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from solver.errors import SolverError
+from solver.problem.action_cost import TensorActionCost
+from solver.problem.problem import Problem
+from solver.value.frozen import ValueFunction
+
+BISECTIONS = 24  # in the C source: they reduce the range of an input to the digits of float32
+NEWTON_STEPS = 10  # most iterations for one input
+CONTRACTIONS = 50  # most iterations for several inputs
+CHECK_EVERY = 5  # iterations for several inputs between two tests for convergence
+CONVERGED = 1e-5  # relative change by an iteration at which the iterations end
+SMALL = 1e-9  # keeps divisions by an argument or a pivot finite
+LARGEST_REACTION = 100.0  # control periods
+SHORTEST = 0.02  # of the input limit, length of a chord: differences over a shorter one are rounding noise
+
+
+class Response(NamedTuple):
+    """Input of a policy at N states, and its cost."""
+
+    u: Tensor  # (N, m) input
+    cost: Tensor  # (N,) action cost g_c(u)
+    w: Tensor  # (N, m) B^T dV/dx at the states
+
+
+class ClosedFormPolicy:
+    """Policy of continuous time, u = grad g~(B(x)^T dV/dx), which maximises dV/dx . (a + B u) - g_c(u) (eq. 10)."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    def respond(self, x: Tensor, costate: Tensor) -> Response:
+        """Input at x (N, n) for the costate dV/dx (N, n), its cost, and w."""
+        _, control_matrix = self.problem.robot.affine_dynamics(x)
+        w = torch.einsum("bnm,bn->bm", control_matrix, costate)
+        argument, cost = self._argument(x, control_matrix, w), self.problem.action_cost
+        return Response(cost.policy(argument), cost.cost_of_policy(argument), w)
+
+    def argument(self, x: Tensor, costate: Tensor) -> Tensor:
+        """Argument (N, m) of grad g~ in the policy, at x (N, n) for the costate dV/dx (N, n)."""
+        _, control_matrix = self.problem.robot.affine_dynamics(x)
+        return self._argument(x, control_matrix, torch.einsum("bnm,bn->bm", control_matrix, costate))
+
+    def _argument(self, _x: Tensor, _control_matrix: Tensor, w: Tensor) -> Tensor:
+        """Argument (N, m) of grad g~ in the policy, from w = B^T dV/dx (N, m) and B (N, n, m) at x (N, n)."""
+        return w
+
+
+class HeldInputPolicy(ClosedFormPolicy):
+    """Policy of an input that is held for `seconds`. A call evaluates the gradient of `value` m times."""
+
+    def __init__(self, problem: Problem, value: ValueFunction, seconds: float) -> None:
+        super().__init__(problem)
+        self.value, self.seconds = value, seconds
+
+    def _argument(self, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
+        """w(u) (N, m) with u = grad g~(w(u)), from w = w(0) (N, m)."""
+        cost = self.problem.action_cost
+        closed = cost.policy(w)
+        p = self._slope(closed, x, control_matrix, w)
+        return _one_input(cost, closed, w, p[:, 0]) if w.shape[1] == 1 else _contracted(cost, w, p)
+
+    def _slope(self, closed: Tensor, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
+        """P = -dw/du (N, m, m), made symmetric and positive semidefinite, as it is for a concave V."""
+        limits, columns = self.problem.input_limits, []
+        for k in range(len(limits)):
+            step = torch.zeros_like(w)
+            step[:, k] = torch.copysign(closed[:, k].abs().clamp_min(SHORTEST * limits[k]), closed[:, k])
+            moved = torch.add(x, torch.einsum("bnm,bm->bn", control_matrix, step), alpha=self.seconds)
+            w_moved = torch.einsum("bnm,bn->bm", control_matrix, self.value(moved)[1])
+            columns.append((w - w_moved) / step[:, k : k + 1])
+        return _semidefinite(torch.stack(columns, 2))
+
+
+def held_seconds(problem: Problem, reaction_periods: float, step_periods: int = 1) -> float:
+    """Hold h of an input in seconds: the reaction time, plus the control periods of the value step beyond the first."""
+    return (reaction_periods + (step_periods - 1)) * problem.control_step
+
+
+def make_policy(
+    problem: Problem,
+    value: ValueFunction,
+    reaction_periods: float = 0.0,
+    step_periods: int = 1,
+) -> ClosedFormPolicy:
+    """Policy of a value function: for a held input, or the closed form if reaction_periods is 0.
+
+    reaction_periods: control periods until the next input acts: 1, or 2 with a period of delay.
+    step_periods: control periods for which a value step holds the input; 1 outside of training.
+    """
+    if reaction_periods == 0.0:
+        return ClosedFormPolicy(problem)
+    return HeldInputPolicy(problem, value, held_seconds(problem, reaction_periods, step_periods))
+
+
+def _semidefinite(p: Tensor) -> Tensor:
+    """Positive semidefinite matrix near the symmetric part of p (N, m, m); the symmetric part if it is semidefinite.
+
+    It is L L^T of a Cholesky decomposition in which negative pivots become 0, and every entry l_ij is clipped to
+    |l_ij| <= sqrt(p_ii), the bound that holds in a semidefinite matrix.
+    """
+    rest, columns = 0.5 * (p + p.mT), []
+    for j in range(p.shape[1]):
+        root = rest.diagonal(dim1=1, dim2=2).clamp_min(0.0).sqrt()
+        column = torch.clamp(rest[:, :, j] / root[:, j : j + 1].clamp_min(SMALL), -root, root)
+        column[:, :j] = 0.0
+        rest = rest - column[:, :, None] * column[:, None, :]
+        columns.append(column)
+    factor = torch.stack(columns, 2)
+    return factor @ factor.mT
+
+
+def _one_input(cost: TensorActionCost, closed: Tensor, w: Tensor, p: Tensor) -> Tensor:
+    """Argument w - p u (N, 1) of one input u = grad g~(w - p u). closed: grad g~(w) (N, 1).
+
+    The left side of g'(u) + p u = w increases with u. It is below w at u = 0 and above w at the closed form. Newton's
+    method finds the root. A step that leaves the remaining range, possible where g' is not convex, becomes a bisection.
+    """
+    size, high = w.abs(), closed.abs()
+    low, u = torch.zeros_like(high), high
+    for _ in range(NEWTON_STEPS):
+        first, second = cost.slopes(u)
+        excess = first + p * u - size
+        above = excess > 0.0
+        low, high = torch.where(above, low, u), torch.where(above, u, high)
+        step = u - excess / (second + p)
+        last, u = u, torch.where((step >= low) & (step <= high), step, 0.5 * (low + high))
+        if _converged(u, last):
+            break
+    return w - p * torch.copysign(u, w)
+
+
+def _contracted(cost: TensorActionCost, w: Tensor, p: Tensor) -> Tensor:
+    """Argument y = w - P u (N, m) of several inputs u = grad g~(y), with P (N, m, m).
+
+    Every iteration solves (I + P S) y = w with S = diag(u_i/y_i) at the previous y. The iteration is a contraction
+    because grad g~ is concave for positive arguments and convex for negative ones.
+    """
+    inputs, right = range(w.shape[1]), list(w.T.contiguous())
+    p = p.permute(1, 2, 0).contiguous()
+    at = w
+    for k in range(1, CONTRACTIONS + 1):
+        away = torch.where(at.abs() < SMALL, SMALL, at)
+        share = (cost.policy(away) / away).T.contiguous()
+        rows = [[p[i, j] * share[j] + 1.0 if i == j else p[i, j] * share[j] for j in inputs] for i in inputs]
+        last, at = at, torch.stack(solved(rows, right), 1)
+        if k % CHECK_EVERY == 0 and _converged(at, last):
+            break
+    return at
+
+
+def solved(a: list[list[Any]], b: list[Any]) -> list[Any]:
+    """Solution x of A x = b by Gaussian elimination. The entries are tensors (N,), or other objects with + - * /.
+
+    The iterations take half as long as with a batched call of LAPACK. A is the product of a definite and a diagonal
+    matrix, so elimination needs no pivoting.
+    """
+    a, b, size = [list(row) for row in a], list(b), range(len(b))
+    for j in size:
+        for i in size[j + 1 :]:
+            factor = a[i][j] / a[j][j]
+            for k in size[j + 1 :]:
+                a[i][k] = a[i][k] - factor * a[j][k]
+            b[i] = b[i] - factor * b[j]
+    for i in reversed(size):
+        for k in size[i + 1 :]:
+            b[i] = b[i] - a[i][k] * b[k]
+        b[i] = b[i] / a[i][i]
+    return b
+
+
+def _converged(now: Tensor, last: Tensor) -> bool:
+    """Whether iterations have converged. Always False on a GPU: to read the answer would wait for the device."""
+    return now.device.type == "cpu" and torch.allclose(now, last, rtol=CONVERGED, atol=0.0)
+
+
+def require_reaction_periods(periods: float) -> None:
+    """Raises SolverError unless 0 <= periods <= LARGEST_REACTION."""
+    if not 0.0 <= periods <= LARGEST_REACTION:
+        raise SolverError(
+            f"--reaction-periods is {periods}; give the control periods until the next input acts, from 0 to "
+            f"{LARGEST_REACTION:g}: 1, or 2 with a period of delay; 0 is the closed form"
+        )

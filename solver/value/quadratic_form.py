@@ -1,0 +1,50 @@
+"""The basin: states near the target where V is a quadratic form, the solution of the Riccati equation.
+
+V = -e^T P e with e = x - target, where e^T P e < level. A network fits V over the whole domain. Near the target its
+error is large compared with V, and there V decides whether a robot balances. `solver.local.basin` computes P and the
+level. docs/concepts/basin.md explains both.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+TURN = 2.0 * math.pi
+
+
+@dataclass(frozen=True)
+class Basin:
+    """Sublevel set of a quadratic form, e^T P e < level. A level of 0 makes the basin empty."""
+
+    target: Tensor  # (n,)
+    continuous: Tensor  # (n,) bool, True for continuous angles
+    cost: Tensor  # (n, n) P
+    level: float
+
+    def error(self, x: Tensor) -> Tensor:
+        """Error e = x - target (N, n) of x (N, n), with continuous angles in [-pi, pi]."""
+        e = x - self.target
+        return torch.where(self.continuous, e - TURN * torch.round(e / TURN), e)
+
+    def distance(self, x: Tensor) -> Tensor:
+        """e^T P e (N,) of x (N, n)."""
+        e = self.error(x)
+        return ((e @ self.cost) * e).sum(1)
+
+    def quadratic(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """V (N,) and dV/dx (N, n) of the quadratic form at x (N, n), and a mask (N,) of the states in the basin."""
+        e = self.error(x)
+        slope = e @ self.cost
+        distance = (slope * e).sum(1)
+        return -distance, -2.0 * slope, distance < self.level
+
+    def overlaid(self, x: Tensor, value: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        """V (N,) and dV/dx (N, n) at x (N, n): the quadratic form in the basin, `value` and `gradient` outside."""
+        if self.level == 0.0:
+            return value, gradient
+        quadratic, slope, inside = self.quadratic(x)
+        return torch.where(inside, quadratic, value), torch.where(inside[:, None], slope, gradient)

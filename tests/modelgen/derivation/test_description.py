@@ -1,0 +1,74 @@
+"""The content hash changes with the content of a model file, and with nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from modelgen.derivation import model_file as modelfile
+from modelgen.derivation.description import content_hash
+from tests.modelgen.support.model_files import MODEL, written
+
+
+def hashed(folder: Path, text: str) -> str:
+    written(folder, text)
+    return content_hash(modelfile.load("slider"))
+
+
+def test_layout_and_comments_do_not_change_the_hash(folder: Path) -> None:
+    other = "# a comment\n" + MODEL.replace("mass * s", "s * mass")
+    assert hashed(folder, MODEL) == hashed(folder, other)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("rate_limit=2", "rate_limit=3"),
+        ("1.0, ", "1.1, "),
+        ('"kg"', '""'),
+        ("(0.5, 2)", "(0.5, 2.5)"),
+        ("(s, 0)", "(2 * s, 0)"),
+        ("s**2", "2 * s**2"),
+        ("LogCos(1)", "LogCos(2)"),
+        ("(0.5, 0.1)", "(0.5, 0.2)"),
+        ("horizon=5", "horizon=6"),
+        ("words", "other words"),
+        ('"force", 3', '"push", 3'),
+        ("robot.point_mass", "robot.potential_energy(9.81 * mass * s)\nrobot.point_mass"),
+        ("robot.task", "robot.damp(s, 0.1)\nrobot.task"),
+    ],
+)
+def test_every_value_of_the_file_changes_the_hash(folder: Path, old: str, new: str) -> None:
+    assert old in MODEL
+    assert hashed(folder, MODEL) != hashed(folder, MODEL.replace(old, new))
+
+
+def test_an_edited_helper_changes_the_hash(folder: Path) -> None:
+    text = "from _shared import limit\n" + MODEL.replace('"force", 3', '"force", limit')
+    written(folder, "limit = 3\n", "_shared")
+    first = hashed(folder, text)
+    written(folder, "limit = 4\n", "_shared")
+    assert hashed(folder, text) != first
+
+
+@pytest.mark.slow
+def test_hash_and_equations_are_the_same_in_every_process(folder: Path) -> None:
+    written(folder, MODEL)
+    command = (
+        "from modelgen.derivation import derive, description, model_file; r = model_file.load('furuta');"
+        "print(description.content_hash(r), derive.equations_of_motion(r))"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", command],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(modelfile.SHIPPED.parent)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1

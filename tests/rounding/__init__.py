@@ -1,0 +1,3 @@
+"""Another processor's rounding, for `pytest -p tests.rounding`."""
+
+from tests.rounding import sitecustomize as sitecustomize
