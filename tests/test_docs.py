@@ -6,6 +6,7 @@ import re
 import string
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,7 +93,15 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     """From a robot to its firmware, as it stands there; only the training is shorter."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"^```python\n(.*?)^```", readme, re.M | re.S)
-    short = {"iterations": 2, "states": 128, "epochs": 1, "members": 1, "width": 8, "episodes": 4, "polish": 0}
+    short: dict[str, Any] = {
+        "iterations": 2,
+        "states": 128,
+        "epochs": 1,
+        "members": 1,
+        "width": 8,
+        "episodes": 4,
+        "polish": 0,
+    }
     monkeypatch.setattr(solver, "train", partial(solver.train, preview=0, threads=1, **short))
     monkeypatch.chdir(tmp_path)
     with pytest.warns(UserWarning, match="2 iterations"):
