@@ -21,7 +21,7 @@ UNFINISHED = ".new-"
 def replacing(path: Path, error: type[Exception] = ModelError) -> Iterator[Path]:
     """A temporary path in the folder of `path`, with the same suffix, for a file that replaces `path` after the block.
 
-    Creates the folder. If the block raises, `path` is unchanged and the temporary file is removed. A link stays, and its
+    Creates the folder. If the block raises, `path` is unchanged and the temporary file is removed. A link stays, its
     target is replaced. A pipe or a device such as /dev/null stays, and the bytes are written into it. Raises `error` if
     the file cannot be written, and KeyboardInterrupt after Ctrl-C during the writing: `torch.save` hides both in a
     RuntimeError.

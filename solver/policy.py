@@ -73,7 +73,7 @@ def _states(x: ArrayLike, names: tuple[str, ...]) -> tuple[torch.Tensor, bool]:
             raise TypeError(f"its dtype is {given.dtype}")
         exact = np.asarray(given, np.float64)
         near = np.where(np.isfinite(exact), np.clip(exact, -FARTHEST, FARTHEST), np.nan)
-        array = np.ascontiguousarray(near, dtype=np.float32)
+        array = np.array(near, dtype=np.float32, order="C")
     except (TypeError, ValueError, RuntimeError) as error:
         raise SolverError(f"x is no array of real numbers: {error}; give (N, {len(names)}) floats") from error
     if array.ndim not in (1, 2) or array.shape[-1] != len(names):
