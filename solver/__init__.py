@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 #: Public name -> module and name in it.
 _NAMES = {
-    "Action": "game.adversaries.action.ActionAdversary",
+    "Action": "game.adversaries.paper.ActionAdversary",
     "Adversary": "game.adversaries.adversary.Adversary",
     "Evaluation": "evaluation.evaluation.Evaluation",
     "Game": "game.game.Game",
-    "Observation": "game.adversaries.observation.ObservationAdversary",
-    "Parameters": "game.adversaries.parameters.ParameterAdversary",
+    "Observation": "game.adversaries.paper.ObservationAdversary",
+    "Parameters": "game.adversaries.paper.ParameterAdversary",
     "Policy": "policy.Policy",
     "PositionController": "policy.PositionController",
     "Problem": "problem.problem.Problem",
     "Relative": "problem.parameters.Relative",
     "Run": "interface.Run",
     "Settings": "training.settings.Settings",
-    "State": "game.adversaries.state.StateAdversary",
+    "State": "game.adversaries.paper.StateAdversary",
     "Value": "policy.Value",
     "evaluate": "evaluation.evaluation.evaluate",
     "load": "interface.load",

@@ -16,6 +16,7 @@ OURS = {"modelgen", "models", "solver"}
 
 #: Folder, or file at the top -> the packages that it imports. A room that is not listed has the standard library only.
 MODELGEN = {
+    "arrays.py": {"numpy"},
     "backends": {"casadi", "llvmlite", "numpy", "py_mini_racer"},
     "commandline": {"tyro"},
     "commands": {"numpy", "tyro"},

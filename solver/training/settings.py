@@ -27,6 +27,7 @@ CHOICES = {
     "integrator": tuple(SCHEMES),
 }
 MOST = 10**9  # of whatever is counted
+MOST_THREADS = 512
 MOST_WEIGHTS = 10**8  # of all networks: 400 MB, as much for each moment of Adam, and four times for the bases of SOAP
 COUNTS = ("iterations", "states", "epochs", "minibatch", "members", "layers", "width", "evaluate_every", "episodes")
 POSITIVE = ("learning_rate", "final_learning_rate")
@@ -125,8 +126,9 @@ class Settings:
         """Raises SolverError for the first setting that has another type or is out of its range."""
         for setting in dataclasses.fields(self):
             _require_type(setting.name, str(setting.type), getattr(self, setting.name))
-        for name in (*COUNTS, "threads"):
+        for name in COUNTS:
             _require(name, 1 <= getattr(self, name) <= MOST, f"a whole number from 1 to {MOST:.0e}", self)
+        _require("threads", 1 <= self.threads <= MOST_THREADS, f"a whole number from 1 to {MOST_THREADS}", self)
         for name in NOT_NEGATIVE:
             _require(name, getattr(self, name) >= 0.0, "a value of at least 0", self)
         for name in POSITIVE:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import modelgen
+import solver
 
 SOLVER = Path(__file__).parents[2] / "solver"
 
 #: Modules of modelgen that need no SymPy, and that an artifact alone satisfies.
 ALLOWED = {
     "modelgen",
+    "modelgen.arrays",
     "modelgen.artifact",
     "modelgen.artifact.folder",
     "modelgen.artifact.typed",
@@ -36,3 +43,8 @@ def test_the_solver_imports_these_modules_of_modelgen_and_no_others() -> None:
             names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
             found |= {name for name in names if name.partition(".")[0] == "modelgen"}
     assert found == ALLOWED
+
+
+@pytest.mark.parametrize("package", [modelgen, solver])
+def test_every_public_name_is_there(package: ModuleType) -> None:
+    assert [name for name in package.__all__ if not hasattr(package, name)] == []

@@ -119,6 +119,7 @@ def test_adversaries_are_objects_or_radii_by_name() -> None:
         ("device", "gpu"),
         ("states", 10**400),
         ("width", 64.0),
+        ("threads", 5000),
         ("width", "64"),
         ("basin", 1),
     ],
