@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from modelgen.commandline.numbers import decimal
 from solver.errors import SolverError
-from solver.evaluation.parameter_grid import ParameterRange
+from solver.evaluation.parameter_box import ParameterRange
 from solver.problem.parameters import Change, Relative
 
 

@@ -18,7 +18,7 @@ from solver.plants import PlantName
 from solver.streams import SEEDS
 
 if TYPE_CHECKING:
-    from solver.evaluation.parameter_grid import ParameterRange
+    from solver.evaluation.parameter_box import ParameterRange
 COMMON = ("runs", "parameter", "start", "end", "points", "plant", "observer", "episodes", "out", "jobs")
 
 

@@ -27,17 +27,17 @@ class Evaluation:
     label: str
     plant: str
     harsh: tuple[str, ...]  # effects of the harsh plant
-    observer: bool  # whether the policy got the states of an observer
-    longest_delay: int | None  # upper bound of an unknown delay in control periods; None for a known delay
+    observer: bool  # whether the policy got the estimates of an observer
+    longest_delay: int | None  # largest delay that the observer considered; None if it knew the delay
     episodes: int
     seed: int
     parameters: dict[str, float]  # of the plant
-    statistics: dict[str, float]  # with the names of `solver.plants.outcome.summary`
-    states_at_limit: tuple[str, ...]  # states that the simulation held at their limit in a rollout
+    statistics: dict[str, float]  # see `solver.plants.outcome.summary`
+    states_at_limit: tuple[str, ...]  # states that were at their limit in some rollout
 
     def __repr__(self) -> str:
         mean, success = self.statistics["return_mean"], 100 * self.statistics["success_rate"]
-        return f"<evaluation of {self.label}: {self.plant}, return {mean:.2f}, success {success:.0f} %>"
+        return f"<evaluation of {self.label}: {self.plant} plant, return {mean:.2f}, success {success:.0f} %>"
 
     def to_json(self) -> dict[str, Any]:
         """Content of `solver evaluate --json`."""
@@ -59,20 +59,22 @@ def evaluate(
     seed: int | None = None,
     generated: str | None = None,
 ) -> Evaluation:
-    """Evaluation of the policy in a run folder. The arguments are the options of `solver evaluate`.
+    """Evaluation of the policy of a run: a run folder, or the name of a shipped policy.
 
-    parameters: changed parameters of the plant in SI units, or `Relative` to nominal; the policy does not know them.
-    harsh: effects of the harsh plant, for example `delay` or `noise=2x`; by default all. observer: the policy gets
-    states that an observer estimates from the measured positions and the inputs. longest_delay: the observer estimates
-    the delay, up to this number of control periods; by default it knows the delay. reaction_periods: as in `Settings`,
-    by default as in training. seed: of the starts and the noise, by default the seed of evaluations in trainings.
+    parameters: changed parameters of the plant, which the policy does not know: SI units, or `Relative` to nominal.
+    harsh: effects of the harsh plant, such as `delay` or `noise=2x`; all of them if it is empty.
+    observer: the policy gets the estimates of an observer instead of the plant's measured states.
+    longest_delay: in control periods; if given, the observer estimates the plant's delay up to this one.
+    reaction_periods: see `solver.game.policies.make_policy`; by default as in training.
+    seed: of the starts and of the noise, by default the same as in the evaluations of trainings.
+    generated: folder of artifacts.
 
-    Raises SolverError for invalid arguments, a folder without a run, and rollouts that are not finite.
+    Raises SolverError for an argument out of range, for a folder without a run, and for rollouts that are not finite.
     """
     require_episodes(episodes)
     if longest_delay is not None and not (observer and longest_delay >= 0):
         raise SolverError(
-            f"--longest-delay {longest_delay} belongs to the observer: give --observer, and 0 or more control periods"
+            f"--longest-delay {longest_delay} needs an observer; give it with --observer, as 0 or more control periods"
         )
     problem, act, label = load_rollout_policy(run, generated, reaction_periods)
     theta = changed_parameters(problem, parameters)

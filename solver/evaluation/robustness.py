@@ -1,6 +1,6 @@
-"""Robustness of policies over a grid of physical parameters that they do not know.
+"""Robustness of policies: rollouts over a grid of physical parameters that the policies do not know.
 
-Runs that differ by their seeds only form one group.
+Runs that differ only in their seeds form one group.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
-from solver.evaluation.parameter_grid import GridAxis, ParameterGrid, ParameterRange, make_grid
+from solver.evaluation.parameter_box import Axis, ParameterBox, ParameterRange, make_box
 from solver.evaluation.statistics import Group, Samples, summarise
 from solver.jobs.engines import Here, results
 from solver.jobs.portions import PolicyReference, policy_reference
@@ -32,7 +32,7 @@ from solver.serial import serial_torch
 
 Array = NDArray[Any]
 ROLLOUTS_AT_ONCE = 1024  # in one job
-FEW = 2048  # rollouts of all policies: fewer are made here, because starting other processes takes longer
+FEW = 2048  # rollouts of all policies: fewer run in this process, because starting others would take longer
 WORDS = {
     "return_25": "25th percentile of the return",
     "return_50": "median return",
@@ -44,19 +44,19 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Trial:
-    """Evaluation of every run at every point of the grid."""
+    """Settings of the evaluation of every run at every point of the grid."""
 
     plant: PlantName = "nominal"
     effects: tuple[str, ...] = ()
     episodes: int = 100
     seed: int = 0
-    reaction_periods: float | None = None  # as in `load_rollout_policy`
-    observer: bool = False  # as in `solver.evaluation.evaluation.evaluate`
+    reaction_periods: float | None = None  # see `load_rollout_policy`
+    observer: bool = False  # see `solver.evaluation.evaluation.evaluate`
 
 
 @dataclass(frozen=True)
 class Robustness:
-    """Results of all groups over one grid: the content of the JSON file."""
+    """Results of all groups over one grid."""
 
     robot: str
     plant: str
@@ -64,15 +64,15 @@ class Robustness:
     observer: bool
     episodes: int  # of every run at every point
     seed: int
-    axes: tuple[GridAxis, ...]
+    axes: tuple[Axis, ...]
     groups: tuple[Group, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Content in built-in types."""
+        """Content of the JSON file."""
         return dataclasses.asdict(self)
 
     def table(self) -> str:
-        """Lowest result of every group over all points, with its interval and its parameters."""
+        """Lowest result of every group over all points, with its interval and its parameters, as text."""
         lines = []
         for group in self.groups:
             lines.append(f"{group.label}, {len(group.runs)} {'run' if len(group.runs) == 1 else 'runs'}")
@@ -95,73 +95,75 @@ def measure(
     announce: Callable[[str], None] = lambda _: None,
     executor: Executor | None = None,
 ) -> Robustness:
-    """Robustness of runs over the grid of the ranges. folders: of runs, or names of shipped policies.
+    """Robustness of runs over the grid of one or two parameter ranges.
 
-    executor: from `solver.jobs.engines.workers`, by default this process. The numbers do not depend on it. Raises
-    SolverError for runs of different robots or artifacts, and for a run that is given twice.
+    folders: of runs, or names of shipped policies. generated: folder of artifacts. announce: receives lines on
+    progress.
+    executor: runs the rollouts, see `solver.jobs.engines.workers`; by default this process. Results do not depend on
+    it.
+
+    Raises SolverError for runs of different robots or artifacts, and for a run that is given twice.
     """
     if not folders:
-        raise SolverError("name at least one run folder")
-    places = list(map(run_folder, folders))
-    paths = [place.resolve() for place in places]
+        raise SolverError("there is no run; give at least one run folder")
+    paths = [run_folder(folder).resolve() for folder in folders]
     twice = [str(path) for path in paths if paths.count(path) > 1]
     if twice:
-        raise SolverError(f"{twice[0]} is named twice, and its rollouts would count for two seeds")
+        raise SolverError(f"{twice[0]} is given twice, so its rollouts would count as two seeds; give it once")
     require_episodes(trial.episodes)
     policies = [policy_reference(folder, generated, trial.reaction_periods) for folder in folders]
-    loaded = [policy.load() for policy in policies]
+    loaded = [reference.load() for reference in policies]
     names = sorted({policy.problem.robot.name for policy in loaded})
     if len(names) > 1:
-        raise SolverError(f"the runs are of different robots, {', '.join(names)}; name runs of one robot")
+        raise SolverError(f"the runs belong to different robots, {', '.join(names)}; give runs of one robot")
     if len({policy.problem.robot.hash for policy in loaded}) > 1:
-        raise SolverError(f"the runs are of different artifacts of {names[0]}; name runs of one artifact")
-    contents = [policy.checkpoint for policy in policies]
+        raise SolverError(f"the runs belong to different artifacts of {names[0]}; give runs of one artifact")
+    contents = [reference.checkpoint for reference in policies]
     for number, content in enumerate(contents):
         if content in contents[:number]:
             first = folders[contents.index(content)]
             raise SolverError(
-                f"{folders[number]} holds the same run as {first}, and its rollouts would count for two seeds"
+                f"{folders[number]} is a copy of {first}, so its rollouts would count as two seeds; give one of them"
             )
-    grid = make_grid(loaded[0].problem, ranges)
-    few = len(policies) * len(grid.theta) * trial.episodes <= FEW
-    place = Here() if executor is None or few else executor
-    jobs = [submit(place, policy, grid, trial) for policy in policies]
+    box = make_box(loaded[0].problem, ranges)
     samples: dict[str, dict[str, Samples]] = {}
-    group_of = _labels(places, [policy.label for policy in loaded])
-    for number, (folder, policy, parts) in enumerate(zip(folders, loaded, jobs, strict=True)):
-        announce(f"{number + 1} of {len(folders)}: {folder} ({policy.label})")
-        samples.setdefault(group_of[number], {})[str(folder)] = gathered(policy.problem, grid, parts)
+    few = len(policies) * len(box.theta) * trial.episodes <= FEW
+    chosen = Here() if executor is None or few else executor
+    jobs = [submit(chosen, reference, box, trial) for reference in policies]
+    labels = _group_labels(folders, [policy.label for policy in loaded])
+    for number, (folder, label, parts) in enumerate(zip(folders, labels, jobs, strict=True), start=1):
+        announce(f"{number} of {len(folders)}: {folder} ({label})")
+        samples.setdefault(label, {})[str(folder)] = gathered(loaded[0].problem, box, parts)
     effects = tuple(all_effects(trial.plant, trial.effects))
-    groups = tuple(summarise(label, tuple(runs), list(runs.values()), grid) for label, runs in samples.items())
-    return Robustness(names[0], trial.plant, effects, trial.observer, trial.episodes, trial.seed, grid.axes, groups)
+    groups = tuple(summarise(label, tuple(runs), list(runs.values()), box) for label, runs in samples.items())
+    return Robustness(names[0], trial.plant, effects, trial.observer, trial.episodes, trial.seed, box.axes, groups)
 
 
-def _labels(folders: Sequence[Path], labels: Sequence[str]) -> list[str]:
-    """Label of the group of every run. Runs that differ by their seeds only share a group.
+def _group_labels(folders: Sequence[Path], labels: Sequence[str]) -> list[str]:
+    """Label of the group of every run. Runs that differ only in their seeds have the same label.
 
-    A group whose label belongs to another group too gets the name of its first folder.
+    Two groups with the same label get the folders of their first runs in addition.
     """
-    keys = [(label, _identity_but_seed(folder)) for label, folder in zip(labels, folders, strict=True)]
-    first = dict(reversed([*zip(keys, folders, strict=True)]))
-    shared = Counter(label for label, _ in first)
-    return [f"{key[0]} ({first[key].name})" if shared[key[0]] > 1 else key[0] for key in keys]
+    groups = [
+        (label, kind_of(run_folder(folder)).training.read(run_folder(folder)).identity_but_seed())
+        for label, folder in zip(labels, folders, strict=True)
+    ]
+    first = {group: folders[groups.index(group)].name for group in groups}
+    count = Counter(label for label, _ in first)
+    return [f"{group[0]} ({first[group]})" if count[group[0]] > 1 else group[0] for group in groups]
 
 
-def _identity_but_seed(folder: Path) -> str:
-    return kind_of(folder).training.read(folder).identity_but_seed()
+def submit(executor: Executor, reference: PolicyReference, box: ParameterBox, trial: Trial) -> list[Future[Array]]:
+    """Jobs with the rollouts of one policy from the same starts at every point, several points in one job."""
+    count = -(-len(box.theta) * trial.episodes // ROLLOUTS_AT_ONCE)
+    points = torch.tensor_split(box.theta, min(count, len(box.theta)))
+    return [executor.submit(portion, reference, trial, theta.numpy()) for theta in points]
 
 
-def submit(executor: Executor, policy: PolicyReference, grid: ParameterGrid, trial: Trial) -> list[Future[Array]]:
-    """Jobs with the rollouts of one policy, from the same starts at every point. A job has some of the points."""
-    count = -(-len(grid.theta) * trial.episodes // ROLLOUTS_AT_ONCE)
-    points = torch.tensor_split(grid.theta, min(count, len(grid.theta)))
-    return [executor.submit(portion, policy, trial, theta.numpy()) for theta in points]
-
-
-def portion(policy: PolicyReference, trial: Trial, theta: Array) -> Array:
-    """Returns, their state and action parts, and successes (4, K, episodes) at K points theta (K, p): one job."""
+def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
+    """Returns, their state and action parts, and successes (4, K, episodes) at K points theta (K, p): a job."""
     with serial_torch():
-        problem, act, _ = policy.load()
+        problem, act, _ = reference.load()
         starts = sample_starts(problem, trial.episodes, trial.seed)
         robots = torch.from_numpy(theta).repeat_interleave(trial.episodes, 0)
         plant = make_plant(trial.plant, problem, robots, trial.effects, trial.seed)
@@ -170,10 +172,10 @@ def portion(policy: PolicyReference, trial: Trial, theta: Array) -> Array:
         return rows.reshape(4, len(theta), trial.episodes).numpy()
 
 
-def gathered(problem: Problem, grid: ParameterGrid, parts: Sequence[Future[Array]]) -> Samples:
-    """Samples of all points. Raises SolverError for rollouts whose states are not finite."""
+def gathered(problem: Problem, box: ParameterBox, parts: Sequence[Future[Array]]) -> Samples:
+    """Results of the jobs of all points. Raises SolverError if states are not finite."""
     samples = np.concatenate(list(results(parts)), 1).astype(np.float64)
     broken = np.argwhere(~np.isfinite(samples).all((0, 2)))
     if len(broken):
-        raise left_all_bounds(problem, grid.theta[broken[0, 0]])
+        raise left_all_bounds(problem, box.theta[broken[0, 0]])
     return samples

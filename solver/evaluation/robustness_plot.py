@@ -1,4 +1,4 @@
-"""Figures of robustness: lines over one parameter, or maps over two."""
+"""Figures of robustness: lines over one parameter, or maps over two, for all groups."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from solver.evaluation.parameter_grid import GridAxis
+from solver.evaluation.parameter_box import Axis
 from solver.evaluation.robustness import Robustness
 from solver.evaluation.statistics import Group, Statistic
 
@@ -22,12 +22,13 @@ MAPS = {"return_50": "median return", "return_worst": "lowest return", "success_
 
 
 def figure(result: Robustness) -> Figure:
-    """Figure with lines for one parameter, or with maps for two."""
+    """Figure with lines for one parameter, or maps for two."""
     return _lines(result) if len(result.axes) == 1 else _maps(result)
 
 
 def _lines(result: Robustness) -> Figure:
-    """Medians with a band from the 25th to the 75th percentile, their intervals as bars, and success rates."""
+    """Figure of medians, with bands from the 25th to the 75th percentile and intervals as bars, and of success
+    rates."""
     (axis,) = result.axes
     drawn = Figure(figsize=(11.0, 7.4), layout="constrained")
     panels = drawn.subplots(2, 2, sharex=True).ravel()
@@ -51,14 +52,14 @@ def _lines(result: Robustness) -> Figure:
     return drawn
 
 
-def _curve(panel: Axes, axis: GridAxis, statistic: Statistic, colour: str, group: Group) -> None:
+def _curve(panel: Axes, axis: Axis, statistic: Statistic, colour: str, group: Group) -> None:
     panel.plot(axis.values, statistic.value, color=colour, lw=1.6, label=_name(group, 150))
     if statistic.low is not None:
         panel.vlines(axis.values, statistic.low, statistic.high, color=colour, lw=0.9, alpha=0.7)
 
 
 def _maps(result: Robustness) -> Figure:
-    """Maps, one row a group. A column has one colour scale. + is the nominal robot, x the lowest value."""
+    """Figure with a row for every group. A column has one colour scale; + is the nominal robot, x the lowest value."""
     first, second = result.axes
     rows = len(result.groups)
     drawn = Figure(figsize=(4.4 * len(MAPS), 3.3 * rows + 0.5), layout="constrained")

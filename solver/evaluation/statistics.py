@@ -1,7 +1,7 @@
-"""Statistics of rollouts over a grid of parameters, with intervals.
+"""Statistics of rollouts over a grid of parameters, with confidence intervals.
 
-The rollouts of all runs of a group are pooled. Its runs differ by their seeds only. Intervals are bootstrapped over the
-runs, because the rollouts of one policy do not show how the next training would end.
+Rollouts are pooled over the runs of a group, which differ only in their seeds. The bootstrap resamples runs and not
+rollouts, because the rollouts of one policy say nothing about the next training.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from modelgen.arrays import Array
-from solver.evaluation.parameter_grid import ParameterGrid
+from solver.evaluation.parameter_box import ParameterBox
 
-Samples = Array  # (4, points, episodes) of one run: QUANTITIES and success
+Samples = Array  # (4, points, episodes) of one run: QUANTITIES, and success
 
 RESAMPLES = 1000
 CONFIDENCE = (2.5, 97.5)  # percentiles of the resampled statistics
@@ -27,12 +27,12 @@ STATISTICS = (
     "return_worst",  # of all rollouts
     "success_rate",
 )
-WORST_CASES = ("return_25", "return_50", "return_mean", "return_worst", "success_rate")  # lowest over the grid
+WORST_CASES = ("return_25", "return_50", "return_mean", "return_worst", "success_rate")  # with their lowest point
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A number with its interval, for every point of the grid or for the whole grid. One run gives no interval."""
+    """Value with its interval, at every point of the grid or for the whole grid. One run gives no interval."""
 
     value: Any  # nested lists in the shape of the grid, or a number
     low: Any = None
@@ -40,8 +40,8 @@ class Statistic:
 
 
 @dataclass(frozen=True)
-class WorstCase:
-    """Lowest value of a statistic over the grid, and its parameters."""
+class LowestStatistic:
+    """Lowest value of a statistic over the grid, and the parameters at this point."""
 
     statistic: Statistic
     parameters: dict[str, float]
@@ -49,66 +49,67 @@ class WorstCase:
 
 @dataclass(frozen=True)
 class Group:
-    """Results of runs that differ by their seeds only, at every point of the grid."""
+    """Statistics of runs that differ only in their seeds."""
 
     label: str
     runs: tuple[str, ...]
     statistics: dict[str, Statistic]  # by the names in STATISTICS
-    worst: dict[str, WorstCase]  # by the names in WORST_CASES
+    worst: dict[str, LowestStatistic]  # by the names in WORST_CASES
 
 
-def summarise(label: str, runs: tuple[str, ...], samples: Sequence[Samples], grid: ParameterGrid) -> Group:
-    """Statistics of a group, with bootstrap intervals over its runs."""
+def summarise(label: str, runs: tuple[str, ...], samples: Sequence[Samples], box: ParameterBox) -> Group:
+    """Statistics of a group, with bootstrap intervals over its runs. samples: one array for every run."""
     pooled = np.stack(samples)
     value = statistics(pooled)
     lowest = {name: value[name].argmin() for name in WORST_CASES}
 
     def all_of(pooled: Array) -> Array:
-        """Statistics at every point, with their lowest values as the last column."""
-        points = np.stack(list(statistics(pooled).values()))
-        return np.hstack([points, points.min(1, keepdims=True)])
+        """Statistics at all points, and their minima over the points, (len(STATISTICS), points + 1)."""
+        values = np.stack(list(statistics(pooled).values()))
+        return np.hstack([values, values.min(1, keepdims=True)])
 
     bounds = bootstrap(all_of, pooled)
 
     def nested(row: Array) -> Any:
-        return row.reshape(grid.shape).tolist()
+        return row.reshape(box.shape).tolist()
 
-    values, worst = {}, {}
+    by_name, worst = {}, {}
     for i, name in enumerate(STATISTICS):
         limits = () if bounds is None else tuple(bounds[:, i])
-        values[name] = Statistic(nested(value[name]), *(nested(row[:-1]) for row in limits))
+        by_name[name] = Statistic(nested(value[name]), *(nested(limit[:-1]) for limit in limits))
         if name in lowest:
             at = lowest[name]
-            places = np.unravel_index(at, grid.shape)
-            parameters = {axis.parameter: axis.values[k] for axis, k in zip(grid.axes, places, strict=True)}
-            lowest_value = Statistic(float(value[name][at]), *(float(row[-1]) for row in limits))
-            worst[name] = WorstCase(lowest_value, parameters)
-    return Group(label, runs, values, {name: worst[name] for name in WORST_CASES})
+            places = np.unravel_index(at, box.shape)
+            parameters = {axis.parameter: axis.values[k] for axis, k in zip(box.axes, places, strict=True)}
+            worst[name] = LowestStatistic(
+                Statistic(float(value[name][at]), *(float(limit[-1]) for limit in limits)), parameters
+            )
+    return Group(label, runs, by_name, {name: worst[name] for name in WORST_CASES})
 
 
 def statistics(pooled: Array) -> dict[str, Array]:
-    """STATISTICS (points,) of samples (runs, 4, points, episodes), by name."""
+    """The STATISTICS (points,) of samples (runs, 4, points, episodes), by name."""
     _, kinds, points, _ = pooled.shape
     together = pooled.transpose(1, 2, 0, 3).reshape(kinds, points, -1)
-    computed: dict[str, Array] = {}
+    by_name: dict[str, Array] = {}
     for quantity, values in zip(QUANTITIES, together[:3], strict=True):
         rows = np.percentile(values, PERCENTILES, axis=1)
-        computed |= {f"{quantity}_{share}": row for share, row in zip(PERCENTILES, rows, strict=True)}
+        by_name |= {f"{quantity}_{share}": row for share, row in zip(PERCENTILES, rows, strict=True)}
     returns, success = together[0], together[3]
-    computed |= {"return_mean": returns.mean(1), "return_worst": returns.min(1), "success_rate": success.mean(1)}
-    return computed
+    by_name |= {"return_mean": returns.mean(1), "return_worst": returns.min(1), "success_rate": success.mean(1)}
+    return by_name
 
 
 def bootstrap(function: Callable[[Array], Array], pooled: Array) -> Array | None:
-    """Percentile interval (2, ...) of `function` over runs that are resampled with replacement; None for one run.
+    """Percentile interval (2, ...) of function(runs resampled with replacement), or None for a single run.
 
-    Equal resamples are computed once.
+    A few runs give only a few different resamples. The function is computed once for each of them.
     """
     runs = len(pooled)
     if runs < 2:
         return None
     drawn = np.sort(np.random.default_rng(0).integers(runs, size=(RESAMPLES, runs)), axis=1)
     different, which = np.unique(drawn, axis=0, return_inverse=True)
-    resampled = np.stack([function(pooled[picked]) for picked in different])
-    bounds: Array = np.percentile(resampled[which.ravel()], CONFIDENCE, axis=0)
+    values = np.stack([function(pooled[picked]) for picked in different])
+    bounds: Array = np.percentile(values[which.ravel()], CONFIDENCE, axis=0)
     return bounds

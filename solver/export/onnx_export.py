@@ -16,6 +16,7 @@ import numpy as np
 from modelgen.loader import CompiledRobot
 from solver.export.onnx_graph import OnnxGraph, OnnxTensor, entries, where
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
+from solver.problem.problem import FARTHEST
 from solver.training.solution import Solution
 from solver.value.features import Features
 from solver.value.network import DIAGONAL_FLOOR, Factor
@@ -26,12 +27,18 @@ def emit(solution: Solution, label: str) -> bytes:
     """Content of the .onnx file."""
     robot = solution.problem.robot.with_kernels("casadi")
     graph = OnnxGraph()
-    x, n, m = OnnxTensor(graph, "x"), len(robot.metadata.states), len(robot.metadata.inputs)
+    x, n, m = _confined(OnnxTensor(graph, "x")), len(robot.metadata.states), len(robot.metadata.inputs)
     value, gradient = _value(solution, x)
     policy = _Policy(solution, robot)
     outputs = {"u": (policy(x, gradient), m), "V": (value, 1), "dV_dx": (gradient, n)}
     content: bytes = graph.model({"x": n}, outputs, _facts(solution, robot, label)).SerializeToString()
     return content
+
+
+def _confined(x: OnnxTensor) -> OnnxTensor:
+    """States within +-FARTHEST, with NaN for entries that are not finite."""
+    above = where(x.graph.constant(FARTHEST) < x, FARTHEST, x)
+    return where(abs(x) < np.inf, where(above < -FARTHEST, -FARTHEST, above), np.nan)
 
 
 def _facts(solution: Solution, robot: CompiledRobot, label: str) -> dict[str, str]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts, without_input
-from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs.folder import RUN, save_checkpoint
 from solver.runs.kinds import RolloutPolicy, remove_run
@@ -19,6 +19,7 @@ from solver.training import diagnosis as of_metrics
 from solver.training.plan import take_over_weights
 from solver.training.presets import make_settings
 from solver.training.run import KEYS, RunDescription, load_run, load_run_checkpoint, save_run
+from solver.training.selection import Score
 from solver.training.session import Session, workers_of
 from solver.training.solution import load_solution
 
@@ -64,11 +65,15 @@ def load_rollout_policy(
 
 def diagnosis(folder: Path) -> str:
     """Paragraph on a finished run that does not solve its task, see `solver.training.diagnosis`; empty for others."""
-    run = read(folder)
-    problem = Problem(load_robot(run.robot, "cpu", run.generated, nominal=run.nominal))
+    best, solution = load_run_checkpoint(folder)["best"], load_solution(folder)
+    if not best:
+        return ""
+    run, problem = solution.run, solution.problem
     starts = sample_starts(problem, run.settings.episodes, EVALUATION_SEED)
+    kept = summary(rollouts(problem, solution.controller(), starts))
+    kept["selection_success"] = Score(*best["score"]).successes
     idle_return = float(rollouts(problem, without_input(problem), starts).returns.mean())
-    return of_metrics.diagnosis(read_metrics(folder), idle_return, run.robot, folder)
+    return of_metrics.diagnosis(kept, read_metrics(folder), idle_return, run.robot, folder)
 
 
 def _session(

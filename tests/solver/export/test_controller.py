@@ -23,7 +23,7 @@ from solver.runs import kinds
 def test_step_by_step_it_is_the_observed_rollout(finished_run: Path, delay: int) -> None:
     """Bit for bit, and again after a reset; without the reset the memory shows."""
     controller = solver.load_controller(finished_run, delay=delay)
-    problem, act, _ = kinds.load_controller(finished_run)
+    problem, act, _ = kinds.load_rollout_policy(finished_run)
     start, plant = torch.tensor([[2.0, 1.5]]), Harsh(problem, Harshness(delay=delay, encoder=1.0))
     expected = rollouts(problem, act, start, plant, seconds=0.4, observed=True).u[:, 0].numpy()
 
@@ -52,7 +52,7 @@ def test_another_encoder_and_a_robot_that_is_not_the_model(finished_run: Path) -
 
 def test_measured_rates_are_of_the_observer(finished_run: Path) -> None:
     """At the first call already the policy gets them; and a noisy one is trusted less."""
-    problem, act, _ = kinds.load_controller(finished_run)
+    problem, act, _ = kinds.load_rollout_policy(finished_run)
     fine, noisy = (solver.load_controller(finished_run, rates={"angle_rate": each}) for each in (1e-3, 3.0))
     expected = act(torch.tensor([[2.0, 1.5]]))[0][0].numpy()
     for controller in (fine, noisy):

@@ -23,7 +23,7 @@ from solver.certification import experiment as experiments
 from solver.certification.experiment import Experiment, portion
 from solver.errors import SolverError
 from solver.evaluation import robustness
-from solver.evaluation.parameter_grid import ParameterRange
+from solver.evaluation.parameter_box import ParameterRange
 from solver.evaluation.robustness import Trial, measure
 from solver.jobs.engines import results, workers
 from solver.jobs.portions import policy_reference
