@@ -51,6 +51,11 @@ class Certificate:
     level_set: LevelSet | None
     map: Map
 
+    def __repr__(self) -> str:
+        state = "holds" if self.holds else "does not hold"
+        failures = f"{self.bound.failures} of {self.bound.episodes} rollouts failed"
+        return f"<certificate of {self.label}: {state}, {failures}, worst return {self.worst.worst.total:.2f}>"
+
     @property
     def holds(self) -> bool:
         """Whether the bound is at most the one of the specification, that is, at most its allowed failures occurred."""

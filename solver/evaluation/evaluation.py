@@ -29,6 +29,7 @@ class Evaluation:
     harsh: tuple[str, ...]  # effects of the harsh plant
     observer: bool  # whether the policy got the estimates of an observer
     longest_delay: int | None  # largest delay that the observer considered; None if it knew the delay
+    reaction_periods: float | None  # of the policy; None as in training
     episodes: int
     seed: int
     parameters: dict[str, float]  # of the plant
@@ -94,6 +95,7 @@ def evaluate(
         harsh=tuple(all_effects(plant, harsh)),
         observer=observer,
         longest_delay=longest_delay,
+        reaction_periods=reaction_periods,
         episodes=episodes,
         seed=seed,
         parameters=dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True)),

@@ -66,6 +66,7 @@ class Robustness:
     seed: int
     axes: tuple[Axis, ...]
     groups: tuple[Group, ...]
+    reaction_periods: float | None = None  # of the policies; None as in training
 
     def to_json(self) -> dict[str, Any]:
         """Content of the JSON file."""
@@ -136,7 +137,8 @@ def measure(
         samples.setdefault(label, {})[str(folder)] = gathered(loaded[0].problem, box, parts)
     effects = tuple(all_effects(trial.plant, trial.effects))
     groups = tuple(summarise(label, tuple(runs), list(runs.values()), box) for label, runs in samples.items())
-    return Robustness(names[0], trial.plant, effects, trial.observer, trial.episodes, trial.seed, box.axes, groups)
+    conditions = trial.plant, effects, trial.observer, trial.episodes, trial.seed
+    return Robustness(names[0], *conditions, box.axes, groups, trial.reaction_periods)
 
 
 def _group_labels(folders: Sequence[Path], labels: Sequence[str]) -> list[str]:

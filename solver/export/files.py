@@ -1,4 +1,4 @@
-"""The files of an exported policy: C99, ONNX or JavaScript."""
+"""Files of an exported policy: C99, ONNX or JavaScript."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ FORMATS = ("c", "onnx", "js")
 def policy_files(
     solution: Solution, directory: Path, formats: Sequence[str], observer: bool = False
 ) -> dict[Path, bytes]:
-    """Contents by path of a policy in some formats. observer: with "c", the observer too.
+    """Contents of a policy in some formats, by path. observer: add the observer to "c".
 
-    Raises SolverError for an unknown format, for none at all, and for an observer without C.
+    Raises SolverError for an unknown format, for no format, and for an observer without C.
     """
     for name in formats:
         if name not in FORMATS:
             raise SolverError(f"unknown format {name!r}.{suggestion(name, FORMATS)} Formats: {', '.join(FORMATS)}")
     if not formats:
-        raise SolverError(f"name a format to export: {', '.join(FORMATS)}")
+        raise SolverError(f"there is no format; name one of {', '.join(FORMATS)}")
     if observer and "c" not in formats:
         raise SolverError("the observer is written in C; export c too")
     text, stem = solution.label, f"{solution.problem.robot.name}_policy"

@@ -1,7 +1,7 @@
-"""Write a run's policy as one ONNX graph: x (N, n) -> u (N, m), V (N, 1), dV_dx (N, n), any N, float32.
+"""Export of a policy as one ONNX graph: x (N, n) -> u (N, m), V (N, 1), dV_dx (N, n), any N, float32.
 
-The formulas are those of `solver.value.frozen`, `solver.value.quadratic_form` and `solver.game.policies`, written here
-with ONNX's operations. B(x) and the action cost come from the artifact's CasADi functions.
+It has the formulas of `solver.value.frozen`, `solver.value.quadratic_form` and `solver.game.policies` in operations of
+ONNX. B(x) and the action cost come from the robot's CasADi functions.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _confined(x: OnnxTensor) -> OnnxTensor:
 
 
 def _facts(solution: Solution, robot: CompiledRobot, label: str) -> dict[str, str]:
-    """The metadata of the file; lists as JSON."""
+    """Metadata of the file, with lists as JSON."""
     metadata = robot.metadata
 
     def described(entries: Any) -> str:
@@ -60,7 +60,7 @@ def _facts(solution: Solution, robot: CompiledRobot, label: str) -> dict[str, st
 
 
 def _value(solution: Solution, x: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
-    """V (N, 1) and dV/dx (N, n) of the ensemble and its basin."""
+    """V (N, 1) and dV/dx (N, n) of the ensemble with its basin."""
     features, members = solution.ensemble.features, solution.ensemble.factors
     c = len(features.angles)
     angle, rest = x.picked(features.angles.tolist()), x.picked(features.others.tolist())
@@ -85,7 +85,7 @@ def _value(solution: Solution, x: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
 def _member(
     member: Factor, features: Features, z: OnnxTensor, error: OnnxTensor
 ) -> tuple[OnnxTensor, OnnxTensor, OnnxTensor]:
-    """V (N, 1) of one member and its derivatives by z and by the error, both (N, n_z), by one reverse sweep."""
+    """V (N, 1) of a member, and its derivatives by z and by the error (N, n_z), from one reverse sweep."""
     apply = z.graph.apply
     weights = [weight.detach().numpy() for weight in member.weights]
     biases = [bias.detach().numpy() for bias in member.biases]
@@ -108,7 +108,7 @@ def _member(
 
 
 def _overlaid(basin: Basin, x: OnnxTensor, value: OnnxTensor, gradient: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
-    """V and dV/dx with the quadratic form in the basin."""
+    """V and dV/dx, with the quadratic form inside the basin."""
     if basin.level == 0.0:
         return value, gradient
     away = x - basin.target.numpy()
@@ -121,7 +121,7 @@ def _overlaid(basin: Basin, x: OnnxTensor, value: OnnxTensor, gradient: OnnxTens
 
 
 class _Policy:
-    """The inputs (N, m) within their limits at states (N, n) with dV/dx (N, n)."""
+    """Policy in ONNX: inputs (N, m) within their limits, from states (N, n) and dV/dx (N, n)."""
 
     def __init__(self, solution: Solution, robot: CompiledRobot) -> None:
         self._solution, self._robot = solution, robot
@@ -146,16 +146,16 @@ class _Policy:
         return [flat[k * n : (k + 1) * n] for k in range(m)]
 
     def _gain(self, b: list[list[OnnxTensor | None]], gradient: OnnxTensor) -> list[OnnxTensor]:
-        """w = B^T dV/dx, m columns."""
+        """w = B^T dV/dx as m columns."""
         slopes = gradient.columns(len(b[0]))
         return [_sum([entry * s for entry, s in zip(column, slopes, strict=True) if entry is not None]) for column in b]
 
     def _closed(self, w: list[OnnxTensor]) -> list[OnnxTensor]:
-        """grad g~(w)."""
+        """grad g~(w) as m columns."""
         return [entry for entry in self._optimal(_beside(w)) if entry is not None]
 
     def _held(self, x: OnnxTensor, b: list[list[OnnxTensor | None]], w: list[OnnxTensor]) -> list[OnnxTensor]:
-        """w(u) of u = grad g~(w(u))."""
+        """Argument w(u) of the policy for a held input, which solves u = grad g~(w(u))."""
         closed, chords = self._closed(w), []
         for column, u, limit in zip(b, closed, self._limits, strict=True):
             size = u.graph.apply("Max", abs(u), SHORTEST * limit)
@@ -168,7 +168,7 @@ class _Policy:
         return [self._one_input(closed[0], w[0], p[0][0])] if len(w) == 1 else self._contracted(w, p)
 
     def _one_input(self, closed: OnnxTensor, w: OnnxTensor, p: OnnxTensor) -> OnnxTensor:
-        """Newton's method, or bisection where a step leaves the range; `_one_input` of the held-input policy."""
+        """Newton's method, with bisection if a step leaves the range; as in `solver.game.policies`."""
         size, high = abs(w), abs(closed)
         low, u = high * 0.0, high
         for _ in range(NEWTON_STEPS):
@@ -182,7 +182,7 @@ class _Policy:
         return w - p * where(w < 0.0, -u, u)
 
     def _contracted(self, w: list[OnnxTensor], p: list[list[OnnxTensor]]) -> list[OnnxTensor]:
-        """Repeated linear solutions; `_contracted` of the held-input policy."""
+        """Repeated linear solutions; as in `solver.game.policies`."""
         at = w
         for _ in range(CONTRACTIONS):
             away = [where(abs(y) < SMALL, SMALL, y) for y in at]
@@ -204,9 +204,9 @@ def _beside(columns: list[OnnxTensor]) -> OnnxTensor:
 
 
 def _semidefinite(rest: list[list[OnnxTensor]]) -> list[list[OnnxTensor]]:
-    """The positive semidefinite matrix near a symmetric one; `_semidefinite` of the held-input policy."""
+    """Positive semidefinite matrix near a symmetric matrix; as in `solver.game.policies`."""
     apply, m = rest[0][0].graph.apply, range(len(rest))
-    found: list[list[OnnxTensor]] = [[rest[0][0] * 0.0 for _ in m] for _ in m]
+    matrix: list[list[OnnxTensor]] = [[rest[0][0] * 0.0 for _ in m] for _ in m]
     for j in m:
         root = [apply("Sqrt", apply("Max", rest[i][i], 0.0)) for i in m]
         column = {
@@ -215,5 +215,5 @@ def _semidefinite(rest: list[list[OnnxTensor]]) -> list[list[OnnxTensor]]:
         for i in m[j:]:
             for k in m[j:]:
                 product = column[i] * column[k]
-                found[i][k], rest[i][k] = found[i][k] + product, rest[i][k] - product
-    return found
+                matrix[i][k], rest[i][k] = matrix[i][k] + product, rest[i][k] - product
+    return matrix

@@ -1,6 +1,6 @@
-"""An ONNX graph written as arithmetic: `x + 2.0 * y` adds nodes. Kernels of an artifact come in through CasADi.
+"""ONNX graphs from arithmetic: `x + 2.0 * y` adds nodes. CasADi functions of a robot become nodes too.
 
-All values are float32 tensors (N, k), one row a sample; `|`, `columns` and `picked` go along their columns.
+All tensors are float32 (N, k), one row a sample. `|`, `columns` and `picked` act on the columns.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ except ImportError as error:
         "--onnx needs ONNX, which is not installed: pip install 'robust-value-iteration[onnx]'"
     ) from error
 
-OPSET, IR_VERSION = 17, 8  # of 2022; every runtime since reads them
+OPSET, IR_VERSION = 17, 8  # of 2022; all later runtimes read them
 
 
 class OnnxGraph:
-    """The nodes and constants of a graph that grows."""
+    """Nodes and constants of a graph under construction."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
         self.constants: dict[tuple[Any, ...], Any] = {}  # type, shape, bytes -> tensor
 
     def constant(self, values: ArrayLike, dtype: type = np.float32) -> OnnxTensor:
-        """Numbers in the graph; equal ones are kept once."""
+        """Constant of the graph. Equal constants are stored once."""
         array: np.ndarray[Any, Any] = np.ascontiguousarray(np.asarray(values, dtype))
         key = (array.dtype.str, np.shape(values), array.tobytes())
         if key not in self.constants:
@@ -43,14 +43,14 @@ class OnnxGraph:
         return OnnxTensor(self, self.constants[key].name)
 
     def apply(self, kind: str, *values: OnnxTensor | ArrayLike, **attributes: Any) -> OnnxTensor:
-        """The result of one operation of ONNX."""
-        given = [(value if isinstance(value, OnnxTensor) else self.constant(value)).name for value in values]
+        """Result of an ONNX operation, which becomes a node."""
+        names = [(value if isinstance(value, OnnxTensor) else self.constant(value)).name for value in values]
         name = f"t{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, given, [name], **attributes))
+        self.nodes.append(helper.make_node(kind, names, [name], **attributes))
         return OnnxTensor(self, name)
 
     def model(self, widths: dict[str, int], outputs: dict[str, tuple[OnnxTensor, int]], facts: dict[str, str]) -> Any:
-        """The checked model: inputs by name and width, outputs by name with value and width, facts as metadata."""
+        """Checked model. widths: of the inputs by name. outputs: tensor and width by name. facts: metadata."""
         nodes = [
             *self.nodes,
             *(helper.make_node("Identity", [value.name], [name]) for name, (value, _) in outputs.items()),
@@ -73,7 +73,7 @@ def _info(name: str, width: int) -> Any:
 
 
 class OnnxTensor:
-    """A tensor of the graph. Operators work entry by entry, `@` is the product of matrices, `|` puts side by side."""
+    """Tensor of a graph. Operators act on every entry; `@` is the matrix product, `|` joins columns."""
 
     def __init__(self, graph: OnnxGraph, name: str) -> None:
         self.graph, self.name = graph, name
@@ -106,20 +106,20 @@ class OnnxTensor:
         return self.graph.apply("Abs", self)
 
     def picked(self, columns: Sequence[int]) -> OnnxTensor:
-        """The columns of these numbers, in this order."""
+        """Columns with these numbers, in this order."""
         return self.graph.apply("Gather", self, self.graph.constant(columns, np.int64), axis=1)
 
     def columns(self, count: int) -> list[OnnxTensor]:
-        """Every column, (N, 1) each."""
+        """All columns, each (N, 1)."""
         return [self.picked([i]) for i in range(count)]
 
     def row_sum(self) -> OnnxTensor:
-        """(N, 1)."""
+        """Sum (N, 1) of the columns."""
         return self.graph.apply("ReduceSum", self, self.graph.constant([1], np.int64), keepdims=1)
 
 
 def where(condition: OnnxTensor, yes: OnnxTensor | ArrayLike, no: OnnxTensor | ArrayLike) -> OnnxTensor:
-    """yes where the condition holds, else no."""
+    """`yes` where the condition holds, and `no` elsewhere."""
     return condition.graph.apply("Where", condition, yes, no)
 
 
@@ -128,7 +128,7 @@ def _named(kind: str) -> Callable[..., OnnxTensor]:
 
 
 def _log1p(a: OnnxTensor) -> OnnxTensor:
-    """log(1 + a) with the digits that 1 + a loses (Kahan): log(s) a / (s - 1) with s = 1 + a as it was rounded."""
+    """log(1 + a) without the rounding of 1 + a (Kahan): log(s) a / (s - 1) with the rounded s = 1 + a."""
     s = a + 1.0
     away = s - 1.0
     rounded = away.graph.apply("Equal", away, 0.0)
@@ -136,13 +136,13 @@ def _log1p(a: OnnxTensor) -> OnnxTensor:
 
 
 def _atan2(y: OnnxTensor, x: OnnxTensor) -> OnnxTensor:
-    """The angle of (x, y), 0 at the origin."""
+    """Angle of (x, y), 0 at the origin."""
     angle = _named("Atan")(where(abs(x) + abs(y) < 1e-37, 0.0, y / x))
     half = where(y < 0.0, -np.pi, np.pi)
     return angle + where(x < 0.0, half, 0.0)
 
 
-#: Operations of CasADi's scalar functions. What an artifact holds is a subset, for `modelgen` has a fixed list.
+#: ONNX forms of CasADi's scalar operations. `modelgen` emits a subset of them.
 _OPERATIONS: dict[int, Callable[..., OnnxTensor]] = {
     casadi.OP_ASSIGN: lambda a: a,
     casadi.OP_ADD: operator.add,
@@ -168,12 +168,12 @@ _OPERATIONS: dict[int, Callable[..., OnnxTensor]] = {
 
 
 def entries(function: Any, argument: OnnxTensor) -> list[OnnxTensor | None]:
-    """The outputs of a scalar CasADi function of one column, as columns (N, 1) in CasADi's order; None is a zero.
+    """Entries of the output of a CasADi function as columns (N, 1) in CasADi's order; None is a structural zero.
 
-    The function has one sparse output. Raises SolverError for an operation that no artifact has had until now.
+    The function has one column as its argument and one sparse output. Raises SolverError for an unknown operation.
     """
-    graph, work, found = argument.graph, {}, {}
-    given = argument.columns(function.size1_in(0))
+    graph, work, outputs = argument.graph, {}, {}
+    inputs = argument.columns(function.size1_in(0))
     rows = function.sparsity_in(0).row()
     for k in range(function.n_instructions()):
         kind, reads, writes = (
@@ -184,16 +184,18 @@ def entries(function: Any, argument: OnnxTensor) -> list[OnnxTensor | None]:
         if kind == casadi.OP_CONST:
             work[writes[0]] = graph.constant([[function.instruction_constant(k)]])
         elif kind == casadi.OP_INPUT:
-            work[writes[0]] = given[rows[reads[1]]]
+            work[writes[0]] = inputs[rows[reads[1]]]
         elif kind == casadi.OP_OUTPUT:
-            found[writes[1]] = work[reads[0]]
+            outputs[writes[1]] = work[reads[0]]
         elif kind in _OPERATIONS:
             work[writes[0]] = _OPERATIONS[kind](*(work[i] for i in reads))
         else:
-            raise SolverError(f"{function.name()} has operation {kind} of CasADi, which the ONNX export does not know")
+            raise SolverError(
+                f"{function.name()} has operation {kind} of CasADi, which the ONNX export does not support"
+            )
     sparsity = function.sparsity_out(0)
     places = [row + column * sparsity.size1() for row, column in zip(*sparsity.get_triplet(), strict=True)]
     dense: list[OnnxTensor | None] = [None] * (sparsity.size1() * sparsity.size2())
     for i, place in enumerate(places):
-        dense[place] = found[i]
+        dense[place] = outputs[i]
     return dense

@@ -62,6 +62,10 @@ class Limit:
     starts: tuple[StartLimit, ...]
     label: str | None = None  # of the run
 
+    def __repr__(self) -> str:
+        gap = "" if self.gap is None else f", {self.label}: gap {self.gap:.2f}"
+        return f"<limit of {self.robot}: return {self.reward:.2f} over {len(self.starts)} starts{gap}>"
+
     @property
     def reward(self) -> float:
         """Mean of the best returns."""

@@ -21,11 +21,11 @@ from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from solver.certification import counterexample, specification
 from solver.errors import SolverError
+from solver.lab import sweeps
 from solver.lab.baselines.run import BASELINE, load_baseline
 from solver.lab.baselines.settings import BaselineSettings
 from solver.lab.reproduction import certificates, gallery, robustness, table1
 from solver.lab.reproduction.results_page import read_known, read_rows
-from solver.lab.sweeps import specification as sweeps
 from solver.problem.problem import Problem
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT, METRICS
@@ -112,13 +112,13 @@ def test_logs_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: 
 def test_rows_of_certificates_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: Mistake) -> None:
     text = {"robot", "method", "distribution", "machine", "commit", "checkpoint", "specification"}
     other = {"seed": 0, "failures": 1, "worst_success": False}
-    names = [each.name for each in fields(certificates.Row)]
+    names = [each.name for each in fields(certificates.CertificateRow)]
     row = {name: "x" if name in text else other.get(name, 0.5) for name in names}
     path = tmp_path_factory.getbasetemp() / "certificates.json"
     path.write_text(json.dumps({"rows": [row]}))
-    assert read_rows(path, certificates.Row)[0].failures == 1
+    assert read_rows(path, certificates.CertificateRow)[0].failures == 1
     path.write_text(json.dumps(mistaken({"rows": [row]}, mistake)))
-    refused_or(lambda: read_rows(path, certificates.Row), "certificates.json")
+    refused_or(lambda: read_rows(path, certificates.CertificateRow), "certificates.json")
 
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
@@ -129,7 +129,7 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results"
 def test_rows_of_table_1_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: Mistake) -> None:
     path = tmp_path_factory.getbasetemp() / "table1.json"
     path.write_text(json.dumps(mistaken(json.loads((RESULTS / "table1-full.json").read_text()), mistake)))
-    refused_or(lambda: read_rows(path, table1.Row), "table1.json")
+    refused_or(lambda: read_rows(path, table1.TableRow), "table1.json")
 
 
 @given(mistakes)

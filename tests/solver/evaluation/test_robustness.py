@@ -112,7 +112,7 @@ def test_grid_has_all_combinations_with_the_last_parameter_fastest(runs: list[Pa
 
 def sweep(run: Path, box: ParameterBox, trial: Trial) -> Samples:
     """Samples of one policy, computed in this process."""
-    return gathered(load_rollout_policy_reference(run)[0], box, submit(Here(), policy_reference(run), box, trial))
+    return gathered(load_rollout_policy(run)[0], box, submit(Here(), policy_reference(run), box, trial))
 
 
 @pytest.mark.parametrize("plant", ["nominal", "harsh", "mujoco"])
@@ -197,17 +197,18 @@ def test_solver_robustness_measures_a_grid_of_two_parameters(
     assert stem.with_name(f"{stem.name}.png").is_file()
 
 
-def test_label_of_a_run_has_all_settings_except_the_seed(
+def test_groups_hold_runs_that_differ_in_their_seeds_only(
     runs: list[Path], train_tiny: TrainTiny, tmp_path: Path
 ) -> None:
-    labels = [load_rollout_policy_reference(run)[2] for run in runs]
-    assert labels[0] == labels[1] == labels[2] != labels[3]
-    assert "cfvi" in labels[3]
-    assert "adversaries" not in labels[3]  # a radius of an adversary that does not play
-    train_tiny(tmp_path, iterations=1, step_periods=(1,), adversaries={"action": 0.07})
-    other = load_rollout_policy(tmp_path)[2]
-    assert "action:0.1" in labels[0]  # the tiny runs are no preset's
-    assert "adversaries=action:0.07" in other
+    train_tiny(tmp_path / "weaker", iterations=1, step_periods=(1,), adversaries={"action": 0.07})
+    result = measure([*runs, tmp_path / "weaker"], [range_of_mass()], Trial(episodes=2))
+    groups = {group.label: list(group.runs) for group in result.groups}
+    *same, nominal = map(str, runs)
+    assert groups == {
+        f"pendulum-rfvi ({runs[0].name})": same,
+        "pendulum-cfvi": [nominal],
+        "pendulum-rfvi (weaker)": [str(tmp_path / "weaker")],
+    }
 
 
 def test_copies_of_a_run_and_runs_of_another_artifact_are_an_error(

@@ -24,7 +24,7 @@ from tests.solver.small_trainings import start_unjudged
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 
-from solver.export.onnx_graph import Graph, Value, entries  # noqa: E402
+from solver.export.onnx_graph import OnnxGraph, OnnxTensor, entries  # noqa: E402
 
 Array = np.ndarray[Any, Any]
 
@@ -138,8 +138,8 @@ def test_every_operation_of_an_artifact_is_numpys() -> None:
     results += [casadi.asin(casadi.tanh(a)), casadi.acos(casadi.tanh(a)), casadi.atan2(a, b), casadi.atan2(b, 0 * a)]
     results += [casadi.fmin(a, b), casadi.fmax(a, b), casadi.fabs(a) ** b, casadi.fabs(a) ** 1.5, 1 / a, 2 * a, -a]
     function = casadi.Function("all", [x], [casadi.vertcat(*results)])
-    graph = Graph()
-    columns = [entry for entry in entries(function, Value(graph, "x")) if entry is not None]
+    graph = OnnxGraph()
+    columns = [entry for entry in entries(function, OnnxTensor(graph, "x")) if entry is not None]
     together = graph.apply("Concat", *columns, axis=1)
     content = graph.model({"x": 2}, {"y": (together, len(columns))}, {}).SerializeToString()
     samples = np.random.default_rng(0).normal(size=(60, 2)).astype(np.float32)
@@ -151,7 +151,7 @@ def test_every_operation_of_an_artifact_is_numpys() -> None:
 def test_an_unknown_operation_is_named() -> None:
     x = casadi.SX.sym("x")
     with pytest.raises(SolverError, match="which the ONNX export does not know"):
-        entries(casadi.Function("rounded", [x], [casadi.floor(x)]), Value(Graph(), "x"))
+        entries(casadi.Function("rounded", [x], [casadi.floor(x)]), OnnxTensor(OnnxGraph(), "x"))
 
 
 def test_an_export_of_nothing_is_refused(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:

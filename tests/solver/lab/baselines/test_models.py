@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from solver.gym.environment import RobotEnv, RobotVectorEnv, features
-from solver.lab.baselines import stable_baselines, training
+from solver.lab.baselines import lifecycle, stable_baselines
 from solver.lab.baselines.settings import BaselineSettings, baseline_settings
 from solver.problem.robots import load_robot
 from tests.closeness import assert_close
@@ -81,9 +81,9 @@ def test_the_discount_follows_physical_time(algorithm: str) -> None:
 @pytest.mark.parametrize(("robot", "periods", "seconds"), [("pendulum", 8, 0.261), ("furuta", 2, 0.0641)])
 def test_an_action_is_held_for_a_quarter_of_the_time_scale(robot: str, periods: int, seconds: float) -> None:
     loaded = load_robot(robot, "cpu", None)
-    assert training.usual_hold(loaded) == periods == round(seconds / 4.0 * 125)
-    run = training.describe(loaded, None)
-    assert training._environments(run, Path()).episodes.hold == periods
+    assert lifecycle.usual_hold(loaded) == periods == round(seconds / 4.0 * 125)
+    run = lifecycle.describe(loaded, None)
+    assert lifecycle._environments(run, Path()).episodes.hold == periods
 
 
 @pytest.mark.parametrize("algorithm", ["sac", "ddpg"])

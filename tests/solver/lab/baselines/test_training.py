@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from solver.errors import DivergenceError, SolverError
-from solver.lab.baselines import training
+from solver.lab.baselines import lifecycle
 from solver.lab.baselines.lifecycle import load_rollout_policy, resume
 from solver.lab.baselines.run import KEYS
 from solver.plants.outcome import summary
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 def test_a_run_from_start_to_evaluation(algorithm: str, train: Train, tmp_path: Path) -> None:
     train(tmp_path, algorithm=algorithm, start="gaussian")
     problem, act, label = load_rollout_policy(tmp_path)
-    assert label.startswith(f"pendulum {algorithm.upper()}-N steps=240 ")
+    assert label.startswith(f"pendulum-{algorithm}-gaussian")
     x = sample_starts(problem, 3, 20210725)
     result = rollouts(problem, act, x)
     rows = read_metrics(tmp_path, KEYS)
@@ -56,7 +56,7 @@ def test_the_best_policy_is_kept(
         success, value = next(stated)
         return {"success_rate": success, "return_mean": value}
 
-    monkeypatch.setattr(training, "summary", judged)
+    monkeypatch.setattr(lifecycle, "summary", judged)
     train(tmp_path / "run", steps=360)
     monkeypatch.undo()
 
@@ -135,4 +135,4 @@ def test_an_episode_of_training_lasts_the_stated_share_of_the_horizon(
 ) -> None:
     """The short pendulum's horizon is 25 periods. 16 actions are the least, where they fit into it."""
     train(tmp_path, algorithm="ppo", steps=4, hold=hold, episode_share=share)
-    assert training._environments(training.read(tmp_path), tmp_path).episodes.length == length
+    assert lifecycle._environments(lifecycle.read(tmp_path), tmp_path).episodes.length == length
