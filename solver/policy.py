@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -55,7 +56,7 @@ class Value:
     def __repr__(self) -> str:
         return f"<value function of {self.robot.name}: ({', '.join(self.state_names)})>"
 
-    def __call__(self, x: ArrayLike) -> tuple[NDArray[np.float32] | float, NDArray[np.float32]]:
+    def __call__(self, x: ArrayLike) -> tuple[Any, NDArray[np.float32]]:
         """V (N,) and dV/dx (N, n) at states (N, n); a float and (n,) at one state (n,).
 
         Raises SolverError for another shape.
@@ -68,10 +69,10 @@ class Value:
 def _states(x: ArrayLike, names: tuple[str, ...]) -> tuple[torch.Tensor, bool]:
     """States (N, n) as a tensor, and whether they were one state (n,). Raises SolverError for another shape."""
     try:
-        given = np.asarray(x.detach().cpu() if isinstance(x, torch.Tensor) else x)
-        if given.dtype.kind not in "biuf":
-            raise TypeError(f"its dtype is {given.dtype}")
-        exact = np.asarray(given, np.float64)
+        original = np.asarray(x.detach().cpu() if isinstance(x, torch.Tensor) else x)
+        if original.dtype.kind not in "biuf":
+            raise TypeError(f"its dtype is {original.dtype}")
+        exact = np.asarray(original, np.float64)
         near = np.where(np.isfinite(exact), np.clip(exact, -FARTHEST, FARTHEST), np.nan)
         array = np.array(near, dtype=np.float32, order="C")
     except (TypeError, ValueError, RuntimeError) as error:
@@ -176,9 +177,7 @@ def load_controller(
             )
         noise = steps.new_tensor([rates[name] for name in names])
     if longest_delay is not None and delay != 0:
-        raise SolverError(
-            "delay and longest_delay are both given; give delay if it is known, and otherwise longest_delay"
-        )
+        raise SolverError("delay and longest_delay are both given; give delay if it is known, or else longest_delay")
     longest = None if longest_delay is None else _periods("longest_delay", longest_delay)
     sensing = make_sensing(problem, steps, delay=_periods("delay", delay), rates=noise)
     return PositionController(problem, act, sensing, longest)

@@ -22,8 +22,8 @@ def diagnosis(
     """Paragraph with the metrics and changes to try. Empty if the task is solved and V is smooth.
 
     kept: success_rate, return_mean and limit_rate of the best policy, and its selection_success. rows: of
-    metrics.jsonl; they only explain, so a damaged file does not change the success. idle_return: mean return of the robot without
-    input from the task's starts.
+    metrics.jsonl; they only explain, so a damaged file does not change the success. idle_return: mean return of the
+    robot without input from the task's starts.
     """
     evaluated, reached = [row for row in rows if row.keys() >= EVALUATED], kept["selection_success"]
     if reached >= SOLVED:

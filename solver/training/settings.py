@@ -99,8 +99,8 @@ class Settings:
     `action`: units of the input. `observation`: units of the state. `parameters`: share of every nominal parameter or,
     with identified parameters, share of the semi-axes of their set."""
     adversary_ramp: tuple[float, float] = (0.0, 0.0)
-    """Begin and end of the ramp on which all radii grow from zero, as shares of the iterations. 0 0: full radii from the
-    first iteration."""
+    """Begin and end of the ramp on which all radii grow from zero, as shares of the iterations. 0 0: full radii from
+    the first iteration."""
     modulation: Modulation = "stationary"
     """Radii of the state, action and observation adversary: fixed, or with the paper's Wiener process."""
     evaluate_every: int = 5

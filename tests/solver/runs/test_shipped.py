@@ -157,15 +157,15 @@ def test_ship_measures_the_run(
     assert load_run(empty / NAME).generated is None
 
 
-def test_an_unknown_name_suggests_the_nearest(one: Path, capsys: Capture) -> None:
+def test_unknown_policy_suggests_the_nearest_and_a_shipped_one_cannot_resume(one: Path, capsys: Capture) -> None:
     assert main(["evaluate", "pendulum-rfv"]) == 2
     assert f"Did you mean `{NAME}`?" in capsys.readouterr().err
     assert main(["train", "--resume", NAME]) == 2
-    assert "its training cannot be continued" in capsys.readouterr().err
+    assert f"{NAME} is a shipped policy" in capsys.readouterr().err
     assert one.is_dir()
 
 
-def test_a_folder_of_the_user_comes_first(one: Path, gallery_run: Path) -> None:
+def test_folder_of_the_user_has_priority_over_a_shipped_policy(one: Path, gallery_run: Path) -> None:
     shutil.copytree(gallery_run, NAME)
     assert shipped.run_folder(NAME) == Path(NAME)
     assert shipped.run_folder(f"elsewhere/{NAME}") == Path(f"elsewhere/{NAME}")
@@ -173,12 +173,12 @@ def test_a_folder_of_the_user_comes_first(one: Path, gallery_run: Path) -> None:
     assert shipped.run_folder(NAME) == one
 
 
-def test_a_large_unfinished_or_foreign_run_is_not_shipped(
+def test_large_unfinished_or_foreign_run_cannot_ship(
     empty: Path, gallery_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_copy = Path(shutil.copytree(gallery_run, tmp_path / "run"))
     monkeypatch.setattr(shipping, "LARGEST", 1000)
-    with pytest.raises(SolverError, match="and a shipped policy at most 1000"):
+    with pytest.raises(SolverError, match="1000"):
         shipping.ship(run_copy)
     content = json.loads((run_copy / RUN).read_text())
     content["settings"]["iterations"] += 1

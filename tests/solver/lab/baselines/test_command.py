@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 Capture = pytest.CaptureFixture[str]
 
 
-def test_baseline_overwrites_a_run_only_when_asked(
+def test_baseline_replaces_a_run_only_with_overwrite(
     short: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -68,7 +68,7 @@ def test_newer_setting_is_in_the_identity_only_if_it_changes_the_run() -> None:
 
 
 @pytest.mark.parametrize(("robot", "actions"), [("pendulum", 200_000), ("cartpole", 400_000)])
-def test_actions_of_sac_and_ddpg_follow_the_robots_state(robot: str, actions: int) -> None:
+def test_number_of_actions_of_sac_and_ddpg_follows_the_state(robot: str, actions: int) -> None:
     loaded = load_robot(robot, "cpu", None)
     usual = new_run(loaded, None, baseline_settings()).settings
     assert usual.steps == actions
@@ -93,12 +93,12 @@ def test_actions_of_sac_and_ddpg_follow_the_robots_state(robot: str, actions: in
         (["baseline", "--resume", "x", "--seed", "1"], "keeps its own"),
     ],
 )
-def test_mistakes_exit_2(command: list[str], message: str, capsys: Capture) -> None:
+def test_mistake_in_a_baseline_command_exits_2(command: list[str], message: str, capsys: Capture) -> None:
     assert main(command) == 2
     assert message in capsys.readouterr().err
 
 
-def test_an_unknown_algorithm_is_refused(capsys: Capture) -> None:
+def test_unknown_algorithm_is_an_error(capsys: Capture) -> None:
     assert main(["baseline", "pendulum", "--algorithm", "td3"]) == 2
     assert "ppo" in capsys.readouterr().err
     with pytest.raises(SolverError, match="choices are sac, ddpg, ppo"):
@@ -107,7 +107,7 @@ def test_an_unknown_algorithm_is_refused(capsys: Capture) -> None:
         baseline_settings("sac", widht=3)
 
 
-def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> None:
+def test_command_without_the_extra_names_the_package_to_install(tmp_path: Path) -> None:
     script = """
         import sys
         blocked = ["stable_baselines3", "gymnasium"]

@@ -18,7 +18,7 @@ from tests.closeness import assert_close
 from tests.solver.lab.baselines.small_runs import ALGORITHMS, Train
 
 
-def test_batches_are_what_stable_baselines_makes_of_single_environments() -> None:
+def test_batched_environments_equal_single_ones_in_stable_baselines() -> None:
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     options: dict[str, Any] = {"start": "uniform", "randomize": 0.2, "seconds": 0.04}
@@ -38,7 +38,7 @@ def test_batches_are_what_stable_baselines_makes_of_single_environments() -> Non
             assert_close(last, expected_last, periods=12)
 
 
-def test_the_training_environments_are_what_the_settings_say(
+def test_training_environments_follow_the_settings(
     train: Train, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     seen: list[RobotVectorEnv] = []
@@ -56,7 +56,7 @@ def test_the_training_environments_are_what_the_settings_say(
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_the_networks_are_given_scaled_features(algorithm: str) -> None:
+def test_networks_get_scaled_features(algorithm: str) -> None:
     environments = RobotVectorEnv("furuta", 4, hold=25)
     settings = baseline_settings(algorithm=algorithm, position_scale=3.0, rate_scale=5.0, minibatch=64)
     policy = stable_baselines.make_model(settings, environments, 200).policy
@@ -69,7 +69,7 @@ def test_the_networks_are_given_scaled_features(algorithm: str) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_the_discount_follows_physical_time(algorithm: str) -> None:
+def test_discount_follows_physical_time(algorithm: str) -> None:
     def gamma(hold: int) -> float:
         environments = RobotVectorEnv("cartpole", 4, hold=hold)
         model: Any = stable_baselines.make_model(baseline_settings(algorithm, hold=hold), environments, 200)
@@ -79,7 +79,7 @@ def test_the_discount_follows_physical_time(algorithm: str) -> None:
 
 
 @pytest.mark.parametrize(("robot", "periods", "seconds"), [("pendulum", 8, 0.261), ("furuta", 2, 0.0641)])
-def test_an_action_is_held_for_a_quarter_of_the_time_scale(robot: str, periods: int, seconds: float) -> None:
+def test_action_is_held_for_a_quarter_of_the_time_scale(robot: str, periods: int, seconds: float) -> None:
     loaded = load_robot(robot, "cpu", None)
     assert lifecycle.usual_hold(loaded) == periods == round(seconds / 4.0 * 125)
     run = lifecycle.describe(loaded, None)
@@ -87,7 +87,7 @@ def test_an_action_is_held_for_a_quarter_of_the_time_scale(robot: str, periods: 
 
 
 @pytest.mark.parametrize("algorithm", ["sac", "ddpg"])
-def test_the_value_at_the_time_limit_is_bootstrapped(algorithm: str) -> None:
+def test_value_at_the_time_limit_is_bootstrapped(algorithm: str) -> None:
     environments = RobotVectorEnv("pendulum", 4, hold=25)  # 25 actions an episode
     model: Any = stable_baselines.make_model(
         baseline_settings(algorithm, hold=25, layers=1, width=8), environments, 200
