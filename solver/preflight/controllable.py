@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
+from modelgen.arrays import Array
 from modelgen.identification.identifiability import in_words
 from modelgen.linear.regulator import obstacle
 from modelgen.loader import CompiledRobot
@@ -15,8 +15,6 @@ from solver.local.linearization import in_double_precision, in_units_of_limits, 
 from solver.plants.outcome import tolerances
 from solver.problem.identified import Identified
 from solver.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 HELD = 1e-3  # of a state's limit per second: a drift that the input leaves at the target beyond this is not held
 
