@@ -36,7 +36,7 @@ def require_controllable(robot: CompiledRobot, identified: Identified) -> None:
                     f"the set in {identified.source} is larger than {robot.name} can be controlled in. At its end with "
                     f"{in_words(robot.parameter_names, change, nominal)} "
                     f"({_listed(robot, nominal + change)}), {reason}. Record motion that tells this direction better, "
-                    f"narrow the bounds in the model file, or take a part of the set with --alpha-parameters."
+                    "narrow the bounds in the model file, or train with a smaller radius of the adversary `parameters`."
                 )
 
 
