@@ -62,9 +62,7 @@ def test_warm_start_has_the_network_of_the_other_run(finished_run: Path, capsys:
     assert f"(default: {usual // 4})" in text
 
 
-def test_warm_start_from_a_run_of_another_robot_is_an_error(
-    finished_run: Path, tmp_path: Path, capsys: Capture
-) -> None:
+def test_warm_start_from_another_robots_run_is_an_error(finished_run: Path, tmp_path: Path, capsys: Capture) -> None:
     assert main(["train", "slider", "--from", str(finished_run), "--out", str(tmp_path / "no")]) != 0
     capsys.readouterr()
     assert main(["train", "cartpole", "--from", str(finished_run), "--out", str(tmp_path / "no")]) == 2
