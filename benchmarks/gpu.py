@@ -31,7 +31,7 @@ from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
-from solver.training import kind as training
+from solver.training import lifecycle as training
 from solver.training.networks import make_ensemble
 from solver.training.schedule import Schedule
 from solver.training.settings import Settings

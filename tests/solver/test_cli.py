@@ -97,7 +97,7 @@ def test_evaluation_as_json(finished_run: Path, capsys: Capture) -> None:
     content = json.loads(capsys.readouterr().out, parse_constant=no_constant)
     assert content["parameters"] == pytest.approx({"mass": 1.3, "length": 1.1})
     assert (content["robot"], content["episodes"], content["plant"]) == ("pendulum", 4, "nominal")
-    assert content["label"].startswith("pendulum rfvi fast iterations=5")
+    assert content["label"] == "pendulum-rfvi"
     assert content["return_mean"] == pytest.approx(content["state_reward"] + content["action_reward"], rel=1e-5)
     assert 0.0 <= content["success_rate"] <= 1.0
     assert main(words) == 0
@@ -139,7 +139,7 @@ def test_evaluation_with_an_observer(finished_run: Path, capsys: Capture) -> Non
         reward -= motion.step(u) + cost * problem.control_step
     assert content["return_mean"] == pytest.approx(float(reward.mean()), rel=5e-3)
     assert main(["evaluate", str(finished_run), "--episodes", "1", "--observer"]) == 0
-    assert "fast iterations=5" in (line := capsys.readouterr().out)
+    assert "pendulum-rfvi" in (line := capsys.readouterr().out)
     assert ", observer, nominal, 1 rollouts" in line
 
 
