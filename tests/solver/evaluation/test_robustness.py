@@ -156,7 +156,17 @@ def test_solver_robustness_writes_a_figure_and_json(runs: list[Path], tmp_path: 
     picture = matplotlib.image.imread(out.with_name("over.mass.png"))
     assert len(np.unique(picture.reshape(-1, picture.shape[2]), axis=0)) > 30
     content = json.loads(out.with_name("over.mass.json").read_text())
-    assert content.keys() == {"robot", "plant", "effects", "observer", "episodes", "seed", "axes", "groups"}
+    assert content.keys() == {
+        "robot",
+        "plant",
+        "effects",
+        "observer",
+        "episodes",
+        "seed",
+        "axes",
+        "groups",
+        "reaction_periods",
+    }
     (axis,) = content["axes"]
     assert axis == {
         "parameter": "mass", "unit": "kg", "nominal": 1.0, "added": False,
