@@ -256,7 +256,7 @@ def test_an_observer_takes_its_part_of_the_budget(gallery_run: Path) -> None:
     for width in WIDTHS:
         needed = cost(problem, width).instructions + observer
         assert widest(problem, read_budget(f"{2 * needed}us@1MHz"), observer) == width
-    with pytest.raises(SolverError, match=rf"beside {observer} of the observer; give at least {2 * needed}us@1MHz"):
+    with pytest.raises(SolverError, match=rf"{observer} .*{2 * needed}us@1MHz"):
         widest(problem, read_budget(f"{2 * needed - 2}us@1MHz"), observer)
     with pytest.raises(SolverError, match=rf"the observer of pendulum alone takes {observer}"):
         widest(problem, read_budget(f"{2 * observer - 2}us@1MHz"), observer)
@@ -272,7 +272,7 @@ def test_a_loss_above_the_stated_one_is_refused() -> None:
     good = {"return_mean": -10.0, "success_rate": 1.0}
     require_small_loss(Comparison("nominal", good, {"return_mean": -10.15, "success_rate": 1.0}), 0.02, "1us@1MHz")
     for worse in ({"return_mean": -10.25, "success_rate": 1.0}, {"return_mean": -9.0, "success_rate": 0.95}):
-        with pytest.raises(SolverError, match="nothing is written"):
+        with pytest.raises(SolverError, match="--max-loss"):
             require_small_loss(Comparison("nominal", good, worse), 0.02, "1us@1MHz")
 
 

@@ -118,7 +118,7 @@ def test_page_of_a_robots_name_shows_its_shipped_policies(
     assert main(["page", "pendulum"]) == 0
     assert "pendulum.html: 2 runs" in capsys.readouterr().out
     text = (tmp_path / "pendulum.html").read_text()
-    assert 0 < text.index("pendulum cfvi") < text.index("pendulum rfvi")
+    assert 0 < text.index("pendulum-cfvi") < text.index("pendulum-rfvi")
 
 
 def test_a_page_takes_one_to_four_runs(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
