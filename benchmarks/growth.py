@@ -28,7 +28,7 @@ from modelgen.program.differentiate import program
 
 def modelgen_operations(links: int) -> int:
     """Of the Hamiltonian gradient as emitted."""
-    return program(mechanism(equations_of_motion(chain(links)))).operations()["hamiltonian_gradient"]
+    return program(mechanism(equations_of_motion(chain(links)))).operations["hamiltonian_gradient"]
 
 
 def naive(links: int) -> tuple[int, int]:

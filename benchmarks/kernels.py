@@ -31,7 +31,6 @@ from rivals import casadi_c, casadi_map, pinocchio_derivatives, pinocchio_model
 
 import modelgen
 from modelgen.artifact import folder as artifact
-from modelgen.artifact.manifest import Manifest
 from modelgen.backends import MODULES
 from modelgen.backends.threads import threads
 from modelgen.builder import build_artifact
@@ -39,7 +38,8 @@ from modelgen.derivation.model_file import SHIPPED
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 
-FUNCTIONS = artifact.read(artifact.SHIPPED / "pendulum").functions
+FUNCTIONS = tuple(modelgen.load("pendulum", directory=artifact.SHIPPED).operations)
+BACKENDS = [name for name in MODULES if name != "js"]  # which is for checks
 
 
 @dataclass
@@ -98,9 +98,9 @@ def compare(name: str, function: str, dtype: str, batch: int, rounds: int) -> li
         directory = None if (SHIPPED / f"{name}.py").exists() else folder
         if directory:
             build_artifact(stated(name), directory)
-        arrays = inputs(artifact.read(artifact.find(name, directory)), batch)
+        arrays = inputs(modelgen.load(name, directory=directory), batch)
         candidates: dict[str, Callable[[], float]] = {}
-        for backend in MODULES:
+        for backend in BACKENDS:
             robot = modelgen.load(name, backend=backend, dtype=dtype, directory=directory)
             with contextlib.suppress(ModelError):  # a function that is too long for Numba
                 candidates[backend] = kernel(robot, function, arrays, batch)
@@ -113,17 +113,16 @@ def compare(name: str, function: str, dtype: str, batch: int, rounds: int) -> li
     results = []
     for label, median in medians.items():
         ratio = round(median / medians["llvm"], 2)
-        used = dtype if label in MODULES else "float64"
+        used = dtype if label in BACKENDS else "float64"
         results.append(Result(function, name, label, used, round(median * 1e9, 3), ratio, ratio))
     return results
 
 
-def inputs(manifest: Manifest, batch: int) -> dict[str, Any]:
+def inputs(robot: CompiledRobot, batch: int) -> dict[str, Any]:
     """Every array argument by name: uniform in [-1, 1], theta the nominal parameters in every row."""
     random = np.random.default_rng(0)
-    arrays = {key: random.uniform(-1, 1, (batch, size)) for key, size in manifest.sizes().items()}
-    nominal = [parameter.value for parameter in manifest.metadata.parameters]
-    return arrays | {"theta": np.tile(nominal, (batch, 1))}
+    arrays = {key: random.uniform(-1, 1, (batch, size)) for key, size in robot.program.sizes.items()}
+    return arrays | {"theta": np.tile(robot.declared_parameters, (batch, 1))}
 
 
 def rivals(name: str, function: str, directory: str | None, arrays: dict[str, Any], batch: int) -> dict[str, Any]:

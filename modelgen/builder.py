@@ -1,8 +1,7 @@
-"""The build of an artifact: equations of motion, program, derivatives, emitted sources, in this order."""
+"""The build of an artifact: equations of motion, program, derivatives, files, in this order."""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import time
@@ -12,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from modelgen.artifact import folder as artifact
-from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest, Signature
-from modelgen.backends import MODULES, drawing, emitter
+from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest
+from modelgen.backends import BESIDE, emitter
 from modelgen.derivation import description, lowering
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import content_hash
@@ -26,9 +25,10 @@ from modelgen.derivation.size import refuse_too_large, size
 from modelgen.derivation.sketch import Sketch, sketch
 from modelgen.errors import ModelError, suggestion
 from modelgen.metadata import Metadata
+from modelgen.program import stored
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.differentiate import program as differentiated
-from modelgen.program.functions import MOST_OPERATIONS, Program
+from modelgen.program.functions import MOST_OPERATIONS, Function, Mechanism, Program
 from modelgen.program.mechanics import MECHANICS, UNSTATED
 from modelgen.program.mechanics import program as mechanics_program
 from modelgen.proof.error_lines import lines
@@ -52,7 +52,7 @@ class BuildReport:
     folder: str
     seconds: dict[str, float] = field(default_factory=dict)  # by stage, in order
     operations: dict[str, int] = field(default_factory=dict)  # by function
-    source_bytes: dict[str, int] = field(default_factory=dict)  # by backend; of backends with one source, the first
+    source_bytes: dict[str, int] = field(default_factory=dict)  # of the program, and of the files for its readers
     left_out: dict[str, str] = field(default_factory=dict)  # function of mechanics that the robot lacks -> reason
     warnings: list[str] = field(default_factory=list)  # about possible mistakes that do not stop the build
     tell: Tell = silent  # gets the text of each stage: its name before the work, its seconds after it
@@ -72,7 +72,7 @@ class BuildReport:
 
     def written(self) -> str:
         """The report as JSON."""
-        content = {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self) if entry.name != "tell"}
+        content = {name: value for name, value in vars(self).items() if name != "tell"}
         return json.dumps(content, indent=1) + "\n"
 
 
@@ -123,19 +123,17 @@ def _build_mechanics(
     report: BuildReport,
     functions: Collection[str],
 ) -> BuildReport:
-    """Emit functions of mechanics into a folder inside the artifact's, which the report names."""
+    """Write functions of mechanics into a folder in the artifact's, which the report names."""
     folder = Path(report.folder) / artifact.ON_REQUEST
     report.folder = str(folder)
     with report.stage("mechanics"):
         program = mechanics_program(lowering.mechanics(equations, mechanics_expressions(robot, equations)), functions)
-    report.operations = program.operations()
+    report.operations = program.operations
     report.left_out = {
         name: UNSTATED[name] for name in MECHANICS if name in functions and name not in report.operations
     }
-    emitted = _emitted(program, metadata, report)
-    manifest = _manifest(program, metadata, model_hash, emitted)
-    fields = {entry.name: getattr(manifest, entry.name) for entry in dataclasses.fields(manifest)}
-    _write(folder, MechanicsManifest(**fields, points=point_hashes(robot)), emitted, report)
+    manifest, files = _files(program, metadata, model_hash, report)
+    artifact.write(folder, MechanicsManifest(**vars(manifest), points=point_hashes(robot)), files, report.written())
     return report
 
 
@@ -164,7 +162,7 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
     program, described = differentiated(lowering.mechanism(equations)), description.metadata(robot)
     check_regular(program, described, lines(robot))
     files = emitter(target).emit(program, described)
-    return {f"{robot.name}_{name}": text for name, text in files.items()} if target in MODULES else files
+    return {f"{robot.name}_{name}": text for name, text in files.items()} if target in BESIDE else files
 
 
 def _checked(robot: Robot, equations: EquationsOfMotion, report: BuildReport) -> None:
@@ -205,55 +203,44 @@ def build_from_equations(
         metadata = replace(metadata, task=replace(metadata.task, integration_steps=steps))
     kept = tuple(function for function in program.functions if function.name in functions)
     program = replace(program, functions=kept)
-    report.operations = program.operations()
-    emitted = _emitted(program, metadata, report)
-    with report.stage(f"emit {drawing.FILES}"):
-        points = lowering.drawing(drawn, equations.state, equations.parameters)
-        emitted[drawing.FILES] = _named(drawing.emit(points, drawn.segments, metadata))
-    report.source_bytes[drawing.FILES] = sum(map(len, emitted[drawing.FILES].values()))
-    manifest = _manifest(program, metadata, model_hash, emitted)
-    _write(Path(directory) / metadata.name, manifest, emitted, report)
+    with report.stage("drawing"):
+        program = _with_drawing(program, implicit, equations, drawn)
+    report.operations = program.operations
+    manifest, files = _files(program, metadata, model_hash, report)
+    artifact.write(Path(directory) / metadata.name, manifest, files, report.written())
     return report
 
 
-def _write(folder: Path, manifest: Manifest, emitted: dict[str, dict[str, bytes]], report: BuildReport) -> None:
-    files = {file: content for group in emitted.values() for file, content in group.items()}
-    artifact.write(folder, manifest, files, report.written())
+def _with_drawing(program: Program, mechanism: Mechanism, equations: EquationsOfMotion, drawn: Sketch) -> Program:
+    """The program with the points of a drawing in its graph."""
+    points = lowering.drawing(drawn, equations.state, equations.parameters)
+    (function,) = points.functions
+    theirs = [node for argument in function.arguments for node in argument.entries]
+    known = dict(zip(theirs, mechanism.x.entries + mechanism.theta.entries, strict=True))
+    (output,) = function.outputs
+    entries = program.graph.absorb(points.graph, output.entries, known)
+    function = Function("points", (mechanism.x, mechanism.theta), (replace(output, entries=entries),))
+    return replace(program, drawing=function, segments=drawn.segments)
 
 
-def _emitted(program: Program, metadata: Metadata, report: BuildReport) -> dict[str, dict[str, bytes]]:
-    """Backend -> file name -> content. Backends with one `emit` share its files, which are made once."""
-    made: dict[Callable[..., dict[str, bytes]], dict[str, bytes]] = {}
-    emitted = {}
-    for name in MODULES:
-        emit = emitter(name).emit
-        if emit not in made:
-            with report.stage(f"emit {name}"):
-                made[emit] = _named(emit(program, metadata))
-            report.source_bytes[name] = sum(map(len, made[emit].values()))
-        emitted[name] = made[emit]
-    return emitted
-
-
-def _named(files: dict[str, bytes]) -> dict[str, bytes]:
-    return {artifact.hashed(name, content): content for name, content in files.items()}
-
-
-def _manifest(program: Program, metadata: Metadata, model_hash: str, emitted: dict[str, dict[str, bytes]]) -> Manifest:
-    return Manifest(
+def _files(
+    program: Program, metadata: Metadata, model_hash: str, report: BuildReport
+) -> tuple[Manifest, dict[str, bytes]]:
+    """The manifest of a program, and the files of the artifact by name: the program, and what stands beside it."""
+    with report.stage("write program"):
+        content = stored.write(program)
+    beside: dict[str, bytes] = {}
+    report.source_bytes["program"] = len(content)
+    for name in BESIDE:
+        with report.stage(f"emit {name}"):
+            emitted = emitter(name).emit(program, metadata)
+        report.source_bytes[name] = sum(map(len, emitted.values()))
+        beside |= {artifact.hashed(file, text): text for file, text in emitted.items()}
+    manifest = Manifest(
         metadata=metadata,
         model_hash=model_hash,
         generator_version=GENERATOR_VERSION,
-        functions={
-            function.name: Signature(
-                tuple(argument.name for argument in function.arguments),
-                tuple((output.name, output.shape) for output in function.outputs),
-            )
-            for function in program.functions
-        },
-        operations=program.operations(),
-        files={
-            name: {file: hashlib.sha256(content).hexdigest() for file, content in files.items()}
-            for name, files in emitted.items()
-        },
+        program=hashlib.sha256(content).hexdigest(),
+        files={file: hashlib.sha256(text).hexdigest() for file, text in beside.items()},
     )
+    return manifest, {manifest.program_file: content, **beside}

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -10,11 +9,6 @@ from hypothesis import settings
 
 # Numba refuses another number of threads once it has launched some, so it has to be stated before any test.
 os.environ.setdefault("NUMBA_NUM_THREADS", "2")
-
-# What is built here is noted in a folder that goes with the tests; their subprocesses inherit it.
-if "PYTEST_XDIST_WORKER" not in os.environ:
-    _state = tempfile.TemporaryDirectory()
-    os.environ["XDG_STATE_HOME"] = _state.name
 
 settings.register_profile("repeatable", deadline=None, derandomize="FUZZ" not in os.environ)
 settings.load_profile("repeatable")

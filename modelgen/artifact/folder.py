@@ -1,4 +1,4 @@
-"""The folder generated/NAME, with manifest.json and the emitted files: find, read, write and check it."""
+"""The folder generated/NAME, with manifest.json, the program and the files beside it: find, read, write, check."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typing import Any
 from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest, from_json, to_json
 from modelgen.errors import ArtifactError, ModelError, suggestion
 from modelgen.files import UNFINISHED, shipped, write_together
-from modelgen.trust import note_built
+from modelgen.program import stored
+from modelgen.program.functions import Program
 
 MANIFEST = "manifest.json"
 REPORT = "build_report.json"
@@ -79,40 +80,36 @@ def read(folder: Path) -> Manifest:
         raise ArtifactError(f"{path} is damaged: it is not the manifest that was written. {rebuild}") from error
 
 
-def _opened(folder: Path, manifest: Manifest, backend: str) -> tuple[dict[str, bytes], list[str]]:
-    """The files of one backend by name, and what is wrong with them, one sentence for each file."""
-    contents, findings = {}, []
-    for name, expected in manifest.files.get(backend, {}).items():
-        try:
-            contents[name] = (folder / name).read_bytes()
-        except OSError as error:
-            findings.append(f"{folder / name} cannot be read ({error.strerror}).")
-            continue
-        if hashlib.sha256(contents[name]).hexdigest() != expected:
-            findings.append(f"{folder / name} was edited or truncated: its sha256 is not the manifest's.")
-    return contents, findings
+def _content(folder: Path, name: str, expected: str) -> bytes:
+    """The bytes of a file with that sha256. Raises ArtifactError for another file, and where there is none."""
+    path = folder / name
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ArtifactError(f"{path} cannot be read ({error.strerror}). {_rebuild(folder)}") from error
+    if hashlib.sha256(content).hexdigest() != expected:
+        raise ArtifactError(f"{path} was edited or truncated: its sha256 is not the manifest's. {_rebuild(folder)}")
+    return content
 
 
-def contents(folder: Path, manifest: Manifest, backend: str) -> dict[str, bytes]:
-    """The files of a backend by name, as they were written; whoever opens one uses these bytes and reads none again.
+def program(folder: Path, manifest: Manifest) -> Program:
+    """The program of an artifact.
 
-    Raises ArtifactError where one is missing or was edited, and where there are none.
+    Raises ArtifactError if its file is missing or was edited, and, with the place in the file, if it does not hold a
+    program of a robot with this metadata.
     """
-    if not manifest.files.get(backend):
-        raise ArtifactError(f"The artifact {folder} has no files for the backend {backend}.")
-    found, findings = _opened(folder, manifest, backend)
-    if findings:
-        raise ArtifactError(f"{' '.join(findings)} {_rebuild(folder)}")
-    return found
-
-
-def source(folder: Path, manifest: Manifest, backend: str) -> tuple[Path, bytes]:
-    """Place and content of the only file of a backend; raises as `contents` does, and where there are several."""
-    found = contents(folder, manifest, backend)
-    if len(found) != 1:
-        raise ArtifactError(f"The artifact {folder} has {len(found)} files for the backend {backend} in place of one.")
-    ((name, content),) = found.items()
-    return folder / name, content
+    path = folder / manifest.program_file
+    content = _content(folder, path.name, manifest.program)
+    try:
+        made = stored.read(content)
+        robot = manifest.metadata
+        n, m, p = len(robot.states), len(robot.inputs), len(robot.parameters)
+        for name, size in {"x": n, "u": m, "costate": n, "theta": p, "w": m}.items():
+            if made.sizes.get(name, size) != size:
+                raise ValueError(f"the argument {name} has {made.sizes[name]} entries, and the robot has {size}")
+    except ValueError as error:
+        raise ArtifactError(f"{path} is not a program that modelgen writes: {error}. {_rebuild(folder)}") from error
+    return made
 
 
 def _rebuild(folder: Path) -> str:
@@ -123,14 +120,14 @@ def _rebuild(folder: Path) -> str:
 
 
 def has_mechanics(name: str, directory: str | Path | None = None) -> bool:
-    """Whether `find_mechanics` finds a folder."""
+    """Whether there is a folder with functions of mechanics."""
     return any((place / name / ON_REQUEST / MANIFEST).is_file() for place in _places(directory))
 
 
 def find_mechanics(name: str, model_hash: str, directory: str | Path | None = None) -> tuple[Path, MechanicsManifest]:
-    """The folder of a robot's functions of mechanics, and its manifest; `model_hash` is that of the robot's artifact.
+    """The folder of a robot's functions of mechanics, and its manifest. model_hash: the one of the robot's artifact.
 
-    Raises ArtifactError where they are missing, damaged or made from another content of the model file.
+    Raises ArtifactError if they are missing, damaged or made from another content of the model file.
     """
     places = [place / name / ON_REQUEST for place in _places(directory)]
     folder = next((place for place in places if (place / MANIFEST).is_file()), None)
@@ -150,10 +147,10 @@ def check(
     model_hash: str | None = None,
     points: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """What is wrong with an artifact, one sentence each; an empty list when it is whole and matches its model.
+    """Findings in an artifact, one text for each; an empty list if it is whole and matches its model.
 
     model_hash: the content hash of the model file; without it, the artifact is checked for damage only.
-    points: those of the model file, with hashes, for the functions of mechanics where these were built.
+    points: points of the model file, with hashes, for the functions of mechanics if these are built.
     """
     try:
         folder = find(name, directory)
@@ -170,14 +167,21 @@ def check(
 
 
 def _check_folder(folder: Path, model_hash: str | None) -> list[str]:
-    """What is wrong with one folder of files. Raises ArtifactError where its manifest cannot be read."""
+    """Findings in one folder. Raises ArtifactError if its manifest or its whole program cannot be read."""
     manifest = read(folder)
-    findings = [*dict.fromkeys(each for backend in manifest.files for each in _opened(folder, manifest, backend)[1])]
+    files = {manifest.program_file: manifest.program, **manifest.files}
+    findings = []
+    for name, expected in files.items():
+        try:
+            _content(folder, name, expected)
+        except ArtifactError as error:
+            findings.append(str(error))
+    if not findings:
+        program(folder, manifest)
     if (folder / MANIFEST).read_text(encoding="utf-8") != to_json(manifest):
         findings.append(f"{folder / MANIFEST} was edited: its text is not what its content is written as.")
-    expected = {MANIFEST, REPORT, PROOF, *(file for files in manifest.files.values() for file in files)}
-    files = (entry.name for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith(UNFINISHED))
-    strangers = sorted(name for name in files if name not in expected)
+    there = (entry.name for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith(UNFINISHED))
+    strangers = sorted(name for name in there if name not in {MANIFEST, REPORT, PROOF, *files})
     findings += [f"{folder / stranger} does not belong to the artifact." for stranger in strangers]
     if model_hash is not None and model_hash != manifest.model_hash:
         findings.append(f"{folder} was made from another content of the model file. {_rebuild(folder)}")
@@ -210,7 +214,7 @@ def hashed(name: str, content: bytes) -> str:
 
 
 def write(folder: Path, manifest: Manifest, files: Mapping[str, bytes], report: str) -> Path:
-    """Put an artifact in its folder, which is returned, and note that it was built here; an equal one is left alone.
+    """Put an artifact in its folder, which is returned; an equal one is left alone.
 
     Emitted files have their hash in the name, so that the new ones stand beside the old ones until the manifest is
     replaced, as the last file; that one step makes them the artifact. Raises ArtifactError when the folder cannot be
@@ -222,7 +226,6 @@ def write(folder: Path, manifest: Manifest, files: Mapping[str, bytes], report: 
         with _locked(folder):
             write_together({folder / name: data for name, data in content.items() if not _holds(folder / name, data)})
             _remove_leftovers(folder, content)
-        note_built(manifest.hash)
     except OSError as error:
         raise ArtifactError(
             f"The artifact {folder} cannot be written: {error.strerror or error}. "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,7 @@ from modelgen.artifact.typed import typed
 from modelgen.metadata import Input, Metadata, Parameter, State
 
 #: Increase this number with every change of the content of artifacts; older artifacts then count as stale.
-GENERATOR_VERSION = 9
-#: Entries of an output for one sample; a hundred states and as many inputs have a tenth of them.
-MOST_ENTRIES = 10_000_000
-
-
-@dataclass(frozen=True)
-class Signature:
-    """One function: the names of its arguments, and the names and shapes (without the sample axis) of its results."""
-
-    arguments: tuple[str, ...]
-    outputs: tuple[tuple[str, tuple[int, ...]], ...]
+GENERATOR_VERSION = 10
 
 
 @dataclass(frozen=True)
@@ -33,19 +23,19 @@ class Manifest:
     metadata: Metadata
     model_hash: str  # sha256 of the model's content
     generator_version: int
-    functions: dict[str, Signature]
-    operations: dict[str, int]
-    files: dict[str, dict[str, str]]  # backend or drawing -> file name -> sha256
+    program: str  # sha256 of the program's file
+    files: dict[str, str]  # what stands beside the program for its readers: file name -> sha256
 
     @property
     def hash(self) -> str:
-        """The sha256 of all the rest of the manifest, which ends with it."""
-        return hashlib.sha256(_text(asdict(self)).encode()).hexdigest()
+        """The name of the content: sha256 of the metadata, the model's content and the program, the files left out."""
+        content = {"metadata": asdict(self.metadata), "model_hash": self.model_hash, "program": self.program}
+        return hashlib.sha256(_text(content).encode()).hexdigest()
 
-    def sizes(self) -> dict[str, int]:
-        """Entries per sample of every array argument."""
-        n, m, p = len(self.metadata.states), len(self.metadata.inputs), len(self.metadata.parameters)
-        return {"x": n, "u": m, "costate": n, "theta": p, "w": m}
+    @property
+    def program_file(self) -> str:
+        """The name of the program's file."""
+        return f"program_{self.program[:12]}.json"
 
 
 @dataclass(frozen=True)
@@ -70,13 +60,13 @@ def _text(data: dict[str, Any]) -> str:
 def from_json(text: str) -> Manifest:
     """Read a manifest, a MechanicsManifest where the text is one of these.
 
-    Raises KeyError, TypeError or ValueError for a text that is not one, or that was edited.
+    Raises KeyError, TypeError or ValueError for a text that is not a manifest, or that was edited.
     """
     data = json.loads(text)
-    told = data.pop("hash")
+    written_hash = data.pop("hash")
     manifest: Manifest = typed(MechanicsManifest if "points" in data else Manifest, data, "manifest")
     _check(manifest)
-    if manifest.hash != told:
+    if manifest.hash != written_hash:
         raise ValueError("it was edited: its hash is not that of its content")
     return manifest
 
@@ -85,17 +75,16 @@ def _check(manifest: Manifest) -> None:
     """Raise ValueError for what the types leave open: names that no model file can have, lengths, files elsewhere."""
     metadata, states, task = manifest.metadata, manifest.metadata.states, manifest.metadata.task
     named: list[State | Input | Parameter] = [*states, *metadata.inputs, *metadata.parameters]
-    for name in (metadata.name, *(each.name for each in named)):
+    for name in (metadata.name, *(entry.name for entry in named)):
         if not (name.isascii() and name.isidentifier()):
-            raise ValueError(f"{name!r} is no name")
+            raise ValueError(f"{name!r} is not a name")
     lengths = {len(task.target), len(task.start_mean), len(task.start_deviation)}
     if lengths != {len(states)} or len(task.action_cost.weights) != len(manifest.metadata.inputs):
         raise ValueError("its task is of another number of states or inputs")
     if 2 * len(manifest.metadata.coordinates) != len(states):
         raise ValueError("its states are not as many positions as velocities")
-    for name in (name for files in manifest.files.values() for name in files):
+    for name in manifest.files:
         if not name or Path(name).name != name:
             raise ValueError(f"its file {name!r} is in another folder")
-    for shape in (shape for each in manifest.functions.values() for _, shape in each.outputs):
-        if min(shape, default=0) < 0 or math.prod(shape) > MOST_ENTRIES:
-            raise ValueError(f"an output has the shape {shape}")
+    if not re.fullmatch("[0-9a-f]{64}", manifest.program):
+        raise ValueError(f"its program is {manifest.program[:80]!r}, not a sha256")

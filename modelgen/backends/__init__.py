@@ -1,33 +1,32 @@
-"""Backends by name: each is one module with the two functions of `Backend`. README.md says how to add one."""
+"""Backends by name: a backend is one module with the function of `Backend`. README.md says how to add one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Protocol, cast
 
-from modelgen.artifact.manifest import Manifest
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Program
 
-#: The one place where a backend of the artifacts is listed; modules are imported when they are used.
+#: The one place where a backend is listed; modules are imported when they are used.
 MODULES = {
     "llvm": "modelgen.backends.llvm.backend",
     "numba": "modelgen.backends.numba",
     "casadi": "modelgen.backends.casadi",
     "torch": "modelgen.backends.torch",
+    "js": "modelgen.backends.js",
 }
-#: Loaded as they are, in an engine that may not be installed, and not built: their code is made of another one's files.
-TRANSLATED = {"js": "modelgen.backends.v8"}
-#: Those whose files are read as arithmetic and never run, so that an artifact of anybody can be opened.
-HARMLESS = {"llvm", "js"}
-#: What `modelgen export` writes on demand; a module of these needs no `load`.
+#: What stands beside the program in an artifact, for those who read it or use it without modelgen.
+BESIDE = {"numba": "modelgen.backends.numba", "casadi": "modelgen.backends.casadi"}
+#: What `modelgen export` writes on demand.
 EXPORTS = {
     "c": "modelgen.backends.c",
     "casadi": "modelgen.backends.casadi",
     "js": "modelgen.backends.js",
 }
+#: By backend, the operations of a function beyond which it is not compiled: Numba takes milliseconds an operation.
+MOST_OPERATIONS = {"numba": 5_000}
 
 
 class Kernels(Protocol):
@@ -43,23 +42,23 @@ class Kernels(Protocol):
         """The outputs of a function; arrays are checked, `theta` is (p,) or (N, p)."""
 
 
+class Backend(Protocol):
+    """What a backend's module offers."""
+
+    def load(self, program: Program, robot: Metadata, dtype: str, parallel: bool) -> Kernels:
+        """The kernels of a program."""
+
+
 class Emitter(Protocol):
-    """What an export's module offers."""
+    """What the module of an export offers."""
 
     def emit(self, program: Program, robot: Metadata) -> dict[str, bytes]:
         """File name -> content, the same bytes for the same program on every machine."""
 
 
-class Backend(Emitter, Protocol):
-    """What a backend's module offers."""
-
-    def load(self, folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> Kernels:
-        """The kernels of an artifact; the files are those that `artifact.folder.contents` gives, which checks them."""
-
-
 def backend(name: str) -> Backend:
-    return cast(Backend, import_module((MODULES | TRANSLATED)[name]))
+    return cast(Backend, import_module(MODULES[name]))
 
 
 def emitter(name: str) -> Emitter:
-    return cast(Emitter, import_module((MODULES | EXPORTS)[name]))
+    return cast(Emitter, import_module((BESIDE | EXPORTS)[name]))

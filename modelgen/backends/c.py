@@ -6,12 +6,12 @@ operating system, and float without one: most microcontrollers compute in double
 
 from __future__ import annotations
 
-from modelgen.backends.listing import Dialect, listing
+from modelgen.backends.statements import Assignment, Text, statements
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program
 
-#: Of the C library, read by ours or by each other; a file of that name beside them would be read instead.
+#: Headers of the C library that ours or others of them include; a robot's header of that name would hide them.
 HEADERS = {"math", "tgmath", "complex", "stdio", "string", "stddef", "stdint", "stdlib", "float", "limits"}
 HEADERS |= {"features", "errno", "ctype"}
 
@@ -103,19 +103,19 @@ static int row(int count) {{
 
 int main(int count, char **arguments) {{
     const char *name = count == 2 ? arguments[1] : "";
-    int found = 1, numbers = 0, results = 0;
+    int read = 1, numbers = 0, results = 0;
 
 {sizes}
     else {{
         fprintf(stderr, "usage: {name}_driver FUNCTION < ROWS\\n{usage}");
         return 2;
     }}
-    while ((found = row(numbers)) > 0) {{
+    while ((read = row(numbers)) > 0) {{
 {calls}
         for (int i = 0; i < results; i++) printf(i + 1 < results ? "%.17g " : "%.17g\\n", (double)out[i]);
     }}
-    if (found < 0) fprintf(stderr, "a row of %s has %d numbers\\n", name, numbers);
-    return found < 0;
+    if (read < 0) fprintf(stderr, "a row of %s has %d numbers\\n", name, numbers);
+    return read < 0;
 }}
 """
 
@@ -124,7 +124,7 @@ def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
     """NAME.h, NAME.c and NAME_driver.c. Raises ModelError where a header of the C library has that name."""
     if robot.name in HEADERS:
         raise ModelError(
-            f"C has a header {robot.name}.h of its own, which that of the robot `{robot.name}` would hide. Give the "
+            f"the header of the robot `{robot.name}` would hide {robot.name}.h of the C library. Give the "
             "robot another name."
         )
     texts = {
@@ -136,12 +136,12 @@ def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
 
 
 def _header(program: Program, robot: Metadata) -> str:
-    tables = [f"x[{i}] {each.name} ({each.unit}) {each.meaning}" for i, each in enumerate(robot.states)]
-    tables += [f"u[{i}] {each.name} ({each.unit}) {each.meaning}" for i, each in enumerate(robot.inputs)]
-    tables += [f"w[{i}] derivative of the value function along {each.name}" for i, each in enumerate(robot.inputs)]
+    tables = [f"x[{i}] {state.name} ({state.unit}) {state.meaning}" for i, state in enumerate(robot.states)]
+    tables += [f"u[{i}] {entry.name} ({entry.unit}) {entry.meaning}" for i, entry in enumerate(robot.inputs)]
+    tables += [f"w[{i}] derivative of the value function along {entry.name}" for i, entry in enumerate(robot.inputs)]
     tables += [
-        f"theta[{i}] {each.name} ({each.unit}) {each.meaning}, nominally {each.value:g}"
-        for i, each in enumerate(robot.parameters)
+        f"theta[{i}] {entry.name} ({entry.unit}) {entry.meaning}, nominally {entry.value:g}"
+        for i, entry in enumerate(robot.parameters)
     ]
     declarations = []
     if robot.parameters:
@@ -149,7 +149,7 @@ def _header(program: Program, robot: Metadata) -> str:
             f"extern const {robot.name}_real {robot.name}_nominal[{len(robot.parameters)}];  /* theta */"
         )
     for function in program.functions:
-        shapes = ", ".join(f"{each.name} {'x'.join(map(str, each.shape)) or 'a number'}" for each in function.outputs)
+        shapes = ", ".join(f"{out.name} {'x'.join(map(str, out.shape)) or 'a number'}" for out in function.outputs)
         declarations.append(f"/* {shapes} */\n{_signature(function, robot.name, f'{robot.name}_real')};")
     return _HEADER.format(
         name=robot.name,
@@ -175,7 +175,7 @@ def _source(program: Program, robot: Metadata) -> str:
     functions = [_function(program, function, robot.name, helpers) for function in program.functions]
     parts = list(helpers.values())
     if robot.parameters:
-        values = ", ".join(f"R({each.value!r})" for each in robot.parameters)
+        values = ", ".join(f"R({parameter.value!r})" for parameter in robot.parameters)
         parts.append(f"const real {robot.name}_nominal[{len(robot.parameters)}] = {{{values}}};")
     return _SOURCE.format(name=robot.name, NAME=robot.name.upper()) + "\n\n".join([*parts, *functions]) + "\n"
 
@@ -187,17 +187,17 @@ def _function(program: Program, function: Function, robot: str, helpers: dict[st
         called = name if name in _HELPERS else f"REAL({'fabs' if name == 'abs' else name})"
         return f"{called}({', '.join(arguments)})"
 
-    graph = program.graph
-    lines = listing(graph, function, Dialect(lambda value: f"R({value!r})", call))
-    used = set(graph.reachable(function.roots))
-    body = []
-    for argument in function.arguments:
-        read = [(j, graph.operations[node].name) for j, node in enumerate(argument.entries) if node in used]
-        body += [f"const real {name} = {argument.name}[{j}];" for j, name in read] or [f"(void){argument.name};"]
-    body += [f"const real {name} = {text};" for name, text in lines.assignments]
-    for output in function.outputs:
-        body += [f"{output.name}[{j}] = {lines.roots[node]};" for j, node in enumerate(output.entries)]
-        body += [] if output.entries else [f"(void){output.name};"]
+    code = statements(program.graph, function)
+    text = Text(code, lambda value: f"R({value!r})", call)
+    read = {entry.array for entry in code.entries}
+    body = [f"(void){argument.name};" for argument in function.arguments if argument.name not in read]
+    body += [f"const real {code.names[entry.node]} = {entry.array}[{entry.index}];" for entry in code.entries]
+    for line in code.body:
+        if isinstance(line, Assignment):
+            body += [f"const real {name} = {value};" for name, value in text.assigned(line)]
+        else:
+            body.append(f"{line.array}[{line.index}] = {text(line.node)};")
+    body += [f"(void){output.name};" for output in function.outputs if not output.entries]
     return "\n".join([f"{_signature(function, robot, 'real')} {{", *(f"    {line}" for line in body), "}"])
 
 

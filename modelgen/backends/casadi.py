@@ -1,4 +1,4 @@
-"""CasADi: one serialized casadi.Function a quantity, parameters as input, mapped over the batch.
+"""CasADi: one casadi.Function for each function of a program, parameters as input, mapped over the batch.
 
 Columns in, one dense matrix an output: (n,) is n x 1, (n, m, k) is (n m) x k with rows in row-major order.
 """
@@ -8,18 +8,15 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from pathlib import Path
+from functools import cache, lru_cache
 from typing import Any
 
 import casadi
 import numpy as np
 
-from modelgen.artifact.folder import contents
-from modelgen.artifact.manifest import Manifest
-from modelgen.backends.host import Array, HostKernels
+from modelgen.backends.arrays import Array, HostKernels
 from modelgen.backends.threads import threads
-from modelgen.errors import ArtifactError, ModelError, suggestion
+from modelgen.errors import ModelError, suggestion
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program
 from modelgen.program.graph import UNARY, Graph, Node
@@ -41,7 +38,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
 
 def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
     """One file a function: what casadi.Function.load reads, in Python, C++ and MATLAB."""
-    return {f"{each.name}.casadi": _serialized(compiled(program.graph, each, robot.name)) for each in program.functions}
+    return {f"{one.name}.casadi": _serialized(compiled(program.graph, one, robot.name)) for one in program.functions}
 
 
 def _serialized(function: Any) -> bytes:
@@ -64,7 +61,7 @@ def compiled(graph: Graph, function: Function, robot: str) -> Any:
         if operation.kind == "constant":
             values[node] = casadi.SX(operation.value)
         elif node not in values:
-            values[node] = _OPERATIONS[operation.kind](*(values[each] for each in operation.arguments))
+            values[node] = _OPERATIONS[operation.kind](*(values[argument] for argument in operation.arguments))
     outputs = []
     for output in function.outputs:
         rows, columns = _matrix_shape(output.shape)
@@ -86,27 +83,18 @@ def _matrix_shape(shape: tuple[int, ...]) -> tuple[int, int]:
     return int(np.prod(shape[:-1])), shape[-1]
 
 
-def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> CasadiKernels:
-    """The deserialized functions; `parallel` maps them over threads."""
-    functions = {}
-    for name, content in contents(folder, manifest, "casadi").items():
-        try:
-            functions[name.rpartition("_")[0]] = casadi.StringDeserializer(content.decode()).unpack()
-        except RuntimeError as error:
-            raise ArtifactError(
-                f"{folder / name} cannot be read by CasADi {casadi.CasadiMeta.version()}; it may have been "
-                f"written by a newer one. Run `modelgen build {folder.name}`."
-            ) from error
-    return CasadiKernels(functions, manifest, dtype, parallel)
+def load(program: Program, robot: Metadata, dtype: str, parallel: bool) -> CasadiKernels:
+    """The functions, made when they are first called; `parallel` maps them over threads."""
+    return CasadiKernels(program, robot, dtype, parallel)
 
 
 class CasadiKernels(HostKernels):
     """The functions over batches by casadi.Function.map; CasADi computes in float64 whatever the dtype."""
 
-    def __init__(self, functions: dict[str, Any], manifest: Manifest, dtype: str, parallel: bool) -> None:
-        super().__init__(manifest, dtype)
-        self._functions = functions
+    def __init__(self, program: Program, robot: Metadata, dtype: str, parallel: bool) -> None:
+        super().__init__(program, robot, dtype)
         self._threads = threads() if parallel else 1
+        self._compiled = cache(lambda name: compiled(program.graph, self._functions[name], robot.name))
         self._mapped = lru_cache(maxsize=16)(self._map)
 
     def casadi_function(self, name: str) -> Any:
@@ -114,30 +102,30 @@ class CasadiKernels(HostKernels):
         if name not in self._functions:
             known = ", ".join(self._functions)
             raise ModelError(f"There is no function {name!r}.{suggestion(name, self._functions)} Known: {known}.")
-        return self._functions[name]
+        return self._compiled(name)
 
     def _map(self, function: str, samples: int) -> Any:
         if self._threads > 1 and samples >= self._threads:
-            return self._functions[function].map(samples, "thread", self._threads)
-        return self._functions[function].map(samples)
+            return self._compiled(function).map(samples, "thread", self._threads)
+        return self._compiled(function).map(samples)
 
     def _run(self, function: str, arrays: dict[str, Array], results: Sequence[Array], samples: int) -> None:
         if not samples:
             return
-        signature = self._signatures[function]
+        described = self._functions[function]
         buffer, evaluate = self._mapped(function, samples).buffer()
         kept: list[Any] = []  # the buffer holds no reference to the arrays
-        for index, name in enumerate(signature.arguments):
-            rows = np.broadcast_to(arrays[name], (samples, self._sizes[name]))
+        for index, argument in enumerate(described.arguments):
+            rows = np.broadcast_to(arrays[argument.name], (samples, len(argument.entries)))
             kept.append(np.ascontiguousarray(rows, dtype=np.float64))
             buffer.set_arg(index, _memory(kept[-1]))
         outputs: list[Any] = []
-        for index, (_, shape) in enumerate(signature.outputs):
-            outputs.append(np.empty((samples, *_matrix_shape(shape)[::-1])))
+        for index, output in enumerate(described.outputs):
+            outputs.append(np.empty((samples, *_matrix_shape(output.shape)[::-1])))
             buffer.set_res(index, _memory(outputs[-1]))
         evaluate()
-        for result, output in zip(results, outputs, strict=True):
-            result[...] = output.swapaxes(1, 2).reshape(result.shape)
+        for result, columns in zip(results, outputs, strict=True):
+            result[...] = columns.swapaxes(1, 2).reshape(result.shape)
 
 
 def _memory(array: Any) -> memoryview:

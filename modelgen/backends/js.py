@@ -1,23 +1,23 @@
 """JavaScript for one sample: a module for browsers and Node without a dependency, and the same text for web pages.
 
-It is translated from the module of plain Python that `python.py` emits, as the vector code of `llvm` is. An artifact
-holds that module, so a page can be made of an artifact alone. Only assignments of arithmetic are translated; anything
-else in a file is refused, and nothing of it is ever run here.
+As a backend it is run by V8 from the wheel `mini-racer`, in an engine that can reach neither files nor network. It
+evaluates a sample at a time, and numbers travel as text: for checks, not for speed.
 """
 
 from __future__ import annotations
 
-import ast
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
-from modelgen.artifact.folder import source
-from modelgen.artifact.manifest import Manifest
-from modelgen.backends import grammar, python
-from modelgen.errors import ArtifactError
+import numpy as np
+
+from modelgen.backends.arrays import Array, HostKernels
+from modelgen.backends.statements import Assignment, Text, statements
+from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
-from modelgen.program.functions import Program
+from modelgen.program.functions import Function, Program
 
 #: Written into every text: what JavaScript lacks, or where it treats NaN in another way than the other backends.
 HELPERS = """\
@@ -25,11 +25,7 @@ function sign(a) { return a > 0 ? 1 : a < 0 ? -1 : a; }
 function minimum(a, b) { return a < b || a !== a ? a : b; }
 function maximum(a, b) { return a > b || a !== a ? a : b; }
 """
-_HELPER_NAMES = {"sign", "minimum", "maximum"}
-_MATH = {"sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"}
-_MATH |= {"exp", "log", "log1p", "expm1", "sqrt", "floor", "pow", "abs"}
-#: NumPy's names for them, which drawings use.
-_NUMPY = {spelled: name for name, spelled in grammar.NUMPY.items()}
+_OWN = {"sign", "minimum", "maximum"}
 #: A symbol of one of these names gets a dollar, which no Python name has.
 _RESERVED = {
     "Infinity", "Math", "NaN", "arguments", "await", "break", "case", "catch", "class", "const", "continue",
@@ -44,108 +40,86 @@ _NOTE = """\
 """
 
 
+_CALL = """\
+((rows, sizes) => rows.map((row) => {{
+  const outputs = sizes.map((size) => new {array}(size));
+  {function}(...row.map((entries) => {array}.from(entries)), ...outputs);
+  return outputs.map((entries) => entries.join(" ")).join(" ");
+}}).join(" "))({rows}, {sizes})
+"""
+_ARRAYS = {"float64": "Float64Array", "float32": "Float32Array"}
+
+
 def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
     """NAME.mjs: the functions of the program, `facts` (the metadata) and the parameters `nominal`."""
-    (kernels,) = python.emit(program, robot).values()
-    source, names = translated(kernels.decode())
     facts = json.dumps(asdict(robot), indent=1)
-    nominal = ", ".join(repr(each.value) for each in robot.parameters)
+    nominal = ", ".join(repr(parameter.value) for parameter in robot.parameters)
     head = f"{_NOTE.format(name=robot.name)}\nexport const facts = {facts};\nexport const nominal = [{nominal}];\n\n"
-    return {f"{robot.name}.mjs": f"{head}{source}\nexport {{ {', '.join(names)} }};\n".encode()}
+    names = ", ".join(function.name for function in program.functions)
+    return {f"{robot.name}.mjs": f"{head}{functions(program)}\nexport {{ {names} }};\n".encode()}
 
 
-def of_artifact(folder: Path, manifest: Manifest) -> tuple[str, list[str]]:
-    """The kernels and `points`, the drawing, of an artifact as JavaScript, and the names of the functions.
+def functions(program: Program) -> str:
+    """The functions of the program as text."""
+    return "\n".join([HELPERS, *(_function(program, function) for function in program.functions)])
 
-    points(x, theta, points) fills (P, 2), across and height; the constant SEGMENTS joins them. Raises ArtifactError for
-    files that are missing, were edited, or hold more than arithmetic.
+
+def with_drawing(program: Program) -> tuple[str, list[str]]:
+    """The functions and the drawing of a program as text, and their names.
+
+    points(x, theta, points) fills (P, 2), across and height; the constant SEGMENTS joins them.
     """
-    path, content = source(folder, manifest, "llvm")
-    kernels = grammar.kernels(path, content, manifest.functions, manifest.sizes())
-    drawn, drawing = source(folder, manifest, "drawing")
-    segments, points = grammar.drawing(drawn, drawing, manifest.sizes())
-    text = "\n".join([HELPERS, *map(_function, kernels.values()), _function(points), f"const SEGMENTS = {segments};\n"])
-    return text, [*kernels, "points", "SEGMENTS"]
+    drawn = [_function(program, program.drawing)] if program.drawing else []
+    segments = f"const SEGMENTS = {[list(pair) for pair in program.segments]};\n"
+    names = [function.name for function in program.functions] + ["points"] * len(drawn)
+    return "\n".join([functions(program), *drawn, segments]), [*names, "SEGMENTS"]
 
 
-def translated(module: str) -> tuple[str, list[str]]:
-    """An emitted module of Python as JavaScript functions, and their names. Raises ArtifactError for any other text."""
-    functions = [each for each in ast.parse(module).body if isinstance(each, ast.FunctionDef)]
-    functions = [each for each in functions if each.name not in _HELPER_NAMES]
-    return "\n".join([HELPERS, *map(_function, functions)]), [each.name for each in functions]
+def _function(program: Program, function: Function) -> str:
+    code = statements(program.graph, function)
+    code.names = {node: f"{name}$" if name in _RESERVED else name for node, name in code.names.items()}
+    text = Text(code, repr, _call)
+    lines = [f"const {code.names[entry.node]} = {entry.array}[{entry.index}];" for entry in code.entries]
+    for line in code.body:
+        if isinstance(line, Assignment):
+            lines += [f"const {name} = {value};" for name, value in text.assigned(line)]
+        else:
+            lines.append(f"{line.array}[{line.index}] = {text(line.node)};")
+    arguments = ", ".join(function.arrays)
+    return "\n".join([f"function {function.name}({arguments}) {{", *(f"  {line}" for line in lines), "}\n"])
 
 
-def _function(function: ast.FunctionDef) -> str:
-    arguments = [_name(each.arg) for each in function.args.args]
-    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    lines = []
-    if function.name == "points":
-        arguments, body = [*arguments, "points"], body[1:-1]  # its array is made by the caller
-    for statement in body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                lines.append(f"const {_name(name)} = {_expression(value)};")
-            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
-                pairs = zip(names, values, strict=True)
-                lines += [f"const {_expression(name)} = {_expression(value)};" for name, value in pairs]
-            case ast.Assign(targets=[ast.Subscript() as entry], value=value):
-                lines.append(f"{_expression(entry)} = {_expression(value)};")
-            case _:
-                raise _foreign(statement)
-    text = "\n".join(f"  {line}" for line in lines)
-    return f"function {_name(function.name)}({', '.join(arguments)}) {{\n{text}\n}}\n"
+def _call(name: str, arguments: list[str]) -> str:
+    return f"{name if name in _OWN else f'Math.{name}'}({', '.join(arguments)})"
 
 
-def _expression(node: ast.expr) -> str:
-    """The same text in JavaScript: + - * /, signs, brackets and calls are written alike."""
-    return ast.unparse(_converted(node))
+def load(program: Program, robot: Metadata, dtype: str, parallel: bool) -> V8Kernels:  # noqa: ARG001
+    """The functions in arrays of the dtype; JavaScript computes in float64 in between. `parallel` changes nothing.
+
+    Raises ModelError without mini-racer.
+    """
+    return V8Kernels(program, robot, dtype)
 
 
-def _converted(node: ast.expr) -> ast.expr:
-    match node:
-        case ast.Constant(value=bool()):
-            raise _foreign(node)
-        case ast.Constant(value=int() | float()):
-            return node
-        case ast.Name(id=name):
-            return ast.Name(_name(name))
-        case ast.Attribute(value=ast.Name(id="math" | "np"), attr="nan" | "inf" as name):
-            return ast.Name({"nan": "NaN", "inf": "Infinity"}[name])
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return ast.UnaryOp(ast.USub(), _converted(operand))
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as operation, right=right):
-            return ast.BinOp(_converted(left), operation, _converted(right))
-        case ast.Subscript(value=ast.Name(id=array), slice=place):
-            return ast.Subscript(ast.Name(_name(array)), ast.Constant(_index(place)))
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _HELPER_NAMES | {"abs"}:
-            function = "Math.abs" if name == "abs" else name
-            return ast.Call(ast.Name(function), [_converted(each) for each in arguments], [])
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="math" | "np"), attr=name), args=arguments, keywords=[]) if (
-            name := _NUMPY.get(name, name)
-        ) in _MATH | _HELPER_NAMES:
-            function = name if name in _HELPER_NAMES else f"Math.{name}"
-            return ast.Call(ast.Name(function), [_converted(each) for each in arguments], [])
-    raise _foreign(node)
+class V8Kernels(HostKernels):
+    """The functions over NumPy arrays, or over CPU Torch tensors whose memory is used as it is."""
 
+    def __init__(self, program: Program, robot: Metadata, dtype: str) -> None:
+        try:
+            from py_mini_racer import MiniRacer
+        except ModuleNotFoundError as error:
+            raise ModelError("JavaScript needs an engine to run in; pip install mini-racer") from error
+        super().__init__(program, robot, dtype)
+        self._array_type = _ARRAYS[dtype]
+        self._engine = MiniRacer()
+        self._engine.eval(functions(program))
 
-def _index(place: ast.expr) -> int:
-    """Of x[3], x[..., 3], and points[:, 2, 1], whose rows have two entries."""
-    match place:
-        case ast.Constant(value=int() as index):
-            return index
-        case ast.Tuple(elts=[ast.Constant(), ast.Constant(value=int() as index)]):
-            return index
-        case ast.Tuple(elts=[ast.Slice(), ast.Constant(value=int() as row), ast.Constant(value=int() as column)]):
-            return 2 * row + column
-    raise _foreign(place)
-
-
-def _name(name: str) -> str:
-    return f"{name}$" if name in _RESERVED else name
-
-
-def _foreign(node: ast.AST) -> ArtifactError:
-    return ArtifactError(
-        f"`{ast.unparse(node)[:80]}` in the artifact's emitted Python is no arithmetic that modelgen writes, so it is "
-        "not translated to JavaScript; build the artifact again from its model file"
-    )
+    def _run(self, function: str, arrays: dict[str, Array], results: Sequence[Array], samples: int) -> None:
+        given = [arrays[argument.name] for argument in self._functions[function].arguments]
+        columns = [np.broadcast_to(array, (samples, array.shape[-1])).tolist() for array in given]
+        rows = json.dumps([list(row) for row in zip(*columns, strict=True)])
+        sizes = [math.prod(result.shape[1:]) for result in results]
+        answer = self._engine.eval(_CALL.format(array=self._array_type, function=function, rows=rows, sizes=sizes))
+        numbers = np.array(str(answer).split(), dtype=np.float64).reshape(samples, sum(sizes))
+        for result, values in zip(results, np.split(numbers, np.cumsum(sizes)[:-1], axis=1), strict=True):
+            result[...] = values.reshape(result.shape)

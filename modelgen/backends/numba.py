@@ -1,85 +1,137 @@
-"""Numba: the emitted module of plain Python compiled by `numba.njit`, and loops over batches by `prange`.
+"""Numba: functions of one sample as a module of plain Python, which `numba.njit` compiles, and batches by `prange`.
+
+The module stands beside every program as `kernels.py`: anyone can read, copy and run it, and it needs nothing but
+Python. The backend makes its own text from the program and runs no file of an artifact.
 
 For a user's own jitted loops, `numba_function` gives the functions of one sample. For batches the backend `llvm` is
-faster in most cases, for it computes a vector of samples at once, and it compiles much faster.
-
-Numba keeps its machine code in files. The module that it compiles is written beside them under a name that holds the
-hash of its content, so that machine code of another content is never loaded.
+faster in most cases, because it computes a vector of samples at once, and it compiles much faster.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import hashlib
 import math
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from modelgen.artifact.folder import source
-from modelgen.artifact.manifest import Manifest, Signature
-from modelgen.backends.cache import folders, keep
-from modelgen.backends.host import Array, HostKernels
-from modelgen.backends.modules import emitted_module
-from modelgen.backends.python import emit
+import numpy as np
+
+from modelgen.backends import MOST_OPERATIONS
+from modelgen.backends.arrays import Array, HostKernels
+from modelgen.backends.code_files import folders, keep, module
+from modelgen.backends.statements import Assignment, Text, statements
 from modelgen.errors import ModelError, suggestion
+from modelgen.metadata import Metadata
+from modelgen.program.functions import Function, Program
 
-__all__ = ["emit", "load"]
-
-#: Numba takes some milliseconds an operation to compile: beyond so many operations it is not asked to.
-MOST_OPERATIONS = 5_000
 #: Division by zero gives infinity, as in every backend; the same freedom of rounding as in `llvm`.
-_OPTIONS = 'error_model="numpy", fastmath={"contract", "nsz"}, nogil=True'
+_OPTIONS = 'error_model="numpy", fastmath={"contract", "nsz"}, nogil=True, cache=True'
+_HEAD = '''"""{robot}: functions of one sample, made by modelgen; not to be edited.
+
+x (n,), u (m,), costate (n,), theta (p,) are read; the other arguments are filled, row by row.
+numba.njit compiles them as they are; modelgen.load makes kernels for batches of the same functions.
+"""
+
+import math
+'''
+#: Functions that Python's `math` lacks; they are written into the module that calls them.
+_HELPERS = {
+    "sign": '''def sign(x):
+    """-1, 0 or 1; NaN for NaN."""
+    return x if (x != x) | (x == 0) else abs(x) / x
+''',
+    "minimum": '''def minimum(a, b):
+    """The smaller of two; NaN when one of them is NaN."""
+    return a if (a < b) | (a != a) else b
+''',
+    "maximum": '''def maximum(a, b):
+    """The larger of two; NaN when one of them is NaN."""
+    return a if (a > b) | (a != a) else b
+''',
+}
 
 _process = os.getpid()  # threads do not survive a fork, so a child that is forked from here runs its loops serially
 _launch = threading.Lock()  # not every threading layer of Numba's takes loops from two threads at once
 
 
-def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> NumbaKernels:
+def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
+    """The module `kernels.py`: one function of the program after the other, and the helpers that they call."""
+    return {"kernels.py": "\n\n".join([_HEAD.format(robot=robot.name), *_functions(program, repr)]).encode()}
+
+
+def _functions(program: Program, literal: Callable[[float], str]) -> list[str]:
+    """Texts of the helpers and of all functions."""
+    called: set[str] = set()
+
+    def call(name: str, arguments: list[str]) -> str:
+        called.add(name)
+        return f"{name if name == 'abs' or name in _HELPERS else f'math.{name}'}({', '.join(arguments)})"
+
+    functions = [_function(program, function, literal, call) for function in program.functions]
+    return [*(text for name, text in _HELPERS.items() if name in called), *functions]
+
+
+def _function(
+    program: Program, function: Function, literal: Callable[[float], str], call: Callable[[str, list[str]], str]
+) -> str:
+    code = statements(program.graph, function)
+    text = Text(code, literal, call)
+    body = [f"{code.names[entry.node]} = {entry.array}[{entry.index}]" for entry in code.entries]
+    for line in code.body:
+        if isinstance(line, Assignment):
+            names, values = zip(*text.assigned(line), strict=True)
+            body.append(f"{', '.join(names)} = {', '.join(values)}")
+        else:
+            body.append(f"{line.array}[{line.index}] = {text(line.node)}")
+    return (
+        "\n".join(
+            [f"def {function.name}({', '.join(function.arrays)}):", *(f"    {line}" for line in body or ["pass"])]
+        )
+        + "\n"
+    )
+
+
+def load(program: Program, robot: Metadata, dtype: str, parallel: bool) -> NumbaKernels:
     """The jitted functions. Numba compiles each at its first call, or reads its machine code from the cache."""
-    path, content = source(folder, manifest, "numba")
-    module = _imported(path.stem, _jitted(content.decode(), manifest.functions, dtype))
-    return NumbaKernels(module, manifest, dtype, parallel)
+    text = _jitted(program, dtype).encode()
+    return NumbaKernels(_imported(robot.name, text), program, robot, dtype, parallel)
 
 
 class NumbaKernels(HostKernels):
     """The functions over NumPy arrays, or over CPU Torch tensors whose memory is used as it is."""
 
-    def __init__(self, module: ModuleType, manifest: Manifest, dtype: str, parallel: bool) -> None:
-        super().__init__(manifest, dtype)
+    def __init__(self, module: ModuleType, program: Program, robot: Metadata, dtype: str, parallel: bool) -> None:
+        super().__init__(program, robot, dtype)
         self._module = module
         self._parallel = parallel
-        self._robot = manifest.metadata.name
-        self._operations = manifest.operations
+        self._robot = robot.name
+        self._operations = program.operations
 
     def numba_function(self, name: str) -> Any:
-        """The jitted function of one sample: `f(x, u, theta, xdot)` fills xdot, as the emitted module states it.
+        """The jitted function of one sample: `f(x, u, theta, xdot)` fills xdot.
 
-        Raises ModelError for an unknown name and for a function of more than MOST_OPERATIONS operations.
+        Raises ModelError for an unknown name and for a function of more than 5 000 operations.
         """
-        if name not in self._signatures:
-            known = ", ".join(self._signatures)
-            raise ModelError(f"There is no function {name!r}.{suggestion(name, self._signatures)} Known: {known}.")
-        if self._operations[name] > MOST_OPERATIONS:
+        if name not in self._functions:
+            known = ", ".join(self._functions)
+            raise ModelError(f"There is no function {name!r}.{suggestion(name, self._functions)} Known: {known}.")
+        if self._operations[name] > MOST_OPERATIONS["numba"]:
             raise ModelError(
                 f"`{name}` of {self._robot} has {self._operations[name]} operations, and Numba would compile it for "
-                f"minutes; the limit is {MOST_OPERATIONS}. Load the robot with backend='llvm', which compiles "
+                f"minutes; the limit is {MOST_OPERATIONS['numba']}. Load the robot with backend='llvm', which compiles "
                 "functions of this size over batches in seconds."
             )
         return getattr(self._module, name)
 
     def _run(self, function: str, arrays: dict[str, Array], results: Sequence[Array], samples: int) -> None:
         self.numba_function(function)
-        signature = self._signatures[function]
-        rows = [arrays[name].reshape(-1, self._sizes[name]) for name in signature.arguments]
-        rows += [
-            result.reshape(samples, math.prod(shape))
-            for result, (_, shape) in zip(results, signature.outputs, strict=True)
-        ]
+        rows = [np.atleast_2d(arrays[argument.name]) for argument in self._functions[function].arguments]
+        rows += [result.reshape(samples, math.prod(result.shape[1:])) for result in results]
         own_theta = "theta" in arrays and arrays["theta"].ndim == 2
         if self._parallel and os.getpid() == _process:
             with _launch:
@@ -88,64 +140,47 @@ class NumbaKernels(HostKernels):
             getattr(self._module, f"{function}_serial")(samples, int(own_theta), *rows)
 
 
-def _imported(stem: str, text: str) -> ModuleType:
-    """The module of that text, from a folder where Numba can keep machine code beside it, if there is one."""
-    content = text.encode()
-    name = f"{stem}.numba_{hashlib.sha256(content).hexdigest()}.py"
+def _imported(robot: str, text: bytes) -> ModuleType:
+    """The module of that text, in a folder where Numba can keep machine code, if there is one.
+
+    Numba trusts the machine code that stands beside a module's file, so the file's name holds the hash of its text.
+    """
+    name = f"{robot}.numba_{hashlib.sha256(text).hexdigest()}.py"
     for folder in folders():
         with contextlib.suppress(OSError):
-            if (folder / name).read_bytes() == content and os.access(folder, os.W_OK):
-                return emitted_module(folder / name, content)
-    kept = keep(name, content)
+            if (folder / name).read_bytes() == text and os.access(folder, os.W_OK):
+                return module(folder / name, text)
+    kept = keep(name, text)
     if kept is not None:
-        return emitted_module(kept, content)
-    return emitted_module(Path(name), content.replace(b"cache=True", b"cache=False"))
+        return module(kept, text)
+    return module(Path(name), text.replace(b"cache=True", b"cache=False"))
 
 
-def _jitted(text: str, functions: dict[str, Signature], dtype: str) -> str:
-    """The emitted module with every function jitted, and two loops over samples for each function of the robot."""
-    tree = ast.parse(text)
-    head = ["import numba"]
-    if dtype == "float32":
-        literals = _Float32()
-        tree = ast.fix_missing_locations(literals.visit(tree))
-        head += ["import numpy", *(f"{name} = numpy.float32({value!r})" for value, name in literals.names.items())]
-    parts = ["import math", *head]
-    for each in tree.body:
-        if isinstance(each, ast.FunctionDef):
-            parts.append(f"@numba.njit({_OPTIONS}, cache=True)\n{ast.unparse(each)}")
-    for name, signature in functions.items():
-        parts += [_loop(name, signature, way) for way in ("serial", "parallel")]
-    return "\n\n".join(parts) + "\n"
+def _jitted(program: Program, dtype: str) -> str:
+    """A module of all functions, jitted, and of two loops over samples for each function."""
+    numbers: dict[float, str] = {}
+
+    def single(value: float) -> str:
+        """A name, because Numba would take a written number as a float64 and promote what it meets."""
+        return numbers.setdefault(value, f"_number{len(numbers)}")
+
+    functions = _functions(program, single if dtype == "float32" else repr)
+    head = ["import math\n\nimport numba\nimport numpy", *(f"{n} = numpy.float32({v!r})" for v, n in numbers.items())]
+    parts = [f"@numba.njit({_OPTIONS})\n{function}" for function in functions]
+    parts += [_loop(function, way) for function in program.functions for way in ("serial", "parallel")]
+    return "\n\n".join([*head, *parts]) + "\n"
 
 
-def _loop(function: str, signature: Signature, way: str) -> str:
+def _loop(function: Function, way: str) -> str:
     """`own_theta` is 1 where every sample has its own row of theta, and 0 where one row holds for all.
 
     An output may have its function's name, which the loop calls; so the arrays have names that no function has.
     """
-    names = [f"{name}_rows" for name in (*signature.arguments, *(name for name, _ in signature.outputs))]
+    names = [f"{name}_rows" for name in function.arrays]
     rows = ", ".join("theta_rows[i * own_theta]" if name == "theta_rows" else f"{name}[i]" for name in names)
     return (
-        f"@numba.njit({_OPTIONS}, cache=True, parallel={way == 'parallel'})\n"
-        f"def {function}_{way}(samples, own_theta, {', '.join(names)}):\n"
+        f"@numba.njit({_OPTIONS}, parallel={way == 'parallel'})\n"
+        f"def {function.name}_{way}(samples, own_theta, {', '.join(names)}):\n"
         f"    for i in numba.prange(samples):\n"
-        f"        {function}({rows})"
+        f"        {function.name}({rows})\n"
     )
-
-
-class _Float32(ast.NodeTransformer):
-    """Numbers as names of float32 constants: a literal is a float64 for Numba, and would promote what it meets."""
-
-    def __init__(self) -> None:
-        self.names: dict[float, str] = {}
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:
-        """Indices stay as they are."""
-        return node
-
-    def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        """A number becomes a name; a doc string stays."""
-        if not isinstance(node.value, int | float):
-            return node
-        return ast.Name(self.names.setdefault(float(node.value), f"_number{len(self.names)}"), ast.Load())

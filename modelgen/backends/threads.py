@@ -20,10 +20,10 @@ _pool: ThreadPoolExecutor | None = None
 
 
 def threads() -> int:
-    """NUMBA_NUM_THREADS when set, else the cores this process may use."""
-    stated = os.environ.get("NUMBA_NUM_THREADS", "")
-    if stated.isdigit() and int(stated) > 0:
-        return int(stated)
+    """Number of threads: NUMBA_NUM_THREADS if it is set, otherwise the cores that this process may use."""
+    count = os.environ.get("NUMBA_NUM_THREADS", "")
+    if count.isdigit() and int(count) > 0:
+        return int(count)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

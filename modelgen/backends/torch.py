@@ -1,8 +1,7 @@
-"""Torch: readable functions over columns of a batch, on any device, differentiable and compilable.
+"""Torch: functions over columns of a batch, on any device, differentiable and compilable, written as Python and run.
 
-Gradients of the dynamics are the emitted ones; those of the other functions are Torch's, through the emitted code.
-
-The emitted module imports Torch; this one does not, for the generator must work without it.
+The gradient of `dynamics` is the program's `hamiltonian_gradient`. Torch differentiates the other functions itself.
+The module that is made imports Torch; this one does not, because the compiler must work without it.
 """
 
 from __future__ import annotations
@@ -14,16 +13,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
 
-from modelgen.artifact.folder import source
-from modelgen.artifact.manifest import Manifest
-from modelgen.backends.array_checks import check_shape, sample_count
-from modelgen.backends.listing import Dialect, columns, listing
-from modelgen.backends.modules import emitted_module
+from modelgen.backends.arrays import check_shape, sample_count
+from modelgen.backends.code_files import module
+from modelgen.backends.statements import Assignment, Text, statements
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program
 
-_HEADER = '''"""{robot}: functions for Torch, made by modelgen; not to be edited.
+_HEADER = '''"""{robot}: functions for Torch, made by modelgen.
 
 x (N, n), u (N, m), costate (N, n), theta (p,) or (N, p); the last axis of a derivative is its variable.
 """
@@ -63,29 +60,36 @@ def dynamics(x, u, theta):
 '''
 
 
-def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
-    """One module that needs only Torch."""
+def load(program: Program, robot: Metadata, dtype: str, parallel: bool) -> TorchKernels:  # noqa: ARG001
+    """The functions as text for Torch, run; threads are Torch's own, so `parallel` changes nothing."""
+    text = source(program, robot).encode()
+    return TorchKernels(module(Path(f"{robot.name}_torch.py"), text), program, robot, dtype)
+
+
+def source(program: Program, robot: Metadata) -> str:
+    """A module of Python that needs only Torch."""
     parts = [_HEADER.replace("{robot}", robot.name)]
     swept = {"dynamics", "hamiltonian_gradient"} <= {function.name for function in program.functions}
-    parts += [_function(program, each, swept and each.name == "dynamics") for each in program.functions]
+    parts += [_function(program, one, swept and one.name == "dynamics") for one in program.functions]
     parts += [_DYNAMICS] if swept else []
-    return {"torch.py": "\n\n".join(parts).encode()}
+    return "\n\n".join(parts)
 
 
 def _function(program: Program, function: Function, wrapped: bool) -> str:
-    """One function, under another name where what wraps it has its own."""
-    graph, first = program.graph, function.arguments[0].name
+    """One function, under another name where `_Dynamics` wraps it."""
+    code, first = statements(program.graph, function), function.arguments[0].name
 
     def call(name: str, arguments: list[str]) -> str:
         if name in ("minimum", "maximum", "atan2"):
-            arguments = [f"torch.full_like({first}[:, 0], {each})" if _is_number(each) else each for each in arguments]
+            arguments = [f"torch.full_like({first}[:, 0], {a})" if _is_number(a) else a for a in arguments]
         return f"torch.{name}({', '.join(arguments)})"
 
-    lines = listing(graph, function, Dialect(repr, call, sincos=lambda a: f"torch.sin({a}), torch.cos({a})"))
-    body = columns(graph, function)
-    body += [f"{name} = {text}" for name, text in lines.assignments]
+    text = Text(code, repr, call)
+    body = [f"{code.names[entry.node]} = {entry.array}[..., {entry.index}]" for entry in code.entries]
+    for line in code.body:
+        body += [f"{name} = {value}" for name, value in text.assigned(line)] if isinstance(line, Assignment) else []
     for output in function.outputs:
-        entries = "".join(f", {lines.roots[node]}" for node in output.entries)
+        entries = "".join(f", {text(node)}" for node in output.entries)
         body.append(f"{output.name} = _rows({first}, {output.shape}{entries})")
     body.append(f"return {', '.join(output.name for output in function.outputs)},")
     names = ", ".join(argument.name for argument in function.arguments)
@@ -99,21 +103,16 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> TorchKernels:  # noqa: ARG001
-    """The emitted functions; threads are Torch's own, so `parallel` changes nothing."""
-    return TorchKernels(emitted_module(*source(folder, manifest, "torch")), manifest, dtype)
-
-
 class TorchKernels:
     """The functions over tensors of one dtype; every tensor of a call is on the device of x."""
 
-    def __init__(self, module: ModuleType, manifest: Manifest, dtype: str) -> None:
+    def __init__(self, module: ModuleType, program: Program, robot: Metadata, dtype: str) -> None:
         self._module = module
         self._torch: Any = module.torch
-        self._signatures = manifest.functions
-        self._sizes = manifest.sizes()
+        self._functions = {function.name: function for function in program.functions}
+        self._sizes = program.sizes
         self._dtype = getattr(self._torch, dtype)
-        self._nominal = self.constant([parameter.value for parameter in manifest.metadata.parameters])
+        self._nominal = self.constant([parameter.value for parameter in robot.parameters])
         self._elsewhere: dict[Any, Any] = {}  # the same on other devices
 
     def constant(self, values: Sequence[Any]) -> Any:
@@ -134,28 +133,30 @@ class TorchKernels:
         first = next(iter(arguments.values()))
         if "theta" in arguments and arguments["theta"] is None and self._torch.is_tensor(first):
             arguments = {**arguments, "theta": self._nominal_on(first.device)}
+        arguments = {name: self._checked(name, tensor) for name, tensor in arguments.items()}
         for name, tensor in arguments.items():
-            self._check(name, tensor)
             if tensor.device != first.device:
                 other = next(iter(arguments))
                 raise ModelError(
                     f"`{name}` is on {tensor.device}, but `{other}` is on {first.device}. Move one of them."
                 )
         samples = sample_count({name: tensor.shape for name, tensor in arguments.items()})
-        signature = self._signatures[function]
+        outputs = self._functions[function].outputs
         if samples is None:  # the kernels take batches
-            arguments = {name: each if name == "theta" else each[None] for name, each in arguments.items()}
-        results: tuple[Any, ...] = getattr(self._module, function)(*(arguments[name] for name in signature.arguments))
+            arguments = {name: row if name == "theta" else row[None] for name, row in arguments.items()}
+        order = [argument.name for argument in self._functions[function].arguments]
+        results: tuple[Any, ...] = getattr(self._module, function)(*(arguments[name] for name in order))
         results = results if samples is not None else tuple(result[0] for result in results)
         rows = () if samples is None else (samples,)
         if out is None:
             return results
-        names = [name for name, _ in signature.outputs]
+        names = [output.name for output in outputs]
         if not isinstance(out, (tuple, list)) or len(out) != len(names):
             raise ModelError(f"`out` must be a tuple of {len(names)} tensors: {', '.join(names)}.")
-        for (name, shape), given, result in zip(signature.outputs, out, results, strict=True):
-            if not self._torch.is_tensor(given) or given.shape != (*rows, *shape) or given.dtype != self._dtype:
-                raise ModelError(f"`out` for {name} must be a {self._dtype} tensor {(*rows, *shape)}.")
+        for output, given, result in zip(outputs, out, results, strict=True):
+            shape = (*rows, *output.shape)
+            if not self._torch.is_tensor(given) or given.shape != shape or given.dtype != self._dtype:
+                raise ModelError(f"`out` for {output.name} must be a {self._dtype} tensor {shape}.")
             given.copy_(result)
         return tuple(out)
 
@@ -165,9 +166,11 @@ class TorchKernels:
             self._elsewhere[device] = self._nominal.to(device)
         return self._elsewhere[device]
 
-    def _check(self, name: str, tensor: Any) -> None:
+    def _checked(self, name: str, tensor: Any) -> Any:
+        """The tensor in the robot's dtype; a copy where it has another."""
         if not self._torch.is_tensor(tensor):
             raise ModelError(f"`{name}` is a {type(tensor).__name__}; the torch backend takes Torch tensors.")
-        if tensor.dtype != self._dtype:
-            raise ModelError(f"`{name}` has dtype {tensor.dtype}, but the robot was loaded with {self._dtype}.")
+        if tensor.dtype.is_complex:
+            raise ModelError(f"`{name}` has dtype {tensor.dtype}; convert it to real numbers ({self._dtype}).")
         check_shape(name, tuple(tensor.shape), self._sizes[name])
+        return tensor.to(self._dtype)

@@ -18,7 +18,6 @@ from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
 from modelgen.errors import ModelError, ReliabilityWarning
-from modelgen.trust import trusting
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130  # exit codes
 PACKAGE = "robust-value-iteration"
@@ -102,7 +101,7 @@ class Program:
             module, options = self.read(name, rest)
         except SystemExit as end:  # tyro has printed help or a mistake
             return int(end.code or 0) if words else USAGE
-        with _printable(), _warnings_in_a_line(), trusting(getattr(options, "trust", ())), self.around():
+        with _printable(), _warnings_in_a_line(), self.around():
             return module.run(options) or 0
 
     def read(self, name: str, words: Sequence[str]) -> tuple[Any, Any]:

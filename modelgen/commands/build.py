@@ -16,7 +16,6 @@ from modelgen.errors import ModelError
 from modelgen.program.functions import MOST_OPERATIONS
 
 if TYPE_CHECKING:
-    from modelgen.artifact.manifest import Manifest
     from modelgen.builder import BuildReport
     from modelgen.statement.robot import Robot
 
@@ -39,7 +38,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Build every model, also after a mistake in another one."""
-    from modelgen.artifact.folder import MANIFEST, read
+    from modelgen.artifact.folder import MANIFEST
     from modelgen.builder import build, selected
     from modelgen.derivation import model_file as modelfile
 
@@ -59,7 +58,7 @@ def run(options: Options) -> int:
                 # functions of mechanics can be verified only together with the artifact
                 built = (Path(options.generated) / robot.name / MANIFEST).is_file()
                 following = f"modelgen {'verify' if built else 'build'} {model}{where}"
-                print(_text(report, read(Path(report.folder)), following), flush=True)
+                print(_text(report, following), flush=True)
         except ModelError as error:
             if len(models) == 1:
                 raise
@@ -79,8 +78,8 @@ def _sizes(robot: Robot) -> str:
     return ", ".join(f"{number} {noun}" if number == 1 else f"{number} {noun}s" for number, noun in counts)
 
 
-def _text(report: BuildReport, manifest: Manifest, following: str) -> str:
-    """Operations of the functions, and the command that follows."""
-    lines = ["  operations: " + ", ".join(f"{name} {count}" for name, count in manifest.operations.items())]
+def _text(report: BuildReport, following: str) -> str:
+    """Operations of each function, and the command that follows."""
+    lines = ["  operations: " + ", ".join(f"{name} {count}" for name, count in report.operations.items())]
     lines += [f"  without {name}: {why}" for name, why in report.left_out.items()]
-    return "\n".join([*lines, f"  -> {report.folder} ({', '.join(manifest.files)})    next: {following}"])
+    return "\n".join([*lines, f"  -> {report.folder}    next: {following}"])

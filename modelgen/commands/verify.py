@@ -39,8 +39,6 @@ class Options:
     """Limit of processor seconds for the proof of each quantity over the whole domain."""
     generated: Annotated[Path | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
-    """Artifacts of other people whose code may run. A message names the hash."""
 
 
 def run(options: Options) -> int:

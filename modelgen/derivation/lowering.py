@@ -14,10 +14,9 @@ from modelgen.derivation.equations import Definition, EquationsOfMotion
 from modelgen.derivation.mechanics import MechanicsExpressions
 from modelgen.derivation.sketch import Sketch
 from modelgen.errors import ModelError
-from modelgen.program.functions import Argument, Function, Mechanism, Output, Program
+from modelgen.program.functions import Argument, Function, Mechanism, Output, Program, unique_names
 from modelgen.program.graph import BINARY, UNARY, Graph, Node
 from modelgen.program.mechanics import OUTPUTS, Mechanics
-from modelgen.program.names import unique_names
 from modelgen.statement.checker import CALLS, FUNCTIONS
 
 

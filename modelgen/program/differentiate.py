@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from modelgen.program.functions import Argument, Function, Mechanism, Output, Program
-from modelgen.program.graph import Graph, Node
+from modelgen.program.graph import Graph, Node, Operation
 
 #: d f(a) / da of the graph's functions of one argument; v is the node f(a) itself.
 _UNARY_RULES: dict[str, Callable[[Graph, Node, Node], Node]] = {
@@ -29,6 +29,7 @@ _UNARY_RULES: dict[str, Callable[[Graph, Node, Node], Node]] = {
     "sqrt": lambda g, _a, v: g.div(g.constant(0.5), v),
     "abs": lambda g, a, _v: g.call("sign", a),
     "sign": lambda g, _a, _v: g.zero,
+    "solution": lambda g, _a, _v: g.one,  # of a program that was read from its file, which holds no systems
 }
 
 
@@ -62,7 +63,7 @@ def _partials(graph: Graph, node: Node) -> list[tuple[Node, Node]]:
 
 
 def forward(graph: Graph, roots: Sequence[Node], variable: Node) -> list[Node]:
-    """d root / d variable for every root, by forward accumulation; zeros are the graph's zero node."""
+    """Derivatives of the roots by a variable, by forward accumulation; zeros are the graph's zero node."""
     order = graph.ancestors(roots)
     tangent: dict[Node, Node] = {variable: graph.one}
     solved: dict[tuple[Node, ...], tuple[Node, ...]] = {}
@@ -152,7 +153,7 @@ FUNCTIONS = (
 
 
 def program(mechanism: Mechanism, names: Collection[str] = FUNCTIONS) -> Program:
-    """The named functions of an artifact. Only for these are derivatives formed."""
+    """Program of the named functions of an artifact. Derivatives are formed for these only."""
     graph, x, u, theta = mechanism.graph, mechanism.x, mechanism.u, mechanism.theta
     n, m, p = len(x.entries), len(u.entries), len(theta.entries)
     padding = (graph.zero,) * len(mechanism.coordinate_rates)
@@ -186,9 +187,18 @@ def program(mechanism: Mechanism, names: Collection[str] = FUNCTIONS) -> Program
 
 def _state_cost(mechanism: Mechanism) -> Function:
     graph, x, cost = mechanism.graph, mechanism.x, mechanism.state_cost
-    slopes = tuple(reverse(graph, {cost: graph.one}, x.entries))
+    slopes = _spreading(graph, x, reverse(graph, {cost: graph.one}, x.entries), [cost])
     return Function(
         "state_cost", (x, mechanism.theta), (Output("q", (), (cost,)), Output("dq_dx", (len(x.entries),), slopes))
+    )
+
+
+def _spreading(graph: Graph, x: Argument, slopes: Sequence[Node], others: Sequence[Node]) -> tuple[Node, ...]:
+    """The gradient by x, in which NaN in x gives NaN: x_j - x_j for a zero whose x_j the function does not use."""
+    used = set(graph.reachable([*slopes, *others]))
+    return tuple(
+        graph.append(Operation("sub", (entry, entry))) if slope == graph.zero and entry not in used else slope
+        for entry, slope in zip(x.entries, slopes, strict=True)
     )
 
 
@@ -220,11 +230,12 @@ def _hamiltonian_gradient(mechanism: Mechanism, xdot: Sequence[Node]) -> Functio
         seeds[rate] = graph.add(seeds[rate], multiplier) if rate in seeds else multiplier
     n, m, p = len(x.entries), len(u.entries), len(theta.entries)
     gradient = tuple(reverse(graph, seeds, x.entries + u.entries + theta.entries))
+    by_state = _spreading(graph, x, gradient[:n], gradient[n:])
     return Function(
         "hamiltonian_gradient",
         (x, u, costate, theta),
         (
-            Output("dH_dx", (n,), gradient[:n]),
+            Output("dH_dx", (n,), by_state),
             Output("dH_du", (m,), gradient[n : n + m]),
             Output("dH_dtheta", (p,), gradient[n + m :]),
         ),

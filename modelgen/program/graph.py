@@ -12,8 +12,9 @@ it between all systems with the same M, and the solution's entries are nodes of 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 Node = int
 
@@ -43,9 +44,8 @@ BINARY: dict[str, Callable[[float, float], float]] = {
 }
 
 
-@dataclass(frozen=True)
-class Operation:
-    """One node: what it does and the nodes it does it to. `value` belongs to constants, `name` to inputs."""
+class Operation(NamedTuple):
+    """One node: an operation and its arguments; a constant has a `value`, an input a `name`, a solution its row."""
 
     kind: str
     arguments: tuple[Node, ...] = ()
@@ -73,22 +73,36 @@ class Graph:
         self.zero = self.constant(0.0)
         self.one = self.constant(1.0)
 
-    def _node(self, operation: Operation) -> Node:
+    def append(self, operation: Operation) -> Node:
+        """The node of an operation as it stands, with nothing folded; a new one unless there is an equal one."""
         known = self._index.get(operation)
         if known is None:
             known = self._index[operation] = len(self.operations)
             self.operations.append(operation)
         return known
 
+    def absorb(self, other: Graph, roots: Sequence[Node], known: Mapping[Node, Node]) -> tuple[Node, ...]:
+        """The nodes here of the roots of another graph, whose operations are added as they stand.
+
+        known: nodes of the other graph, its inputs for example, with the nodes here that they are.
+        """
+        here = dict(known)
+        for node in other.reachable(roots):
+            if node not in here:
+                operation = other.operations[node]
+                arguments = tuple(here[argument] for argument in operation.arguments)
+                here[node] = self.append(operation._replace(arguments=arguments))
+        return tuple(here[root] for root in roots)
+
     def _value(self, node: Node) -> float | None:
         operation = self.operations[node]
         return operation.value if operation.kind == "constant" else None
 
     def constant(self, value: float) -> Node:
-        return self._node(Operation("constant", value=float(value) + 0.0))  # + 0.0 makes -0.0 the same zero
+        return self.append(Operation("constant", value=float(value) + 0.0))  # + 0.0 makes -0.0 the same zero
 
     def input(self, name: str) -> Node:
-        return self._node(Operation("input", name=name))
+        return self.append(Operation("input", name=name))
 
     def negative(self, a: Node) -> Node:
         operation = self.operations[a]
@@ -98,7 +112,7 @@ class Graph:
             return operation.arguments[0]
         if operation.kind == "sub":
             return self.sub(operation.arguments[1], operation.arguments[0])
-        return self._node(Operation("negative", (a,)))
+        return self.append(Operation("negative", (a,)))
 
     def _split_sign(self, a: Node) -> tuple[bool, Node]:
         operation = self.operations[a]
@@ -121,7 +135,7 @@ class Graph:
             return self.sub(a, bare_b)
         if negative_a:
             return self.sub(b, bare_a)
-        return self._node(Operation("add", (min(a, b), max(a, b))))
+        return self.append(Operation("add", (min(a, b), max(a, b))))
 
     def sub(self, a: Node, b: Node) -> Node:
         if a == b:
@@ -139,7 +153,7 @@ class Graph:
         negative_a, bare_a = self._split_sign(a)
         if negative_a:
             return self.negative(self.add(bare_a, b))
-        return self._node(Operation("sub", (a, b)))
+        return self.append(Operation("sub", (a, b)))
 
     def mul(self, a: Node, b: Node) -> Node:
         if self.zero in (a, b):
@@ -153,7 +167,7 @@ class Graph:
         if self.one in (a, b):
             product = b if a == self.one else a
         else:
-            product = self._node(Operation("mul", (min(a, b), max(a, b))))
+            product = self.append(Operation("mul", (min(a, b), max(a, b))))
         return self.negative(product) if negative_a != negative_b else product
 
     def div(self, a: Node, b: Node) -> Node:
@@ -167,11 +181,11 @@ class Graph:
         if value_b is not None:
             return self.constant(value_a / value_b) if value_a is not None else self.mul(a, self.constant(1 / value_b))
         (negative_a, a), (negative_b, b) = self._split_sign(a), self._split_sign(b)
-        quotient = self._node(Operation("div", (a, b)))
+        quotient = self.append(Operation("div", (a, b)))
         return self.negative(quotient) if negative_a != negative_b else quotient
 
     def power(self, a: Node, exponent: int) -> Node:
-        """a to a whole power as products by repeated squaring."""
+        """Power of `a` with a whole exponent, as products by repeated squaring."""
         if exponent < 0:
             return self.div(self.one, self.power(a, -exponent))
         if exponent == 0:
@@ -181,11 +195,11 @@ class Graph:
         return self.mul(square, a) if exponent % 2 else square
 
     def call(self, function: str, *arguments: Node) -> Node:
-        """One of UNARY or BINARY."""
+        """Value of a function of UNARY or BINARY."""
         values = [value for value in map(self._value, arguments) if value is not None]
         if len(values) == len(arguments):
             return self.constant((UNARY | BINARY)[function](*values))
-        return self._node(Operation(function, arguments))
+        return self.append(Operation(function, arguments))
 
     def sum(self, terms: Iterable[Node]) -> Node:
         total = self.zero
@@ -204,7 +218,7 @@ class Graph:
         if key not in self._solved:
             values = self._substitute(*self._factorise(full), right)
             free = tuple(
-                value if self._value(value) is not None else self._node(Operation("solution", (value,), name=str(row)))
+                value if self._value(value) is not None else self.append(Operation("solution", (value,), name=str(row)))
                 for row, value in enumerate(values)
             )
             system = LinearSystem(full, tuple(right), free)
@@ -239,11 +253,11 @@ class Graph:
         return values
 
     def reachable(self, roots: Iterable[Node]) -> list[Node]:
-        """The nodes that `roots` need to be evaluated, in order: everything else is dead code."""
+        """The nodes that an evaluation of `roots` needs, in order."""
         return self._closure(roots, lambda node: self.operations[node].arguments)
 
     def dependencies(self, node: Node) -> tuple[Node, ...]:
-        """What a node is a function of for differentiation: a solution depends on M and r, not on L and D."""
+        """Arguments of a node for differentiation: a solution depends on M and r, not on L and D."""
         if node in self.systems:
             system, _ = self.systems[node]
             lower = [system.matrix[i][j] for i in range(len(system.matrix)) for j in range(i + 1)]
@@ -251,15 +265,15 @@ class Graph:
         return self.operations[node].arguments
 
     def ancestors(self, roots: Iterable[Node]) -> list[Node]:
-        """The nodes that `roots` are functions of for differentiation, in order."""
+        """The nodes on which `roots` depend for differentiation, in order."""
         return self._closure(roots, self.dependencies)
 
     @staticmethod
     def _closure(roots: Iterable[Node], neighbours: Callable[[Node], tuple[Node, ...]]) -> list[Node]:
-        stack, seen = list(roots), set(roots)
+        stack, closure = list(roots), set(roots)
         while stack:
             for neighbour in neighbours(stack.pop()):
-                if neighbour not in seen:
-                    seen.add(neighbour)
+                if neighbour not in closure:
+                    closure.add(neighbour)
                     stack.append(neighbour)
-        return sorted(seen)
+        return sorted(closure)

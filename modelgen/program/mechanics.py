@@ -17,7 +17,7 @@ from modelgen.program.graph import Graph, Node
 
 @dataclass(frozen=True)
 class Mechanics:
-    """The nodes of mechanics; what the functions are made from."""
+    """The quantities of mechanics as nodes, from which the functions are made."""
 
     graph: Graph
     x: Argument  # (n,)
@@ -107,9 +107,9 @@ UNSTATED = {
 
 
 def program(mechanics: Mechanics, names: Collection[str]) -> Program:
-    """The named functions of state and parameters; of all of them, those that the robot has.
+    """The named functions of state and parameters. If all are named, the ones that the robot has.
 
-    Raises ModelError for a named one that the robot does not have.
+    Raises ModelError for a named function that the robot does not have.
     """
     functions = []
     for name in (name for name in MECHANICS if name in names):

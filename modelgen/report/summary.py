@@ -6,19 +6,20 @@ import json
 from pathlib import Path
 from typing import Any
 
-from modelgen.artifact.folder import MANIFEST, REPORT, proof
+from modelgen.artifact.folder import MANIFEST, REPORT, program, proof
 from modelgen.artifact.manifest import Manifest
 
 
 def data(folder: Path, manifest: Manifest) -> dict[str, Any]:
-    """The manifest and the result of the last full proof, None where the artifact has none, for JSON."""
-    content: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    return content | {"proof": proof(folder, manifest)}
+    """The manifest, the operations by function, and the result of the last full proof (None without one), for JSON."""
+    more = {"operations": program(folder, manifest).operations, "proof": proof(folder, manifest)}
+    written: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    return written | more
 
 
 def text(folder: Path, manifest: Manifest) -> str:
     """The output of `modelgen show NAME`."""
-    return "\n".join([*_quantities(manifest), *_task(manifest), _proven(folder, manifest), "", *_build(folder)])
+    return "\n".join([*_quantities(manifest), *_task(folder, manifest), _proven(folder, manifest), "", *_build(folder)])
 
 
 def _quantities(manifest: Manifest) -> list[str]:
@@ -42,7 +43,7 @@ def _quantities(manifest: Manifest) -> list[str]:
     return lines
 
 
-def _task(manifest: Manifest) -> list[str]:
+def _task(folder: Path, manifest: Manifest) -> list[str]:
     task = manifest.metadata.task
     weights = ", ".join(f"{weight:g}" for weight in task.action_cost.weights)
     return [
@@ -51,8 +52,8 @@ def _task(manifest: Manifest) -> list[str]:
         f"{task.weight_at_horizon:g} left, control {task.control_rate} Hz, {task.integration_steps} Runge-Kutta "
         f"step(s) a period, simulation {task.simulation_rate} Hz"
         + (f", may end anywhere: {', '.join(task.free)}" if task.free else ""),
-        "operations: " + ", ".join(f"{name} {count}" for name, count in manifest.operations.items()),
-        f"model {manifest.model_hash[:12]}, artifact {manifest.hash[:12]}, files {', '.join(manifest.files)}",
+        "operations: " + ", ".join(f"{name} {count}" for name, count in program(folder, manifest).operations.items()),
+        f"model {manifest.model_hash[:12]}, artifact {manifest.hash[:12]}",
     ]
 
 

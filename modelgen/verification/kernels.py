@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.program.mechanics import MECHANICS
+from modelgen.program.functions import SIGNATURES
 from modelgen.verification.check import Check
 from modelgen.verification.points import Points, natural_scale, numbers, perturbed
 
@@ -19,51 +19,30 @@ ZERO = 1e-25  # SI units; smaller than any quantity of a robot
 FLOOR = 1e-6  # smallest scale of an entry, as a share of the scale of its row and column
 ROUNDING = 30  # times the change of an entry when the arguments move by rounding; not an error of the kernel
 
-#: Function -> the names of its outputs in the reference.
-CALLS: dict[str, tuple[str, ...]] = {
-    "affine_dynamics": ("a", "B"),
-    "dynamics": ("xdot",),
-    "jacobians": ("a", "B", "da_dx", "dB_dx", "da_dtheta", "dB_dtheta"),
-    "hamiltonian_gradient": ("dH_dx", "dH_du", "dH_dtheta"),
-    "state_cost": ("q", "dq_dx"),
-    "action_cost": ("g", "dg_du", "d2g_du2"),
-    "optimal_input": ("u_optimal",),
-    "optimal_input_cost": ("g_optimal",),
-    "mass_matrix": ("M",),
-    "bias": ("bias",),
-    "gravity": ("gravity",),
-    "input_map": ("S",),
-    "kinetic_energy": ("T",),
-    "potential_energy": ("U",),
-    "forward_kinematics": ("positions", "dp_dq"),
-}
 
-ARGUMENTS: dict[str, tuple[str, ...]] = {
-    "affine_dynamics": ("x", "theta"),
-    "dynamics": ("x", "u", "theta"),
-    "jacobians": ("x", "theta"),
-    "hamiltonian_gradient": ("x", "u", "costate", "theta"),
-    "state_cost": ("x", "theta"),
-    "action_cost": ("u",),
-    "optimal_input": ("w",),
-    "optimal_input_cost": ("w",),
-    **dict.fromkeys(MECHANICS, ("x", "theta")),
-}
-
-
-def kernel_checks(kernels: Any, case: str, reference: dict[str, Array], points: Points, limit: float) -> list[Check]:
+def kernel_checks(
+    kernels: Any,
+    case: str,
+    reference: dict[str, Array],
+    points: Points,
+    limit: float,
+    most_operations: float = math.inf,
+) -> list[Check]:
     """Compare every output of every built function with the reference. theta: (N, p), or (p,) for all samples.
 
     The rounding of each entry is measured by a second call at states moved by a few units in the last place.
+    Functions of more than `most_operations` are skipped.
     """
     checks = []
     near = replace(points, x=perturbed(points.x, np.finfo(_precision(kernels)).dtype.type))
-    for call, names in CALLS.items():
-        if call not in kernels.functions:
+    for call, (arguments, names) in SIGNATURES.items():
+        if call not in kernels.functions or (points.theta.ndim == 1 and "theta" not in arguments):
             continue
-        if points.theta.ndim == 1 and "theta" not in ARGUMENTS[call]:
+        if kernels.operations.get(call, 0) > most_operations:
+            note = f"has more than {most_operations:.0f} operations"
+            checks += [Check(f"{call}: {name}", case, None, limit, note) for name in names]
             continue
-        again = _called(kernels, call, near) if "x" in ARGUMENTS[call] else [None] * len(names)
+        again = _called(kernels, call, near) if "x" in arguments else [None] * len(names)
         for name, result, other in zip(names, _called(kernels, call, points), again, strict=True):
             if not reference[name].size:
                 continue
@@ -103,7 +82,7 @@ def _precision(kernels: Any) -> Any:
 def _called(kernels: Any, call: str, points: Points) -> list[Array]:
     """The outputs of one call as float64 arrays (N, ...)."""
     like = kernels.nominal_parameters
-    arguments = {name: getattr(points, name) for name in ARGUMENTS[call]}
+    arguments = {name: getattr(points, name) for name in SIGNATURES[call][0]}
     # a Torch kernel's parameters make Torch tensors, so that Torch itself is not imported here
     make = like.new_tensor if hasattr(like, "new_tensor") else lambda value: value.astype(like.dtype)
     results = getattr(kernels, call)(**{name: make(value) for name, value in arguments.items()})

@@ -41,8 +41,6 @@ class Options:
     training."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default the one of the training."""
-    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
-    """Artifacts of other people whose code may run. A message names the hash."""
 
 
 def run(options: Options) -> None:

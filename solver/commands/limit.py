@@ -34,8 +34,6 @@ class Options:
     """Print JSON instead of a line."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
-    """Artifacts of other people whose code may run. A message names the hash."""
 
 
 def run(options: Options) -> None:

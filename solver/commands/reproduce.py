@@ -55,8 +55,6 @@ class Options:
     """Folder of the text and the figures."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
-    """Artifacts of other people whose code may run. A message names the hash."""
 
     def command(self) -> str:
         """The words that say what is computed: not where files lie, nor what is trained already, nor how."""

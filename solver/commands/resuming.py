@@ -11,8 +11,8 @@ from solver.runs.folder import CHECKPOINT
 
 
 def require_alone(given: Mapping[str, Any]) -> None:
-    """Raise SolverError for --resume with another option than --trust: a run keeps its own settings."""
-    if "resume" in given and given.keys() - {"resume", "trust"}:
+    """Raise SolverError when --resume is given with another option: a run keeps its own settings."""
+    if "resume" in given and len(given) > 1:
         raise SolverError("a resumed run keeps its own robot and settings; give --resume DIR and nothing else")
 
 

@@ -33,8 +33,6 @@ class Options:
     folder of the runs."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
-    """Artifacts of other people whose code may run. A message names the hash."""
 
 
 def run(options: Options) -> int:

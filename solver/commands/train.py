@@ -47,8 +47,6 @@ class Options:
     training does not depend on it. 0: no search."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
-    trust: Annotated[tuple[str, ...], arg(metavar="HASH ...")] = ()
-    """Artifacts of other people whose code may run. A message names the hash."""
     settings: Settings = field(default_factory=Settings)
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import socket
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from modelgen.trust import TRUST, is_trusted
 from solver.errors import SolverError
 from solver.jobs.versions import require_versions, versions
 from solver.plants.rollouts import Controller
@@ -29,7 +27,6 @@ class Policy:
     generated: str | None
     reaction_periods: float | None  # as in `load_controller`
     checkpoint: str  # SHA-256
-    trusted: str  # hash of the artifact, where its code may run; else empty
     versions: tuple[tuple[str, str], ...]  # where the job is given
     host: str  # where the job is given
 
@@ -44,13 +41,12 @@ class Policy:
 
 def policy(run: str | Path, generated: str | None = None, reaction_periods: float | None = None) -> Policy:
     """Name the policy of a run for jobs. Raises SolverError for a folder without a run or a checkpoint."""
-    artifact = kind_of(run_folder(run)).training.read(run_folder(run)).artifact_hash
+    kind_of(run_folder(run)).training.read(run_folder(run))
     return Policy(
         str(run) if is_shipped(run) else str(Path(run).absolute()),
         generated and str(Path(generated).absolute()),
         reaction_periods,
         _checkpoint(run_folder(run)),
-        artifact if is_trusted(artifact) else "",
         tuple(versions().items()),
         socket.gethostname(),
     )
@@ -76,8 +72,6 @@ def _load(told: Policy) -> tuple[Problem, Controller, str]:
             f"{socket.gethostname()} has checkpoint {found[:12]} of {told.run} in place of {told.checkpoint[:12]}: the "
             "run is being trained, or this machine sees another folder"
         )
-    if told.trusted:
-        os.environ[TRUST] = f"{os.environ.get(TRUST, '')} {told.trusted}"
     try:
         return load_controller(told.run, told.generated, told.reaction_periods)
     except SolverError as error:

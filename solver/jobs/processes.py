@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from modelgen.artifact.folder import find, read
-from modelgen.trust import TRUST
 from solver.errors import SolverError
 from solver.jobs.engines import Engine
 from solver.jobs.parent import THREAD_VARIABLES
@@ -46,7 +45,6 @@ class Job:
     robot: str
     artifact_hash: str
     generated: str | None
-    trusted: bool  # whether code of the artifact may run where the job is given, and so wherever it runs
     versions: Mapping[str, str]  # where it is given
     program: tuple[str, ...] = ()  # in place of `solver`, for tests
 
@@ -128,8 +126,6 @@ def _run(job: Job, log: BinaryIO, wanted: Callable[[], bool]) -> int:
     log.flush()
     program = job.program or (sys.executable, "-c", SOLVER)
     environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(job.threads))
-    if job.trusted:
-        environment[TRUST] = f"{os.environ.get(TRUST, '')} {job.artifact_hash}"
     child = subprocess.Popen([*program, *arguments], stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment)
     with child:
         while wanted():

@@ -18,13 +18,15 @@ import modelgen
 from modelgen import ModelError
 from modelgen.artifact import folder as artifact
 from modelgen.cli import main
-from modelgen.identification import known, recordings
+from modelgen.identification import experiment, recordings
+from modelgen.identification.columns import columns
 from tests.modelgen.support.damage import Damage, Mistake, damaged, damages, mistaken, mistakes
 from tests.modelgen.support.forgery import forged
+from tests.modelgen.support.identified_files import identified
 from tests.modelgen.test_fuzz_files import explained
 
 OURS = artifact.SHIPPED / "pendulum"
-KINDS = ("manifest", "kernels", "drawing")
+KINDS = ("manifest", "program", "kernels")
 LOG = "time,angle,angle_rate,torque\n" + "".join(f"{k / 100},{k / 300},{1 / 3},{k % 2}\n" for k in range(60))
 
 
@@ -51,15 +53,15 @@ def opened(folder: Path, where: str = "") -> None:
 def test_damaged_files(folder: Path, kind: str, damage: Damage, forge: bool) -> None:
     """With hashes that say so, and with the right ones."""
     (path,) = folder.glob(f"{kind}*")
-    before, manifest = path.read_bytes(), (folder / artifact.MANIFEST).read_bytes()
     try:
-        path.write_bytes(damaged(before, damage))
+        path.write_bytes(damaged(path.read_bytes(), damage))
         if forge and kind != "manifest":
             forged(folder)
         opened(folder, str(folder))
     finally:
-        path.write_bytes(before)
-        (folder / artifact.MANIFEST).write_bytes(manifest)
+        for renamed in folder.glob("program_*.json"):
+            renamed.unlink()
+        shutil.copytree(OURS, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
 
 
 @given(mistakes)
@@ -81,7 +83,7 @@ def test_manifests_of_other_types(folder: Path, mistake: Mistake) -> None:
 
 
 REPORTS: dict[str, dict[str, Any]] = {
-    artifact.REPORT: {"seconds": {"checks": 0.1}, "source_bytes": {"llvm": 2000}},
+    artifact.REPORT: {"seconds": {"checks": 0.1}, "source_bytes": {"program": 2000}},
     artifact.PROOF: {"date": "2026-01-01", "modelgen": 9, "passed": 3, "failed": 0, "skipped": 1, "seconds": 2.0},
 }
 
@@ -108,7 +110,7 @@ def test_damaged_recordings(folder: Path, several: list[Damage]) -> None:
         content = damaged(content or b"\0", damage)
     path.write_bytes(content)
     try:
-        found = recordings.read(path, robot, recordings.columns((), robot))
+        found = recordings.read(path, robot, columns((), robot))
     except ModelError as error:
         explained(error, "log.csv")
         return
@@ -120,14 +122,10 @@ def test_damaged_recordings(folder: Path, several: list[Damage]) -> None:
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_identified_files_of_other_types(folder: Path, mistake: Mistake) -> None:
     robot = modelgen.load("pendulum")
-    content = {
-        "model_hash": robot.model_hash,
-        "ellipsoid": {"centre": [1.0, 1.0], "shape": [[0.1, 0.0], [0.0, 0.1]]},
-        "residual": {"root_mean_square": [0.1, 0.1], "correlation_seconds": 0.1, "inflation": 1.0},
-    }
+    content = identified(robot)
     path = folder.parent / "identified.json"
     path.write_text(json.dumps(mistaken(content, mistake)))
     try:
-        assert np.isfinite(known.read(path, robot).shape).all()
+        assert np.isfinite(experiment.read(path, robot).shape).all()
     except ModelError as error:
         explained(error, "identified.json")

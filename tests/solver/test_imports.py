@@ -31,7 +31,6 @@ ALLOWED = {
     "modelgen.loader",
     "modelgen.metadata",
     "modelgen.gif",
-    "modelgen.trust",
 }
 
 

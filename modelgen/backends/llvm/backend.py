@@ -1,4 +1,4 @@
-"""LLVM: the emitted module of plain Python becomes vector code for batches, compiled by llvmlite.
+"""LLVM: the functions of a program as vector code for batches, compiled by llvmlite.
 
 The functions of one sample are translated (`translate`, `vectors`, `transpose`, `elementary`) and compiled (`native`).
 A kernel is serial and releases the GIL. With `parallel` the samples are cut into one chunk per thread.
@@ -6,57 +6,53 @@ A kernel is serial and releases the GIL. With `parallel` the samples are cut int
 
 from __future__ import annotations
 
-import ast
 import ctypes
 import functools
 import hashlib
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from modelgen.artifact.folder import source
-from modelgen.artifact.manifest import Manifest
-from modelgen.backends import grammar, helpers
-from modelgen.backends.host import Array, HostKernels
-from modelgen.backends.llvm import elementary, native, vectors
-from modelgen.backends.llvm import translate as translation
-from modelgen.backends.llvm import transpose as transposition
-from modelgen.backends.python import emit
+from modelgen.backends import statements
+from modelgen.backends.arrays import Array, HostKernels
+from modelgen.backends.llvm import elementary, native, translate, transpose, vectors
 from modelgen.backends.threads import run_chunks
-
-__all__ = ["emit", "load"]
+from modelgen.metadata import Metadata
+from modelgen.program.functions import Program
 
 _REALS = {"float64": "double", "float32": "float"}
 MOST_ON_STACK = 1_000_000  # bytes of results of one vector of samples: a thread's stack may have 8 MB, or 1
 _buffer: Callable[[Any], object] = (ctypes.c_char * 0).from_buffer
 
 
-def load(folder: Path, manifest: Manifest, dtype: str, parallel: bool) -> LlvmKernels:
+def load(program: Program, robot: Metadata, dtype: str, parallel: bool) -> LlvmKernels:
     """The compiled functions; machine code is made, or read from the cache, at a function's first call."""
-    return LlvmKernels(*source(folder, manifest, "llvm"), manifest, dtype, parallel)
+    return LlvmKernels(program, robot, dtype, parallel)
 
 
 class LlvmKernels(HostKernels):
     """The functions over NumPy arrays, or over CPU Torch tensors whose memory is used as it is."""
 
-    def __init__(self, path: Path, content: bytes, manifest: Manifest, dtype: str, parallel: bool) -> None:
-        super().__init__(manifest, dtype)
-        self._path, self._content = path, content  # a rebuild may remove the file
+    def __init__(self, program: Program, robot: Metadata, dtype: str, parallel: bool) -> None:
+        super().__init__(program, robot, dtype)
+        self._program = program
+        self._robot = robot.name
         self._real = _REALS[dtype]
         self._lanes = vectors.LANES[self._real]
         self._parallel = parallel
-        self._operations = manifest.operations
+        self._operations = program.operations
         self._compiled: dict[tuple[str, bool], Callable[..., None]] = {}
 
     def _run(self, function: str, arrays: dict[str, Array], results: Sequence[Array], samples: int) -> None:
-        signature = self._signatures[function]
-        inputs = [arrays[name] for name in signature.arguments]
+        inputs = [arrays[argument.name] for argument in self._functions[function].arguments]
         shared = "theta" in arrays and arrays["theta"].ndim == 1
         kernel = self._compiled.get((function, shared)) or self._kernel(function, shared)
-        if 0 < samples < self._lanes and self._lanes * sum(each.nbytes for each in results) > samples * MOST_ON_STACK:
+        if (
+            0 < samples < self._lanes
+            and self._lanes * sum(result.nbytes for result in results) > samples * MOST_ON_STACK
+        ):
             inputs = [array if array.ndim == 1 else _padded(array, self._lanes) for array in inputs]
             padded = [_padded(array, self._lanes) for array in results]
             kernel(0, self._lanes, *(_address(array) for array in (*inputs, *padded)))
@@ -75,48 +71,36 @@ class LlvmKernels(HostKernels):
             kernel(0, samples, *addresses)
 
     def llvm_code(self, function: str, shared: bool) -> str:
-        """What is compiled for a function; `shared` for one theta for all samples."""
-        return translation.llvm_code(self._statements[function], self._widths(function), self._real, shared)
-
-    @functools.cached_property
-    def _statements(self) -> dict[str, ast.FunctionDef]:
-        """Parsed where machine code is to be made. Raises ArtifactError for anything but arithmetic."""
-        return grammar.kernels(self._path, self._content, self._signatures, self._sizes)
-
-    def _widths(self, function: str) -> dict[str, int]:
-        signature = self._signatures[function]
-        widths = {name: self._sizes[name] for name in signature.arguments}
-        return widths | {name: math.prod(shape) for name, shape in signature.outputs}
+        """LLVM code of a function; `shared` for one theta for all samples."""
+        return translate.llvm_code(self._program.graph, self._functions[function], self._real, shared)
 
     def _kernel(self, function: str, shared: bool) -> Callable[..., None]:
-        widths = self._widths(function)
-        variant = f"{self._path.stem}.{function}-{self._real}{'-shared' if shared else ''}"
+        described = self._functions[function]
+        variant = f"{function}-{self._real}{'-shared' if shared else ''}"
         kernel = self._compiled[function, shared] = native.function(
             function,
-            len(widths),
-            variant,
-            f"{_translator()} {variant} {hashlib.sha256(self._content).hexdigest()} {widths}",
+            len(described.arguments) + len(described.outputs),
+            f"{self._robot}_{self._program.digest[:12]}.{variant}",
+            f"{_translator()} {variant} {self._program.digest}",
             lambda: self.llvm_code(function, shared),
         )
         return kernel
 
 
 def _padded(array: Array, rows: int) -> Array:
-    """The array with rows of zeros after its own, in memory of its own."""
+    """Copy of the array with rows of zeros at the end."""
     padded = np.zeros((rows, *array.shape[1:]), array.dtype)
     padded[: len(array)] = array
     return padded
 
 
 def _address(array: Array) -> object:
-    """Of an array's memory, for C; `array.ctypes` says the same, but takes ten times as long."""
+    """Address of an array's memory, for C; `array.ctypes` gives the same, but takes ten times as long."""
     return _buffer(array) if array.flags.writeable else array.ctypes.data
 
 
 @functools.cache
 def _translator() -> str:
-    """Which LLVM code is made of an emitted module, as a hash."""
-    files = [
-        Path(str(module.__file__)) for module in (translation, vectors, transposition, elementary, helpers, grammar)
-    ]
+    """Hash of the source files that translate a program to LLVM code."""
+    files = [Path(str(module.__file__)) for module in (translate, vectors, transpose, elementary, statements)]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -1,8 +1,15 @@
-"""Sine, cosine, arctangent and log(1 + x) as statements for vector code: no branch, no table, no call."""
+"""Functions as arithmetic without a branch, a table or a call: vector code runs them, and so does Python.
+
+Their numbers are Python's floats, or `vectors.Number`, which notes every operation as code.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
+
+Real = Any  # float, or a Number
 
 #: pi/2 in three parts, the first two short enough that their products with a count of quarter turns are exact.
 HALF_PI = {
@@ -16,15 +23,15 @@ LOG_2 = {
 }
 
 
-def sine_and_cosine(x: float, first: float, second: float, third: float) -> tuple[float, float]:
-    """x less the nearest multiple of pi/2, then Chebyshev fits of both on [-pi/4, pi/4].
+def sine_and_cosine(x: Real, first: float, second: float, third: float) -> tuple[Real, Real]:
+    """Sine and cosine: Chebyshev fits on [-pi/4, pi/4] of x minus the nearest multiple of pi/2.
 
     Errors stay below 2.3e-16 for |x| up to 1e6 (double) and 1.3e-7 up to 1e3 (float); with fused multiply-add
     also up to 1e12 and 1e7. NaN, infinity and angles beyond all precision give NaN.
     """
     turns = math.floor(x * 0.6366197723675814 + 0.5)
     r = ((x - turns * first) - turns * second) - turns * third
-    r = r if abs(r) < 1 else math.nan
+    r = select(abs(r) < 1, r, math.nan)
     z = r * r
     p = z * 1.591810123027412e-10 - 2.5051131455427946e-08
     p = z * p + 2.755731610068303e-06
@@ -40,24 +47,24 @@ def sine_and_cosine(x: float, first: float, second: float, third: float) -> tupl
     c = (1 - 0.5 * z) + (z * z) * q
     odd = turns - 2 * math.floor(turns * 0.5) != 0
     quadrant = turns - 4 * math.floor(turns * 0.25)
-    sine = c if odd else s
-    cosine = s if odd else c
-    sine = -sine if quadrant >= 2 else sine
-    cosine = -cosine if (quadrant == 1) | (quadrant == 2) else cosine
+    sine = select(odd, c, s)
+    cosine = select(odd, s, c)
+    sine = select(quadrant >= 2, -sine, sine)
+    cosine = select((quadrant == 1) | (quadrant == 2), -cosine, cosine)
     return sine, cosine
 
 
-def atan(x: float) -> float:
-    """Of |x|, of (|x| - 1)/(|x| + 1) beyond tan(pi/8), of -1/|x| beyond tan(3 pi/8); a Chebyshev fit up to tan(pi/8).
+def atan(x: Real) -> Real:
+    """Arctangent: a Chebyshev fit up to tan(pi/8), of (|x| - 1)/(|x| + 1) beyond it, of -1/|x| beyond tan(3 pi/8).
 
     Errors stay below 2.3e-16 (double) and 1.5e-7 (float) for every x.
     """
     size = abs(x)
     far = size > 2.414213562373095
     middle = size > 0.41421356237309503
-    above = -1.0 if far else (size - 1.0 if middle else size)
-    below = size if far else (size + 1.0 if middle else 1.0)
-    start = 1.5707963267948966 if far else (0.7853981633974483 if middle else 0.0)
+    above = select(far, -1.0, select(middle, size - 1.0, size))
+    below = select(far, size, select(middle, size + 1.0, 1.0))
+    start = select(far, 1.5707963267948966, select(middle, 0.7853981633974483, 0.0))
     s = above / below
     z = s * s
     p = 0.03923165829558719 - 0.01917688711906226 * z
@@ -71,22 +78,22 @@ def atan(x: float) -> float:
     p = p * z + 0.1999999999999552
     p = p * z - 0.3333333333333333
     result = start + (s + s * (z * p))
-    return -result if x < 0 else result
+    return select(x < 0, -result, result)
 
 
-def log1p(x: float, first: float, second: float) -> float:
-    """log(2) times the exponent of 1 + x and the logarithm of the rest, 2 atanh(f/(2 + f)), by a Chebyshev fit.
+def log1p(x: Real, first: float, second: float) -> Real:
+    """log(1 + x): log(2) times the exponent of 1 + x, plus 2 atanh(f/(2 + f)) of the mantissa by a Chebyshev fit.
 
     first and second are the parts of log(2). Relative errors stay below 4e-16 (double) and 2e-7 (float).
     """
     whole = 1 + x
     mantissa, exponent = split(whole)
     large = mantissa > 1.4142135623730951
-    mantissa = 0.5 * mantissa if large else mantissa
-    exponent = exponent + 1 if large else exponent
+    mantissa = select(large, 0.5 * mantissa, mantissa)
+    exponent = select(large, exponent + 1, exponent)
     near = exponent == 0
-    f = x if near else mantissa - 1
-    lost = 0.0 if near else (x - (whole - 1)) / whole
+    f = select(near, x, mantissa - 1)
+    lost = select(near, 0.0, (x - (whole - 1)) / whole)
     s = f / (2 + f)
     z = s * s
     p = 0.07308224842521703 * z + 0.07665860800278021
@@ -96,11 +103,38 @@ def log1p(x: float, first: float, second: float) -> float:
     p = p * z + 0.19999999999949752
     p = p * z + 0.3333333333333335
     result = exponent * first + (2 * s + (2 * s * (z * p) + (exponent * second + lost)))
-    result = result if whole > 0 else (-math.inf if whole == 0 else math.nan)
-    return x if x - x != 0 else result
+    result = select(whole > 0, result, select(whole == 0, -math.inf, math.nan))
+    return select(x - x != 0, x, result)
 
 
-def split(x: float) -> tuple[float, float]:
-    """m and e of a positive x = m 2^e with 1 <= m < 2; vector code reads them from the bits of x."""
+def sign(x: Real) -> Real:
+    """Sign: -1, 0 or 1; NaN for NaN."""
+    return select((x != x) | (x == 0), x, abs(x) / x)
+
+
+def minimum(a: Real, b: Real) -> Real:
+    """The smaller of two; NaN when one of them is NaN."""
+    return select((a < b) | (a != a), a, b)
+
+
+def maximum(a: Real, b: Real) -> Real:
+    """The larger of two; NaN when one of them is NaN."""
+    return select((a > b) | (a != a), a, b)
+
+
+def split(x: Real) -> tuple[Real, Real]:
+    """Mantissa m and exponent e of a positive x = m 2^e with 1 <= m < 2; vector code reads them from the bits of x."""
+    if not isinstance(x, float):
+        mantissa, exponent = x.split()
+        return mantissa, exponent
     mantissa, exponent = math.frexp(x)
     return 2 * mantissa, exponent - 1.0
+
+
+def select(condition: Any, yes: Real, no: Real) -> Real:
+    """`yes` where the condition holds, else `no`. Both are computed."""
+    return condition.select(yes, no) if hasattr(condition, "select") else (yes if condition else no)
+
+
+#: Functions that take nothing but their arguments.
+INLINED: dict[str, Callable[..., Real]] = {"atan": atan, "sign": sign, "minimum": minimum, "maximum": maximum}

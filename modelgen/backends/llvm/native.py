@@ -13,7 +13,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from modelgen.backends.cache import folders, keep
+from modelgen.backends.code_files import folders, keep
 from modelgen.backends.llvm.target import Target, target
 
 _lock = threading.RLock()
@@ -23,15 +23,15 @@ _engines: list[Any] = []  # machine code lives as long as its engine
 def function(name: str, arrays: int, kept_as: str, made_from: str, make: Callable[[], str]) -> Callable[..., None]:
     """The kernel `name(first, last, addresses...)`, which releases the GIL.
 
-    arrays: the number of addresses. kept_as: begins the name of the file of its machine code. made_from: a
-    text that says all that the LLVM code is made from; the key of the kept code holds it, the processor and the version
-    of llvmlite. make: returns the LLVM code; called where no machine code is kept.
+    arrays: the number of addresses. kept_as: the beginning of the name of the file of its machine code. made_from: text
+    that identifies the LLVM code; with the processor and the version of llvmlite it is the key of the kept code.
+    make: returns the LLVM code; called where no machine code is kept.
     """
     with _lock:
         made_for = target()
         key = hashlib.sha256("\n".join([made_from, llvmlite.__version__, *made_for]).encode()).hexdigest()
         file = f"{kept_as}-{key}.o"
-        code = next((found for folder in folders() if (found := _read(folder / file))), None)
+        code = next((kept for folder in folders() if (kept := _read(folder / file))), None)
         if code is None:
             code = _compiled(make(), made_for)
             keep(file, hashlib.sha256(code).digest() + code)
@@ -62,7 +62,7 @@ def machine(made_for: Target) -> Any:
 
 
 def _read(path: Path) -> bytes | None:
-    """Machine code as it was written, or None: a damaged file counts as none."""
+    """Machine code of a file; None if it is missing or damaged."""
     try:
         content = path.read_bytes()
     except OSError:

@@ -33,7 +33,7 @@ LEVELS = {
 
 
 class Target(NamedTuple):
-    """What LLVM needs to know of a processor."""
+    """A processor, in LLVM's words."""
 
     triple: str
     processor: str

@@ -1,157 +1,99 @@
-"""One sample's statements, as an emitted module states them -> LLVM code that runs them on vectors of samples."""
+"""A function of one sample as LLVM code that runs it on vectors of samples."""
 
 from __future__ import annotations
 
-import ast
-import functools
 from collections.abc import Sequence
-from pathlib import Path
 
-from modelgen.backends import helpers
 from modelgen.backends.llvm import elementary
 from modelgen.backends.llvm.transpose import load_columns, store_columns
-from modelgen.backends.llvm.vectors import Code, Value
+from modelgen.backends.llvm.vectors import FLAGS, Code, Number, Value
+from modelgen.backends.statements import Assignment, Statements, statements
+from modelgen.program.functions import Function
+from modelgen.program.graph import Graph, Node
 
-#: Fused multiply-add and the freedom to ignore the sign of zero; NaN and infinity keep their meaning.
-_FLAGS = "contract nsz"
-_INFIX = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
-_COMPARISONS = {ast.Lt: "olt", ast.Gt: "ogt", ast.GtE: "oge", ast.Eq: "oeq", ast.NotEq: "une"}
+_INFIX = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 #: What the processor has, by LLVM's names.
-_INSTRUCTIONS = {"abs": "fabs", "sqrt": "sqrt", "floor": "floor"}
+_INSTRUCTIONS = {"abs": "fabs", "sqrt": "sqrt"}
 
 
-def llvm_code(function: ast.FunctionDef, widths: dict[str, int], real: str, shared: bool) -> str:
+def llvm_code(graph: Graph, function: Function, real: str, shared: bool) -> str:
     """The module with `function(first, last, addresses...)` over the samples first to last.
 
-    widths are the entries per sample of every array argument. With `shared`, theta is one row for all samples, and
-    what depends on theta alone is computed once.
+    With `shared`, theta is one row for all samples, and what depends on theta alone is computed once.
     """
-    code = Code(real)
+    code, lines = Code(real), statements(graph, function)
     uniform = {"theta"} if shared else set()
-    statements = [each for each in function.body if isinstance(each, ast.Assign)]
-    known = _entries(code, statements, widths, uniform)
-    translation = _Translation(code, known)
+    widths = {argument.name: len(argument.entries) for argument in function.arguments}
+    widths |= {output.name: len(output.entries) for output in function.outputs}
+    translation = _Translation(code, lines, _entries(code, lines, widths, uniform))
     outputs: dict[str, dict[int, str]] = {}
-    for statement in statements:
-        (target,) = statement.targets
-        if isinstance(statement.value, ast.Subscript):
-            continue
-        if isinstance(target, ast.Subscript):
-            name, index = _entry(target)
-            columns = outputs.setdefault(name, {})
-            columns[index] = code.wide(translation(statement.value))
-            store_columns(code, name, widths[name], columns)
+    for line in lines.body:
+        if isinstance(line, Assignment):
+            translation.assign(line)
         else:
-            translation.assign(statement)
+            columns = outputs.setdefault(line.array, {})
+            columns[line.index] = code.wide(translation(line.node))
+            store_columns(code, line.array, widths[line.array], columns)
         code.end_statement()
     return code.text(function.name, widths, outputs.keys(), uniform)
 
 
-def _entries(
-    code: Code, statements: Sequence[ast.Assign], widths: dict[str, int], uniform: set[str]
-) -> dict[str, Value]:
-    """The names that statements such as `angle = x[1]` give to the entries of arrays."""
-    known: dict[str, Value] = {}
-    names: dict[str, dict[int, str]] = {name: {} for name in widths}
-    for statement in statements:
-        (target,) = statement.targets
-        if isinstance(statement.value, ast.Subscript) and isinstance(target, ast.Name):
-            array, index = _entry(statement.value)
-            names[array][index] = target.id
-    for array, wanted in names.items():
+def _entries(code: Code, lines: Statements, widths: dict[str, int], uniform: set[str]) -> dict[Node, Value]:
+    """The values of the entries of arguments."""
+    known: dict[Node, Value] = {}
+    for array, width in widths.items():
+        wanted = {entry.index: entry.node for entry in lines.entries if entry.array == array}
         if array in uniform:
-            values = {index: code.number(array, index) for index in wanted}
+            known |= {node: code.number(array, index) for index, node in wanted.items()}
         else:
-            columns = load_columns(code, array, widths[array], sorted(wanted))
-            values = {index: Value(columns[index]) for index in wanted}
-        known |= {name: values[index] for index, name in wanted.items()}
+            columns = load_columns(code, array, width, sorted(wanted))
+            known |= {node: Value(columns[index]) for index, node in wanted.items()}
     return known
 
 
-def _entry(subscript: ast.Subscript) -> tuple[str, int]:
-    assert isinstance(subscript.value, ast.Name)
-    return subscript.value.id, int(ast.literal_eval(subscript.slice))
-
-
 class _Translation:
-    """Expressions of named values; a call of the instance makes the code of one."""
+    """Nodes as values; a call of the instance makes the code of one that has no name."""
 
-    def __init__(self, code: Code, known: dict[str, Value]) -> None:
+    def __init__(self, code: Code, lines: Statements, known: dict[Node, Value]) -> None:
         self._code = code
+        self._lines = lines
         self._known = known
-        self._sines: dict[Value, list[Value]] = {}
+        self._sines: dict[Value, tuple[Value, Value]] = {}
 
-    def assign(self, statement: ast.Assign) -> None:
-        """`name = expression`, or two names at once."""
-        (target,) = statement.targets
-        targets = target.elts if isinstance(target, ast.Tuple) else [target]
-        match statement.value:
-            case ast.Tuple(elts=sources):
-                values = [self(source) for source in sources]
-            case ast.Call(func=ast.Name(id="split"), args=[source]):
-                values = [*self._code.split(self(source))]
-            case source:
-                values = [self(source)]
-        for name, value in zip(targets, values, strict=True):
-            assert isinstance(name, ast.Name)
-            self._known[name.id] = value
+    def assign(self, line: Assignment) -> None:
+        for node, value in zip(line.nodes, [self._made(node) for node in line.nodes], strict=True):
+            self._known[node] = value
 
-    def __call__(self, node: ast.expr) -> Value:
-        code = self._code
-        match node:
-            case ast.Name(id=name):
-                return self._known[name]
-            case ast.Constant(value=int() | float() as number):
-                return code.constant(number)
-            case ast.Attribute(attr="nan" | "inf" as name):
-                return code.constant(float(name))
-            case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-                return code.apply("or", self(left), self(right), type="i1")
-            case ast.BinOp(left=left, op=operation, right=right):
-                return code.apply(f"{_INFIX[type(operation)]} {_FLAGS}", self(left), self(right))
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return code.apply(f"fneg {_FLAGS}", self(operand))
-            case ast.Compare(left=left, ops=[comparison], comparators=[right]):
-                return code.apply(f"fcmp {_COMPARISONS[type(comparison)]}", self(left), self(right), type="i1")
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                return code.select(self(test), self(body), self(orelse))
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=arguments):
-                return self._called(name, [self(argument) for argument in arguments])
-        raise AssertionError(ast.unparse(node))
+    def __call__(self, node: Node) -> Value:
+        node = self._lines.shown(node)
+        return self._known[node] if node in self._known else self._made(node)
 
-    def _called(self, name: str, values: list[Value]) -> Value:
+    def _made(self, node: Node) -> Value:
+        operation = self._lines.graph.operations[node]
+        if operation.kind == "constant":
+            return self._code.constant(operation.value)
+        if operation.kind == "solution":
+            return self(operation.arguments[0])
+        values = [self(argument) for argument in operation.arguments]
+        if operation.kind == "negative":
+            return self._code.apply(f"fneg {FLAGS}", *values)
+        if operation.kind in _INFIX:
+            return self._code.apply(f"{_INFIX[operation.kind]} {FLAGS}", *values)
+        return self._called(operation.kind, values)
+
+    def _called(self, name: str, values: Sequence[Value]) -> Value:
+        code, first = self._code, Number(self._code, values[0])
         if name in ("sin", "cos"):
-            (angle,) = values
-            if angle not in self._sines:
-                parts = [self._code.constant(part) for part in elementary.HALF_PI[self._code.real]]
-                self._sines[angle] = self._inlined("sine_and_cosine", [angle, *parts])
-            return self._sines[angle][name == "cos"]
+            if first.value not in self._sines:
+                sine, cosine = elementary.sine_and_cosine(first, *elementary.HALF_PI[code.real])
+                self._sines[first.value] = sine.value, cosine.value
+            return self._sines[first.value][name == "cos"]
         if name in _INSTRUCTIONS:
-            return self._code.instruction(_INSTRUCTIONS[name], values[0])
+            return code.instruction(_INSTRUCTIONS[name], first.value)
         if name == "log1p":
-            values = [*values, *(self._code.constant(part) for part in elementary.LOG_2[self._code.real])]
-        if name in _helpers():
-            (result,) = self._inlined(name, values)
-            return result
-        return self._code.library(name, values)
-
-    def _inlined(self, name: str, values: Sequence[Value]) -> list[Value]:
-        """The statements of a function of `elementary` or `helpers`, in place of a call."""
-        function = _helpers()[name]
-        inner = _Translation(self._code, dict(zip((each.arg for each in function.args.args), values, strict=True)))
-        for statement in function.body:
-            if isinstance(statement, ast.Assign):
-                inner.assign(statement)
-        final = function.body[-1]
-        assert isinstance(final, ast.Return)
-        return [
-            inner(each) for each in (final.value.elts if isinstance(final.value, ast.Tuple) else [final.value]) if each
-        ]
-
-
-@functools.cache
-def _helpers() -> dict[str, ast.FunctionDef]:
-    """The functions whose statements replace a call, by name."""
-    files = [Path(str(module.__file__)) for module in (elementary, helpers)]
-    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
-    return {node.name: node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}
+            made: Number = elementary.log1p(first, *elementary.LOG_2[code.real])
+            return made.value
+        if name in elementary.INLINED:
+            made = elementary.INLINED[name](*(Number(code, value) for value in values))
+            return made.value
+        return code.library(name, values)

@@ -14,7 +14,7 @@ TILE = 8
 
 
 class Maker(Protocol):
-    """What is needed of `vectors.Code`."""
+    """The part of `vectors.Code` that shuffles use."""
 
     real: str
     lanes: int
@@ -102,7 +102,7 @@ def _transposed(code: Maker, vectors: Sequence[str]) -> list[str]:
 
 
 def _dealt(code: Maker, vectors: Sequence[str]) -> list[str]:
-    """Four columns from four vectors of whole rows: every second lane, twice; a third less shuffles than `_picked`."""
+    """Four columns from four vectors of whole rows: every second lane, twice; a third fewer shuffles than `_picked`."""
     even, odd = ([*range(start, 2 * code.lanes, 2)] for start in (0, 1))
     a, b, c, d = vectors
     low, high = (
@@ -113,7 +113,7 @@ def _dealt(code: Maker, vectors: Sequence[str]) -> list[str]:
 
 
 def _dealt_back(code: Maker, columns: Sequence[str]) -> list[str]:
-    """The other way."""
+    """Vectors of whole rows from four columns."""
     n = code.lanes
     halves = [[k // 2 + (k % 2) * n + half * n // 2 for k in range(n)] for half in (0, 1)]
     evens = [_shuffled(code, columns[0], columns[2], mask) for mask in halves]

@@ -17,16 +17,93 @@ from itertools import pairwise
 LANES = {"double": 8, "float": 16}  # 64 bytes; LLVM splits them where registers are shorter
 #: Instructions beyond which a kernel is cut into parts: LLVM's time for one function grows faster than its length.
 PART = 3_000
+#: Fused multiply-add and the freedom to ignore the sign of zero; NaN and infinity keep their meaning.
+FLAGS = "contract nsz"
 _NAME = re.compile(r"%v\d+")
 
 
 @dataclass(frozen=True)
 class Value:
-    """An operand of LLVM's; `uniform` when it is one number for all samples."""
+    """An operand of LLVM; `uniform` if it is one number for all samples."""
 
     text: str
     uniform: bool = False
     type: str = "real"  # or "i1"
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """A value in arithmetic written as Python, which notes every operation as code."""
+
+    code: Code
+    value: Value
+
+    def _value(self, operand: Operand) -> Value:
+        return operand.value if isinstance(operand, Number) else self.code.constant(operand)
+
+    def _apply(self, instruction: str, *operands: Operand, type: str = "real") -> Number:
+        values = map(self._value, operands)
+        return Number(self.code, self.code.apply(instruction, *values, type=type))
+
+    def __add__(self, other: Operand) -> Number:
+        return self._apply(f"fadd {FLAGS}", self, other)
+
+    def __radd__(self, other: Operand) -> Number:
+        return self._apply(f"fadd {FLAGS}", other, self)
+
+    def __sub__(self, other: Operand) -> Number:
+        return self._apply(f"fsub {FLAGS}", self, other)
+
+    def __rsub__(self, other: Operand) -> Number:
+        return self._apply(f"fsub {FLAGS}", other, self)
+
+    def __mul__(self, other: Operand) -> Number:
+        return self._apply(f"fmul {FLAGS}", self, other)
+
+    def __rmul__(self, other: Operand) -> Number:
+        return self._apply(f"fmul {FLAGS}", other, self)
+
+    def __truediv__(self, other: Operand) -> Number:
+        return self._apply(f"fdiv {FLAGS}", self, other)
+
+    def __neg__(self) -> Number:
+        return self._apply(f"fneg {FLAGS}", self)
+
+    def __abs__(self) -> Number:
+        return Number(self.code, self.code.instruction("fabs", self.value))
+
+    def __floor__(self) -> Number:
+        return Number(self.code, self.code.instruction("floor", self.value))
+
+    def __lt__(self, other: Operand) -> Number:
+        return self._apply("fcmp olt", self, other, type="i1")
+
+    def __gt__(self, other: Operand) -> Number:
+        return self._apply("fcmp ogt", self, other, type="i1")
+
+    def __ge__(self, other: Operand) -> Number:
+        return self._apply("fcmp oge", self, other, type="i1")
+
+    def __eq__(self, other: Operand) -> Number:  # type: ignore[override]
+        return self._apply("fcmp oeq", self, other, type="i1")
+
+    def __ne__(self, other: Operand) -> Number:  # type: ignore[override]
+        return self._apply("fcmp une", self, other, type="i1")
+
+    def __or__(self, other: Number) -> Number:
+        return self._apply("or", self, other, type="i1")
+
+    def select(self, yes: Operand, no: Operand) -> Number:
+        """`yes` in the lanes in which this condition holds."""
+        return Number(self.code, self.code.select(self.value, self._value(yes), self._value(no)))
+
+    def split(self) -> tuple[Number, Number]:
+        """m and e of a positive number m 2^e with 1 <= m < 2."""
+        mantissa, exponent = self.code.split(self.value)
+        return Number(self.code, mantissa), Number(self.code, exponent)
+
+
+Operand = Number | float
 
 
 class Code:
@@ -121,8 +198,8 @@ class Code:
         def make(instruction: str) -> str:
             return self.make(instruction, before=value.uniform)
 
-        def number(each: int) -> str:
-            return str(each) if value.uniform else f"<{', '.join([f'i{bits} {each}'] * self.lanes)}>"
+        def number(count: int) -> str:
+            return str(count) if value.uniform else f"<{', '.join([f'i{bits} {count}'] * self.lanes)}>"
 
         whole = make(f"bitcast {kind} {value.text} to {integer}")
         shifted = make(f"lshr {integer} {whole}, {number(shift)}")
@@ -150,12 +227,12 @@ class Code:
         return Value(result)
 
     def end_statement(self) -> None:
-        """What is known now is vectors of reals, so that the code can be cut here."""
+        """Note a place where the code can be cut: all values are vectors of reals."""
         if len(self._body) - self._cuts[-1] >= PART:
             self._cuts.append(len(self._body))
 
     def text(self, name: str, widths: dict[str, int], outputs: AbstractSet[str], uniform: AbstractSet[str]) -> str:
-        """A loop whose last vector ends at the last sample, overlapping the one before; and who calls it."""
+        """Module with the loop, whose last vector overlaps the one before, and the function that calls it."""
         arguments = "".join(f", ptr noalias %{array}" for array in widths)
         parts, before, body = list[str](), self._before, self._body
         if len(self._cuts) > 1:
@@ -185,7 +262,7 @@ class Code:
         )
 
     def _entry(self, name: str, widths: dict[str, int], outputs: AbstractSet[str], uniform: AbstractSet[str]) -> str:
-        """The function that is called: less samples than lanes are moved to arrays of that many rows and back."""
+        """The function that is called: fewer samples than lanes are moved to arrays of that many rows and back."""
         size = 8 if self.real == "double" else 4
         moved = {array: width * size for array, width in widths.items() if width and array not in uniform}
         copy = "call void @llvm.memcpy.p0.p0.i64(ptr"
@@ -230,27 +307,27 @@ class Code:
         )
 
     def _parts(self, name: str, arguments: str) -> tuple[list[str], list[str], list[str]]:
-        """The body as functions that leave in memory what later ones need; what is before the loop; their calls."""
+        """Parts of the body as functions, code before the loop, and calls. Values for later parts are in memory."""
         bounds = [*self._cuts, len(self._body)]
         chunks = [self._body[start:stop] for start, stop in pairwise(bounds) if stop > start]
         made = {line.split(" ", 3)[2]: k for k, lines in enumerate(chunks) for line in lines if " = " in line}
-        reads = [sorted({each for line in lines for each in _NAME.findall(line)}) for lines in chunks]
-        last_read = {each: k for k, names in enumerate(reads) for each in names}
+        reads = [sorted({value for line in lines for value in _NAME.findall(line)}) for lines in chunks]
+        last_read = {value: k for k, names in enumerate(reads) for value in names}
         # Values from before the loop keep their places in every round.
-        places = {each: place for place, each in enumerate(each for each in last_read if each not in made)}
+        places = {value: place for place, value in enumerate(value for value in last_read if value not in made)}
         count, free = len(places), list[int]()
-        before = [*self._before, *(self._store(each, place) for each, place in places.items())]
+        before = [*self._before, *(self._store(value, place) for value, place in places.items())]
         texts, calls = [], []
         for k, lines in enumerate(chunks):
-            incoming = [self._load(each, places[each]) for each in reads[k] if each in places]
+            incoming = [self._load(value, places[value]) for value in reads[k] if value in places]
             outgoing = []
-            for each in (each for each, part in made.items() if part == k and last_read.get(each, k) > k):
+            for value in (value for value, part in made.items() if part == k and last_read.get(value, k) > k):
                 if not free:
                     free.append(count)
                     count += 1
-                places[each] = free.pop()
-                outgoing.append(self._store(each, places[each]))
-            free += [places.pop(each) for each in [*places] if each in made and last_read[each] == k]
+                places[value] = free.pop()
+                outgoing.append(self._store(value, places[value]))
+            free += [places.pop(value) for value in [*places] if value in made and last_read[value] == k]
             head = f"define internal void @{name}_{k}(i64 %i{arguments}, ptr noalias %kept) {{"
             texts += [head, *incoming, *lines, *outgoing, "  ret void", "}"]
             passed = arguments.replace(" noalias", "")

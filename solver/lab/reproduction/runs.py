@@ -18,7 +18,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from modelgen.trust import is_trusted
 from solver.errors import SolverError
 from solver.jobs.engines import engine
 from solver.jobs.processes import LOG, Announce, Job, run_all
@@ -210,7 +209,7 @@ def _job(training: Training, folder: Path, generated: str | None, program: tuple
     """The training as a job for any machine."""
     run, command = training.run, training.kind.command
     words = tuple(_words(training, folder, generated))
-    robot = (run.robot, run.artifact_hash, generated, is_trusted(run.artifact_hash))
+    robot = (run.robot, run.artifact_hash, generated)
     return Job(folder, command, words, training.threads, *robot, versions(), program)
 
 

@@ -26,6 +26,7 @@ from modelgen.builder import BuildReport, build_from_equations
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.errors import ArtifactError
 from tests.modelgen.support import mechanisms
+from tests.modelgen.support.forgery import forged
 
 pytestmark = pytest.mark.slow
 
@@ -65,23 +66,47 @@ def test_hash_names_content(folder: Path, artifacts: Path) -> None:
     assert artifact.read(folder).hash == artifact.read(artifacts / "pendulum").hash
     manifest = artifact.read(folder)
     assert replace(manifest, model_hash="1" * 64).hash != manifest.hash
-    assert replace(manifest, files={"llvm": {"kernels_0.py": "0"}}).hash != manifest.hash
+    assert replace(manifest, program="1" * 64).hash != manifest.hash
+    assert replace(manifest, metadata=replace(manifest.metadata, name="other")).hash != manifest.hash
+    assert replace(manifest, files={"kernels_0.py": "0"}, generator_version=0).hash == manifest.hash
 
 
 @pytest.mark.parametrize("backend", MODULES)
 @pytest.mark.parametrize("how", ["edited", "truncated", "missing"])
-def test_a_damaged_file_is_found_and_not_loaded(folder: Path, backend: Any, how: str) -> None:
-    path = _file(folder, {"casadi": "jacobians", "torch": "torch"}.get(backend, "kernels"))
+def test_a_damaged_program_is_found_and_not_loaded(folder: Path, backend: Any, how: str) -> None:
+    path = _file(folder, "program")
+    _damage(path, how)
+    (finding,) = artifact.check("pendulum", folder.parent)
+    assert path.name in finding
+    with pytest.raises(ArtifactError, match=rf"{path.name}.*Run `modelgen build pendulum`"):
+        modelgen.load("pendulum", backend=backend, directory=folder.parent)
+
+
+@pytest.mark.parametrize("beginning", ["kernels", "jacobians"])
+@pytest.mark.parametrize("how", ["edited", "truncated", "missing"])
+def test_a_damaged_file_beside_the_program_is_found(folder: Path, beginning: str, how: str) -> None:
+    """Nothing is loaded from it."""
+    path = _file(folder, beginning)
+    _damage(path, how)
+    (finding,) = artifact.check("pendulum", folder.parent)
+    assert path.name in finding
+    modelgen.load("pendulum", backend="casadi", directory=folder.parent)
+
+
+def _damage(path: Path, how: str) -> None:
     content = path.read_bytes()
     if how == "missing":
         path.unlink()
     else:
         path.write_bytes(content + b"\n" if how == "edited" else content[: len(content) // 2])
-    (finding,) = artifact.check("pendulum", folder.parent)
-    assert path.name in finding
-    with pytest.raises(ArtifactError, match=rf"{path.name}.*Run `modelgen build pendulum`"):
-        modelgen.load("pendulum", backend=backend, directory=folder.parent)
-    modelgen.load("pendulum", backend="casadi" if backend != "casadi" else "llvm", directory=folder.parent)
+
+
+def test_a_program_of_another_robot_is_explained(folder: Path, artifacts: Path) -> None:
+    content = _file(artifacts / "dense", "program").read_bytes()
+    _file(folder, "program").write_bytes(content)
+    forged(folder)
+    with pytest.raises(ArtifactError, match=r"the argument x has 6 entries, and the robot has 2"):
+        modelgen.load("pendulum", directory=folder.parent)
 
 
 THIS = f'"generator_version": {GENERATOR_VERSION}'
@@ -135,7 +160,8 @@ def test_no_edited_value_of_a_manifest_goes_unseen(folder: Path, value: Any) -> 
             found = artifact.read(folder)
         except ArtifactError:
             continue
-        assert found == written, leaf
+        assert replace(found, files={}) == replace(written, files={}), leaf
+        assert found == written or artifact.check("pendulum", folder.parent), leaf
 
 
 def test_a_manifest_nested_without_end_is_an_artifact_error(folder: Path) -> None:
@@ -205,8 +231,7 @@ def test_a_build_killed_at_any_step_leaves_an_artifact(
     monkeypatch.undo()
     manifest = artifact.read(folder)
     assert finished or manifest.hash == old or step > 8
-    for backend in manifest.files:
-        artifact.contents(folder, manifest, backend)
+    artifact.program(folder, manifest)
     _build(folder.parent)
     assert artifact.check("pendulum", folder.parent) == []
     assert artifact.read(folder).hash == old
@@ -229,8 +254,7 @@ def test_kill_9_while_building_over_and_over(folder: Path) -> None:
             time.sleep(delay)
             building.send_signal(signal.SIGKILL)
         manifest = artifact.read(folder)
-        for backend in manifest.files:
-            artifact.contents(folder, manifest, backend)
+        artifact.program(folder, manifest)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import modelgen
-from modelgen.backends import MODULES, TRANSLATED
+from modelgen.backends import MODULES
 from tests.closeness import assert_close
 from tests.modelgen.support.quantities import Calls, Close, Exact
 
@@ -19,12 +19,12 @@ LIMITS = {"float64": 1e-11, "float32": 2e-5}
 
 def needs(backend: str) -> None:
     """Skip the test where the engine of a backend is not installed."""
-    if backend in TRANSLATED:
+    if backend == "js":
         pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
 
 
 @pytest.mark.parametrize("dtype", LIMITS)
-@pytest.mark.parametrize("backend", [*MODULES, *TRANSLATED])
+@pytest.mark.parametrize("backend", MODULES)
 @pytest.mark.parametrize("name", ["pendulum", "dense"])
 @pytest.mark.slow
 def test_every_quantity(
@@ -47,7 +47,7 @@ def test_every_quantity(
     close(calls(robot, exact(name), convert), exact(name).values, LIMITS[dtype])
 
 
-@pytest.mark.parametrize("backend", [*MODULES, *TRANSLATED])
+@pytest.mark.parametrize("backend", MODULES)
 def test_theta_once_is_theta_for_every_sample(backend: Any, artifacts: Path, exact: Exact) -> None:
     needs(backend)
     robot = modelgen.load("pendulum", backend=backend, directory=artifacts)

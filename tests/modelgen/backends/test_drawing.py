@@ -1,4 +1,4 @@
-"""Drawings: what a file states, what is drawn without a statement, and the emitted function of the state."""
+"""Drawings: what a file states, what is drawn without a statement, and its points as a function of the state."""
 
 from __future__ import annotations
 
@@ -160,11 +160,11 @@ def test_an_edited_drawing_makes_the_artifact_stale(tmp_path: Path) -> None:
     robot.draw(line=[(0, 0), (1, 1)])
     assert content_hash(with_task(robot)) != before
     build_artifact(robot, tmp_path)
-    file = next((tmp_path / "rods").glob("drawing_*.py"))
+    file = next((tmp_path / "rods").glob("program_*.json"))
     file.write_text(file.read_text().replace("1.0", "2.0"))
     assert "was edited" in artifact.check("rods", tmp_path)[0]
     with pytest.raises(ModelError, match="was edited"):
-        _ = modelgen.load("rods", backend="casadi", directory=tmp_path).drawing
+        modelgen.load("rods", backend="casadi", directory=tmp_path)
 
 
 @pytest.mark.parametrize(

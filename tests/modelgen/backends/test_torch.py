@@ -56,6 +56,7 @@ def test_backward_is_one_emitted_sweep(
     monkeypatch.setattr(kernels._module, "hamiltonian_gradient", counted)
     x, u = (torch.from_numpy(array.copy()).requires_grad_() for array in (exact("pendulum").x, exact("pendulum").u))
     xdot = robot.dynamics(x, u)
+    assert xdot.grad_fn is not None
     assert xdot.grad_fn.name() == "_DynamicsBackward"
     xdot.sum().backward()
     assert len(calls) == 1
@@ -129,7 +130,7 @@ def test_torch_kernels_write_into_out(robot: CompiledRobot) -> None:
     ("x", "u", "words"),
     [
         (np.zeros((3, 6)), np.zeros((3, 2)), "`x` is a ndarray; the torch backend takes Torch tensors"),
-        (torch.zeros(3, 6), torch.zeros(3, 2), "dtype torch.float32"),
+        (torch.zeros(3, 6, dtype=torch.complex64), torch.zeros(3, 2), "dtype torch.complex64"),
         (torch.zeros(3, 6, dtype=torch.float64), torch.zeros(3, 2, dtype=torch.float64, device="meta"), "on meta"),
         (torch.zeros(3, 5, dtype=torch.float64), torch.zeros(3, 2, dtype=torch.float64), r"shape \(3, 5\)"),
         (torch.zeros(3, 6, dtype=torch.float64), torch.zeros(4, 2, dtype=torch.float64), "`u` has 4 rows"),
@@ -138,6 +139,13 @@ def test_torch_kernels_write_into_out(robot: CompiledRobot) -> None:
 def test_a_wrong_call_is_explained(robot: CompiledRobot, x: Any, u: Any, words: str) -> None:
     with pytest.raises(ModelError, match=words):
         robot.dynamics(x, u)
+
+
+def test_tensors_of_another_dtype_are_converted(robot: CompiledRobot) -> None:
+    x, u = torch.rand(3, 6, dtype=torch.float32), torch.ones(3, 2, dtype=torch.int64)
+    found = robot.dynamics(x, u)
+    assert found.dtype == torch.float64
+    torch.testing.assert_close(found, robot.dynamics(x.double(), u.double()), rtol=0.0, atol=0.0)
 
 
 def test_a_wrong_out_is_explained(robot: CompiledRobot) -> None:

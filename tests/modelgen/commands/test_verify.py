@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from modelgen.backends import MODULES, TRANSLATED
+from modelgen.backends import MODULES
 from modelgen.cli import main
 from modelgen.derivation.model_file import SHIPPED
 from modelgen.verification import missing_package
@@ -95,7 +95,5 @@ def test_one_coordinate_robot_from_file_to_proof(folder: Path, capsys: pytest.Ca
     output = capsys.readouterr().out
     assert "FAILED" not in output
     assert " 0 failed" in output
-    for backend in (*MODULES, *TRANSLATED):
-        missing = missing_package(backend)
-        assert f"{backend} float32" in output or backend == "numba" or f"{missing} is not installed" in output
-    assert "compiles the same source as llvm" in output
+    for backend in MODULES:
+        assert f"{backend} float32" in output or f"{missing_package(backend)} is not installed" in output

@@ -152,5 +152,5 @@ def test_no_inverse_is_differentiated() -> None:
 
 @pytest.mark.parametrize("name", ["cartpole", "cartpole_quanser", "double_pendulum", "furuta", "pendulum"])
 def test_reverse_sweep_costs_a_small_multiple_of_the_dynamics(name: str) -> None:
-    operations = program(mechanism(equations_of_motion(load(str(SHIPPED / f"{name}.py"))))).operations()
+    operations = program(mechanism(equations_of_motion(load(str(SHIPPED / f"{name}.py"))))).operations
     assert operations["hamiltonian_gradient"] <= 4 * operations["dynamics"]

@@ -17,11 +17,14 @@ def forged(folder: Path, change: Callable[[dict[str, Any]], object] = lambda _: 
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
     manifest.pop("hash")
-    for files in manifest["files"].values():
-        for name in files:
-            files[name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    (program,) = folder.glob("program_*.json")
+    manifest["program"] = hashlib.sha256(program.read_bytes()).hexdigest()
+    program.rename(folder / f"program_{manifest['program'][:12]}.json")
+    for name in manifest["files"]:
+        manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
     change(manifest)
-    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    content = {key: manifest.get(key) for key in ("metadata", "model_hash", "program")}
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     manifest["hash"] = hashlib.sha256(text.encode()).hexdigest()
     path.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
 

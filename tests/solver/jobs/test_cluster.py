@@ -51,7 +51,7 @@ SLOW = (sys.executable, "-c", "import time; print('begin', flush=True); time.sle
 
 def job(folder: Path, **changes: Any) -> Job:
     artifact = load_robot("pendulum", "cpu", None).hash
-    usual = Job(folder, "train", (), 1, "pendulum", artifact, None, True, versions(), SLOW)
+    usual = Job(folder, "train", (), 1, "pendulum", artifact, None, versions(), SLOW)
     return dataclasses.replace(usual, **changes)
 
 

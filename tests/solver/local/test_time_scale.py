@@ -88,14 +88,14 @@ def test_the_fastest_motion_that_swings_or_grows_sets_the_pace(
 ) -> None:
     robot = copy.copy(load("furuta"))
     found = (np.zeros((1, 4)), np.zeros((1, 4, 1)), block_diag(*motions)[None])
-    robot.jacobians = lambda *_: found  # type: ignore[method-assign]
+    robot.jacobians = lambda *_: found  # type: ignore[method-assign, assignment]
     assert time_scale(robot) == pytest.approx(seconds, rel=1e-9)
 
 
 def test_a_robot_that_nothing_moves_is_slow(rails: dict[int, CompiledRobot]) -> None:
     idle = copy.copy(rails[125])
     still = tuple(np.zeros(shape) for shape in ((1, 2), (1, 2, 1), (1, 2, 2), (1, 2, 1, 2), (1, 2, 1), (1, 2, 1, 1)))
-    idle.jacobians = lambda *_: still  # type: ignore[method-assign]
+    idle.jacobians = lambda *_: still  # type: ignore[method-assign, assignment]
     assert time_scale(idle) == SLOWEST * idle.metadata.task.horizon
 
 
@@ -104,7 +104,7 @@ def test_a_robot_without_a_regulator_moves_as_its_input_pushes_it(rails: dict[in
     cut = copy.copy(rails[125])
     B = np.array([[[0.0], [1.0 / 1.3]]])
     found = (np.zeros((1, 2)), B, np.zeros((1, 2, 2)))
-    cut.jacobians = lambda *_: found  # type: ignore[method-assign]
+    cut.jacobians = lambda *_: found  # type: ignore[method-assign, assignment]
     assert time_scale(cut) == pytest.approx(1.0 / math.sqrt(10.0 / 1.3 / 3.0), rel=1e-6)
 
 

@@ -86,11 +86,11 @@ def test_no_preview_is_asked_for_or_can_be_made(
     assert main(["train", "pendulum", "--preview", "-1"]) == 2
     assert "--preview is -1" in capsys.readouterr().err
 
-    def untrusted(*_: object, **__: object) -> None:
-        raise ModelError("it may run code; --trust 1234")
+    def unreadable(*_: object, **__: object) -> None:
+        raise ModelError("generated/pendulum is gone")
 
-    monkeypatch.setattr("modelgen.load", untrusted)
+    monkeypatch.setattr("modelgen.load", unreadable)
     _, warnings = previewed(robot, SECONDS)
     assert len(warnings) == 1
     assert "is not previewed" in warnings[0]
-    assert "--trust" in warnings[0]
+    assert "generated/pendulum is gone" in warnings[0]

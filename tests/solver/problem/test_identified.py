@@ -124,7 +124,9 @@ def test_run_stores_the_identified_parameters_and_sets(
 ) -> None:
     robot, folder = modelgen.load("pendulum", dtype="float32", directory=short, parallel=False), tmp_path / "run"
     path = written(tmp_path, content(robot))
-    words = ["train", "pendulum", "--identified", str(path), "--out", str(folder), *tiny_options, "--iterations", "1"]
+    radii = tiny_options.index("--adversaries")  # they would replace the radii of the file
+    options = tiny_options[:radii] + tiny_options[radii + 5 :]
+    words = ["train", "pendulum", "--identified", str(path), "--out", str(folder), *options, "--iterations", "1"]
     assert main(words) == 0
     assert "+- 0.0202 kg" in capsys.readouterr().err
     run = load_run(folder)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import runpy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mpmath
@@ -14,29 +13,35 @@ import pytest
 import modelgen
 from modelgen.backends.llvm import native, vectors
 from modelgen.backends.llvm import translate as translation
+from modelgen.program.functions import Argument, Function, Output
+from modelgen.program.graph import Graph, Node
 from tests.closeness import assert_close
 
 GUARD = 7.0
 
 
+Made = Callable[[Graph, Sequence[Node], Sequence[Node]], Sequence[Node]]
+
+
 @pytest.fixture(scope="module")
 def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., np.ndarray]:
-    """evaluated(text, x): the rows of `result` that a statement of x's entries gives, as compiled vector code.
+    """evaluated(make, x): the entries of the nodes that make(graph, x, theta) returns, as compiled vector code.
 
     With rows=(first, last) only these; the others stay as in `GUARD`.
     """
     folder = tmp_path_factory.mktemp("code")
 
-    def of(
-        text: str, x: np.ndarray, entries: int, shared: bool = False, rows: tuple[int, int] | None = None
-    ) -> np.ndarray:
+    def of(make: Made, x: np.ndarray, shared: bool = False, rows: tuple[int, int] | None = None) -> np.ndarray:
         real = {"float32": "float", "float64": "double"}[x.dtype.name]
-        function = ast.parse(f"def f(x, theta, result):\n{text}").body[0]
-        assert isinstance(function, ast.FunctionDef)
-        widths = {"x": x.shape[1], "theta": x.shape[1], "result": entries}
-        code = translation.llvm_code(function, widths, real, shared)
+        graph = Graph()
+        arguments = [
+            Argument(array, tuple(graph.input(f"{array}_{k}") for k in range(x.shape[1]))) for array in ("theta", "x")
+        ]
+        nodes = tuple(make(graph, arguments[1].entries, arguments[0].entries))
+        function = Function("f", tuple(arguments), (Output("result", (len(nodes),), nodes),))
+        code = translation.llvm_code(graph, function, real, shared)
         kernel = native.function("f", 3, f"{folder.name}-{hash(code)}", code, lambda: code)
-        result = np.full((len(x), entries), GUARD, x.dtype)
+        result = np.full((len(x), len(nodes)), GUARD, x.dtype)
         kernel(*(rows or (0, len(x))), x.ctypes.data, x.ctypes.data, result.ctypes.data)
         return result
 
@@ -46,8 +51,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., np.ndar
 @pytest.fixture(scope="module")
 def sincos(evaluated: Callable[..., np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
     def of(angles: np.ndarray) -> np.ndarray:
-        text = "  a = x[0]\n  result[0] = math.sin(a)\n  result[1] = math.cos(a)"
-        return evaluated(text, angles[:, None].copy(), 2).T
+        return evaluated(lambda g, x, _: [g.call("sin", x[0]), g.call("cos", x[0])], angles[:, None].copy()).T
 
     return of
 
@@ -96,9 +100,11 @@ def test_rows_become_vectors_and_rows_again(
     """Every entry of every sample comes from its own place and goes to it, for all ways to read and write rows."""
     x = np.arange(samples * width, dtype=dtype).reshape(samples, width)
     order = np.random.default_rng(width).permutation(width)
-    loads = "".join(f"  e{j} = x[{j}]\n" for j in range(width))
-    stores = "".join(f"  result[{k}] = e{j} + {k}\n" for k, j in enumerate(order))
-    np.testing.assert_array_equal(evaluated(loads + stores, x, width), x[:, order] + np.arange(width, dtype=dtype))
+
+    def make(graph: Graph, x: Sequence[Node], _: Sequence[Node]) -> list[Node]:
+        return [graph.add(x[j], graph.constant(k)) for k, j in enumerate(order)]
+
+    np.testing.assert_array_equal(evaluated(make, x), x[:, order] + np.arange(width, dtype=dtype))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -106,13 +112,18 @@ def test_a_long_kernel_is_cut_into_parts_with_the_same_results(
     evaluated: Callable[..., np.ndarray], monkeypatch: pytest.MonkeyPatch, dtype: str
 ) -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(dtype)
-    text = "  a = x[0]\n  b = x[1]\n  c = x[2]\n  p = theta[1]\n  t0 = minimum(p, a)\n  t1 = b * p\n"
-    text += "".join(f"  t{k} = t{k - 1} * 0.5 + t{k // 2} * c - p\n" for k in range(2, 400))
-    text += "".join(f"  result[{k}] = t{k * 30} + a\n" for k in range(12))
+
+    def make(graph: Graph, x: Sequence[Node], theta: Sequence[Node]) -> list[Node]:
+        made = [graph.call("minimum", theta[1], x[0]), graph.mul(x[1], theta[1])]
+        for k in range(2, 400):
+            half = graph.mul(made[k - 1], graph.constant(0.5))
+            made.append(graph.sub(graph.add(half, graph.mul(made[k // 2], x[2])), theta[1]))
+        return [graph.add(made[k * 30], x[0]) for k in range(12)]
+
     for shared in (False, True):
-        whole = evaluated(text, x, 12, shared)
+        whole = evaluated(make, x, shared)
         monkeypatch.setattr(vectors, "PART", 100)
-        np.testing.assert_allclose(evaluated(text, x, 12, shared), whole, rtol=1e-5 if dtype == "float32" else 1e-13)
+        np.testing.assert_allclose(evaluated(make, x, shared), whole, rtol=1e-5 if dtype == "float32" else 1e-13)
         monkeypatch.undo()
 
 
@@ -120,14 +131,19 @@ def test_a_long_kernel_is_cut_into_parts_with_the_same_results(
 def test_functions_of_the_c_library_keep_the_number_format(evaluated: Callable[..., np.ndarray], dtype: str) -> None:
     x = np.random.default_rng(0).uniform(0.1, 0.9, (21, 2)).astype(dtype)
     names = ["exp", "log", "tanh", "sinh", "cosh", "atan", "asin", "acos", "sqrt"]
-    text = "  a = x[0]\n  b = x[1]\n" + "".join(f"  result[{k}] = math.{name}(a)\n" for k, name in enumerate(names))
-    text += "  result[9] = math.atan2(a, b)\n  result[10] = math.pow(a, b)\n  result[11] = abs(a - b)\n"
-    text += "  result[12] = minimum(a, b)\n  result[13] = maximum(a, b)\n  result[14] = sign(a - b)\n"
+
+    def make(graph: Graph, x: Sequence[Node], _: Sequence[Node]) -> list[Node]:
+        difference = graph.sub(x[0], x[1])
+        of_two = [graph.call(name, x[0], x[1]) for name in ("atan2", "pow", "minimum", "maximum")]
+        return (
+            [graph.call(name, x[0]) for name in names] + of_two + [graph.call(f, difference) for f in ("abs", "sign")]
+        )
+
     a, b = x.astype(np.float64).T
     known = {"atan": np.arctan, "asin": np.arcsin, "acos": np.arccos}
     expected = [(known.get(name) or getattr(np, name))(a) for name in names]
-    expected += [np.arctan2(a, b), a**b, abs(a - b), np.minimum(a, b), np.maximum(a, b), np.sign(a - b)]
-    found = evaluated(text, x, 15)
+    expected += [np.arctan2(a, b), a**b, np.minimum(a, b), np.maximum(a, b), abs(a - b), np.sign(a - b)]
+    found = evaluated(make, x)
     np.testing.assert_allclose(found, np.stack(expected, 1), rtol=1e-13 if dtype == "float64" else 2e-6)
 
 
@@ -156,8 +172,7 @@ def test_any_range_of_samples_is_computed_in_its_place(
     evaluated: Callable[..., np.ndarray], rows: tuple[int, int], dtype: str
 ) -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (60, 3)).astype(dtype)
-    text = "  a = x[0]\n  b = x[1]\n  c = x[2]\n  result[0] = a * c\n  result[1] = b"
-    found = evaluated(text, x, 2, rows=rows)
+    found = evaluated(lambda g, x, _: [g.mul(x[0], x[2]), x[1]], x, rows=rows)
     expected = np.full((60, 2), GUARD, dtype)
     inside = slice(*rows)
     expected[inside] = np.stack([x[inside, 0] * x[inside, 2], x[inside, 1]], 1)
@@ -168,8 +183,7 @@ def test_numba_compiles_the_emitted_functions_as_they_are() -> None:
     """And they are plain Python: two more engines for the same text."""
     njit = pytest.importorskip("numba").njit
     furuta = modelgen.load("furuta")
-    kernels: Any = furuta._kernels
-    path = kernels._path
+    (path,) = furuta.folder.glob("kernels_*.py")
     x, u, costate = np.array([[0.1, 2.0, -0.3, 0.4]]), np.array([[0.05]]), np.array([[1.0, -2.0, 0.3, 0.1]])
     expected = furuta.hamiltonian_gradient(x, u, costate)
     emitted = runpy.run_path(str(path))["hamiltonian_gradient"]

@@ -1,0 +1,455 @@
+"""planar_quadrotor: functions of one sample, made by modelgen; not to be edited.
+
+x (n,), u (m,), costate (n,), theta (p,) are read; the other arguments are filled, row by row.
+numba.njit compiles them as they are; modelgen.load makes kernels for batches of the same functions.
+"""
+
+import math
+
+
+def sign(x):
+    """-1, 0 or 1; NaN for NaN."""
+    return x if (x != x) | (x == 0) else abs(x) / x
+
+
+def minimum(a, b):
+    """The smaller of two; NaN when one of them is NaN."""
+    return a if (a < b) | (a != a) else b
+
+
+def maximum(a, b):
+    """The larger of two; NaN when one of them is NaN."""
+    return a if (a > b) | (a != a) else b
+
+
+def affine_dynamics(x, theta, a, B):
+    pitch = x[2]
+    across_rate = x[3]
+    height_rate = x[4]
+    pitch_rate = x[5]
+    mass = theta[0]
+    inertia = theta[1]
+    arm = theta[2]
+    drag = theta[3]
+    a[0] = across_rate
+    a[1] = height_rate
+    a[2] = pitch_rate
+    a[5] = 0.0
+    B[0] = 0.0
+    B[1] = 0.0
+    B[2] = 0.0
+    B[3] = 0.0
+    B[4] = 0.0
+    B[5] = 0.0
+    t1s, t1c = math.sin(pitch), math.cos(pitch)
+    t2 = 1.0 / mass
+    a[3] = (t1s * 4.76766 - drag * across_rate) * t2
+    a[4] = (t1c * 4.76766 - mass * 9.81 - drag * height_rate) * t2
+    t3 = arm * (1.0 / inertia)
+    B[10] = -t3
+    B[11] = t3
+    t4 = t1s * t2
+    B[6] = t4
+    B[7] = t4
+    t5 = t1c * t2
+    B[8] = t5
+    B[9] = t5
+
+
+def dynamics(x, u, theta, xdot):
+    pitch = x[2]
+    across_rate = x[3]
+    height_rate = x[4]
+    pitch_rate = x[5]
+    right = u[0]
+    left = u[1]
+    mass = theta[0]
+    inertia = theta[1]
+    arm = theta[2]
+    drag = theta[3]
+    xdot[0] = across_rate
+    xdot[1] = height_rate
+    xdot[2] = pitch_rate
+    xdot[5] = 1.0 / inertia * (arm * left - arm * right)
+    t1s, t1c = math.sin(pitch), math.cos(pitch)
+    t2 = 1.0 / mass
+    xdot[3] = t2 * (t1s * 4.76766 - drag * across_rate + (right * t1s + left * t1s))
+    t3 = t1c * 4.76766 - mass * 9.81 - drag * height_rate + (right * t1c + left * t1c)
+    xdot[4] = t2 * t3
+
+
+def jacobians(x, theta, a, B, da_dx, dB_dx, da_dtheta, dB_dtheta):
+    pitch = x[2]
+    across_rate = x[3]
+    height_rate = x[4]
+    pitch_rate = x[5]
+    mass = theta[0]
+    inertia = theta[1]
+    arm = theta[2]
+    drag = theta[3]
+    a[0] = across_rate
+    a[1] = height_rate
+    a[2] = pitch_rate
+    a[5] = 0.0
+    B[0] = 0.0
+    B[1] = 0.0
+    B[2] = 0.0
+    B[3] = 0.0
+    B[4] = 0.0
+    B[5] = 0.0
+    da_dx[0] = 0.0
+    da_dx[1] = 0.0
+    da_dx[2] = 0.0
+    da_dx[3] = 1.0
+    da_dx[4] = 0.0
+    da_dx[5] = 0.0
+    da_dx[6] = 0.0
+    da_dx[7] = 0.0
+    da_dx[8] = 0.0
+    da_dx[9] = 0.0
+    da_dx[10] = 1.0
+    da_dx[11] = 0.0
+    da_dx[12] = 0.0
+    da_dx[13] = 0.0
+    da_dx[14] = 0.0
+    da_dx[15] = 0.0
+    da_dx[16] = 0.0
+    da_dx[17] = 1.0
+    da_dx[18] = 0.0
+    da_dx[19] = 0.0
+    da_dx[22] = 0.0
+    da_dx[23] = 0.0
+    da_dx[24] = 0.0
+    da_dx[25] = 0.0
+    da_dx[27] = 0.0
+    da_dx[29] = 0.0
+    da_dx[30] = 0.0
+    da_dx[31] = 0.0
+    da_dx[32] = 0.0
+    da_dx[33] = 0.0
+    da_dx[34] = 0.0
+    da_dx[35] = 0.0
+    dB_dx[0] = 0.0
+    dB_dx[1] = 0.0
+    dB_dx[2] = 0.0
+    dB_dx[3] = 0.0
+    dB_dx[4] = 0.0
+    dB_dx[5] = 0.0
+    dB_dx[6] = 0.0
+    dB_dx[7] = 0.0
+    dB_dx[8] = 0.0
+    dB_dx[9] = 0.0
+    dB_dx[10] = 0.0
+    dB_dx[11] = 0.0
+    dB_dx[12] = 0.0
+    dB_dx[13] = 0.0
+    dB_dx[14] = 0.0
+    dB_dx[15] = 0.0
+    dB_dx[16] = 0.0
+    dB_dx[17] = 0.0
+    dB_dx[18] = 0.0
+    dB_dx[19] = 0.0
+    dB_dx[20] = 0.0
+    dB_dx[21] = 0.0
+    dB_dx[22] = 0.0
+    dB_dx[23] = 0.0
+    dB_dx[24] = 0.0
+    dB_dx[25] = 0.0
+    dB_dx[26] = 0.0
+    dB_dx[27] = 0.0
+    dB_dx[28] = 0.0
+    dB_dx[29] = 0.0
+    dB_dx[30] = 0.0
+    dB_dx[31] = 0.0
+    dB_dx[32] = 0.0
+    dB_dx[33] = 0.0
+    dB_dx[34] = 0.0
+    dB_dx[35] = 0.0
+    dB_dx[36] = 0.0
+    dB_dx[37] = 0.0
+    dB_dx[39] = 0.0
+    dB_dx[40] = 0.0
+    dB_dx[41] = 0.0
+    dB_dx[42] = 0.0
+    dB_dx[43] = 0.0
+    dB_dx[45] = 0.0
+    dB_dx[46] = 0.0
+    dB_dx[47] = 0.0
+    dB_dx[48] = 0.0
+    dB_dx[49] = 0.0
+    dB_dx[51] = 0.0
+    dB_dx[52] = 0.0
+    dB_dx[53] = 0.0
+    dB_dx[54] = 0.0
+    dB_dx[55] = 0.0
+    dB_dx[57] = 0.0
+    dB_dx[58] = 0.0
+    dB_dx[59] = 0.0
+    dB_dx[60] = 0.0
+    dB_dx[61] = 0.0
+    dB_dx[62] = 0.0
+    dB_dx[63] = 0.0
+    dB_dx[64] = 0.0
+    dB_dx[65] = 0.0
+    dB_dx[66] = 0.0
+    dB_dx[67] = 0.0
+    dB_dx[68] = 0.0
+    dB_dx[69] = 0.0
+    dB_dx[70] = 0.0
+    dB_dx[71] = 0.0
+    da_dtheta[0] = 0.0
+    da_dtheta[1] = 0.0
+    da_dtheta[2] = 0.0
+    da_dtheta[3] = 0.0
+    da_dtheta[4] = 0.0
+    da_dtheta[5] = 0.0
+    da_dtheta[6] = 0.0
+    da_dtheta[7] = 0.0
+    da_dtheta[8] = 0.0
+    da_dtheta[9] = 0.0
+    da_dtheta[10] = 0.0
+    da_dtheta[11] = 0.0
+    da_dtheta[13] = 0.0
+    da_dtheta[14] = 0.0
+    da_dtheta[17] = 0.0
+    da_dtheta[18] = 0.0
+    da_dtheta[20] = 0.0
+    da_dtheta[21] = 0.0
+    da_dtheta[22] = 0.0
+    da_dtheta[23] = 0.0
+    dB_dtheta[0] = 0.0
+    dB_dtheta[1] = 0.0
+    dB_dtheta[2] = 0.0
+    dB_dtheta[3] = 0.0
+    dB_dtheta[4] = 0.0
+    dB_dtheta[5] = 0.0
+    dB_dtheta[6] = 0.0
+    dB_dtheta[7] = 0.0
+    dB_dtheta[8] = 0.0
+    dB_dtheta[9] = 0.0
+    dB_dtheta[10] = 0.0
+    dB_dtheta[11] = 0.0
+    dB_dtheta[12] = 0.0
+    dB_dtheta[13] = 0.0
+    dB_dtheta[14] = 0.0
+    dB_dtheta[15] = 0.0
+    dB_dtheta[16] = 0.0
+    dB_dtheta[17] = 0.0
+    dB_dtheta[18] = 0.0
+    dB_dtheta[19] = 0.0
+    dB_dtheta[20] = 0.0
+    dB_dtheta[21] = 0.0
+    dB_dtheta[22] = 0.0
+    dB_dtheta[23] = 0.0
+    dB_dtheta[25] = 0.0
+    dB_dtheta[26] = 0.0
+    dB_dtheta[27] = 0.0
+    dB_dtheta[29] = 0.0
+    dB_dtheta[30] = 0.0
+    dB_dtheta[31] = 0.0
+    dB_dtheta[33] = 0.0
+    dB_dtheta[34] = 0.0
+    dB_dtheta[35] = 0.0
+    dB_dtheta[37] = 0.0
+    dB_dtheta[38] = 0.0
+    dB_dtheta[39] = 0.0
+    dB_dtheta[40] = 0.0
+    dB_dtheta[43] = 0.0
+    dB_dtheta[44] = 0.0
+    dB_dtheta[47] = 0.0
+    t1s, t1c = math.sin(pitch), math.cos(pitch)
+    t2 = t1s * 4.76766
+    t3 = t1c * 4.76766
+    t4 = 1.0 / mass
+    da_dx[20] = t3 * t4
+    da_dx[26] = -(t2 * t4)
+    da_dtheta[15] = -(across_rate * t4)
+    da_dtheta[19] = -(height_rate * t4)
+    t5 = 1.0 / inertia
+    dB_dtheta[42] = -t5
+    dB_dtheta[46] = t5
+    t6 = (t2 - drag * across_rate) * t4
+    a[3] = t6
+    da_dtheta[12] = -(t4 * t6)
+    t7 = (t3 - mass * 9.81 - drag * height_rate) * t4
+    a[4] = t7
+    da_dtheta[16] = -(t4 * (9.81 + t7))
+    t8 = t1s * t4
+    B[6] = t8
+    B[7] = t8
+    t9 = t1c * t4
+    B[8] = t9
+    B[9] = t9
+    dB_dx[38] = t9
+    dB_dx[44] = t9
+    t10 = arm * t5
+    B[11] = t10
+    dB_dtheta[45] = -(t5 * t10)
+    t11 = -t10
+    B[10] = t11
+    dB_dtheta[41] = -(t5 * t11)
+    t12 = -(drag * t4)
+    da_dx[21] = t12
+    da_dx[28] = t12
+    t13 = -t8
+    dB_dx[50] = t13
+    dB_dx[56] = t13
+    t14 = -(t4 * t8)
+    dB_dtheta[24] = t14
+    dB_dtheta[28] = t14
+    t15 = -(t4 * t9)
+    dB_dtheta[32] = t15
+    dB_dtheta[36] = t15
+
+
+def hamiltonian_gradient(x, u, costate, theta, dH_dx, dH_du, dH_dtheta):
+    across = x[0]
+    height = x[1]
+    pitch = x[2]
+    across_rate = x[3]
+    height_rate = x[4]
+    right = u[0]
+    left = u[1]
+    costate_across = costate[0]
+    costate_height = costate[1]
+    costate_pitch = costate[2]
+    costate_across_rate = costate[3]
+    costate_height_rate = costate[4]
+    costate_pitch_rate = costate[5]
+    mass = theta[0]
+    inertia = theta[1]
+    arm = theta[2]
+    drag = theta[3]
+    dH_dx[0] = across - across
+    dH_dx[1] = height - height
+    dH_dx[5] = costate_pitch
+    t1s, t1c = math.sin(pitch), math.cos(pitch)
+    t2 = 1.0 / mass
+    t3 = 1.0 / inertia
+    t4 = t1c * 4.76766 - mass * 9.81 - drag * height_rate + (right * t1c + left * t1c)
+    t5 = costate_across_rate * t2
+    dH_dx[3] = costate_across - drag * t5
+    t6 = costate_height_rate * t2
+    dH_dx[4] = costate_height - drag * t6
+    dH_dtheta[3] = -(height_rate * t6 + across_rate * t5)
+    t7 = costate_pitch_rate * t3
+    dH_dtheta[1] = -(t3 * (arm * left - arm * right) * t7)
+    dH_dtheta[2] = left * t7 - right * t7
+    t8 = t2 * (t1s * 4.76766 - drag * across_rate + (right * t1s + left * t1s)) * t5
+    dH_dtheta[0] = -(t8 + t2 * t4 * t6 + 9.81 * t6)
+    t9 = arm * t7
+    t10 = t1c * t6
+    t11 = t1s * t5
+    dH_du[0] = t10 - t9 + t11
+    dH_du[1] = t9 + t10 + t11
+    t12 = t1c * (left * t5 + right * t5 + 4.76766 * t5) - t1s * (left * t6 + right * t6 + 4.76766 * t6)
+    dH_dx[2] = t12
+
+
+def state_cost(x, theta, q, dq_dx):
+    across = x[0]
+    height = x[1]
+    pitch = x[2]
+    across_rate = x[3]
+    height_rate = x[4]
+    pitch_rate = x[5]
+    dq_dx[0] = across + across
+    dq_dx[1] = height + height
+    t1 = pitch * 0.5
+    t2s, t2c = math.sin(t1), math.cos(t1)
+    t3 = 0.1 * (height_rate * height_rate) + (0.1 * (across_rate * across_rate) + (across * across + height * height))
+    q[0] = t2s * t2s * 4.934802200544679 + (0.02 * (pitch_rate * pitch_rate) + t3)
+    t4 = t2s * 4.934802200544679
+    dq_dx[2] = 0.5 * ((t4 + t4) * t2c)
+    t5 = pitch_rate * 0.02
+    dq_dx[5] = t5 + t5
+    t6 = height_rate * 0.1
+    dq_dx[4] = t6 + t6
+    t7 = across_rate * 0.1
+    dq_dx[3] = t7 + t7
+
+
+def action_cost(u, g, dg_du, d2g_du2):
+    right = u[0]
+    left = u[1]
+    t1 = right * 0.6826581168165566
+    t2s, t2c = math.sin(t1), math.cos(t1)
+    t3 = 2.3 - abs(right)
+    t4 = 0.0006826581168165567 + 0.6826581168165566 * maximum(-0.0005, t3)
+    t5s, t5c = math.sin(t4), math.cos(t4)
+    t6 = t5s * t5s
+    t7 = t2s * t2s / t6
+    t8 = left * 0.6826581168165566
+    t9s, t9c = math.sin(t8), math.cos(t8)
+    t10 = 2.3 - abs(left)
+    t11 = 0.0006826581168165567 + 0.6826581168165566 * maximum(-0.0005, t10)
+    t12s, t12c = math.sin(t11), math.cos(t11)
+    t13 = t12s * t12s
+    t14 = t9s * t9s / t13
+    g[0] = 0.9866486643502331 * math.log1p(t7) + 0.9866486643502331 * math.log1p(t14)
+    t15 = 1.0 / (1.0 + t14)
+    t16 = 0.9866486643502331 * t15
+    t17 = 1.0 / t13
+    t18 = t14 * t17
+    t19 = t16 * t17
+    t20 = t16 * t18
+    t21 = t12s * t20
+    t22 = t21 + t21
+    t23 = 0.5 - 0.5 * sign(-(t10 + 0.0005))
+    t24 = sign(left)
+    t25 = t9s * t19
+    t26 = t25 + t25
+    dg_du[1] = 0.6826581168165566 * (t22 * t12c) * t23 * t24 + 0.6826581168165566 * (t26 * t9c)
+    t27 = 1.0 / (1.0 + t7)
+    t28 = 0.9866486643502331 * t27
+    t29 = 1.0 / t6
+    t30 = t7 * t29
+    t31 = t28 * t29
+    t32 = t28 * t30
+    t33 = t5s * t32
+    t34 = t33 + t33
+    t35 = 0.5 - 0.5 * sign(-(t3 + 0.0005))
+    t36 = sign(right)
+    t37 = t2s * t31
+    t38 = t37 + t37
+    dg_du[0] = 0.6826581168165566 * (t34 * t5c) * t35 * t36 + 0.6826581168165566 * (t38 * t2c)
+    t39 = 0.6826581168165566 * t2c
+    t40 = t2s * t39
+    t41 = 0.6826581168165566 * (t35 * t36)
+    t42 = t5c * t41
+    t43 = t5s * t42
+    t44 = t43 + t43
+    t45 = t29 * (t40 + t40) + t30 * t44
+    t46 = 0.9866486643502331 * (t45 * (t27 * t27))
+    t47 = t44 * (t29 * t29)
+    t48 = t5s * (t28 * (t29 * t45 + t7 * t47) - t30 * t46) - t32 * t42
+    t49 = t31 * t39 + t2s * (t28 * t47 - t29 * t46)
+    t50 = t36 * (t35 * (0.6826581168165566 * (t5c * (t48 + t48) + t34 * (t5s * t41)))) + 0.6826581168165566 * (t2c * (t49 + t49) - t38 * (0.6826581168165566 * t2s))
+    d2g_du2[0] = t50
+    t51 = 0.6826581168165566 * t9c
+    t52 = t9s * t51
+    t53 = 0.6826581168165566 * (t23 * t24)
+    t54 = t12c * t53
+    t55 = t12s * t54
+    t56 = t55 + t55
+    t57 = t17 * (t52 + t52) + t18 * t56
+    t58 = 0.9866486643502331 * (t57 * (t15 * t15))
+    t59 = t56 * (t17 * t17)
+    t60 = t12s * (t16 * (t17 * t57 + t14 * t59) - t18 * t58) - t20 * t54
+    t61 = t19 * t51 + t9s * (t16 * t59 - t17 * t58)
+    t62 = t24 * (t23 * (0.6826581168165566 * (t12c * (t60 + t60) + t22 * (t12s * t53)))) + 0.6826581168165566 * (t9c * (t61 + t61) - t26 * (0.6826581168165566 * t9s))
+    d2g_du2[1] = t62
+
+
+def optimal_input(w, u_optimal):
+    w_right = w[0]
+    w_left = w[1]
+    u_optimal[0] = maximum(-2.3, minimum(2.3, 1.4648620962178045 * math.atan(w_right * 0.7423423094493842)))
+    u_optimal[1] = maximum(-2.3, minimum(2.3, 1.4648620962178045 * math.atan(w_left * 0.7423423094493842)))
+
+
+def optimal_input_cost(w, g_optimal):
+    w_right = w[0]
+    w_left = w[1]
+    t1 = 0.9866486643502331 * math.log1p(0.5510721043986453 * (w_right * w_right)) + 0.9866486643502331 * math.log1p(0.5510721043986453 * (w_left * w_left))
+    g_optimal[0] = t1
