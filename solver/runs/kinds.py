@@ -21,6 +21,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.rollouts import Controller
 from solver.problem.problem import Problem
+from solver.problem.robots import warn_of_rebuild
 from solver.runs import folder as files
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
@@ -199,7 +200,7 @@ def start(
     with files.owned(folder):
         files.require_free(folder, kind.command, overwrite)
         before()
-        kind.training.start(run, folder, report)
+        kind.training.start(run, folder, _watched(run, report))
 
 
 def resume(folder: Path, report: Report) -> None:
@@ -210,7 +211,17 @@ def resume(folder: Path, report: Report) -> None:
     """
     kind = kind_of(folder)
     with files.owned(folder):
-        kind.training.resume(folder, report)
+        kind.training.resume(folder, _watched(kind.training.read(folder), report))
+
+
+def _watched(run: Description, report: Report) -> Report:
+    """The report of a training, after which the artifact is compared with the one that the training began with."""
+
+    def after(row: dict[str, float]) -> None:
+        report(row)
+        warn_of_rebuild(run.robot, run.generated, run.artifact_hash)
+
+    return after
 
 
 def warn_unfinished(run: str | Path) -> None:
