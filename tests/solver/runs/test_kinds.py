@@ -132,7 +132,7 @@ def test_a_third_kind_is_one_module_and_one_line(tmp_path: Path, capsys: Capture
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        solver.train("pendulum", algorithm="damping", out=folder, gain=0.7, report=interrupt)
+        solver.train("pendulum", algorithm="damping", out=folder, gain=0.7, callback=interrupt)
     assert load_checkpoint(folder, ["iteration"])["iteration"] == 1
     assert main(["train", "--resume", str(folder)]) == 0
     assert [row["iteration"] for row in read_metrics(folder)] == [0.0, 1.0]
