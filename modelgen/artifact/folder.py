@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest, from_json, to_json
-from modelgen.errors import ArtifactError, ModelError, StaleArtifactWarning, suggestion
+from modelgen.errors import ArtifactError, ModelError, StaleArtifactWarning, abridged, suggestion
 from modelgen.files import UNFINISHED, file_hash, shipped, write_together
 from modelgen.program import stored
 from modelgen.program.functions import Program
 
 MANIFEST = "manifest.json"
+LONGEST_NAME = 255  # bytes, of a folder in every file system
 REPORT = "build_report.json"
 PROOF = "proof.json"
 #: The folder in an artifact's that holds the functions of mechanics, which are built on request. No robot's name.
@@ -33,13 +34,14 @@ def find(name: str | Path, directory: str | Path | None = None) -> Path:
     places, name = _places(directory), _text(name, "name")
     if name.endswith(".py"):
         name = Path(name).stem
-    for place in places:
-        if name and Path(name).name == name and (place / name / MANIFEST).is_file():
+    short = name and Path(name).name == name and len(name.encode("utf-8", "replace")) <= LONGEST_NAME
+    for place in places if short else ():
+        if (place / name / MANIFEST).is_file():
             return place / name
     names = known(directory)
     listed = f" There are: {', '.join(names)}." if names else ""
     raise ArtifactError(
-        f"There is no artifact {name!r} in {' or '.join(str(place) for place in places)}."
+        f"There is no artifact {abridged(repr(name))} in {' or '.join(str(place) for place in places)}."
         f"{suggestion(name, names)}{listed} `modelgen build` makes it from a model file: give the robot's name for one "
         "in models/, or the file's path."
     )

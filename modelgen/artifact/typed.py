@@ -7,6 +7,8 @@ import types
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+LARGEST = 10**308  # of an integer that stands for a float
+
 
 def typed(kind: Any, value: Any, name: str) -> Any:
     """The value as that type: a dataclass, tuple, dictionary with text as keys, Literal, number, text, bool or None.
@@ -34,7 +36,7 @@ def typed(kind: Any, value: Any, name: str) -> Any:
         return None if value is None else typed(plain, value, name)
     if origin is Literal and value in inner:
         return value
-    if type(value) in ((int, float) if kind is float else (kind,)):
+    if type(value) is kind or (kind is float and type(value) is int and abs(value) <= LARGEST):
         return value
     raise TypeError(f"{name} is {str(value)[:60]!r}")
 

@@ -7,10 +7,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from modelgen.errors import suggestion
+from modelgen.errors import abridged, suggestion
 from solver.errors import SolverError
 
 LARGEST = 1e30  # largest number, within the range of float32
+LONGEST = 1500  # characters of a reason in a message
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class TomlTable:
 
     def mistake(self, key: str, reason: str) -> SolverError:
         """Error for the entry of a key."""
-        return SolverError(f"{self.file}: {self.prefix}{key} {reason}")
+        return SolverError(f"{self.file}: {abridged(self.prefix + key)} {abridged(reason, LONGEST)}")
 
     def require_keys(self, known: Collection[str]) -> None:
         """Raises SolverError for a key that is not among `known`."""

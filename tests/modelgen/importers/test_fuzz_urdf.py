@@ -7,13 +7,13 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from modelgen import ModelError, Robot
 from modelgen.importers.urdf import model_file
 from tests.modelgen.importers.machine import load_text
-from tests.modelgen.support.cases import CASES
+from tests.modelgen.support.cases import fuzzed
 
 pytest.importorskip("yourdfpy")
 
@@ -90,7 +90,7 @@ def robots(draw: st.DrawFn) -> str:
 
 
 @given(robots(), st.booleans())
-@settings(max_examples=CASES, suppress_health_check=[HealthCheck.too_slow])
+@fuzzed
 @example(
     '<robot><link name="a"/><link name="b"><inertial><mass value="1"/></inertial></link>\n<joint name="time" '
     'type="continuous"><parent link="a"/><child link="b"/><limit velocity="3" effort="2"/></joint></robot>',
