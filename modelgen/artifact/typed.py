@@ -36,7 +36,9 @@ def typed(kind: Any, value: Any, name: str) -> Any:
         return None if value is None else typed(plain, value, name)
     if origin is Literal and value in inner:
         return value
-    if type(value) is kind or (kind is float and type(value) is int and abs(value) <= LARGEST):
+    if kind is float and type(value) is int and abs(value) <= LARGEST:
+        return float(value)
+    if type(value) is kind:
         return value
     raise TypeError(f"{name} is {str(value)[:60]!r}")
 

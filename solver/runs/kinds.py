@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from modelgen.errors import ReliabilityWarning, suggestion
+from modelgen.errors import ReliabilityWarning, abridged, suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.rollouts import Controller
@@ -135,7 +135,10 @@ KINDS = [
 
 def kind_in(folder: str | Path) -> Kind | None:
     """The kind of run that a folder holds, or None."""
-    return next((kind for kind in KINDS if (Path(folder) / kind.description).is_file()), None)
+    try:
+        return next((kind for kind in KINDS if (Path(folder) / kind.description).is_file()), None)
+    except OSError:  # a name that no folder can have
+        return None
 
 
 def kind_of(folder: str | Path, command: str | None = None) -> Kind:
@@ -152,7 +155,7 @@ def kind_of(folder: str | Path, command: str | None = None) -> Kind:
         runs += shipped.names()
         commands = " or ".join(f"`solver {each.command}`" for each in wanted)
         raise SolverError(
-            f"{folder} is not a run folder: it has no {names}.{suggestion(str(folder), runs)} Name a folder that "
+            f"{abridged(str(folder), 200)} is not a run folder: it has no {names}.{suggestion(str(folder), runs)} Name a folder that "
             f"{commands} wrote, or one of `solver policies`."
         )
     if kind not in wanted:

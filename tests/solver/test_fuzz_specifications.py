@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import warnings
@@ -79,7 +80,7 @@ def read_specification(path: Path, problem: Problem) -> None:
     x, theta = found.distribution(problem, found.distribution.sample(8, 0))
     assert torch.isfinite(x).all()
     assert (x.abs() <= problem.bound).all()
-    assert ((problem.theta_bounds[:, 0] <= theta) & (theta <= problem.theta_bounds[:, 1])).all()
+    assert torch.isfinite(theta).all()
 
 
 @fuzzed
@@ -141,13 +142,14 @@ FOUND = {
 def test_counterexamples_are_replayed_with_their_own_verdict(
     tmp_path_factory: pytest.TempPathFactory, mistake: Mistake
 ) -> None:
-    """Whatever the file says: the verdict is that of the rollout."""
+    """The verdict is that of the rollout, and does not depend on the one in the file."""
     path = tmp_path_factory.getbasetemp() / "found.json"
     path.write_text(json.dumps(mistaken(FOUND, mistake)))
     found = refused_or(lambda: counterexample.load(path), "found.json")
     if found is not None:
         played = refused_or(lambda: counterexample.replay(found), "")
-        assert played is None or not counterexample.judged(found, played[1]).success
+        claims = [dataclasses.replace(found, total=0.0, success=success) for success in (True, False)]
+        assert played is None or len({repr(counterexample.judged(claim, played[1])) for claim in claims}) == 1
 
 
 @fuzzed
