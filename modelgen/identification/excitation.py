@@ -15,7 +15,7 @@ import cma
 import numpy as np
 from scipy.special import chdtri
 
-from modelgen.arrays import Array
+from modelgen.arrays import Array, runge_kutta_step
 from modelgen.errors import ModelError
 from modelgen.identification.confidence import LEVEL
 from modelgen.identification.fit import Progress
@@ -197,12 +197,12 @@ def _motions(robot: CompiledRobot, task: Task, inputs: Array, thetas: Array) -> 
     states = [x]
     with np.errstate(all="ignore"):
         for u in np.repeat(inputs, robots, axis=1):
+
+            def rate(at: Array, _: float, u: Array = u) -> Array:
+                return robot.dynamics(at, u, parameters)
+
             for _ in range(steps):
-                k1 = robot.dynamics(x, u, parameters)
-                k2 = robot.dynamics(x + h / 2 * k1, u, parameters)
-                k3 = robot.dynamics(x + h / 2 * k2, u, parameters)
-                k4 = robot.dynamics(x + h * k3, u, parameters)
-                x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+                x = runge_kutta_step(rate, x, 0.0, h)
             states.append(x)
     return np.stack(states).reshape(len(states), many, robots, -1)
 

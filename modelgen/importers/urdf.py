@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modelgen.errors import ModelError, Place
 from modelgen.importers.model_text import (
@@ -32,7 +31,6 @@ from modelgen.metadata import RATE, TIME
 from modelgen.statement.checker import LONGEST_NAME, identifier
 from modelgen.statement.declarations import LARGEST
 
-Array = NDArray[np.float64]
 Names = dict[tuple[str, str], str]
 
 TAKEN = (TIME, "robot", "pi", "sin", "LogCos", "Robot")  # names that mean something else in the written file

@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.commandline.numbers import assigned, number
 from modelgen.errors import ModelError
 from modelgen.linear import regulator
 from modelgen.linear.regulator import weights
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Input, State
-
-Array = NDArray[np.float64]
 
 STARTS = 40  # initial guesses of the coordinates that are not given
 ITERATIONS = 60

@@ -33,7 +33,8 @@ def test_a_solved_task_needs_no_words() -> None:
 def test_no_damage_of_the_metrics_changes_a_success() -> None:
     """The kept policy was rolled out; its rows only explain."""
     better = ROW | {"selection_success": 1.0, "success_rate": 1.0}
-    for rows in ([], [{}], [better], [better, {"iteration": 9.0}]):
+    cases: list[list[dict[str, float]]] = [[], [{}], [better], [better, {"iteration": 9.0}]]
+    for rows in cases:
         assert "succeeds in 70 % of the rollouts, and in 50 % of those" in diagnosis(ROW, rows, -50.0, "r", Path("run"))
 
 
