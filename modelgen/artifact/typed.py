@@ -13,8 +13,8 @@ LARGEST = 10**308  # of an integer that stands for a float
 def typed(kind: Any, value: Any, name: str) -> Any:
     """The value as that type: a dataclass, tuple, dictionary with text as keys, Literal, number, text, bool or None.
 
-    An integer becomes a float where one belongs, and Any takes every value. name: the entry that a message names. Raises TypeError for
-    another value.
+    An integer becomes a float where one belongs, and Any takes every value. name: the entry that a message names.
+    Raises TypeError for another value.
     """
     if kind is Any:
         return value

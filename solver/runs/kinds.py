@@ -155,8 +155,8 @@ def kind_of(folder: str | Path, command: str | None = None) -> Kind:
         runs += shipped.names()
         commands = " or ".join(f"`solver {each.command}`" for each in wanted)
         raise SolverError(
-            f"{abridged(str(folder), 200)} is not a run folder: it has no {names}.{suggestion(str(folder), runs)} Name a folder that "
-            f"{commands} wrote, or one of `solver policies`."
+            f"{abridged(str(folder), 200)} is not a run folder: it has no {names}.{suggestion(str(folder), runs)} Name "
+            f"a folder that {commands} wrote, or one of `solver policies`."
         )
     if kind not in wanted:
         raise SolverError(

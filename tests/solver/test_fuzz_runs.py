@@ -166,7 +166,8 @@ def test_checkpoints_of_other_types(run: Path, mistake: Mistake) -> None:
 @pytest.mark.timeout(20)
 def test_checkpoint_of_lists_in_lists_is_read_at_once(run: Path) -> None:
     """Each list holds the one before it many times by reference: walked without a memory, they have no end."""
-    content, part = torch.load(run / CHECKPOINT, weights_only=True), [torch.zeros(1)]
+    content = torch.load(run / CHECKPOINT, weights_only=True)
+    part: list[Any] = [torch.zeros(1)]
     for _ in range(40):
         part = [part] * 10
     with replaced(run / CHECKPOINT, b""):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -70,7 +71,7 @@ def test_text_and_metrics_on_a_full_disk(small: Path) -> None:
         write_text(small / "run.json", "x" * 10_000)
     assert (small / "run.json").read_text() == "old"
     with pytest.raises(OSError, match="No space left"):
-        any(log.write({"iteration": float(number)}) for number in range(10_000))
+        deque(map(log.write, ({"iteration": float(number)} for number in range(10_000))), maxlen=0)
     (small / "filler").unlink()
     log.close()
 
