@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest, from_json, to_json
-from modelgen.errors import ArtifactError, ModelError, StaleArtifactWarning, abridged, suggestion
+from modelgen.errors import ArtifactError, ModelError, StaleArtifactWarning, suggestion
 from modelgen.files import UNFINISHED, file_hash, shipped, write_together
 from modelgen.program import stored
 from modelgen.program.functions import Program
@@ -41,7 +41,7 @@ def find(name: str | Path, directory: str | Path | None = None) -> Path:
     names = known(directory)
     listed = f" There are: {', '.join(names)}." if names else ""
     raise ArtifactError(
-        f"There is no artifact {abridged(repr(name))} in {' or '.join(str(place) for place in places)}."
+        f"There is no artifact {name!r} in {' or '.join(str(place) for place in places)}."
         f"{suggestion(name, names)}{listed} `modelgen build` makes it from a model file: give the robot's name for one "
         "in models/, or the file's path."
     )

@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from modelgen.errors import abridged, suggestion
+from modelgen.errors import suggestion
 from solver.errors import SolverError
 
+HELD = 10**308  # largest integer that becomes a float
 LARGEST = 1e30  # largest number, within the range of float32
-LONGEST = 1500  # characters of a reason in a message
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class TomlTable:
 
     def mistake(self, key: str, reason: str) -> SolverError:
         """Error for the entry of a key."""
-        return SolverError(f"{self.file}: {abridged(self.prefix + key)} {abridged(reason, LONGEST)}")
+        return SolverError(f"{self.file}: {self.prefix}{key} {reason}")
 
     def require_keys(self, known: Collection[str]) -> None:
         """Raises SolverError for a key that is not among `known`."""
@@ -50,7 +50,7 @@ class TomlTable:
     ) -> float:
         """Number with least <= number <= most and above < number < below. usual: its default."""
         entry = self.content.get(key, usual)
-        if type(entry) not in (int, float):
+        if not _is_number(entry):
             raise self.mistake(key, f"is {entry!r}, but must be a number")
         if not (least <= entry <= most and above < entry < below):
             low = f"above {above:g}" if above > -math.inf else f"at least {least:g}"
@@ -89,7 +89,7 @@ class TomlTable:
     def interval(self, key: str) -> tuple[float, float]:
         """Two numbers, of which the first is not above the second."""
         entry = self.content[key]
-        if not isinstance(entry, list) or len(entry) != 2 or any(type(bound) not in (int, float) for bound in entry):
+        if not isinstance(entry, list) or len(entry) != 2 or not all(map(_is_number, entry)):
             raise self.mistake(key, f"is {entry!r}, but must be two numbers, [lowest, highest]")
         low, high = map(float, entry)
         if not (abs(low) <= LARGEST and abs(high) <= LARGEST):
@@ -97,3 +97,8 @@ class TomlTable:
         if low > high:
             raise self.mistake(key, f"is {entry!r}, but the lowest value is above the highest; exchange them")
         return low, high
+
+
+def _is_number(entry: object) -> bool:
+    """Check for a number that a float can hold: TOML has integers of any size."""
+    return type(entry) is float or (type(entry) is int and abs(entry) <= HELD)

@@ -20,7 +20,6 @@ from typing import Any, TypeVar, cast, get_type_hints
 import torch
 
 from modelgen.artifact.typed import typed
-from modelgen.errors import abridged
 from modelgen.files import replacing
 from solver.errors import SolverError
 
@@ -118,7 +117,7 @@ def require_own_checkpoint(checkpoint: dict[str, Any], description: Mapping[str,
         wrote = _flat(trained).get(name)
         if wrote != stated:
             raise SolverError(
-                f"{name} is {abridged(str(stated))} in the description of {folder} and {abridged(str(wrote))} in its "
+                f"{name} is {stated} in the description of {folder} and {wrote} in its "
                 "checkpoint: one of the two was edited or copied from elsewhere. Restore the file, or train again."
             )
 

@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from modelgen.errors import ReliabilityWarning, abridged, suggestion
+from modelgen.errors import ReliabilityWarning, suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.rollouts import Controller
@@ -155,7 +155,7 @@ def kind_of(folder: str | Path, command: str | None = None) -> Kind:
         runs += shipped.names()
         commands = " or ".join(f"`solver {each.command}`" for each in wanted)
         raise SolverError(
-            f"{abridged(str(folder), 200)} is not a run folder: it has no {names}.{suggestion(str(folder), runs)} Name "
+            f"{folder} is not a run folder: it has no {names}.{suggestion(str(folder), runs)} Name "
             f"a folder that {commands} wrote, or one of `solver policies`."
         )
     if kind not in wanted:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from modelgen.errors import ModelError
+from modelgen.errors import LONGEST, ModelError
 from solver.errors import SolverError
 
 Result = TypeVar("Result")
@@ -18,5 +18,5 @@ def refused_or(read: Callable[[], Result], where: str) -> Result | None:
     except (SolverError, ModelError) as refusal:
         text = str(refusal)
     assert where in text
-    assert 10 < len(text) < 3000
+    assert 10 < len(text) <= LONGEST
     return None

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from modelgen.artifact.typed import typed
-from modelgen.errors import abridged
 from solver.errors import SolverError
 
 Row = TypeVar("Row")
@@ -26,8 +25,7 @@ def read_known(path: Path, read: Callable[[Any], Content]) -> Content | None:
         return read(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         raise SolverError(
-            f"{path} is damaged or from another version ({abridged(str(error), 400)}); move it away, or write to "
-            "another folder with --out"
+            f"{path} is damaged or from another version ({error}); move it away, or write to another folder with --out"
         ) from error
 
 

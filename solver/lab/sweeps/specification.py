@@ -9,8 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from modelgen.errors import ModelError, abridged
-from solver.certification.toml_table import LONGEST, TomlTable
+from modelgen.errors import ModelError
+from solver.certification.toml_table import TomlTable
 from solver.errors import SolverError
 from solver.lab.reproduction.experiments import Training
 from solver.problem.robots import load_robot
@@ -89,6 +89,4 @@ def _training(settings: TomlTable, seed: int, robot: str, name: str, generated: 
         run = describe(compiled, generated, **usual | changes | {"seed": seed})
         return Training(name, kind, run, describe(compiled, generated, **usual).settings)
     except (ModelError, SolverError, TypeError) as error:
-        raise SolverError(
-            f"{given.file}, settings.{name}, robot {abridged(robot)}, seed {seed}: {abridged(str(error), LONGEST)}"
-        ) from error
+        raise SolverError(f"{given.file}, settings.{name}, robot {robot}, seed {seed}: {error}") from error
