@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
-from modelgen.artifact.folder import find, find_mechanics, has_mechanics, program, read
+from modelgen.artifact.folder import find_mechanics, has_mechanics, opened, outdated, program
 from modelgen.artifact.manifest import Manifest
 from modelgen.backends import MODULES, Kernels, backend
 from modelgen.backends.drawing import Drawing
@@ -66,6 +66,7 @@ class CompiledRobot:
         self.backend = backend
         self.dtype = dtype
         self.folder = folder
+        self.outdated = outdated(folder, manifest, directory)
         self._kernels = kernels = _kernels(program, metadata, backend, dtype, parallel)
         self.state_names = tuple(state.name for state in metadata.states)
         self.input_names = tuple(entry.name for entry in metadata.inputs)
@@ -278,12 +279,12 @@ def load(
 
     backend: llvm, numba, casadi, torch or js. directory: the folder that holds NAME/; by default ./generated when it
     holds NAME, and otherwise the one shipped with the package. parallel: spread the samples over threads; False runs
-    the same loop serially and releases the GIL. Raises ModelError for an unknown name, backend or dtype, and
+    the same loop serially and releases the GIL. Gives a StaleArtifactWarning when the artifact was not built from the
+    file models/NAME.py beside the folder of artifacts. Raises ModelError for an unknown name, backend or dtype, and
     ArtifactError when the artifact is damaged, edited or of another generator version.
     """
     _require_known(backend, dtype)
-    folder = find(name, directory)
-    manifest = read(folder)
+    folder, manifest = opened(name, directory)
     return CompiledRobot(manifest, program(folder, manifest), backend, dtype, parallel, folder, directory)
 
 

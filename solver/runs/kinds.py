@@ -21,6 +21,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.rollouts import Controller
 from solver.problem.problem import Problem
+from solver.problem.robots import warn_of_rebuild
 from solver.runs import folder as files
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
@@ -152,7 +153,10 @@ KINDS = [
 
 def kind_in(folder: str | Path) -> Kind | None:
     """Kind of the run in a folder, or None."""
-    return next((kind for kind in KINDS if (Path(folder) / kind.description).is_file()), None)
+    try:
+        return next((kind for kind in KINDS if (Path(folder) / kind.description).is_file()), None)
+    except OSError:  # a name that no folder can have
+        return None
 
 
 def kind_of(folder: str | Path, command: str | None = None) -> Kind:
@@ -169,8 +173,8 @@ def kind_of(folder: str | Path, command: str | None = None) -> Kind:
         runs += shipped.names()
         commands = " or ".join(f"`solver {other.command}`" for other in wanted)
         raise SolverError(
-            f"{folder} is not a run folder: it has no {names}.{suggestion(str(folder), runs)} Name a folder that "
-            f"{commands} wrote, or one of `solver policies`."
+            f"{folder} is not a run folder: it has no {names}.{suggestion(str(folder), runs)} Name "
+            f"a folder that {commands} wrote, or one of `solver policies`."
         )
     if kind not in wanted:
         raise SolverError(
@@ -219,7 +223,7 @@ def start(
     with files.owned(folder):
         files.require_free(folder, kind.command, overwrite)
         before()
-        kind.training.start(run, folder, report, robot)
+        kind.training.start(run, folder, _watched(run, report), robot)
 
 
 def resume(folder: Path, report: Report) -> None:
@@ -230,7 +234,17 @@ def resume(folder: Path, report: Report) -> None:
     """
     kind = kind_of(folder)
     with files.owned(folder):
-        kind.training.resume(folder, report)
+        kind.training.resume(folder, _watched(kind.training.read(folder), report))
+
+
+def _watched(run: Description, report: Report) -> Report:
+    """The report of a training, after which the artifact is compared with the one that the training began with."""
+
+    def after(row: dict[str, float]) -> None:
+        report(row)
+        warn_of_rebuild(run.robot, run.generated, run.artifact_hash)
+
+    return after
 
 
 def warn_unfinished(run: str | Path) -> None:

@@ -48,7 +48,7 @@ def run_folder(run: str | Path) -> Path:
 def is_shipped(run: str | Path) -> bool:
     """Whether `run` is the name of a shipped policy and not an existing path."""
     path = Path(run)
-    return str(run) == path.name and not path.exists() and path.name in names()
+    return str(run) == path.name and path.name in names() and not path.exists()
 
 
 def of_robot(name: str | Path) -> list[str]:

@@ -107,7 +107,7 @@ class Session:
             self.schedule.restore(checkpoint)
             for observer in self.observers:
                 observer.restore(checkpoint)
-        except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+        except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError) as error:
             raise SolverError(
                 "the checkpoint does not fit: run.json was edited, or another version of solver wrote it. Restore the "
                 f"old run.json or train again ({' '.join(str(error).split())})"

@@ -44,13 +44,12 @@ def load_solution(folder: str | Path, generated: str | None = None, reaction_per
     Raises SolverError for a folder without a run, a damaged checkpoint, or another artifact.
     """
     folder = run_folder(folder)
-    run = load_run(folder)
+    run, checkpoint = load_run(folder), load_run_checkpoint(folder)
     robot = load_robot(run.robot, "cpu", generated or run.generated, nominal=run.nominal)
     require_same_artifact(folder, run.artifact_hash, robot)
     if reaction_periods is not None:
         require_reaction_periods(reaction_periods)
         run = replace(run, settings=replace(run.settings, reaction_periods=float(reaction_periods)))
-    checkpoint = load_run_checkpoint(folder)
     kept = checkpoint["best"] or checkpoint  # `best` is empty before the first evaluation
     ensemble = make_ensemble(robot, run.settings)
     try:

@@ -8,6 +8,7 @@ from typing import Any
 
 from modelgen.loader import CompiledRobot
 from solver.lab.baselines.settings import BaselineSettings, for_states
+from solver.problem.robots import require_current
 from solver.runs.folder import RUN, load_description
 from solver.runs.kinds import Description, kind_of
 
@@ -48,7 +49,11 @@ class BaselineRun(Description):
 
 
 def new_run(robot: CompiledRobot, generated: str | None, settings: BaselineSettings) -> BaselineRun:
-    """Description of a run with these settings. Settings without a number of actions get the default of the robot."""
+    """Description of a run with these settings. Settings without a number of actions get the default of the robot.
+
+    Raises SolverError for an artifact that was not built from the present model file.
+    """
+    require_current(robot)
     return BaselineRun(robot.name, robot.hash, generated, for_states(settings, len(robot.state_names)))
 
 

@@ -129,7 +129,7 @@ def read_known(path: Path, read: Callable[[Any], Content]) -> Content | None:
         return None
     try:
         return read(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         raise SolverError(
             f"{path} is damaged or from another version ({error}); move it away, or write to another folder with --out"
         ) from error
