@@ -78,6 +78,6 @@ def _build(folder: Path) -> list[str]:
         report = json.loads(path.read_text(encoding="utf-8"))
         seconds = ", ".join(f"{stage} {value:.2f} s" for stage, value in report["seconds"].items())
         size = ", ".join(f"{backend} {count / 1024:.0f} KiB" for backend, count in report["source_bytes"].items())
-    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, OverflowError):
         return [f"build: {path} is damaged, so the seconds of each stage are not known"]
     return [f"build: {seconds}", f"sources: {size}"]

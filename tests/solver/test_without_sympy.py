@@ -27,7 +27,7 @@ STEPS = {
     "evaluate on the harsh plant": "command('evaluate', run, '--episodes', '2', '--plant', 'harsh')",
     "evaluate in MuJoCo": "command('evaluate', run, '--episodes', '2', '--plant', 'mujoco')",
     "robustness": (
-        "command('robustness', run, '--episodes', '2', '--parameter', 'mass', '--from', '0.9', '--to', '1.1', "
+        "command('robustness', run, '--episodes', '2', '--parameter', 'mass', '--from', '0.9x', '--to', '1.1x', "
         "'--points', '2', '--out', folder + '/study')"
     ),
     "export to C": "command('export', run, '--c', folder + '/c')",

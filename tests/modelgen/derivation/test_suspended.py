@@ -13,7 +13,7 @@ import pytest
 
 from modelgen.derivation.supervision import GRACE, PATIENCE, VARIABLE
 
-LIMIT = 0.7  # s
+LIMIT = 2.0  # s, and five times as long by the clock: a busy machine may be slow to go on
 BUSY = """
 import time
 print("begun", flush=True)
@@ -24,8 +24,9 @@ robot = 1
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGTSTP"), reason="no Ctrl-Z here")
-def test_it_goes_on(tmp_path: Path) -> None:
+def test_a_stopped_model_file_goes_on(tmp_path: Path) -> None:
     stopped = max(PATIENCE * LIMIT, LIMIT + 2 * GRACE) + 1.0
     (tmp_path / "slow.py").write_text(BUSY.format(stopped + 0.5))
     program = "import sys; from modelgen.cli import main; sys.exit(main())"

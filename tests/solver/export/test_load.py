@@ -118,7 +118,7 @@ def test_run_of_another_artifact_is_an_error(run_copy: Path) -> None:
     content = json.loads((run_copy / RUN).read_text())
     content["artifact_hash"] = "ab" * 32
     (run_copy / RUN).write_text(json.dumps(content))
-    with pytest.raises(SolverError, match="abababababab of pendulum"):
+    with pytest.raises(SolverError, match="artifact_hash is abababababab"):
         solver.load_policy(run_copy)
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import solver
-from modelgen.artifact.folder import read as read_manifest
+from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import Manifest
 from solver.cli import main
 from solver.runs.metrics import read_metrics
@@ -26,11 +26,12 @@ def test_training_opens_its_artifact_once(short: str, tmp_path: Path, monkeypatc
     """Presets, checks, preview, basin and training share one robot."""
     opened: list[Path] = []
 
-    def read(folder: Path) -> Manifest:
+    def open_artifact(name: str | Path, directory: str | Path | None = None) -> tuple[Path, Manifest]:
+        folder, manifest = artifact.opened(name, directory)
         opened.append(folder)
-        return read_manifest(folder)
+        return folder, manifest
 
-    monkeypatch.setattr("modelgen.loader.read", read)
+    monkeypatch.setattr("modelgen.loader.opened", open_artifact)
     small: dict[str, Any] = {**TINY, "iterations": 1, "basin": True}
     with warnings.catch_warnings(action="ignore"):
         solver.train("pendulum", generated=short, out=tmp_path / "run", preview=0.1, **small)

@@ -176,7 +176,7 @@ def test_run_json_edited_before_resuming(run_copy: Path, name: str, value: Any) 
     content = json.loads((run_copy / RUN).read_text())
     content["settings"][name] = value
     (run_copy / RUN).write_text(json.dumps(content))
-    with pytest.raises(SolverError, match=f"run.json has {name} {re.escape(str(value))}, the checkpoint"):
+    with pytest.raises(SolverError, match=f"{name} is {re.escape(str(value))} "):
         resume(run_copy, lambda _: None)
 
 
@@ -186,7 +186,7 @@ def test_resuming_against_another_artifact_is_refused(run_copy: Path) -> None:
     (run_copy / RUN).write_text(json.dumps(content))
     path = run_copy / CHECKPOINT
     torch.save(torch.load(path, weights_only=True) | {"artifact_hash": "0" * 64}, path)
-    with pytest.raises(SolverError, match="was trained on artifact 000000000000"):
+    with pytest.raises(SolverError, match=r"0{64} in the description"):
         resume(run_copy, lambda _: None)
 
 
