@@ -37,6 +37,7 @@ from modelgen.builder import build_artifact
 from modelgen.derivation.model_file import SHIPPED
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
+from modelgen.program.functions import SIGNATURES
 
 FUNCTIONS = tuple(modelgen.load("pendulum", directory=artifact.SHIPPED).operations)
 BACKENDS = [name for name in MODULES if name != "js"]  # which is for checks
@@ -143,7 +144,7 @@ def rivals(name: str, function: str, directory: str | None, arrays: dict[str, An
 def kernel(robot: CompiledRobot, function: str, arrays: dict[str, Any], batch: int) -> Callable[[], float]:
     """A backend's function into arrays that are there, at the nominal parameters."""
     method = getattr(robot, function)
-    arguments = [arrays[each].astype(robot.dtype) for each in FUNCTIONS[function].arguments if each != "theta"]
+    arguments = [arrays[name].astype(robot.dtype) for name in SIGNATURES[function][0] if name != "theta"]
     if robot.backend == "torch":
         arguments = [torch.from_numpy(each) for each in arguments]
     results = method(*arguments)

@@ -30,11 +30,12 @@ from simulated_logs import drawn, of_harsh
 import modelgen
 from modelgen.files import replacing
 from modelgen.identification import identified_file, result
+from modelgen.identification.columns import columns
 from modelgen.identification.fit import fit
 from modelgen.identification.identified_file import IdentifiedFile, Sizes
 from modelgen.identification.identify import identify
 from modelgen.identification.model import Model
-from modelgen.identification.recordings import Recording, columns, read
+from modelgen.identification.recordings import Recording, read
 from modelgen.loader import CompiledRobot
 from solver.cli import main as solver
 from solver.evaluation.evaluation import evaluate

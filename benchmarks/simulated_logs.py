@@ -17,7 +17,8 @@ import torch
 from numpy.typing import NDArray
 
 import modelgen
-from modelgen.identification.recordings import Recording, columns, read
+from modelgen.identification.columns import columns
+from modelgen.identification.recordings import Recording, read
 from modelgen.loader import CompiledRobot
 from solver.plants.harsh.plant import make
 from solver.problem.problem import Problem
