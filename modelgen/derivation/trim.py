@@ -112,9 +112,9 @@ def with_trim(robot: Robot, equations: EquationsOfMotion) -> EquationsOfMotion:
 
 def unheld(robot: Robot, equations: EquationsOfMotion) -> str:
     """The coordinate that moves at the target under every input within the limits, and how fast; empty if none does."""
-    limits = [speed.limit for speed in robot.velocities]
-    share, worst = max((abs(rate) / limit, i) for i, (rate, limit) in enumerate(zip(equations.unheld, limits, strict=True)))
-    if share <= REST:
+    share = np.abs(equations.unheld) / [speed.limit for speed in robot.velocities]
+    worst = int(share.argmax())
+    if share[worst] <= REST:
         return ""
     speed = robot.velocities[worst]
     ranges = ", ".join(

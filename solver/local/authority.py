@@ -23,7 +23,7 @@ class UnstableDirection:
     rate: float  # real part of its eigenvalue, per second
     w: NDArray[np.complex128]  # (n,) left eigenvector
     joint: int  # the coordinate that moves most in it
-    authority: float  # |w.B| u_max
+    authority: float  # |w.B| u_max, with the room of the inputs between trim and limits
     reach: float  # largest deflection of the coordinate that the inputs can bring back, in its unit
 
 
@@ -31,13 +31,16 @@ def unstable_directions(
     robot: CompiledRobot, A: NDArray[np.float64], B: NDArray[np.float64]
 ) -> list[UnstableDirection]:
     """Unstable motions of xdot = A x + B u in SI units, one of each complex pair."""
-    count, limits = len(robot.metadata.coordinates), np.asarray(robot.input_limits, np.float64)
+    count = len(robot.metadata.coordinates)
+    up, down = np.array([(entry.upper - entry.trim, entry.trim - entry.lower) for entry in robot.metadata.inputs]).T
     directions = []
     values, vectors = np.linalg.eig(A.T)
     for value, w in zip(values, vectors.T, strict=True):
         if value.real > GROWING and value.imag >= 0.0:
             joint = int(np.abs(w[:count]).argmax())
-            authority = float(np.abs(w @ B) @ limits)
+            push = w @ B
+            rooms = np.where(push.real > 0, up, down), np.where(push.real > 0, down, up)  # either way from the trim
+            authority = float(min(np.abs(push) @ room for room in rooms))
             reach = authority / float(value.real * np.abs(w[joint]))
             directions.append(UnstableDirection(float(value.real), w, joint, authority, reach))
     return directions

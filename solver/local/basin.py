@@ -38,7 +38,7 @@ SEED = 0
 def cost_to_go(problem: Problem) -> tuple[Array, float] | None:
     """P (n, n) in SI units, and the decay (1/s) of the slowest closed-loop motion that the cost sees.
 
-    None where the target is no equilibrium without inputs, or where no regulator exists.
+    None where the target is no equilibrium under the trim, or where no regulator exists.
     """
     robot = in_double_precision(problem.robot)
     limits = np.asarray(robot.state_limits)
@@ -86,7 +86,7 @@ def find_basin(problem: Problem, reaction_periods: float) -> Basin | None:
 
 
 def _start_cost(problem: Problem, basin: Basin) -> float:
-    """An estimate of what the task costs from its starts: that of the Riccati equation, or without any input, where
+    """An estimate of what the task costs from its starts: that of the Riccati equation, or under the trim alone, where
     that is less."""
     x = sample_starts(problem, STARTS, SEED)
     idle = -rollouts(problem, without_input(problem), x).returns

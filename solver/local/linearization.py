@@ -17,13 +17,14 @@ Array = NDArray[np.float64]
 
 
 def linearized(robot: CompiledRobot) -> tuple[Array, Array, Array]:
-    """Drift (n,), A (n, n) and B (n, m) at the task's target with no input, in SI units.
+    """Drift (n,), A (n, n) and B (n, m) at the task's target under the trim, in SI units.
 
     `robot` has kernels on the CPU, of either precision.
     """
     x = torch.tensor([robot.metadata.task.target], dtype=getattr(torch, robot.dtype))
-    drift, B, A, *_ = (np.asarray(each, np.float64)[0] for each in robot.jacobians(x))
-    return drift, A, B
+    a, B, da_dx, dB_dx, *_ = (np.asarray(each, np.float64)[0] for each in robot.jacobians(x))
+    trim = np.array([entry.trim for entry in robot.metadata.inputs])
+    return a + B @ trim, da_dx + np.einsum("nmk,m->nk", dB_dx, trim), B
 
 
 def in_units_of_limits(robot: CompiledRobot, A: Array, B: Array) -> tuple[Array, Array]:

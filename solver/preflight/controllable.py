@@ -53,7 +53,8 @@ def _reason(robot: CompiledRobot) -> str:
     if not (np.isfinite(drift).all() and np.isfinite(A).all() and np.isfinite(B).all()):
         return "the dynamics are not finite"
     limits, reach = np.asarray(robot.state_limits), np.asarray(robot.input_limits)
-    left = lsq_linear(B / limits[:, None] * reach, -drift / limits, bounds=(-1.0, 1.0)).fun
+    away = (np.asarray(robot.trim) - robot.input_middle) / reach
+    left = lsq_linear(B / limits[:, None] * reach, -drift / limits, bounds=(-1.0 - away, 1.0 - away)).fun
     worst = int(np.abs(left).argmax())
     if abs(left[worst]) > HELD and names[worst] not in task.free:
         return f"no input within the limits holds {names[worst]} at the target"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 
 
 class TensorActionCost:
-    """Action cost g(u) and the gradient of its convex conjugate, grad g~(w), of tensors (..., m) in the robot's dtype.
+    """Action cost g(u), zero at the trim, and the gradient of its convex conjugate, grad g~(w), of tensors (..., m) in the robot's dtype.
 
     The input u = grad g~(w) with w = B^T dV/dx maximises dV/dx . (a + B u) - g(u) (paper, eq. 10). The leading axes are
     arbitrary. Autograd does not differentiate through these functions.
@@ -16,6 +17,7 @@ class TensorActionCost:
 
     def __init__(self, robot: CompiledRobot) -> None:
         self._robot = robot
+        self.trim = torch.as_tensor(robot.trim)  # (m,)
 
     def policy(self, w: Tensor) -> Tensor:
         """Optimal input u = grad g~(w) (..., m) for w (..., m); |u| <= input limit."""
