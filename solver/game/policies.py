@@ -134,7 +134,8 @@ def _one_input(cost: TensorActionCost, closed: Tensor, w: Tensor, p: Tensor) -> 
     """Argument w - p d (N, 1) of one input u0 + d = grad g~(w - p d). closed: grad g~(w) - u0 (N, 1).
 
     The left side of g'(u0 + d) + p d = w increases with d. For a positive w, it is below w at d = 0 and above w at the
-    closed form. Newton's method finds the size of d, which has the sign of w. A step that leaves the remaining range, possible where g' is not convex, becomes a bisection.
+    closed form. Newton's method finds the size of d, which has the sign of w. A step that leaves the
+    remaining range, possible where g' is not convex, becomes a bisection.
     """
     size, high = w.abs(), closed.abs()
     low, d, side = torch.zeros_like(high), high, torch.copysign(torch.ones_like(w), w)

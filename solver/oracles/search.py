@@ -203,7 +203,7 @@ def _motion(
     cycles: float,
     turns: Array | float = 0.0,
 ) -> Guess:
-    """Guess under the trim that reaches the target after `seconds`, plus `cycles` of a sine with amplitude `swing` (q,).
+    """Guess under the trim that reaches the target after `seconds`, plus `cycles` of a sine of amplitude `swing` (q,).
 
     turns: (q,) full turns by which the last angles differ from the target.
     """

@@ -9,7 +9,9 @@ from modelgen.loader import CompiledRobot
 
 
 class TensorActionCost:
-    """Action cost g(u), zero at the trim, and the gradient of its convex conjugate, grad g~(w), of tensors (..., m) in the robot's dtype.
+    """Action cost g(u) and the gradient of its convex conjugate, grad g~(w), of tensors (..., m) in the robot's dtype.
+
+    g is zero, with zero slope, at `trim` (m,).
 
     The input u = grad g~(w) with w = B^T dV/dx maximises dV/dx . (a + B u) - g(u) (paper, eq. 10). The leading axes are
     arbitrary. Autograd does not differentiate through these functions.

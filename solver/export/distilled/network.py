@@ -3,10 +3,11 @@
 y stands for the argument of grad g~ in the run's own policy: B^T dV/dx, or that of the policy for a held input. Its
 size ranges from that of an input near zero to that of a state far away, where the input is at its limit and y hardly
 matters. The network therefore gives s = asinh(y / c), which is proportional to y where |y| < c and its logarithm
-beyond. c is the argument at which an input has half of its limit. The network's output at the target is subtracted, and
-tanh(L (z - z_target)) is added with the L that makes ds/dz at the target that of the run's policy: the input at the
-target is zero, and its gain around the target is the run's. A regression alone left the gains of the Furuta pendulum a
-quarter too small, and it swayed where dry friction and a delay act. tanh keeps the addition to where it is needed.
+beyond. c is the argument at which an input is half of the way from its trim to its limit. The network's output at the
+target is subtracted, and tanh(L (z - z_target)) is added with the L that makes ds/dz at the target that of the run's
+policy: the input at the target is the trim, and its gain around the target is the run's. A regression alone left the
+gains of the Furuta pendulum a quarter too small, and it swayed where dry friction and a delay act. tanh keeps the
+addition to where it is needed.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ HALVINGS = 60
 
 def argument_scale(problem: Problem) -> Tensor:
     """c (m,), by bisection of its logarithm."""
-    half = 0.5 * problem.input_limits
+    far = torch.where(problem.input_middle >= problem.trim, 1.0, -1.0)  # towards the limit farther from the trim
+    half = 0.5 * (problem.input_limits + (problem.input_middle - problem.trim).abs())
     low, high = torch.full_like(half, LEAST), torch.full_like(half, MOST)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        above = problem.action_cost.policy(torch.pow(10.0, middle)[None])[0] > half
+        above = far * (problem.action_cost.policy((far * torch.pow(10.0, middle))[None])[0] - problem.trim) > half
         low, high = torch.where(above, low, middle), torch.where(above, middle, high)
     return torch.pow(10.0, high)
 

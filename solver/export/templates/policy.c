@@ -130,6 +130,8 @@ static void slope(const real *x, const real *B, real *w) {
     }
 }
 
+static const real trim[INPUTS] = {$trim}; /* holds the target */
+
 $act
 $domain
 int ${name}_policy(const real *x, real *u) {
@@ -139,6 +141,6 @@ int ${name}_policy(const real *x, real *u) {
     slope(x, B, w);
     act(x, B, w, u);
     for (int k = 0; k < INPUTS; k++)
-        if (!finite || u[k] != u[k]) u[k] = 0;
+        if (!finite || u[k] != u[k]) u[k] = trim[k];
     return in_domain(x);
 }
