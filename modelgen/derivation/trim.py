@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 
 REST = 1e-6  # of a speed's limit per second: a smaller drift counts as rest
 NEARLY = 1e-4  # weight of the size of the input in the search for the inputs that stay at a limit
+INSIDE = 0.9999  # share of the way from the middle to the trim at which a cost has its curvature, also at a limit
 STEEPEST = 1e3  # curvature of an action cost at the trim, as a multiple of its curvature at the middle of the range
 
 
@@ -98,7 +99,7 @@ def with_trim(robot: Robot, equations: EquationsOfMotion) -> EquationsOfMotion:
     costs = []
     for declared, cost, u0 in zip(robot.inputs, equations.input_costs, trim.u, strict=True):
         measured = cost.measured_from(declared.middle, float(u0))
-        if measured is not cost and not cost.curvature_ratio(float(u0) - declared.middle) <= STEEPEST:
+        if measured is not cost and not cost.curvature_ratio(INSIDE * (float(u0) - declared.middle)) <= STEEPEST:
             raise ModelError(
                 f"the input `{declared.symbol}` holds the target with {u0:g} {declared.unit}, at its limits of "
                 f"{declared.range[0]:g} to {declared.range[1]:g}, where the slope of the action cost is next to "

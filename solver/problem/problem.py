@@ -36,8 +36,9 @@ class Problem:
 
     Tensors: `state_limits` (n,), `input_limits` (m,) half of the ranges of the inputs about `input_middle` (m,),
     `lower_input` and `upper_input` (m,), `trim` (m,) the input that holds the target at the model file's parameters,
-    `theta` (p,) nominal parameters, `theta_bounds` (p, 2), `target` (n,). Times: `control_step` in seconds, `substeps` integration steps in a control period. `discount_rate` is rho in
-    1/s, from the task's weight at its horizon: exp(-rho horizon) = weight_at_horizon.
+    `theta` (p,) nominal parameters, `theta_bounds` (p, 2), `target` (n,).
+    Times: `control_step` in seconds, `substeps` integration steps in a control period. `discount_rate` is rho in 1/s,
+    from the task's weight at its horizon: exp(-rho horizon) = weight_at_horizon.
     """
 
     def __init__(
