@@ -111,7 +111,7 @@ class Episodes:
         share = np.asarray(action, dtype=np.float32)
         if share.shape != shape or not np.isfinite(share).all():
             raise SolverError(
-                f"actions must be finite numbers of shape {shape}, from -1 at an input's lower limit to 1 at its upper one"
+                f"actions must be finite numbers of shape {shape}, from -1 (lower limit of an input) to 1 (upper limit)"
             )
         u = problem.input_of(torch.from_numpy(share.clip(-1.0, 1.0)))
         theta = self.theta if self.randomize > 0.0 else None

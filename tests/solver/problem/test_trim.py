@@ -165,10 +165,7 @@ def test_held_inputs_satisfy_their_fixed_point_about_the_trim(generated: str, si
         generator = torch.Generator().manual_seed(8)
         p = 0.3 * _semidefinite(torch.randn(200, m, m, generator=generator))
         w = side * torch.rand(200, m, generator=generator)
-        if m == 1:
-            argument = _one_input(cost, cost.policy(w) - cost.trim, w, p[:, 0])
-        else:
-            argument = _contracted(cost, w, p)
+        argument = _one_input(cost, cost.policy(w) - cost.trim, w, p[:, 0]) if m == 1 else _contracted(cost, w, p)
         u = cost.policy(argument)
         again = cost.policy(w - torch.einsum("bij,bj->bi", p, u - problem.trim))
         assert float(((u - again) / problem.input_limits).abs().max()) < 1e-3
