@@ -41,7 +41,7 @@ def main() -> None:
     optimisers = [make_optimiser(member, settings) for member in ensemble.factors]
     x = Problem(robot).sample_domain(options.states, torch.Generator().manual_seed(0))
     rates = settings.epochs * (1e-5,)
-    target, fit = -(x * x).sum(1), FitPlan(settings.minibatch, 1.0, rates)
+    target, fit = -(x * x).sum(1), FitPlan(settings.minibatch, rates)
     with workers_of(settings) as workers:
         seconds = median_seconds(lambda: fit_ensemble(ensemble, optimisers, x, target, fit, 0, workers), options.rounds)
     per_sample = 1e6 * seconds / options.states / settings.epochs

@@ -16,6 +16,7 @@ of the plants. results.json is written after every training; a run that was cut 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import time
 from collections.abc import Sequence
@@ -27,8 +28,10 @@ from numpy.typing import NDArray
 from simulated_logs import drawn, of_harsh
 
 import modelgen
-from modelgen.identification import result
+from modelgen.files import replacing
+from modelgen.identification import identified_file, result
 from modelgen.identification.fit import fit
+from modelgen.identification.identified_file import IdentifiedFile, Sizes
 from modelgen.identification.identify import identify
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording, columns, read
@@ -79,7 +82,7 @@ def main() -> None:
             done.append({"policy": policy, "seed": seed, "processor_seconds": round(spent, 1), **tried})
             away = {name: distances(options.out / f"{name}.json", plants) for name in ("learned", "hand")}
             report = {"robot": robot.name, "plants": plants, "semi_axes": away, "summary": summary(done), "each": done}
-            result.write(path, report)
+            save(path, report)
     print(json.dumps(summary(done), indent=1))
 
 
@@ -98,19 +101,26 @@ def prepare(robot: CompiledRobot, options: argparse.Namespace, path: Path) -> No
     if not withheld:
         raise SystemExit("name recordings to withhold: --withheld LOG.csv ...")
     found = identify(Model(robot, ("delay",)), logs, WINDOW, lambda line: print(line, flush=True))
-    data = result.content(robot, robot.model_hash, logs, found)
-    result.write(options.out / "learned.json", data)
-    result.write(options.out / "hand.json", by_hand(data))
+    content = result.content(robot, logs, found)
+    identified_file.write(options.out / "learned.json", content)
+    identified_file.write(options.out / "hand.json", by_hand(content))
     pairs = [(each, withheld[(index + 1) % len(withheld)]) for index, each in enumerate(withheld)]
-    result.write(path, {"parameters": [fitted(robot, pair) for pair in pairs]})
+    save(path, {"parameters": [fitted(robot, pair) for pair in pairs]})
 
 
-def by_hand(data: dict[str, Any]) -> dict[str, Any]:
+def save(path: Path, report: dict[str, Any]) -> None:
+    """Write JSON whole or not at all."""
+    with replacing(path) as unfinished:
+        unfinished.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+def by_hand(content: IdentifiedFile) -> IdentifiedFile:
     """The same centre with a set that nobody measured."""
-    centre = np.array(data["ellipsoid"]["centre"])
-    radii = {name: [0.0] * len(values) for name, values in data["radii"].items()}
-    ellipsoid = {**data["ellipsoid"], "shape": np.diag((HAND * centre) ** 2).tolist()}
-    return {**data, "ellipsoid": ellipsoid, "unidentifiable": [], "radii": radii}
+    shape = np.diag((HAND * content.centre) ** 2).tolist()
+    region = dataclasses.replace(content.ellipsoid, shape=tuple(map(tuple, shape)))
+    n, m = len(content.radii.state), len(content.radii.action)
+    radii = Sizes((0.0,) * n, (0.0,) * m, (0.0,) * n)
+    return dataclasses.replace(content, ellipsoid=region, unidentifiable=(), radii=radii)
 
 
 def fitted(robot: CompiledRobot, logs: Sequence[Recording]) -> dict[str, float]:

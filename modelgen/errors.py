@@ -46,6 +46,14 @@ class ArtifactError(ModelError):
     """An artifact that is missing, damaged, edited, of another version, or made from another model."""
 
 
+class ReliabilityWarning(UserWarning):
+    """Something of which a result depends, and that the user may not expect."""
+
+
+class StaleArtifactWarning(ReliabilityWarning):
+    """An artifact that was built from another content of the model file than ./models holds."""
+
+
 def calling_place() -> Place:
     """The innermost line of the call stack outside this package: a line of the user."""
     frame = _getframe(1)

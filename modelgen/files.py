@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from modelgen.errors import ModelError
@@ -18,13 +21,14 @@ UNFINISHED = ".new-"
 def replacing(path: Path, error: type[Exception] = ModelError) -> Iterator[Path]:
     """A temporary path in the folder of `path`, with the same suffix, for a file that replaces `path` after the block.
 
-    Creates the folder. If the block raises, `path` is unchanged and the temporary file is removed. Raises `error` if
+    Creates the folder. If the block raises, `path` is unchanged and the temporary file is removed. A link stays, its
+    target is replaced. A pipe or a device such as /dev/null stays, and the bytes are written into it. Raises `error` if
     the file cannot be written, and KeyboardInterrupt after Ctrl-C during the writing: `torch.save` hides both in a
     RuntimeError.
     """
-    if path.is_dir() or not path.name:
-        raise error(f"cannot write {path}: it is a folder. Write the name of a file in it.")
     try:
+        if path.is_dir() or not path.name:
+            raise NotReplaceableError("it is a folder, not a file")
         path.parent.mkdir(parents=True, exist_ok=True)
         with _temporary([path]) as (unfinished,):
             yield unfinished
@@ -35,6 +39,8 @@ def replacing(path: Path, error: type[Exception] = ModelError) -> Iterator[Path]
         reason = next((cause for cause in causes if isinstance(cause, OSError)), None)
         if reason is None:
             raise
+        if isinstance(reason, NotReplaceableError):
+            raise error(f"cannot write {path}: {reason}. Name another file.") from problem
         if isinstance(reason, FileExistsError | NotADirectoryError):
             raise error(f"cannot write {path}: a part of its path is a file. Name another folder.") from problem
         raise error(
@@ -71,19 +77,75 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
 
 @contextmanager
 def _temporary(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Paths of temporary files. At the end they are flushed to disk and moved to `paths`, or removed."""
+    """Paths of temporary files. At the end they are flushed to disk and moved to `paths`, or removed.
+
+    Raises NotReplaceableError, before anything is written, for a path that can be neither replaced nor written into.
+    """
     writer = f"{UNFINISHED}{os.getpid()}-{threading.get_ident()}"
-    unfinished = [path.with_name(f"{writer}-{path.name}") for path in paths]
+    with ExitStack() as scratch:
+        streams = [_is_stream(path) for path in paths]
+        places = [path if stream else path.resolve() for path, stream in zip(paths, streams, strict=True)]
+        folders = [
+            Path(scratch.enter_context(tempfile.TemporaryDirectory())) if stream else place.parent
+            for place, stream in zip(places, streams, strict=True)
+        ]
+        unfinished = [folder / f"{writer}-{path.name}" for folder, path in zip(folders, places, strict=True)]
+        try:
+            yield unfinished
+            for path in unfinished:
+                with path.open("r+b") as file:
+                    os.fsync(file.fileno())
+            for new, place, stream in zip(unfinished, places, streams, strict=True):
+                if stream:
+                    _write_into(place, new.read_bytes())
+                else:
+                    os.replace(new, place)
+        finally:
+            for path in unfinished:
+                path.unlink(missing_ok=True)
+
+
+class NotReplaceableError(OSError):
+    """The destination of a file is neither a regular file nor a stream that takes bytes."""
+
+
+def _is_stream(path: Path) -> bool:
+    """Check whether a path leads to a pipe, a terminal or another device that takes bytes.
+
+    Raises NotReplaceableError for a socket, a disk, a folder, and the file that standard output or error go to.
+    """
     try:
-        yield unfinished
-        for path in unfinished:
-            with path.open("r+b") as stream:
-                os.fsync(stream.fileno())
-        for new, path in zip(unfinished, paths, strict=True):
-            os.replace(new, path)
-    finally:
-        for path in unfinished:
-            path.unlink(missing_ok=True)
+        found = path.stat()
+    except FileNotFoundError:
+        return False
+    if stat.S_ISFIFO(found.st_mode) or stat.S_ISCHR(found.st_mode):
+        return True
+    if not stat.S_ISREG(found.st_mode):
+        raise NotReplaceableError("it is not a regular file")
+    if any(os.path.samestat(found, os.fstat(descriptor)) for descriptor in _printed()):
+        raise NotReplaceableError("what this program prints goes into it")
+    return False
+
+
+def _printed() -> Iterator[int]:
+    """Descriptors of standard output and error, as far as they are open."""
+    for descriptor in (1, 2):
+        with suppress(OSError):
+            os.fstat(descriptor)
+            yield descriptor
+
+
+def _write_into(path: Path, content: bytes) -> None:
+    """Write bytes into a pipe or device. Raises NotReplaceableError for a pipe without a reader, which would block."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise NotReplaceableError("nobody reads this pipe") from error
+        raise
+    os.set_blocking(descriptor, True)
+    with open(descriptor, "wb") as stream:
+        stream.write(content)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

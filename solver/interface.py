@@ -18,7 +18,7 @@ from solver.policy import Policy, Value, load_policy, load_value
 from solver.preflight.check import preflight
 from solver.problem.parameters import Change
 from solver.problem.robots import load_robot
-from solver.runs.kinds import Description, kind_of, kind_that_trains, start
+from solver.runs.kinds import Description, kind_of, kind_that_trains, start, warn_unfinished
 from solver.runs.kinds import resume as resume_run
 from solver.runs.metrics import read_metrics
 from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
@@ -116,6 +116,7 @@ class Run:
         from solver.runs.folder import write_bytes
         from solver.training.solution import load_solution
 
+        warn_unfinished(self.name)
         files = policy_files(load_solution(self.folder, self._generated), Path(directory), formats, observer)
         for path, content in files.items():
             write_bytes(path, content)

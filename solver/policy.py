@@ -16,7 +16,7 @@ from solver.errors import SolverError
 from solver.observer.sensing import Sensing, make_sensing, usual_counts
 from solver.observer.unknown_delay import UnknownDelay, make_observer
 from solver.plants.rollouts import Controller
-from solver.problem.problem import Problem
+from solver.problem.problem import FARTHEST, Problem
 from solver.runs import kinds
 from solver.training.solution import load_solution
 from solver.value.frozen import FrozenValue
@@ -38,7 +38,8 @@ class Policy:
     def __call__(self, x: ArrayLike) -> NDArray[np.float32]:
         """Inputs (N, m) or (m,) within the limits, for states (N, n) or (n,) in SI units.
 
-        Raises SolverError for another shape.
+        The state of an entry beyond 1e6 is that with 1e6; a state that is not finite gives NaN. Raises SolverError for
+        another shape.
         """
         states, single = _states(x, self.state_names)
         u: NDArray[np.float32] = self._act(states)[0].numpy()
@@ -70,7 +71,9 @@ def _states(x: ArrayLike, names: tuple[str, ...]) -> tuple[torch.Tensor, bool]:
         given = np.asarray(x.detach().cpu() if isinstance(x, torch.Tensor) else x)
         if given.dtype.kind not in "biuf":
             raise TypeError(f"its dtype is {given.dtype}")
-        array = np.array(given, dtype=np.float32, order="C")  # a copy: Torch takes no read-only array
+        exact = np.asarray(given, np.float64)
+        near = np.where(np.isfinite(exact), np.clip(exact, -FARTHEST, FARTHEST), np.nan)
+        array = np.array(near, dtype=np.float32, order="C")
     except (TypeError, ValueError, RuntimeError) as error:
         raise SolverError(f"x is no array of real numbers: {error}; give (N, {len(names)}) floats") from error
     if array.ndim not in (1, 2) or array.shape[-1] != len(names):

@@ -7,14 +7,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from modelgen.arrays import Array
 from modelgen.backends.arrays import check_shape, sample_count
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Program
 from modelgen.program.graph import Node
-
-Array = NDArray[np.float64]
 
 SAMPLES = 512  # states whose drawings the view encloses
 MARGIN = 0.05  # of the view, on every side

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from importlib import import_module
 from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
-from modelgen.errors import ModelError
+from modelgen.errors import ModelError, ReliabilityWarning
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130  # exit codes
 PACKAGE = "robust-value-iteration"
@@ -100,7 +101,7 @@ class Program:
             module, options = self.read(name, rest)
         except SystemExit as end:  # tyro has printed help or a mistake
             return int(end.code or 0) if words else USAGE
-        with _printable(), self.around():
+        with _printable(), _warnings_in_a_line(), self.around():
             return module.run(options) or 0
 
     def read(self, name: str, words: Sequence[str]) -> tuple[Any, Any]:
@@ -166,6 +167,25 @@ def _printable() -> Iterator[None]:
     """Let no text that is printed within the block steer the terminal."""
     out, error = (cast("TextIO", _Printable(stream)) for stream in (sys.stdout, sys.stderr))
     with redirect_stdout(out), redirect_stderr(error):
+        yield
+
+
+@contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    """Print warnings of ours as the program's messages, each text once, without the line of the source."""
+    printed: set[str] = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ReliabilityWarning)
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, ReliabilityWarning):
+                usual(message, category, *place, **more)
+            elif str(message) not in printed:
+                printed.add(str(message))
+                print(f"warning: {message}", file=sys.stderr)
+
+        warnings.showwarning = show
         yield
 
 

@@ -47,10 +47,8 @@ def run(options: Options) -> None:
     import numpy as np
 
     from modelgen.commandline.numbers import assigned, number
-    from modelgen.identification import known
+    from modelgen.identification import experiment
     from modelgen.identification.excitation import Task, excite
-    from modelgen.identification.visible import text as in_words
-    from modelgen.identification.visible import write
     from modelgen.loader import load
 
     if options.window > options.seconds:
@@ -70,21 +68,22 @@ def run(options: Options) -> None:
     start = np.array(robot.metadata.task.start_mean)
     for name, text in assigned("--start", options.start, robot.state_names, kind).items():
         start[robot.state_names.index(name)] = number("--start", name, text)
-    before = known.read(options.identified, robot) if options.identified else known.bounds(robot)
+    known = experiment.read(options.identified, robot) if options.identified else experiment.bounds(robot)
     noise = assigned("--noise", options.noise, robot.state_names, kind)
-    before = known.with_sensors(before, robot, {name: number("--noise", name, text) for name, text in noise.items()})
+    deviations = {name: number("--noise", name, text) for name, text in noise.items()}
+    known = experiment.with_sensors(known, robot, deviations)
     task = Task(
         start,
         options.seconds,
         options.window,
         options.highest,
         options.share,
-        before.deviations,
-        before.weight,
-        before.centre,
-        before.shape,
+        known.deviations,
+        known.weight,
+        known.centre,
+        known.shape,
     )
     excitation = excite(robot, task, options.generations, lambda line: print(line, file=sys.stderr, flush=True))
     path = options.out or Path(f"{robot.name}.excite.csv")
-    write(path, robot, excitation)
-    print(f"{in_words(robot, task, excitation)}\n{path} is written")
+    experiment.write(path, robot, excitation)
+    print(f"{experiment.text(robot, task, excitation)}\n{path} is written")

@@ -12,7 +12,7 @@ from tyro.conf import Positional, arg
 from modelgen.commandline.numbers import Range
 from modelgen.errors import ModelError
 from modelgen.files import replacing, require_apart
-from modelgen.identification.effects import Kind
+from modelgen.identification.model import Kind
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Options:
     """Name of a built robot."""
     logs: Annotated[tuple[Path, ...], Positional, arg(metavar="LOG.csv ...")]
     """The recordings."""
-    columns: Annotated[tuple[str, ...], arg(metavar="NAME=COLUMN[*FACTOR][+OFFSET] ...")] = ()
-    """Columns with other names, units, signs or zeros, for example angle=theta*pi/180+pi torque=current*-0.05. NAME is
-    time, a state or an input."""
+    columns: Annotated[tuple[str, ...], arg(metavar="NAME=EXPRESSION ...")] = ()
+    """Other columns, units, signs or zeros: columns and numbers with + - * / ^, pi, brackets, and % for a hundredth.
+    For example angle=ticks*2*pi/4096+pi torque=current*-0.05, or torque=0. NAME is time, a state or an input."""
     out: Annotated[Path | None, arg(metavar="FILE")] = None
     """The file to write. By default NAME.identified.json."""
     html: Annotated[Path | None, arg(metavar="FILE")] = None
@@ -46,9 +46,7 @@ class Options:
 
 def run(options: Options) -> None:
     """Read, identify, write the file, and print its main figures."""
-    from modelgen.artifact.folder import find
-    from modelgen.artifact.folder import read as manifest
-    from modelgen.identification import result as files
+    from modelgen.identification import identified_file, result
     from modelgen.identification.identify import identify
     from modelgen.identification.model import Model
     from modelgen.identification.recordings import read_all
@@ -63,13 +61,13 @@ def run(options: Options) -> None:
     require_apart({"--out": path, "--html": options.html}, options.logs)
     recordings = read_all(options.logs, options.columns, robot.metadata)
     model = Model(robot, options.estimate, options.longest_delay, options.delay)
-    result = identify(model, recordings, options.window, lambda line: print(line, file=sys.stderr, flush=True))
-    data = files.content(robot, manifest(find(options.name, options.generated)).model_hash, recordings, result)
-    files.write(path, data)
-    print(f"{files.text(robot, data)}\n{path} is written")
+    identified = identify(model, recordings, options.window, lambda line: print(line, file=sys.stderr, flush=True))
+    content = result.content(robot, recordings, identified)
+    identified_file.write(path, content)
+    print(f"{result.text(robot, content)}\n{path} is written")
     if options.html:
         from modelgen.identification.page import html
 
         with replacing(options.html) as unfinished:
-            unfinished.write_text(html(robot, data, result, str(path)), encoding="utf-8")
+            unfinished.write_text(html(robot, content, identified, str(path)), encoding="utf-8")
         print(f"{options.html} is written")

@@ -1,4 +1,4 @@
-"""`modelgen predict`: comparison of new recordings with what was identified."""
+"""`modelgen predict`: comparison of new recordings with their predictions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Options:
     """New recordings, which the identification has not used."""
     identified: Annotated[Path | None, arg(metavar="FILE")] = None
     """The file of `modelgen identify`. By default NAME.identified.json."""
-    columns: Annotated[tuple[str, ...], arg(metavar="NAME=COLUMN[*FACTOR][+OFFSET] ...")] = ()
+    columns: Annotated[tuple[str, ...], arg(metavar="NAME=EXPRESSION ...")] = ()
     """Columns with other names, units, signs or zeros, as for `modelgen identify`."""
     plot: Annotated[Path | None, arg(metavar="FILE.png")] = None
     """Draw the worst prediction of every state, with its band and the measurement."""

@@ -6,17 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sympy import Matrix, Symbol
 
+from modelgen.arrays import Array
 from modelgen.derivation.equations import Definition, EquationsOfMotion
 from modelgen.derivation.numeric import compiled_evaluator, samples
 from modelgen.derivation.sketch import sketch
 from modelgen.errors import ModelError, Place, abridged
 from modelgen.statement.declarations import Joint
 from modelgen.statement.robot import Robot, fixed_values, model_expressions
-
-Array = NDArray[np.float64]
 
 SINGULAR = 1e-10  # smallest eigenvalue of M with its diagonal scaled to ones
 ROUNDING = 1e-9  # a value below this share of the largest sampled cost or entry counts as zero

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array, runge_kutta_step
 from modelgen.backends.casadi import compiled
 from modelgen.derivation.regularity import Lines
 from modelgen.errors import ModelError, Place
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Program
-
-Array = NDArray[np.float64]
 
 TOLERANCE = 1e-4  # largest change of a state, as a share of its limit, when the step in a control period is halved
 MOST_STEPS = 64
@@ -113,9 +111,5 @@ def _after(rates: Callable[[Array], Array], x: Array, seconds: float, steps: int
     h = seconds / steps
     with np.errstate(all="ignore"):
         for _ in range(steps):
-            k1 = rates(x)
-            k2 = rates(x + h / 2 * k1)
-            k3 = rates(x + h / 2 * k2)
-            k4 = rates(x + h * k3)
-            x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+            x = runge_kutta_step(lambda at, _: rates(at), x, 0.0, h)
     return x

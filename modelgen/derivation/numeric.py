@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from sympy import Expr, Matrix, Symbol, lambdify
 
+from modelgen.arrays import Array
 from modelgen.backends.casadi import compiled
 from modelgen.derivation.equations import Definition, used
 from modelgen.derivation.lowering import scalars
 from modelgen.program.functions import Argument, Function, Output
 from modelgen.statement.robot import Robot
-
-Array = NDArray[np.float64]
 
 SAMPLES = 400
 

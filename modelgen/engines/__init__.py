@@ -13,7 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from modelgen.engines.engine import Array, Engine, ForcedEngine
+from modelgen.arrays import Array
+from modelgen.engines.engine import Engine, ForcedEngine
 from modelgen.metadata import Metadata
 
 if TYPE_CHECKING:

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from modelgen.arrays import Array
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.numeric import numpy_evaluator, samples
 from modelgen.engines import builder, load
-from modelgen.engines.engine import STEP, Array, Engine, differences
+from modelgen.engines.engine import STEP, Engine, differences
 from modelgen.engines.mjcf import ASSETS
 from modelgen.errors import ModelError, shortened
 from modelgen.metadata import Metadata

@@ -11,11 +11,9 @@ from importlib import import_module
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
-
-Array = NDArray[np.float64]
 
 PACKAGES = {"mujoco": ("MuJoCo", "mujoco"), "pinocchio": ("Pinocchio", "pin")}  # import name -> name, name for pip
 STEP = 4e-3  # the largest step, relative to the largest value of a variable

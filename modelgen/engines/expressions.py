@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from sympy import Expr, Matrix, S, Symbol, hessian
 
+from modelgen.arrays import Array
 from modelgen.derivation.numeric import numpy_evaluator
-from modelgen.engines.engine import Array, Body, GeneralizedForces, Movement, Tree
+from modelgen.engines.engine import Body, GeneralizedForces, Movement, Tree
 from modelgen.errors import ModelError
 from modelgen.statement.robot import Robot
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from modelgen.engines.engine import Array, Body, Tree, by_state, package
+from modelgen.arrays import Array
+from modelgen.engines.engine import Body, Tree, by_state, package
 from modelgen.engines.mjcf import matched, read
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from modelgen.engines.engine import Array, ForcedEngine, Tree, package
+from modelgen.arrays import Array
+from modelgen.engines.engine import ForcedEngine, Tree, package
 from modelgen.engines.mjcf import matched
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata

@@ -1,1 +1,1 @@
-"""Logged motion to parameters with a confidence set: recordings, windows, fit, identifiability, confidence, radii."""
+"""From recordings to parameters with a confidence set: recordings, windows, fit, identifiability, confidence, file."""

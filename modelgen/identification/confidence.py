@@ -1,4 +1,4 @@
-"""How far the true parameters may be from the fit: cluster-robust over blocks, inflated by what held-out motion shows.
+"""How far the true parameters may be from the fit: cluster-robust over blocks, inflated by held-out motion.
 
 Textbook standard errors take residuals for independent. Those of a real robot are not, because its model is not exact.
 The covariance H^-1 (sum of g g') H^-1 (K.-Y. Liang and S. Zeger, "Longitudinal data analysis using generalized linear
@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtri
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
-from modelgen.identification.starts import ROBUST, Settled, weights
+from modelgen.identification.starts import Settled, bends, weights
 from modelgen.identification.windows import Windows
-
-Array = NDArray[np.float64]
 
 LEVEL = 0.95
 UNCORRELATED = 0.1  # the residual's correlation has ended where it is below this
@@ -31,33 +30,29 @@ LONGER = 3  # times that a block is longer than the correlation
 
 @dataclass(frozen=True)
 class Scores:
-    """Of every window, in directions seen: the gradient of the loss (N, r) and its curvature (N, r, r)."""
+    """Gradient of the loss (N, r) and its curvature (N, r, r) of every window, in the seen directions."""
 
     gradient: Array
     curvature: Array
 
 
 def scores(settled: Settled, scale: Array) -> Scores:
-    """scale: (p, r), columns in the parameters' units. The loss is that of the fit, `soft_l1`."""
+    """Scores by the columns of scale (p, r), in the parameters' units. The loss is `soft_l1`, as in the fit."""
     J = settled.sensitivity @ scale
     weight = weights(settled.residuals, robust=True)
     return Scores(
         np.einsum("kwi,kwi,kwia->wa", weight, settled.residuals, J, optimize=True),
-        np.einsum("kwia,kwi,kwib->wab", J, _bend(settled.residuals), J, optimize=True),
+        np.einsum("kwia,kwi,kwib->wab", J, bends(settled.residuals, robust=True), J, optimize=True),
     )
 
 
 def moved(before: Array, after: Array) -> float:
-    """The squared change of residuals (K, N, n), weighted as the loss is curved.
+    """Squared change of residuals (K, N, n), weighted by the curvature of the loss.
 
-    It is the change of theta in the metric of the curvature where motions are linear in theta, and zero for a change of
-    theta that moves nothing.
+    Where motions are linear in theta, this is the change of theta in the metric of the curvature. It is zero for a
+    change of theta that moves nothing.
     """
-    return float((_bend(before) * (after - before) ** 2).sum())
-
-
-def _bend(residuals: Array) -> Array:
-    return np.asarray((1.0 + (residuals / ROBUST) ** 2) ** -1.5)
+    return float((bends(before, robust=True) * (after - before) ** 2).sum())
 
 
 def correlation_seconds(windows: Windows, residuals: Array) -> float:
@@ -79,13 +74,13 @@ def correlation_seconds(windows: Windows, residuals: Array) -> float:
 def blocks(windows: Windows, correlation: float) -> NDArray[np.intp]:
     """The block of every window (N,): neighbours in one recording, together longer than the correlation (s)."""
     size = max(1, math.ceil(LONGER * correlation / windows.seconds - 1e-9))
-    found, count = np.zeros(len(windows.recording), np.intp), 0
+    block, count = np.zeros(len(windows.recording), np.intp), 0
     for recording in np.unique(windows.recording):
         which = np.flatnonzero(windows.recording == recording)
         parts = max(1, len(which) // size)
-        found[which] = count + np.arange(len(which)) * parts // len(which)
+        block[which] = count + np.arange(len(which)) * parts // len(which)
         count += parts
-    return found
+    return block
 
 
 def folds(windows: Windows, most: int = 10) -> NDArray[np.intp]:
@@ -96,21 +91,21 @@ def folds(windows: Windows, most: int = 10) -> NDArray[np.intp]:
     return windows.recording % min(count, most)
 
 
-def covariance(found: Scores, block: NDArray[np.intp]) -> Array:
+def covariance(scored: Scores, block: NDArray[np.intp]) -> Array:
     """Cluster-robust covariance (r, r) of the fit, residuals being in standard deviations. Raises ModelError where the
     blocks are too few."""
-    count, size = int(block.max()) + 1, found.gradient.shape[1]
+    count, size = int(block.max()) + 1, scored.gradient.shape[1]
     if count < size + 2:
         raise ModelError(
-            f"the recordings hold {count} stretches that are longer than the correlation of what the model leaves "
-            f"unexplained, and {size} combinations of parameters are seen. A confidence set needs at least {size + 2}. "
+            f"the recordings hold {count} stretches that are longer than the correlation of the residual, and show "
+            f"{size} combinations of parameters. A confidence set needs at least {size + 2} stretches. "
             f"Record longer, or more often."
         )
     curvature = np.zeros((count, size, size))
-    np.add.at(curvature, block, found.curvature)
+    np.add.at(curvature, block, scored.curvature)
     whole = curvature.sum(axis=0)
-    # How far away the fit without a block is.
-    away = np.einsum("bij,bj->bi", np.linalg.pinv(whole - curvature, hermitian=True), _sums(found.gradient, block))
+    # The change of the fit without each block.
+    away = np.einsum("bij,bj->bi", np.linalg.pinv(whole - curvature, hermitian=True), _sums(scored.gradient, block))
     # Few blocks may seem to agree by chance: in no direction is the fit known better than with independent residuals.
     root = np.linalg.cholesky(whole)
     sizes, vectors = np.linalg.eigh(root.T @ away.T @ away @ root * (count - 1) / count)
@@ -119,7 +114,7 @@ def covariance(found: Scores, block: NDArray[np.intp]) -> Array:
 
 
 def _sums(gradient: Array, block: NDArray[np.intp]) -> Array:
-    """Of every block, (B, r)."""
+    """Sum of the gradients in every block, (B, r)."""
     return np.stack([np.bincount(block, column) for column in gradient.T], axis=1)
 
 
@@ -129,20 +124,20 @@ def _spread(gradient: Array, block: NDArray[np.intp]) -> Array:
     return np.asarray(sums.T @ sums)
 
 
-def inflation(found: Scores, block: NDArray[np.intp], fold: NDArray[np.intp], changes: Sequence[float]) -> float:
-    """How many times the mean square change of held-out predictions is larger than independent blocks explain.
+def inflation(scored: Scores, block: NDArray[np.intp], fold: NDArray[np.intp], changes: Sequence[float]) -> float:
+    """Ratio of the mean square change of held-out predictions to the change that independent blocks explain.
 
-    changes: of every fold, how far the fit without it has `moved` its predictions. At least 1: the blocks are never
-    trusted more.
+    changes: for every fold, how far the fit without it has `moved` its predictions. At least 1, so that the set is
+    never narrower than by the blocks.
     """
-    whole = found.curvature.sum(axis=0)
+    whole = scored.curvature.sum(axis=0)
     expected = 0.0
     for index in range(len(changes)):
         held = fold == index
-        curvature = found.curvature[held].sum(axis=0)
+        curvature = scored.curvature[held].sum(axis=0)
         inverse = np.linalg.pinv(whole - curvature, hermitian=True)  # the rest may see less
         _, own = np.unique(block[held], return_inverse=True)
-        expected += float(np.trace(curvature @ inverse @ _spread(found.gradient[held], own) @ inverse))
+        expected += float(np.trace(curvature @ inverse @ _spread(scored.gradient[held], own) @ inverse))
     return max(1.0, sum(changes) / expected) if expected > 0 else 1.0
 
 

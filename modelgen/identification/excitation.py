@@ -1,10 +1,10 @@
 """An input that shows parameters: D-optimal over sums of sines, within the limits of inputs and states.
 
-The information matrix of a motion is the sum of J' J over its samples, with J the derivative of what the sensors show
-by the parameters, in standard deviations. J comes from the windows, and with their free starts, from which `modelgen
-identify` will fit. The logarithm of its determinant is the volume of the confidence set (V. V. Fedorov, Theory of
-Optimal Experiments, 1972); sums of sines after J. Swevers et al., "Optimal robot excitation and identification", IEEE
-Trans. Robotics and Automation 13, 1997. The search is CMA-ES (N. Hansen).
+The information matrix of a motion is the sum of J' J over its samples, with J the derivative of the measured states by
+the parameters, in standard deviations. J is taken in windows with free starts, as `modelgen identify` fits them. The
+logarithm of its determinant is the volume of the confidence set (V. V. Fedorov, Theory of Optimal Experiments, 1972).
+Sums of sines follow J. Swevers et al., "Optimal robot excitation and identification", IEEE Trans. Robotics and
+Automation 13, 1997. The search is CMA-ES (N. Hansen).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import cma
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtri
 
+from modelgen.arrays import Array, runge_kutta_step
 from modelgen.errors import ModelError
 from modelgen.identification.confidence import LEVEL
 from modelgen.identification.fit import Progress
@@ -23,8 +23,6 @@ from modelgen.identification.simulation import FINER, simulate
 from modelgen.identification.starts import eliminated
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
-
-Array = NDArray[np.float64]
 
 SINES = 8  # frequencies of every input
 TAPER = 0.1  # share of the motion over which the input grows from zero, and falls to it
@@ -39,7 +37,7 @@ FIRST = 0.3  # the search's first step, of an input's limit
 
 @dataclass(frozen=True)
 class Task:
-    """What is excited, how long, and what is known before."""
+    """An experiment to be found: its start, length, limits, sensors, and the set that is known before."""
 
     start: Array  # (n,)
     seconds: float
@@ -64,7 +62,7 @@ class Excitation:
 
 
 def excite(robot: CompiledRobot, task: Task, generations: int, progress: Progress) -> Excitation:
-    """Search. The same arguments give the same input.
+    """The input with the smallest expected set. The same arguments give the same input.
 
     Raises ModelError where the robot leaves its limits without an input, or with all inputs that were tried.
     """
@@ -128,7 +126,7 @@ def informations(robot: CompiledRobot, task: Task, inputs: Array, states: Array)
 
 
 def _after(task: Task, informations: Array) -> Array:
-    """The sets (C, p, p) that are expected where the known one is combined with new information."""
+    """Expected sets (C, p, p): the known one combined with new information."""
     size = float(chdtri(len(task.centre), 1 - LEVEL))
     root = np.linalg.cholesky(task.shape)
     seen = root.T @ informations @ root / size
@@ -137,7 +135,7 @@ def _after(task: Task, informations: Array) -> Array:
 
 
 def _costs(robot: CompiledRobot, task: Task, inputs: Array, thetas: Array) -> Array:
-    """Half the logarithm of the set's volume, squared, and what is added for the limits and the end: (C,)."""
+    """Costs (C,): half the logarithm of the squared volume of the set, and penalties for the limits and the end."""
     motions = _motions(robot, task, inputs, thetas)
     outside = _violation(robot, motions)
     costs = OUTSIDE * (1 + np.nan_to_num(outside, nan=1e6, posinf=1e6))
@@ -201,12 +199,12 @@ def _motions(robot: CompiledRobot, task: Task, inputs: Array, thetas: Array) -> 
     states = [x]
     with np.errstate(all="ignore"):
         for u in np.repeat(inputs, robots, axis=1):
+
+            def rate(at: Array, _: float, u: Array = u) -> Array:
+                return robot.dynamics(at, u, parameters)
+
             for _ in range(steps):
-                k1 = robot.dynamics(x, u, parameters)
-                k2 = robot.dynamics(x + h / 2 * k1, u, parameters)
-                k3 = robot.dynamics(x + h / 2 * k2, u, parameters)
-                k4 = robot.dynamics(x + h * k3, u, parameters)
-                x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+                x = runge_kutta_step(rate, x, 0.0, h)
             states.append(x)
     return np.stack(states).reshape(len(states), many, robots, -1)
 

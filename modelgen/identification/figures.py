@@ -1,4 +1,4 @@
-"""What was identified, drawn: held-out motion beside its prediction, the residual's spectrum, the set's projections."""
+"""Figures of an identification: held-out motion and its prediction, spectrum of the residual, confidence set."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from itertools import combinations
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from scipy.signal import welch
 
+from modelgen.arrays import Array
 from modelgen.identification.forecast import PAST, Bands
 from modelgen.identification.identify import HeldOut, Identified
 from modelgen.identification.prediction import Outcome
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
-
-Array = NDArray[np.float64]
 
 SHOWN = 6.0  # s of a held-out recording
 DRAWN = 4  # most parameters in the picture of the set: six pairs
@@ -87,7 +85,7 @@ def worst(robot: CompiledRobot, recordings: Sequence[Recording], outcomes: Seque
 
 
 def spectra(robot: CompiledRobot, found: Identified) -> Figure:
-    """Power of the residual over frequency by Welch's method, beside that of white noise of the same size."""
+    """Power of the residual over frequency by Welch's method, and of white noise of the same size."""
     windows, figure = found.windows, Figure(figsize=(8.0, 3.2), layout="constrained")
     axes = figure.subplots()
     for index, state in enumerate(robot.metadata.states):
@@ -106,7 +104,7 @@ def spectra(robot: CompiledRobot, found: Identified) -> Figure:
 def welched(series: Array, period: float) -> tuple[Array, Array]:
     """One-sided power density of a residual (K,) that is sampled every `period` s: frequencies, and its square / Hz.
 
-    Its mean is not taken off: an offset is part of what is not explained.
+    Its mean is kept: an offset is a part of the residual.
     """
     frequency, power = welch(series, 1 / period, nperseg=min(256, len(series)), detrend=False)
     return np.asarray(frequency), np.asarray(power)

@@ -1,4 +1,4 @@
-"""Fit the parameters to windows: bounded, robust least squares over theta, the starts of the windows following."""
+"""Fit of the parameters to windows: bounded, robust least squares over theta, with the best start of every window."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 from scipy.stats import chi
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording
-from modelgen.identification.starts import ROBUST, Settled, cost, settle
+from modelgen.identification.starts import ROBUST, Settled, bends, cost, settle, weights
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
 
-Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 
 SHORT = 4  # the first fit's windows are this many times shorter: short motions are nearly linear in theta
 TOLERANCE = 1e-8  # of the loss; of half of a parameter's range
+EVALUATIONS = 60  # most of a search
 PULL = 1.0  # standard deviations for half of a range: as much as the declared bounds say, once for all samples
+EDGE = (
+    1e-4  # of half of a range: the search begins inside of the bounds by this much; nearer, a bound holds a parameter
+)
 FLOOR = 1e-9  # a sensor deviates by at least this share of the state's limit: noiseless data has no scale of its own
 MOST = 0.8  # of the residuals: their size gives the deviation
 REFITS = 3  # the deviations of the sensors are estimated from the residuals, and the residuals depend on them
@@ -35,6 +39,7 @@ class Fit:
     theta: Array  # (p,)
     deviations: Array  # (n,) standard deviations of the residuals; 1 where a state is not measured
     settled: Settled
+    remaining: Array  # (p,) the next Newton step, which is zero at the minimum
 
 
 def fit(model: Model, recordings: Sequence[Recording], seconds: float, progress: Progress) -> tuple[Windows, Fit]:
@@ -46,69 +51,88 @@ def fit(model: Model, recordings: Sequence[Recording], seconds: float, progress:
     progress(f"first fit, {short.steps.shape[1]} windows of {short.seconds:.3g} s")
     deviations = _first_deviations(model.robot, short)
     short = model.resolved(short, short.starts, model.nominal, deviations)
-    found = fit_windows(model, short, model.nominal, short.starts, deviations, robust=False)
+    fitted = fit_windows(model, short, model.nominal, short.starts, deviations, robust=False)
     windows = model.cut(recordings, seconds)
-    theta, starts = found.theta, windows.starts
-    deviations = _deviations(model.robot, windows, found.settled.residuals * deviations, short)
+    theta, starts = fitted.theta, windows.starts
+    deviations = _deviations(model.robot, windows, fitted.settled.residuals * deviations, short)
     for number in range(REFITS):
         progress(f"fit {number + 1} of {REFITS}, {windows.steps.shape[1]} windows of {seconds:g} s")
         windows = model.resolved(windows, starts, theta, deviations)
-        found = fit_windows(model, windows, theta, starts, deviations, robust=True)
-        theta, starts = found.theta, found.settled.starts
-        residuals = found.settled.residuals * deviations
+        fitted = fit_windows(model, windows, theta, starts, deviations, robust=True)
+        theta, starts = fitted.theta, fitted.settled.starts
+        residuals = fitted.settled.residuals * deviations
         last, deviations = deviations, _deviations(model.robot, windows, residuals, windows)
         if np.allclose(last, deviations, rtol=0.02):
             break
-    return windows, found
+    return windows, fitted
 
 
 def fit_windows(model: Model, windows: Windows, theta: Array, starts: Array, deviations: Array, robust: bool) -> Fit:
-    """Fit from theta (p,) and starts (N, n), deviations (n,) given. Raises ModelError where a motion is not finite.
+    """Fit from theta (p,) and starts (N, n), with given deviations (n,). Raises ModelError for an infinite motion.
 
-    Combinations that the motion hardly shows stay near the model file's values: a fit that leaves them to noise ends at
-    some bound.
+    Combinations that the motion hardly shows stay near the model file's values: the noise would drive a fit without
+    them to a bound. The search counts in half ranges from where it begins. SciPy's first trust region has the size of
+    the first point, and the size 1 at zero.
     """
     lower, upper = model.bounds.T
-    centre, half = (lower + upper) / 2, (upper - lower) / 2
-    best = settle(model, windows, starts, theta, deviations, robust)
+    half = (upper - lower) / 2
+    first = np.clip(theta, lower + EDGE * half, upper - EDGE * half)
+    best = settle(model, windows, starts, first, deviations, robust)
     if not np.isfinite(best.sensitivity).all():
         raise ModelError(
             f"the motion of `{model.robot.name}` does not stay finite over windows of {windows.seconds:g} s from the "
             f"measured states. Compare units and signs of the columns with the model file, or write a smaller --window."
         )
-    last, at, last_at = best, theta, theta
+    last, at, last_at = best, first, first
 
     def evaluated(z: Array) -> Settled:
         nonlocal best, at, last, last_at
-        new = centre + half * z
+        new = first + half * z
         if not np.array_equal(new, last_at):
-            found = settle(model, windows, best.starts + best.starts_by_theta @ (new - at), new, deviations, robust)
-            last, last_at = found, new
-            # The starts of a step that was too long lead nowhere: what comes next starts from the best.
-            better = cost(found.residuals, robust).sum() <= cost(best.residuals, robust).sum()
-            if better and np.isfinite(found.sensitivity).all():
-                best, at = found, new
+            guess = best.starts + best.starts_by_theta @ (new - at)
+            last, last_at = settle(model, windows, guess, new, deviations, robust), new
+            # The starts of a step that was too long lead nowhere: the next evaluation begins from the best one.
+            better = cost(last.residuals, robust).sum() <= cost(best.residuals, robust).sum()
+            if better and np.isfinite(last.sensitivity).all():
+                best, at = last, new
         return last
 
     known = ~np.isnan(windows.measured)
-    usual, pull = (model.nominal - centre) / half, PULL * np.eye(len(theta))
+    usual, pull = (model.nominal - first) / half, PULL * np.eye(len(theta))
     solution = least_squares(
         lambda z: np.concatenate([evaluated(z).residuals[known], PULL * (z - usual)]),
-        np.clip((theta - centre) / half, -1 + 1e-9, 1 - 1e-9),
+        np.zeros(len(theta)),
         jac=lambda z: np.concatenate([evaluated(z).sensitivity[known] * half, pull]),
-        bounds=(-1.0, 1.0),
+        bounds=((lower - first) / half, (upper - first) / half),
         loss="soft_l1" if robust else "linear",
         f_scale=ROBUST if robust else 1.0,
         xtol=TOLERANCE,
         ftol=TOLERANCE,
         gtol=TOLERANCE,
-        max_nfev=60,
+        max_nfev=EVALUATIONS,
     )
-    return Fit(centre + half * solution.x, deviations, evaluated(solution.x))
+    theta, settled = first + half * solution.x, evaluated(solution.x)
+    return Fit(theta, deviations, settled, _newton_step(model, settled, theta, robust))
+
+
+def _newton_step(model: Model, settled: Settled, theta: Array, robust: bool) -> Array:
+    """The step (p,) to the minimum of the quadratic model of the loss at theta (p,), within the bounds."""
+    lower, upper = model.bounds.T
+    half = (upper - lower) / 2
+    J, weight = settled.sensitivity * half, weights(settled.residuals, robust)
+    gradient = np.einsum("kwi,kwi,kwia->a", weight, settled.residuals, J, optimize=True)
+    gradient += PULL**2 * (theta - model.nominal) / half
+    curvature = np.einsum("kwia,kwi,kwib->ab", J, bends(settled.residuals, robust), J, optimize=True)
+    curvature += PULL**2 * np.eye(len(theta))
+    held = (theta - lower < EDGE * half) & (gradient > 0) | (upper - theta < EDGE * half) & (gradient < 0)
+    free = np.flatnonzero(~held)
+    step = np.zeros(len(theta))
+    step[free] = -np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
+    return np.asarray(np.clip(theta + half * step, lower, upper) - theta)
 
 
 def _shortest(model: Model, recordings: Sequence[Recording], seconds: float) -> Windows:
-    """Shorter windows for the first fit, where sampling and delays leave enough; else the windows themselves."""
+    """Shorter windows for the first fit; the windows themselves where sampling and delays leave too little of these."""
     try:
         return model.cut(recordings, min(seconds, max(seconds / SHORT, model.least_seconds)))
     except ModelError:
@@ -116,24 +140,26 @@ def _shortest(model: Model, recordings: Sequence[Recording], seconds: float) -> 
 
 
 def _first_deviations(robot: CompiledRobot, windows: Windows) -> Array:
-    """Of the measurements from a straight line through their neighbours, (n,)."""
+    """Deviations of the measurements from a straight line through their neighbours, (n,)."""
     bend = windows.measured[1:-1] - (windows.measured[:-2] + windows.measured[2:]) / 2
     return _floored(robot, windows, spread_of(bend, ~np.isnan(bend)))
 
 
 def _deviations(robot: CompiledRobot, windows: Windows, residuals: Array, of: Windows) -> Array:
-    """Of the residuals (K, N, n) of the windows `of`, (n,)."""
+    """Deviations (n,) of the residuals (K, N, n) of the windows `of`."""
     return _floored(robot, windows, spread_of(residuals, ~np.isnan(of.measured)))
 
 
 def spread_of(values: Array, known: NDArray[np.bool_]) -> Array:
-    """The standard deviation of every state, (n,), by the size that most are below: outliers do not move it much, and
-    nor does a joint that stands still for most of a recording, which the median follows."""
+    """The standard deviation of every state, (n,), from the size that MOST of its values stay below.
+
+    Outliers do not move it much. Nor does a joint that stands still for most of a recording, which moves the median.
+    """
     sizes = [np.abs(values[..., i][known[..., i]]) for i in range(values.shape[2])]
     return np.array([np.quantile(size, MOST) / chi.ppf(MOST, 1) if len(size) else 0.0 for size in sizes])
 
 
 def _floored(robot: CompiledRobot, windows: Windows, deviations: Array) -> Array:
-    """At least a share of the limits; 1 where a state is not measured."""
+    """Deviations of at least a share of the limits; 1 where a state is not measured."""
     measured = ~np.isnan(windows.measured).all(axis=(0, 1))
     return np.where(measured, np.maximum(deviations, FLOOR * np.asarray(robot.state_limits)), 1.0)

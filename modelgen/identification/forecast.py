@@ -1,10 +1,10 @@
-"""How far the motion can be predicted: bands about a forecast that hold what is measured, from held-out recordings.
+"""Bands about a forecast of the motion, from the errors of forecasts of held-out recordings.
 
 A forecast begins where the past ends: its start is fitted to the measurements before it, its parameters to the other
 recordings, and its inputs are those that were recorded. The half width of a band is an order statistic of the largest
-errors in blocks of forecasts, so that it needs no distribution of them (S. S. Wilks, "Determination of sample sizes for
-setting tolerance limits", Ann. Math. Stat. 12, 1941): friction, backlash and delays of the robot that the model lacks
-are in it. Forecasts begin more often than blocks do: their errors are alike within a block, and not between blocks.
+errors in blocks of forecasts, so that it assumes no distribution (S. S. Wilks, "Determination of sample sizes for
+setting tolerance limits", Ann. Math. Stat. 12, 1941). Friction, backlash and delays that the model lacks are in it.
+Forecasts begin more often than blocks do: their errors are alike within a block, and not between blocks.
 
 A fast motion shows the parameters more than a slow one, and has larger errors. So errors are divided by a scale before
 they are compared, and every band is its scale times as wide (V. Vovk, A. Gammerman and G. Shafer, Algorithmic Learning
@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification.confidence import LEVEL
 from modelgen.identification.model import Model
@@ -31,8 +32,6 @@ from modelgen.identification.recordings import Recording
 from modelgen.identification.simulation import Motion
 from modelgen.identification.starts import Settled, settle
 from modelgen.identification.windows import SAMPLES, Windows
-
-Array = NDArray[np.float64]
 
 AHEAD = 0.5  # s of a forecast
 PAST, ROWS = 0.15, 10  # s, and samples at least, before a forecast, to which its start is fitted
@@ -60,8 +59,8 @@ class Forecasts:
         """The largest error of every part of a forecast, (LEADS, N, n); NaN where nothing was measured."""
         sizes = np.where(np.isnan(self.errors), -np.inf, np.abs(self.errors))
         parts = [np.where((self.part == each)[..., None], sizes, -np.inf) for each in range(LEADS)]
-        found = np.stack([each.max(axis=0, initial=-np.inf) for each in parts])
-        return np.where(np.isneginf(found), np.nan, found)
+        sizes_of_parts = np.stack([each.max(axis=0, initial=-np.inf) for each in parts])
+        return np.where(np.isneginf(sizes_of_parts), np.nan, sizes_of_parts)
 
     def scale(self, usual: Array) -> Array:
         """How many times wider than usual a band is, (K, N, n), by the usual spread (LEADS, n) of every part."""
@@ -129,13 +128,13 @@ def forecasts(
 
 
 def needed(model: Model, recordings: Sequence[Recording]) -> float:
-    """s: the stretch of a recording that holds a forecast and the past it begins from."""
+    """Seconds of a recording that a forecast needs, with the past that it begins from."""
     period = float(np.median(np.concatenate([np.diff(each.time) for each in recordings])))
     return max(PAST, ROWS * period) + model.blind + AHEAD
 
 
 def _is_long(model: Model, recording: Recording, seconds: float) -> bool:
-    """Whether it holds a window of so many seconds."""
+    """Whether a recording holds a window of so many seconds."""
     try:
         model.cut([recording], seconds, every=np.inf)
     except ModelError:
@@ -160,17 +159,17 @@ def _measured_before(windows: Windows, ahead: NDArray[np.bool_], positions: int)
 
 def _inside(windows: Windows, within: Windows) -> NDArray[np.bool_]:
     """Whether a window lies in the stretch from the first to the last window of `within` in the same recording."""
-    found = np.zeros(len(windows.begin), bool)
+    inside = np.zeros(len(windows.begin), bool)
     for recording in np.unique(within.recording):
         own = within.begin[within.recording == recording]
         begins = windows.begin >= own.min() - 1e-9
         ends = windows.time[-1] <= own.max() + within.seconds + within.period
-        found |= (windows.recording == recording) & begins & ends
-    return found
+        inside |= (windows.recording == recording) & begins & ends
+    return inside
 
 
 def bands(parts: Sequence[Forecasts]) -> Bands | None:
-    """From the forecasts of every fold; None where there are none."""
+    """Bands from the forecasts of every fold; None where there is no forecast."""
     spread = _usual(parts)
     blocks = [_by_block(replace(each, errors=each.errors / each.scale(spread))) for each in parts]
     largest = np.concatenate([each for each, _ in blocks], axis=1)
@@ -193,13 +192,13 @@ def bands(parts: Sequence[Forecasts]) -> Bands | None:
 
 
 def _usual(parts: Sequence[Forecasts]) -> Array:
-    """The median spread of every part of a forecast, (LEADS, n); zero where there is none."""
+    """The median spread of every part of a forecast, (LEADS, n); zero for a part without samples."""
     states = parts[0].spread.shape[2]
-    found = np.zeros((LEADS, states))
+    usual = np.zeros((LEADS, states))
     for part in range(LEADS):
         rows = np.concatenate([each.spread[each.part == part] for each in parts])
-        found[part] = np.median(rows, axis=0) if len(rows) else 0.0
-    return found
+        usual[part] = np.median(rows, axis=0) if len(rows) else 0.0
+    return usual
 
 
 def _by_block(found: Forecasts) -> tuple[Array, NDArray[np.intp]]:

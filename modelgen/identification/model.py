@@ -1,24 +1,26 @@
 """A robot and what stands between it and its recordings: a delay, offsets of encoders, gains of inputs.
 
-They are fitted with the parameters of the robot, in one vector behind these.
+They are fitted together with the parameters of the robot, and follow them in theta.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
-from modelgen.identification.effects import KINDS, Effect, Kind
 from modelgen.identification.recordings import Recording
 from modelgen.identification.simulation import Motion, safe_step, simulate
 from modelgen.identification.windows import Windows, cut
 from modelgen.loader import CompiledRobot
 
-Array = NDArray[np.float64]
+Kind = Literal["delay", "offset", "gain"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
 
 ANGLE, SHARE = 0.3, 0.2  # largest offset: rad of a joint that wraps, and share of the limit of others
 GAINS = (0.5, 1.5)
@@ -29,8 +31,25 @@ RESOLVED = 1e-3
 LEAST_DELAYS = 4  # a window is at least this many times the longest delay, which its beginning loses
 
 
+@dataclass(frozen=True)
+class Effect:
+    """A number that is fitted in addition to the robot's parameters."""
+
+    kind: Kind
+    of: str  # the coordinate or the input; empty for the delay
+    unit: str
+    lower: float
+    upper: float
+    nominal: float
+
+    @property
+    def name(self) -> str:
+        """The name in messages and files."""
+        return f"{self.kind} of {self.of}" if self.of else self.kind
+
+
 class Model:
-    """What is fitted to windows: theta (p,) are the robot's parameters, then the effects.
+    """A model of the recordings: theta (p,) holds the robot's parameters, then the effects.
 
     The recorded positions are those of the robot `delay` seconds before, plus `offset`; the recorded inputs act `gain`
     times as strongly. Only the sum of a sensor's delay and a motor's dead time shows in a recording. known_delay: s,
@@ -60,13 +79,13 @@ class Model:
 
     @property
     def least_seconds(self) -> float:
-        """s: the length below which delays take too much from a window."""
+        """Shortest window in seconds: in a shorter one, delays leave too few samples."""
         return LEAST_DELAYS * self.blind
 
     def cut(self, recordings: Sequence[Recording], seconds: float, every: float | None = None) -> Windows:
         """Windows of `seconds`, without measurements that a delay may take from before them. every: as `windows.cut`.
 
-        Raises ModelError as `windows.cut`, and for windows that are short beside the longest delay.
+        Raises ModelError as `windows.cut`, and for windows that are too short for the longest delay.
         """
         if seconds < self.least_seconds:
             raise ModelError(
@@ -80,14 +99,14 @@ class Model:
     def resolved(self, windows: Windows, starts: Array, theta: Array, deviations: Array) -> Windows:
         """The windows with the longest Runge-Kutta step that resolves their motion from starts (N, n) at theta (p,).
 
-        deviations: (n,) of the sensors. Recorded motion is mostly slower than what the step of a training is for.
+        deviations: (n,) of the sensors. Recorded motion is mostly slower than what a training resolves.
         """
         finest, step = safe_step(self.robot), float(windows.steps.max())
         known = ~np.isnan(windows.measured)
         coarse = None
-        while 2 * step > finest:  # two of these may show that one of twice the length is short enough
-            each = replace(windows, longest=step)
-            fine = self.simulate(each, starts, theta).x / deviations
+        while 2 * step > finest:  # two such steps may show that a step of twice the length is short enough
+            finer = replace(windows, longest=step)
+            fine = self.simulate(finer, starts, theta).x / deviations
             if coarse is not None and np.square(fine - coarse)[known].mean() <= RESOLVED**2:
                 return replace(windows, longest=2 * step)
             coarse, step = fine, step / 2
@@ -123,11 +142,11 @@ def _effects(robot: CompiledRobot, kind: Kind, longest_delay: float) -> list[Eff
         return [Effect(kind, "", "s", 0.0, longest_delay, FIRST * longest_delay)]
     if kind == "gain":
         return [Effect(kind, each.name, "", *GAINS, 1.0) for each in robot.metadata.inputs]
-    found = []
+    effects = []
     for state in robot.metadata.states[: len(robot.metadata.coordinates)]:
         largest = ANGLE if state.continuous else SHARE * state.limit
-        found.append(Effect(kind, state.name, state.unit, -largest, largest, 0.0))
-    return found
+        effects.append(Effect(kind, state.name, state.unit, -largest, largest, 0.0))
+    return effects
 
 
 def _delayed(
@@ -146,8 +165,8 @@ def _delayed(
 
     def rate(at: Array) -> Array:
         shape, u = at.shape, windows.inputs[left, many]
-        found = robot.dynamics(at.reshape(-1, shape[2]), u.reshape(-1, u.shape[2]), theta)
-        return np.asarray(found).reshape(shape)
+        rates = robot.dynamics(at.reshape(-1, shape[2]), u.reshape(-1, u.shape[2]), theta)
+        return np.asarray(rates).reshape(shape)
 
     a, b = motion.x[left, many], motion.x[left + 1, many]
     fa, fb = h * rate(a), h * rate(b)

@@ -1,24 +1,20 @@
-"""What was identified as one HTML file that loads nothing from elsewhere."""
+"""The result of an identification as one HTML file that loads nothing from elsewhere."""
 
 from __future__ import annotations
 
 import base64
 import io
 from html import escape
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from modelgen.identification.ellipsoid import Ellipsoid
 from modelgen.identification.figures import forecast, prediction, projections, spectra
-from modelgen.identification.identifiability import in_words
+from modelgen.identification.identifiability import Ellipsoid, in_words
+from modelgen.identification.identified_file import IdentifiedFile
 from modelgen.identification.identify import Identified
 from modelgen.identification.result import text
 from modelgen.loader import CompiledRobot
-
-Array = NDArray[np.float64]
 
 NAMED = 3  # directions of the set that are listed
 STYLE = (
@@ -28,25 +24,26 @@ STYLE = (
 )
 
 
-def html(robot: CompiledRobot, data: dict[str, Any], found: Identified, file: str) -> str:
-    """The page; data: the content of `file`."""
+def html(robot: CompiledRobot, content: IdentifiedFile, identified: Identified, file: str) -> str:
+    """The page; content: that of `file`."""
     title = escape(f"Parameters of {robot.name} from recordings")
-    held = max(found.held_out, key=lambda each: float(np.nanmax(each.error / robot.state_limits)))
-    listed = "".join(f"<li>{escape(line)}</li>" for line in least_known(robot, found.ellipsoid))
-    files = "\n".join(f"{each['path']}  {each['seconds']:.3g} s  {each['sha256']}" for each in data["recordings"])
+    held = max(identified.held_out, key=lambda each: float(np.nanmax(each.error / robot.state_limits)))
+    listed = "".join(f"<li>{escape(line)}</li>" for line in least_known(robot, identified.ellipsoid))
+    files = "\n".join(f"{log.path}  {log.seconds:.3g} s  {log.sha256}" for log in content.recordings)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
-        f"</head><body>\n<h1>{title}</h1>\n<pre>{escape(text(robot, data))}</pre>\n"
-        "<h2>Held-out motion</h2>\n<p>The part that was predicted worst, by parameters from the other parts. Every "
-        f"window of {found.windows.seconds:g} s begins at the state that fits it best; the parameters have not seen "
-        f"it.</p>\n{_image(prediction(robot, held), 'predicted and measured states, and their difference, over time')}"
-        f"{_ahead(robot, data, found)}\n"
+        f"</head><body>\n<h1>{title}</h1>\n<pre>{escape(text(robot, content))}</pre>\n"
+        "<h2>Held-out motion</h2>\n<p>The part with the worst prediction. Every "
+        f"window of {identified.windows.seconds:g} s begins at the state that fits it best; the parameters are of the "
+        "other parts.</p>\n"
+        f"{_image(prediction(robot, held), 'predicted and measured states, and their difference, over time')}"
+        f"{_ahead(robot, content, identified)}\n"
         "<h2>What the model leaves unexplained</h2>\n<p>Noise of a sensor has the same power at all frequencies: the "
         "dotted line. A hill is motion that the model lacks. The windows' own starts take away what is slower than "
-        f"one window.</p>\n{_image(spectra(robot, found), 'power of the residual over frequency')}\n"
-        f"<h2>The {data['confidence']:.0%} set</h2>\n<p>Blue: the set, and + its centre. Grey: x the model file's "
+        f"one window.</p>\n{_image(spectra(robot, identified), 'power of the residual over frequency')}\n"
+        f"<h2>The {content.confidence:.0%} set</h2>\n<p>Blue: the set, and + its centre. Grey: x the model file's "
         "values, dotted its bounds. The least known parameters are drawn.</p>\n"
-        f"{_image(projections(robot, found), 'projections of the confidence set on pairs of parameters')}\n"
+        f"{_image(projections(robot, identified), 'projections of the confidence set on pairs of parameters')}\n"
         f"<h2>What to measure next</h2>\n<p>The least known combinations, the widest first:</p>\n<ul>{listed}</ul>\n"
         f"<p><code>modelgen excite {escape(robot.name)} --identified {escape(file)}</code> writes an input that shows "
         "them.</p>\n"
@@ -54,19 +51,19 @@ def html(robot: CompiledRobot, data: dict[str, Any], found: Identified, file: st
     )
 
 
-def _ahead(robot: CompiledRobot, data: dict[str, Any], found: Identified) -> str:
+def _ahead(robot: CompiledRobot, content: IdentifiedFile, identified: Identified) -> str:
     """What was predicted of the motion ahead, where a recording was long enough."""
-    if found.bands is None:
+    ahead = content.prediction
+    if identified.bands is None or ahead is None:
         return ""
-    ahead = data["prediction"]
     picture = _image(
-        forecast(robot, found.bands), "errors of predictions and the bands about them, over the time ahead"
+        forecast(robot, identified.bands), "errors of predictions and the bands about them, over the time ahead"
     )
     return (
         "\n<h2>The motion ahead</h2>\n<p>Every prediction begins at the state that fits the measurements just before "
         "it best, by parameters from the other parts. The band grows with what the confidence set leaves open in a "
-        "prediction, and is drawn as in a usual one. Grey: the largest error in every twentieth of a second, beside "
-        f"that band. It holds {ahead['content']:.0%} of the samples with confidence {ahead['confidence']:.0%}.</p>\n"
+        "prediction, and is drawn as in a usual one. Grey: the largest error in every twentieth of a second, and "
+        f"that band. It holds {ahead.content:.0%} of the samples with confidence {ahead.confidence:.0%}.</p>\n"
         f"{picture}"
     )
 
@@ -83,6 +80,6 @@ def least_known(robot: CompiledRobot, region: Ellipsoid) -> list[str]:
 
 
 def _image(figure: Figure, words: str) -> str:
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=110)
-    return f'<img alt="{escape(words)}" src="data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}">'
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=110)
+    return f'<img alt="{escape(words)}" src="data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}">'

@@ -1,4 +1,4 @@
-"""Recordings beside what a file of `modelgen identify` predicts of them, and how often its bands hold."""
+"""Comparison of recordings with the predictions of a file of `modelgen identify`, and how often its bands hold."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
-from modelgen.identification import known
-from modelgen.identification.effects import KINDS
+from modelgen.identification import identified_file
 from modelgen.identification.forecast import AHEAD, LEADS, Bands, Forecasts, forecasts, needed
-from modelgen.identification.model import Model
+from modelgen.identification.model import KINDS, Model
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """What predicts: a model with its parameters, and the bands about its predictions."""
+    """A model with its parameters, and the bands about its predictions."""
 
     model: Model
     theta: Array  # (p,) the robot's parameters and the effects
@@ -68,61 +66,46 @@ def in_half_widths(error: Array, half_width: Array) -> Array:
     return np.divide(sizes, half_width, out=np.where(sizes > 0.0, np.inf, 0.0), where=half_width > 0.0)
 
 
-def stated(model: Model, theta: Array, deviations: Array) -> dict[str, Any]:
-    """What a file says of the predictor, but for its set and its bands."""
-    return {
-        "fit": dict(zip(model.names, theta.tolist(), strict=True)),
-        "deviations": dict(zip(model.robot.state_names, deviations.tolist(), strict=True)),
-        "known_delay": model.known_delay,
-        "longest_delay": model.blind,
-    }
-
-
 def read(path: Path, robot: CompiledRobot) -> Predictor:
     """The predictor of a file of `modelgen identify`.
 
-    Raises ModelError as `known.read`, and for a file without predictions.
+    Raises ModelError as `identified_file.read` does, and for a file without predictions or with another time ahead.
     """
-    data = known.load(path, robot)
-    shape = known.known_by(data, path, robot).shape
-    if data.get("prediction") is None:
+    content, _ = identified_file.read(path, robot)
+    ahead, names = content.prediction, robot.state_names
+    if ahead is None:
         raise ModelError(
             f"{path} has no bands about the motion ahead: no recording had a stretch without a gap that is long "
             "enough. Identify again with longer recordings."
         )
-    try:
-        ahead, names = data["prediction"], robot.state_names
-        kinds = {each["kind"] for each in data["effects"].values()}
-        estimated = tuple(kind for kind in KINDS if kind in kinds)
-        model = Model(robot, estimated, float(ahead["longest_delay"]), float(ahead["known_delay"]))
-        theta = np.array([ahead["fit"][name] for name in model.names], float)
-        deviations = np.array([ahead["deviations"][name] for name in names], float)
-        nothing = [None] * LEADS  # of a state that is not measured
-        half_width, spread = (
-            np.array([ahead[key][name] or nothing for name in names], float).T for key in ("half_width", "spread")
-        )
-        seconds = np.array(ahead["seconds"], float)
-        none = np.zeros((LEADS, 0, len(names)))  # of the errors that the bands were made of
-        bands = Bands(seconds, half_width, spread, int(ahead["blocks"]), float(ahead["confidence"]), none)
-        fits = half_width.shape == spread.shape == (LEADS, len(names)) and seconds.shape == (LEADS,)
-        if not (fits and np.isfinite(theta).all() and (deviations > 0.0).all() and np.isclose(seconds[-1], AHEAD)):
-            raise ValueError("its bands do not fit the robot")
-        return Predictor(model, theta, deviations, shape, bands, float(ahead["content"]))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    kinds = {effect.kind for effect in content.effects.values()}
+    model = Model(robot, tuple(kind for kind in KINDS if kind in kinds), ahead.longest_delay, ahead.known_delay)
+    if not (
+        len(ahead.seconds) == LEADS and np.isclose(ahead.seconds[-1], AHEAD) and ahead.fit.keys() == set(model.names)
+    ):
         raise ModelError(
-            f"the predictions of {path} were edited, or an older version wrote them "
-            f"({' '.join(str(error).split())[:200]}). Identify again with `modelgen identify {robot.name} LOG.csv`."
-        ) from error
+            f"the predictions of {path} were edited, or an older version wrote them. Identify again with "
+            f"`modelgen identify {robot.name} LOG.csv ...`."
+        )
+    missing = (np.nan,) * LEADS  # of a state that is not measured
+    half_width, spread = (
+        np.array([table[name] or missing for name in names], float).T for table in (ahead.half_width, ahead.spread)
+    )
+    none = np.zeros((LEADS, 0, len(names)))  # of the errors that the bands were made of
+    bands = Bands(np.array(ahead.seconds), half_width, spread, ahead.blocks, ahead.confidence, none)
+    theta = np.array([ahead.fit[name] for name in model.names])
+    deviations = np.array([ahead.deviations[name] for name in names])
+    return Predictor(model, theta, deviations, content.shape, bands, ahead.content)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Recordings beside their predictions."""
+    """Recordings and their predictions."""
 
     predictor: Predictor
     recordings: tuple[Recording, ...]
     outcomes: tuple[Outcome, ...]
-    left_out: tuple[Recording, ...]  # those with no stretch that is long enough
+    left_out: tuple[Recording, ...]  # without a stretch that is long enough
 
     @property
     def holds(self) -> bool:
@@ -147,7 +130,7 @@ class Comparison:
             state, worst = states[each.state], each.worst.results(self.recordings)
             lines.append(
                 f"{state.name}: {each.share:.1%} of the samples of {each.predictions} predictions are within the band"
-                f"{'' if each.share >= content else f', fewer than the {content:.0%} that it states'}; "
+                f"{'' if each.share >= content else f', fewer than the {content:.0%} that the file states'}; "
                 f"worst in {worst['recording']} at {worst['seconds']:.3g} s, {worst['ahead']:.2g} s ahead: "
                 f"off by {worst['off']:.3g} {state.unit}, {worst['half_widths']:.3g} half widths"
             )
@@ -156,13 +139,13 @@ class Comparison:
 
 
 def predict(predictor: Predictor, recordings: Sequence[Recording]) -> Comparison:
-    """How often the band of every state holds that is measured, and was when it was identified.
+    """The share of samples within the bands, for every state that is measured now and was measured before.
 
     Raises ModelError where there is nothing to predict.
     """
-    found = forecasts(predictor.model, recordings, predictor.theta, predictor.deviations, predictor.shape)
-    bands = predictor.bands.about(found) if len(found.begin) else found.errors
-    compared = np.isfinite(found.errors) & np.isfinite(bands)
+    ahead = forecasts(predictor.model, recordings, predictor.theta, predictor.deviations, predictor.shape)
+    bands = predictor.bands.about(ahead) if len(ahead.begin) else ahead.errors
+    compared = np.isfinite(ahead.errors) & np.isfinite(bands)
     states = np.flatnonzero(compared.any(axis=(0, 1)))
     if not len(states):
         raise ModelError(
@@ -170,8 +153,8 @@ def predict(predictor: Predictor, recordings: Sequence[Recording]) -> Comparison
             "without a gap, in which a state is measured that the file has a band for. Record longer, or identify with "
             "recordings of the same sensors."
         )
-    outcomes = tuple(_outcome(int(state), found, bands, compared[..., state]) for state in states)
-    left_out = tuple(each for index, each in enumerate(recordings) if index not in found.recording)
+    outcomes = tuple(_outcome(int(state), ahead, bands, compared[..., state]) for state in states)
+    left_out = tuple(each for index, each in enumerate(recordings) if index not in ahead.recording)
     return Comparison(predictor, tuple(recordings), outcomes, left_out)
 
 

@@ -1,4 +1,4 @@
-"""A recording of a robot's motion, read from a CSV file. Every mistake in the file is told in one paragraph."""
+"""A recording of a robot's motion, read from a CSV file; a mistake in the file is explained in one paragraph."""
 
 from __future__ import annotations
 
@@ -12,27 +12,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from modelgen.commandline.numbers import number
+from modelgen.arrays import Array
 from modelgen.errors import ModelError, Place, suggestion
+from modelgen.identification.columns import NUMBER, Expression, columns, expression
 from modelgen.metadata import TIME, Metadata
-
-Array = NDArray[np.float64]
 
 ROWS = 10  # fewest rows of a recording
 BEYOND = 10.0  # a value this many times its limit is in another unit
 ALIKE, FACTOR = 0.8, 2.0  # correlation of a velocity with its position's slope above which their ratio must be below
 SPAN = 0.1  # s over which a coordinate's mean rate is taken, so that the sensor's noise does not count
-
-
-@dataclass(frozen=True)
-class Column:
-    """Where a quantity stands in a file: the header of its column; value * factor + offset is in SI units."""
-
-    header: str
-    factor: float = 1.0
-    offset: float = 0.0
+COMMENT = "#"
+EMPTY = ("", "nan", "na")
+#: Usual other units of a quantity by its unit in the model file: what to append, its factor, its name.
+OTHERS = {
+    "rad": (("*pi/180", math.pi / 180, "degrees"), ("*2*pi/4096", math.pi / 2048, "counts of 4096 a turn")),
+    "rad/s": (("*pi/180", math.pi / 180, "degrees"), ("*2*pi/60", math.pi / 30, "turns a minute")),
+    "1": (("/100", 0.01, "per cent"),),
+    "m": (("*0.01", 0.01, "centimetres"), ("*0.001", 0.001, "millimetres")),
+    "": (("*0.01", 0.01, "hundredths"), ("*0.001", 0.001, "thousandths")),
+}
 
 
 @dataclass(frozen=True)
@@ -46,104 +45,62 @@ class Recording:
     inputs: Array  # (K, m)
 
 
-def columns(pairs: Sequence[str], robot: Metadata) -> dict[str, Column]:
-    """The column of `time`, every state and every input, by default of the same name; pairs:
-    NAME=COLUMN[*FACTOR][+OFFSET].
+@dataclass(frozen=True)
+class _Table:
+    """The cells of a file, as text."""
 
-    Raises ModelError for a name that the robot does not have and for a factor that is not a number.
-    """
-    names = [TIME, *(state.name for state in robot.states), *(entry.name for entry in robot.inputs)]
-    found = {name: Column(name) for name in names}
-    given: dict[str, str] = {}
-    for pair in pairs:
-        name, _, text = pair.partition("=")
-        if name not in names or not text:
-            raise ModelError(
-                f"--columns {pair} names no quantity of `{robot.name}` and its column.{suggestion(name, names)} Write "
-                f"--columns {names[1]}=COLUMN, {names[1]}=COLUMN*0.001 to convert a unit, or {names[1]}=COLUMN+pi to "
-                f"move its zero; there are {', '.join(names)}."
-            )
-        if name in given:
-            raise ModelError(f"--columns names `{name}` twice: {given[name]} and {pair}. Name it once.")
-        given[name] = pair
-        text, offset = _offset(name, text)
-        header, star, factor = text.rpartition("*")
-        try:
-            scale = number("--columns", name, factor) if star else 1.0
-        except ModelError:
-            scale = 0.0
-        if scale == 0.0:
-            raise ModelError(
-                f"--columns {pair} has {factor or 'nothing'} behind its star. Write the factor that makes SI units of "
-                f"the column, such as {name}={header}*0.001 or *pi/180."
-            )
-        found[name] = Column(header if star else text, scale, offset)
-    readers: dict[str, str] = {}
-    for name, column in found.items():
-        first = readers.setdefault(column.header, name)
-        if first != name:
-            raise ModelError(
-                f"the column `{column.header}` is read as `{first}` and as `{name}`. Give --columns {name}=COLUMN or "
-                f"{first}=COLUMN with the other column."
-            )
-    return found
+    path: Path
+    header: tuple[str, ...]
+    lines: tuple[int, ...]  # (K,) the line of every row
+    rows: tuple[tuple[str, ...], ...]  # (K, columns)
 
-
-def _offset(name: str, text: str) -> tuple[str, float]:
-    """Split COLUMN+OFFSET; a plus before what is no number belongs to the column's name."""
-    before, plus, after = text.rpartition("+")
-    if not (plus and before) or re.fullmatch(r".*\*[-.\d]+[eE]", before):  # a factor such as 1e+3
-        return text, 0.0
-    try:
-        return before, number("--columns", name, after)
-    except ModelError:
-        return text, 0.0
+    def place(self, row: int) -> Place:
+        """The line of a row, for a message."""
+        return Place(str(self.path), self.lines[row])
 
 
 def read_all(paths: Sequence[Path], pairs: Sequence[str], robot: Metadata) -> list[Recording]:
-    """Read files with the columns of `columns`. Raises ModelError as `columns` and `read`, and for one that is named
-    twice."""
+    """The recordings in several files. pairs: as in `columns`.
+
+    Raises ModelError as `columns` and `read` do, for no file, and for two files with the same content.
+    """
+    if not paths:
+        raise ModelError(
+            f"no recording is named: the command needs LOG.csv, as in `modelgen identify {robot.name} a.csv`."
+        )
     where = columns(pairs, robot)
-    found = [read(path, robot, where) for path in paths]
-    hashes = [each.sha256 for each in found]
-    for index, each in enumerate(found):
-        if each.sha256 in hashes[:index]:
-            same = found[hashes.index(each.sha256)].path
-            raise ModelError(f"{each.path} has the same content as {same}. Name it once.")
-    return found
+    recordings = [read(path, robot, where) for path in paths]
+    hashes = [recording.sha256 for recording in recordings]
+    for index, recording in enumerate(recordings):
+        if recording.sha256 in hashes[:index]:
+            same = recordings[hashes.index(recording.sha256)].path
+            raise ModelError(f"{recording.path} has the same content as {same}. Name it once.")
+    return recordings
 
 
-def read(path: Path, robot: Metadata, where: Mapping[str, Column]) -> Recording:
-    """Read a file. The columns of velocities may be absent, and cells of states empty.
+def read(path: Path, robot: Metadata, where: Mapping[str, str]) -> Recording:
+    """The recording in a file. where: expressions by quantity, as `columns` gives them.
 
-    Raises ModelError for a file that cannot be read, a missing column, a cell without a number, a time that does not
+    The columns of velocities may be absent, and the cells of states empty. Raises ModelError for a file that cannot
+    be read, a missing column, a row with more cells than the header, a cell without a number, a time that does not
     increase, too few rows, and values that must be in another unit.
     """
     try:
         content = path.read_bytes()
-        rows = list(csv.reader(io.StringIO(content.decode("utf-8-sig"))))
+        text = content.decode("utf-8-sig")
     except OSError as problem:
         raise ModelError(f"cannot read {path}: {problem.strerror}. Name a CSV file.") from problem
-    except (UnicodeDecodeError, csv.Error) as problem:
-        raise ModelError(
-            f"{path} is not a text of comma-separated values: {problem}. Export the recording as CSV in UTF-8."
-        ) from problem
-    header = [cell.strip() for cell in rows[0]] if rows else []
-    if len(header) == 1 and (mark := re.search("[;\t]", header[0])):
-        raise ModelError(
-            f"the columns of {path} are separated by {'semicolons' if mark[0] == ';' else 'tabs'}. Export it with "
-            f"commas between columns and points in numbers, as 0.01,3.14."
-        )
-    places = _places(path, header, robot, where)
-    lines = [(line, row) for line, row in enumerate(rows[1:], 2) if any(cell.strip() for cell in row)]
-    if len(lines) < ROWS:
-        raise ModelError(f"{path} has {len(lines)} rows below its header; a recording needs at least {ROWS}.")
-    values = {name: _values(path, lines, place, where[name], name) for name, place in places.items()}
-    _check_whole(path, lines, values, robot)
-    states = np.stack([values.get(each.name, np.full(len(lines), np.nan)) for each in robot.states], axis=1)
-    inputs = (
-        np.stack([values[each.name] for each in robot.inputs], axis=1) if robot.inputs else np.zeros((len(lines), 0))
-    )
+    except UnicodeDecodeError as problem:
+        raise _no_table(path, problem) from problem
+    table = _table(path, text)
+    expressions = _expressions(table, robot, where)
+    if len(table.rows) < ROWS:
+        raise ModelError(f"{path} has {len(table.rows)} rows below its header; a recording needs at least {ROWS}.")
+    values = {name: _values(table, each, name) for name, each in expressions.items()}
+    _check_whole(table, values, robot)
+    missing = np.full(len(table.rows), np.nan)
+    states = np.stack([values.get(state.name, missing) for state in robot.states], axis=1)
+    inputs = np.array([values[entry.name] for entry in robot.inputs]).reshape(-1, len(table.rows)).T
     recording = Recording(path, hashlib.sha256(content).hexdigest(), values[TIME], states, inputs)
     _check_units(recording, robot, where)  # before degrees are unwrapped as if they were radians
     for index, state in enumerate(robot.states):
@@ -153,63 +110,142 @@ def read(path: Path, robot: Metadata, where: Mapping[str, Column]) -> Recording:
     return recording
 
 
-def _places(path: Path, header: Sequence[str], robot: Metadata, where: Mapping[str, Column]) -> dict[str, int]:
-    """Name -> index of its column. Velocities that the file does not have, and that no option names, are left out."""
-    optional = {state.name for state in robot.states if state.kind == "velocity"}
-    found = {}
-    for name, column in where.items():
-        count = header.count(column.header)
-        if count == 1:
-            found[name] = header.index(column.header)
-        elif count > 1:
-            raise ModelError(f"{path} has {count} columns `{column.header}`. Give every column a name of its own.")
-        elif name not in optional or column.header != name:
-            raise ModelError(
-                f"{path} has no column `{column.header}` for `{name}`.{suggestion(column.header, header)} Its first "
-                f"line must name its columns; it names {', '.join(header) or 'none'}. Write --columns {name}=COLUMN "
-                f"where the column has another name."
-            )
-    return found
+def _table(path: Path, text: str) -> _Table:
+    """Cells below the header. Lines that begin with # are comments; the last one may be the header.
 
-
-def _values(path: Path, lines: Sequence[tuple[int, Sequence[str]]], place: int, column: Column, name: str) -> Array:
-    """A column in SI units, (K,); NaN where the cell is empty."""
-    result = np.empty(len(lines))
-    for index, (line, row) in enumerate(lines):
-        cell = row[place].strip() if place < len(row) else ""
-        try:
-            value = float(cell) if cell and cell.lower() != "nan" else math.nan
-        except ValueError:
-            value = math.inf
-        if math.isinf(value):
+    Raises ModelError for another separator, and for a row with more cells than the header names.
+    """
+    numbered = [(number, line) for number, line in enumerate(io.StringIO(text, newline=None), 1) if line.strip()]
+    kept = [(number, line) for number, line in numbered if not line.lstrip().startswith(COMMENT)]
+    reader = csv.reader(line for _, line in kept)
+    try:
+        rows = [(kept[reader.line_num - 1][0], tuple(cell.strip() for cell in row)) for row in reader]
+    except csv.Error as problem:
+        raise _no_table(path, problem) from problem
+    if rows and all(_is_number(cell) for cell in rows[0][1]):
+        above = [line for number, line in numbered if number < rows[0][0]]
+        names = tuple(cell.strip() for cell in above[-1].lstrip(f" {COMMENT}").split(",")) if above else ()
+        if len(names) == len(rows[0][1]):
+            rows.insert(0, (0, names))
+    header = rows[0][1] if rows else ()
+    if len(header) == 1 and (mark := re.search("[;\t]", header[0])):
+        raise ModelError(
+            f"the columns of {path} are separated by {'semicolons' if mark[0] == ';' else 'tabs'}. Export it with "
+            f"commas between columns and points in numbers, as 0.01,3.14."
+        )
+    below = [(line, row) for line, row in rows[1:] if any(row)]
+    for line, row in below:
+        if any(row[len(header) :]):
             raise ModelError(
-                f"the column `{column.header}`, read as `{name}`, has `{cell}` where a number should be. Leave the "
-                f"cell of a state empty where it was not measured.",
+                f"the row has {len(row)} cells, and the header names {len(header)} columns. A comma within a number "
+                "begins a new cell: write decimal points, as in 0.427.",
                 Place(str(path), line),
             )
-        result[index] = value * column.factor + column.offset
-    return result
+    return _Table(path, header, tuple(line for line, _ in below), tuple(row for _, row in below))
 
 
-def _check_whole(
-    path: Path, lines: Sequence[tuple[int, Sequence[str]]], values: Mapping[str, Array], robot: Metadata
-) -> None:
+def _no_table(path: Path, problem: Exception) -> ModelError:
+    return ModelError(
+        f"{path} is not a text of comma-separated values: {problem}. Export the recording as CSV in UTF-8."
+    )
+
+
+def _is_number(cell: str) -> bool:
+    return re.fullmatch(rf"[+-]?{NUMBER}", cell, re.ASCII) is not None
+
+
+def _expressions(table: _Table, robot: Metadata, where: Mapping[str, str]) -> dict[str, Expression]:
+    """The expression of every quantity. Velocities that the file does not have, and that no option names, are left out.
+
+    Raises ModelError for a column that the file lacks or has twice, and for two quantities of the same columns.
+    """
+    optional = {state.name for state in robot.states if state.kind == "velocity"}
+    expressions: dict[str, Expression] = {}
+    readers: dict[tuple[int, ...], str] = {}
+    for name, text in where.items():
+        if text == name and name in optional and name not in table.header:
+            continue
+        if text == name and name not in table.header:
+            zero = any(name == entry.name for entry in robot.inputs)
+            raise ModelError(
+                f"{table.path} has no column `{name}`.{suggestion(name, table.header)} Its first line must name its "
+                f"columns; it names {', '.join(table.header) or 'no column'}. Write --columns {name}=COLUMN where the "
+                f"column has another name{f', or {name}=0 for an input that stays zero' if zero else ''}."
+            )
+        try:
+            made = expression(text, table.header, name)
+        except ModelError as error:
+            raise ModelError(f"{table.path}: {error}") from error
+        for place in made.columns:
+            if (count := table.header.count(table.header[place])) > 1:
+                raise ModelError(
+                    f"{table.path} has {count} columns `{table.header[place]}`. Give every column a name of its own."
+                )
+        first = readers.setdefault(made.columns, name) if made.columns else name
+        if first != name:
+            raise ModelError(
+                f"{table.path}: `{first}` and `{name}` are read from the same column, as {first}={where[first]} and "
+                f"{name}={text}. Give --columns {name}=COLUMN or {first}=COLUMN with the other column."
+            )
+        expressions[name] = made
+    return expressions
+
+
+def _values(table: _Table, made: Expression, name: str) -> Array:
+    """A quantity in SI units, (K,); NaN where a cell is empty. Raises ModelError for a cell without a number."""
+    cells = {place: _column(table, place, name) for place in made.columns}
+    values = np.broadcast_to(made(cells), len(table.rows)).copy()
+    bad = np.isinf(values) | (np.isnan(values) & ~np.isnan(sum(cells.values(), np.zeros(len(values)))))
+    if bad.any():
+        raise ModelError(
+            f"`{name}={made.text}` has no finite value. Write an expression without a division by zero.",
+            table.place(int(bad.argmax())),
+        )
+    return values
+
+
+def _column(table: _Table, place: int, name: str) -> Array:
+    """The numbers of a column, (K,); NaN where a cell is empty, and hundredths where it ends with %."""
+    numbers = np.full(len(table.rows), np.nan)
+    for index, row in enumerate(table.rows):
+        cell = row[place] if place < len(row) else ""
+        if cell.lower() in EMPTY:
+            continue
+        digits = cell.removesuffix("%").rstrip()
+        if not _is_number(digits) or math.isinf(float(digits)):
+            raise ModelError(
+                f"the column `{table.header[place]}`, read as `{name}`, has `{cell[:60]}` where a number should be. "
+                f"Leave the cell of a state empty where it was not measured.",
+                table.place(index),
+            )
+        numbers[index] = float(digits) / (100 if cell.endswith("%") else 1)
+    return numbers
+
+
+def _check_whole(table: _Table, values: Mapping[str, Array], robot: Metadata) -> None:
     """Raise ModelError for an empty cell of the time or of an input, and for a time that does not increase."""
     for name in (TIME, *(entry.name for entry in robot.inputs)):
         empty = np.flatnonzero(np.isnan(values[name]))
         if len(empty):
             raise ModelError(
                 f"`{name}` is empty. Time and inputs must be known in every row; delete the row if they are not.",
-                Place(str(path), lines[empty[0]][0]),
+                table.place(int(empty[0])),
             )
     back = np.flatnonzero(np.diff(values[TIME]) <= 0)
-    if len(back):
-        before, after = values[TIME][back[0] : back[0] + 2]
+    if not len(back):
+        return
+    row, (before, after) = int(back[0]), values[TIME][back[0] : back[0] + 2]
+    if before == after:
         raise ModelError(
-            f"the time does not increase: {after:.9g} s follows {before:.9g} s. Sort the rows by time, or split the "
-            f"file where the clock was set back.",
-            Place(str(path), lines[back[0] + 1][0]),
+            f"the time {after:.9g} s stands in two rows, here and in line {table.lines[row]}. Delete one of the rows, "
+            "or record the time with more digits.",
+            table.place(row + 1),
         )
+    raise ModelError(
+        f"the time does not increase: {after:.9g} s follows {before:.9g} s. Sort the rows by time, or split the file "
+        f"where the clock was set back.",
+        table.place(row + 1),
+    )
 
 
 def _unwrapped(angle: Array) -> Array:
@@ -219,7 +255,7 @@ def _unwrapped(angle: Array) -> Array:
     return result
 
 
-def _check_units(recording: Recording, robot: Metadata, where: Mapping[str, Column]) -> None:
+def _check_units(recording: Recording, robot: Metadata, where: Mapping[str, str]) -> None:
     """Raise ModelError for values far beyond the model's limits, the usual sign of another unit."""
     largest = {state.name: _largest(recording.states[:, i]) for i, state in enumerate(robot.states)}
     largest |= {entry.name: _largest(recording.inputs[:, i]) for i, entry in enumerate(robot.inputs)}
@@ -227,17 +263,19 @@ def _check_units(recording: Recording, robot: Metadata, where: Mapping[str, Colu
     limits += [(each.name, max(abs(each.lower), abs(each.upper)), each.unit) for each in robot.inputs]
     for name, limit, unit in limits:
         if largest[name] > BEYOND * limit:
-            raise _other_unit(recording, where[name], name, largest[name], limit, unit)
+            raise _other_unit(recording, where[name], name, name, largest[name], limit, unit)
     count = len(robot.coordinates)
     if robot.quasi_velocity:
         return
     for index, (position, rate) in enumerate(zip(robot.states[:count], robot.states[count:], strict=True)):
         speed = _largest(_mean_rates(recording.time, recording.states[:, index]))
         if speed > BEYOND * rate.limit:
-            raise _other_unit(recording, where[position.name], f"{position.name}'s rate", speed, rate.limit, rate.unit)
+            raise _other_unit(
+                recording, where[position.name], position.name, f"{position.name}'s rate", speed, rate.limit, rate.unit
+            )
 
 
-def _check_rates(recording: Recording, robot: Metadata, where: Mapping[str, Column]) -> None:
+def _check_rates(recording: Recording, robot: Metadata, where: Mapping[str, str]) -> None:
     """Raise ModelError for a column of a velocity that follows the slope of its position by another factor than 1."""
     count = len(robot.coordinates)
     if robot.quasi_velocity:
@@ -251,11 +289,11 @@ def _check_rates(recording: Recording, robot: Metadata, where: Mapping[str, Colu
         alike = float(np.corrcoef(slope[known], mean[known])[0, 1])
         factor = alike * float(mean[known].std() / slope[known].std())
         if abs(alike) > ALIKE and not 1 / FACTOR < factor < FACTOR:
-            position, column = robot.states[index].name, where[rate.name]
+            position, text = robot.states[index].name, _bracketed(where[rate.name])
             raise ModelError(
-                f"{recording.path}: `{rate.name}`, the column `{column.header}`, is {factor:.3g} times the slope of "
-                f"`{position}`. Convert it, for example --columns {rate.name}={column.header}*-1 where its sign is "
-                f"another, or {rate.name}={column.header}*0.01745 for degrees; or correct `{position}`."
+                f"{recording.path}: `{rate.name}`, read from `{where[rate.name]}`, is {factor:.3g} times the slope of "
+                f"`{position}`. Convert it, for example --columns {rate.name}={text}*-1 for the other sign, or "
+                f"{rate.name}={text}*pi/180 for degrees; or correct `{position}`."
             )
 
 
@@ -284,9 +322,19 @@ def _means(time: Array, values: Array) -> Array:
     return np.asarray(np.where(missing[last] > missing[first], np.nan, means))
 
 
-def _other_unit(recording: Recording, column: Column, name: str, value: float, limit: float, unit: str) -> ModelError:
+def _bracketed(text: str) -> str:
+    """An expression to which a factor may be appended."""
+    return f"({text})" if re.search(r"[-+]", text) else text
+
+
+def _other_unit(
+    recording: Recording, text: str, name: str, what: str, value: float, limit: float, unit: str
+) -> ModelError:
+    """The mistake of `text`, the expression of the quantity `name`: `what` reaches a value far beyond its limit."""
+    usual = OTHERS.get(unit.removesuffix("/s") if what != name else unit, OTHERS[""])
+    fitting = [each for each in usual if value * each[1] <= limit] or usual
+    ways = " or ".join(f"--columns {name}={_bracketed(text)}{append} for {words}" for append, _, words in fitting)
     return ModelError(
-        f"{recording.path}: {name} reaches {value:.4g} {unit}, more than {BEYOND:g} times its limit of {limit:.4g} in "
-        f"the model file. The column `{column.header}` seems to be in another unit. Convert it, for example "
-        f"--columns NAME={column.header}*{'pi/180 for degrees' if 'rad' in unit else '0.001 for thousandths'}."
+        f"{recording.path}: {what} reaches {value:.4g}{f' {unit}' if unit != '1' else ''}, more than {BEYOND:g} times "
+        f"its limit of {limit:.4g} in the model file. `{text}` seems to be in another unit. Convert it: {ways}."
     )

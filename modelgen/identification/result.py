@@ -1,88 +1,90 @@
-"""The file NAME.identified.json: what was identified, from which recordings, for which model."""
+"""The result of an identification: as the content of its file, and as lines for a terminal."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from modelgen.files import replacing
+from modelgen.arrays import Array
 from modelgen.identification.confidence import LEVEL
 from modelgen.identification.identifiability import deciding, in_words, readable
+from modelgen.identification.identified_file import (
+    Effect,
+    HeldOutError,
+    IdentifiedFile,
+    OpenDirection,
+    OrNull,
+    Prediction,
+    Region,
+    Residual,
+    Sizes,
+    Source,
+    Value,
+)
 from modelgen.identification.identify import Identified
-from modelgen.identification.prediction import stated as predictor
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
 
-Array = NDArray[np.float64]
+AT_BOUND = 1e-4  # of a range: a value this near to a bound is at it
+WIDER = 1.05  # a set that is wider by a smaller factor is as it was
 
 
-def content(
-    robot: CompiledRobot, model_hash: str, recordings: Sequence[Recording], found: Identified
-) -> dict[str, Any]:
-    """The file as a dictionary; a state that was not measured has null for its sensor's figures."""
-    region = found.ellipsoid
+def content(robot: CompiledRobot, recordings: Sequence[Recording], identified: Identified) -> IdentifiedFile:
+    """The content of the file. Figures of a state that was not measured are None."""
+    region, radii = identified.ellipsoid, identified.radii
     columns = zip(robot.parameter_names, region.centre, region.lower, region.upper, region.identified, strict=True)
-    return {
-        "robot": robot.name,
-        "model_hash": model_hash,
-        "confidence": LEVEL,
-        "parameters": {
-            name: {"value": float(value), "lower": float(low), "upper": float(high), "identified": bool(known)}
-            for name, value, low, high, known in columns
+    return IdentifiedFile(
+        robot=robot.name,
+        model_hash=robot.model_hash,
+        confidence=LEVEL,
+        parameters={
+            name: Value(float(value), float(low), float(high), bool(known)) for name, value, low, high, known in columns
         },
-        "ellipsoid": {
-            "names": list(robot.parameter_names),
-            "centre": region.centre.tolist(),
-            "shape": region.shape.tolist(),
-        },
-        "effects": effects(found),
-        "unidentifiable": unidentifiable(robot, found),
-        "fix": [robot.parameter_names[index] for index in deciding(region.unidentified)],
-        "radii": {
-            "state": found.radii.state.tolist(),
-            "action": found.radii.action.tolist(),
-            "observation": _numbers(found.radii.observation),
-        },
-        "prediction": prediction(found),
-        "residual": {
-            "states": list(robot.state_names),
-            "root_mean_square": _numbers(found.residual),
-            "correlation_seconds": found.correlation,
-            "condition": found.condition,
-            "windows": len(found.windows.recording),
-            "window_seconds": found.windows.seconds,
-            "blocks": found.blocks,
-            "inflation": found.inflation,
-            "held_out": [
-                {
-                    "recordings": [str(recordings[index].path) for index in each.recordings],
-                    "root_mean_square": _numbers(each.error),
-                    "root_mean_square_of_all": _numbers(each.error_of_all),
-                }
-                for each in found.held_out
-            ],
-        },
-        "recordings": [
-            {
-                "path": str(each.path),
-                "sha256": each.sha256,
-                "rows": len(each.time),
-                "seconds": float(each.time[-1] - each.time[0]),
-            }
-            for each in recordings
-        ],
-    }
+        ellipsoid=Region(
+            robot.parameter_names, tuple(region.centre.tolist()), tuple(map(tuple, region.shape.tolist()))
+        ),
+        effects=effects(identified),
+        unidentifiable=unidentifiable(robot, identified),
+        fix=tuple(robot.parameter_names[index] for index in deciding(region.unidentified)),
+        radii=Sizes(tuple(radii.state.tolist()), tuple(radii.action.tolist()), _or_null(radii.observation)),
+        prediction=prediction(identified),
+        residual=_residual(robot, recordings, identified),
+        recordings=tuple(
+            Source(str(log.path), log.sha256, len(log.time), float(log.time[-1] - log.time[0])) for log in recordings
+        ),
+    )
 
 
-def unidentifiable(robot: CompiledRobot, found: Identified) -> list[dict[str, Any]]:
+def _residual(robot: CompiledRobot, recordings: Sequence[Recording], identified: Identified) -> Residual:
+    return Residual(
+        states=robot.state_names,
+        root_mean_square=_or_null(identified.residual),
+        correlation_seconds=identified.correlation,
+        condition=identified.condition,
+        windows=len(identified.windows.recording),
+        window_seconds=identified.windows.seconds,
+        blocks=identified.blocks,
+        inflation=identified.inflation,
+        held_out=tuple(
+            HeldOutError(
+                tuple(str(recordings[index].path) for index in part.recordings),
+                _or_null(part.error),
+                _or_null(part.error_of_all),
+            )
+            for part in identified.held_out
+        ),
+        noise_ratio=_or_null(identified.misfit.ratio),
+        noise=_or_null(identified.misfit.noise),
+        widened=identified.widened,
+        causes=identified.radii.causes if identified.misfit.excess else (),
+    )
+
+
+def unidentifiable(robot: CompiledRobot, identified: Identified) -> tuple[OpenDirection, ...]:
     """Combinations that the recordings leave open: a change of parameters, in words, and why it is left open."""
-    region, count = found.whole, len(robot.parameter_names)
-    half = np.ptp(found.model.bounds, axis=1) / 2
+    region, count = identified.whole, len(robot.parameter_names)
+    half = np.ptp(identified.model.bounds, axis=1) / 2
     reasons = {
         True: "the recorded motion does not depend on it",
         False: "the recordings say less about it than the declared bounds",
@@ -91,123 +93,149 @@ def unidentifiable(robot: CompiledRobot, found: Identified) -> list[dict[str, An
     for exact, reason in reasons.items():
         for direction in readable(region.unidentified[:, region.exact == exact]).T:
             change = half * direction
-            if not direction[:count].any():
-                continue  # of effects alone, which say so themselves
-            result.append(
-                {
-                    "direction": dict(zip(robot.parameter_names, change.tolist(), strict=False)),
-                    "words": in_words(found.model.names, change, region.centre),
-                    "reason": reason,
-                }
-            )
-    return result
+            if direction[:count].any():  # a direction of effects alone stands at the effects
+                changes = dict(zip(robot.parameter_names, change.tolist(), strict=False))
+                result.append(OpenDirection(changes, in_words(identified.model.names, change, region.centre), reason))
+    return tuple(result)
 
 
-def effects(found: Identified) -> dict[str, dict[str, Any]]:
-    """What was estimated beside the parameters, by name."""
-    region, first = found.whole, len(found.model.robot.parameter_names)
+def effects(identified: Identified) -> dict[str, Effect]:
+    """The estimated effects, by name."""
+    region, first = identified.whole, len(identified.model.robot.parameter_names)
     return {
-        effect.name: {
-            "kind": effect.kind,
-            "of": effect.of,
-            "unit": effect.unit,
-            "value": float(region.centre[index]),
-            "lower": float(region.lower[index]),
-            "upper": float(region.upper[index]),
-            "identified": bool(region.identified[index]),
-        }
-        for index, effect in enumerate(found.model.effects, start=first)
+        effect.name: Effect(
+            effect.kind,
+            effect.of,
+            effect.unit,
+            float(region.centre[index]),
+            float(region.lower[index]),
+            float(region.upper[index]),
+            bool(region.identified[index]),
+        )
+        for index, effect in enumerate(identified.model.effects, start=first)
     }
 
 
-def prediction(found: Identified) -> dict[str, Any] | None:
-    """The bands about a forecast; null where no recording is long enough for one."""
-    bands = found.bands
+def prediction(identified: Identified) -> Prediction | None:
+    """The bands about a forecast and what forecasts; None where no recording is long enough for one."""
+    bands, model = identified.bands, identified.model
     if bands is None:
         return None
-
     missing = np.isnan(bands.half_width)
 
-    def by_state(values: Array) -> dict[str, list[float] | None]:
-        columns = np.where(missing, np.nan, values).T
-        names = found.model.robot.state_names
-        return {n: None if np.isnan(each).any() else each.tolist() for n, each in zip(names, columns, strict=True)}
+    def by_state(values: Array) -> dict[str, tuple[float, ...] | None]:
+        columns = zip(model.robot.state_names, np.where(missing, np.nan, values).T, strict=True)
+        return {name: None if np.isnan(column).any() else tuple(column.tolist()) for name, column in columns}
 
-    return {
-        "content": LEVEL,
-        "confidence": bands.confidence,
-        "blocks": bands.blocks,
-        "seconds": bands.seconds.tolist(),
-        "half_width": by_state(bands.half_width),
-        "spread": by_state(bands.spread),
-        **predictor(found.model, found.theta, found.deviations),
-    }
-
-
-def write(path: Path, data: dict[str, Any]) -> None:
-    """Write the file whole or not at all. Raises ModelError where it cannot be written."""
-    with replacing(path) as beside:
-        beside.write_text(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    return Prediction(
+        content=LEVEL,
+        confidence=bands.confidence,
+        blocks=bands.blocks,
+        seconds=tuple(bands.seconds.tolist()),
+        half_width=by_state(bands.half_width),
+        spread=by_state(bands.spread),
+        fit=dict(zip(model.names, identified.theta.tolist(), strict=True)),
+        deviations=dict(zip(model.robot.state_names, identified.deviations.tolist(), strict=True)),
+        known_delay=model.known_delay,
+        longest_delay=model.blind,
+    )
 
 
-def text(robot: CompiledRobot, data: dict[str, Any]) -> str:
+def text(robot: CompiledRobot, content: IdentifiedFile) -> str:
     """The file's main figures for a terminal."""
-    wide = max(len(name) for name in robot.parameter_names)
-    lines = contradictions(robot, data)
-    lines += [f"{'parameter':<{wide}}  {'value':>12}  {'lower':>12}  {'upper':>12}"]
-    for parameter, (name, each) in zip(robot.metadata.parameters, data["parameters"].items(), strict=True):
-        note = "" if each["identified"] else "  not identified: declared bounds"
-        lines.append(
-            f"{name:<{wide}}  {each['value']:>12.6g}  {each['lower']:>12.6g}  {each['upper']:>12.6g} "
-            f"{parameter.unit}{note}"
-        )
-        room = parameter.upper - parameter.lower
-        if each["identified"] and min(each["value"] - parameter.lower, parameter.upper - each["value"]) < 1e-4 * room:
-            lines.append(f"{'':<{wide}}  the value is at a declared bound: widen the bounds in the model file")
-    for name, each in data["effects"].items():
-        note = "" if each["identified"] else "  not identified"
-        lines.append(f"{name}: {each['value']:.4g} [{each['lower']:.4g}, {each['upper']:.4g}] {each['unit']}{note}")
-    condition = data["residual"]["condition"]
-    lines.append(f"the combination seen best is seen {condition:.3g} times better than the one seen least (condition)")
-    lines += [f"not told apart: {each['words']} ({each['reason']})" for each in data["unidentifiable"]]
-    if data["fix"]:
-        known = len(robot.parameter_names) - len(data["fix"])
+    residual = content.residual
+    lines = [*contradictions(robot, content), *misfits(robot, content), *_parameters(robot, content)]
+    for name, effect in content.effects.items():
+        note = "" if effect.identified else "  not identified"
+        lines.append(f"{name}: {effect.value:.4g} [{effect.lower:.4g}, {effect.upper:.4g}] {effect.unit}{note}")
+    lines.append(f"condition {residual.condition:.3g}: the best visible combination relative to the least visible one")
+    lines += [f"not told apart: {open_one.words} ({open_one.reason})" for open_one in content.unidentifiable]
+    if content.fix:
+        known = len(robot.parameter_names) - len(content.fix)
         lines.append(
             f"the recordings give {known} combination{'s' * (known != 1)} of {len(robot.parameter_names)} parameters. "
-            f"Measure {', '.join(data['fix'])} in another way and write `fixed=True` there in the model file: then the "
+            f"Measure {', '.join(content.fix)} in another way and write `fixed=True` there in the model file: then the "
             f"others can be told apart"
         )
-    residual = data["residual"]
+    wider = f", {residual.widened:.3g} times wider for what the model lacks" if residual.widened > WIDER else ""
     lines.append(
-        f"{data['confidence']:.0%} set from {residual['blocks']} blocks, inflated {residual['inflation']:.3g} times by "
-        f"held-out motion; residual correlated over {residual['correlation_seconds']:.3g} s"
+        f"{content.confidence:.0%} set from {residual.blocks} blocks, inflated {residual.inflation:.3g} times by "
+        f"held-out motion{wider}; residual correlated over {residual.correlation_seconds:.3g} s"
     )
-    ahead = data["prediction"]
-    if ahead is not None:
-        units = {state.name: state.unit for state in robot.metadata.states}
-        listed = (f"{n} +- {v[-1]:.3g} {units[n]}" for n, v in ahead["half_width"].items() if v is not None)
-        lines.append(
-            f"motion {ahead['seconds'][-1]:g} s ahead is within {', '.join(listed)} of a usual prediction in "
-            f"{ahead['content']:.0%} of the samples (confidence {ahead['confidence']:.0%}, from {ahead['blocks']} "
-            f"stretches of held-out motion); the band grows with what the set leaves open in a prediction"
-        )
-    for name, values in data["radii"].items():
-        names = robot.input_names if name == "action" else robot.state_names
-        parts = (f"{n} {'not measured' if v is None else format(v, '.3g')}" for n, v in zip(names, values, strict=True))
-        lines.append(f"left unexplained, {name}: {', '.join(parts)}")
+    lines += _ahead(robot, content.prediction)
+    for kind in ("state", "action", "observation"):
+        names = robot.input_names if kind == "action" else robot.state_names
+        parts = _named(names, getattr(content.radii, kind))
+        lines.append(f"left unexplained, {kind}: {', '.join(parts)}")
     return "\n".join(lines)
 
 
-def contradictions(robot: CompiledRobot, data: dict[str, Any]) -> list[str]:
-    """A warning for every input of which the recordings would need more than the drive has, beside what it gave."""
+def _parameters(robot: CompiledRobot, content: IdentifiedFile) -> list[str]:
+    """A line for every parameter, and a line for a value at a bound."""
+    wide = max(len(name) for name in robot.parameter_names)
+    lines = [f"{'parameter':<{wide}}  {'value':>12}  {'lower':>12}  {'upper':>12}"]
+    for parameter, (name, entry) in zip(robot.metadata.parameters, content.parameters.items(), strict=True):
+        note = "" if entry.identified else "  not identified: declared bounds"
+        lines.append(
+            f"{name:<{wide}}  {entry.value:>12.6g}  {entry.lower:>12.6g}  {entry.upper:>12.6g} {parameter.unit}{note}"
+        )
+        nearest = min(entry.value - parameter.lower, parameter.upper - entry.value)
+        if entry.identified and nearest < AT_BOUND * (parameter.upper - parameter.lower):
+            lines.append(f"{'':<{wide}}  the value is at a declared bound: widen the bounds in the model file")
+    return lines
+
+
+def _ahead(robot: CompiledRobot, ahead: Prediction | None) -> list[str]:
+    """The bands at the end of a forecast."""
+    if ahead is None:
+        return []
+    units = {state.name: state.unit for state in robot.metadata.states}
+    listed = (f"{name} +- {row[-1]:.3g} {units[name]}" for name, row in ahead.half_width.items() if row is not None)
     return [
-        f"warning: these recordings contradict the model: it needs {missing:.3g} {entry.unit} beside `{entry.name}`, "
-        f"whose limit is {entry.limit:g}, to explain them. Check sign, zero, unit and column of every quantity: for "
-        f"example --columns {entry.name}={entry.name}*-1, or +pi for an angle that is counted from elsewhere"
-        for entry, missing in zip(robot.metadata.inputs, data["radii"]["action"], strict=True)
+        f"motion {ahead.seconds[-1]:g} s ahead is within {', '.join(listed)} of a usual prediction in "
+        f"{ahead.content:.0%} of the samples (confidence {ahead.confidence:.0%}, from {ahead.blocks} stretches of "
+        f"held-out motion); the band grows with what the set leaves open in a prediction"
+    ]
+
+
+def contradictions(robot: CompiledRobot, content: IdentifiedFile) -> list[str]:
+    """A warning for every input whose recorded values would have to be wrong by more than the drive has."""
+    return [
+        f"warning: these recordings contradict the model: it needs {missing:.3g} {entry.unit} more or less of "
+        f"`{entry.name}`, whose limit is {entry.limit:g}, to explain them. Check sign, zero, unit and column of every "
+        f"quantity: for example --columns {entry.name}={entry.name}*-1, or +pi for an angle that is counted from "
+        "elsewhere"
+        for entry, missing in zip(robot.metadata.inputs, content.radii.action, strict=True)
         if missing > entry.limit
     ]
 
 
-def _numbers(values: Array) -> list[float | None]:
-    return [None if np.isnan(value) else float(value) for value in values]
+def misfits(robot: CompiledRobot, content: IdentifiedFile) -> list[str]:
+    """A warning with the size of the residual where the noise of the sensors does not explain it."""
+    residual = content.residual
+    if residual.widened <= WIDER:
+        return []
+    sizes = zip(robot.metadata.states, residual.noise_ratio, residual.noise, strict=True)
+    listed = (
+        f"that of `{state.name}` is {ratio:.3g} times its sensor's noise of {noise:.2g} {state.unit}"
+        for state, ratio, noise in sizes
+        if ratio is not None and noise is not None
+    )
+    causes = "; ".join(residual.causes) or (
+        "no single cause stands out: compare dry friction, a delay (--estimate delay), backlash, and a flexible joint"
+    )
+    return [
+        f"warning: the model lacks something. Of the residuals, {', '.join(listed)}, correlated over "
+        f"{residual.correlation_seconds:.3g} s. The set is {residual.widened:.3g} times wider for it. {causes}"
+    ]
+
+
+def _named(names: Iterable[str], sizes: Iterable[float | None]) -> list[str]:
+    return [
+        f"{name} {'not measured' if size is None else format(size, '.3g')}"
+        for name, size in zip(names, sizes, strict=True)
+    ]
+
+
+def _or_null(values: Array) -> OrNull:
+    return tuple(None if np.isnan(value) else float(value) for value in values)

@@ -13,16 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.identification.model import Model
 from modelgen.identification.simulation import Motion
 from modelgen.identification.windows import Windows
 
-Array = NDArray[np.float64]
-
 ROBUST = 3.0  # standard deviations beyond which a residual counts by its size, not by its square
 ITERATIONS = 40
 GAIN = 1e-6  # a step that is expected to lower a window's loss by a smaller share is the last one
-CLOSE = 1e-6  # a step this small, beside the states' limits, is taken along the derivative without simulating again
+CLOSE = 1e-6  # of the states' limits: a step this small is taken along the derivative without simulating again
 DAMPING = 1e-7
 
 
@@ -42,10 +41,19 @@ def weights(residuals: Array, robust: bool) -> Array:
     return 1.0 / np.sqrt(1.0 + (residuals / ROBUST) ** 2) if robust else np.ones_like(residuals)
 
 
+def bends(residuals: Array, robust: bool) -> Array:
+    """Half of the loss's second derivative by each residual; ones where not robust."""
+    return (1.0 + (residuals / ROBUST) ** 2) ** -1.5 if robust else np.ones_like(residuals)
+
+
+def loss(residuals: Array) -> Array:
+    """The loss `soft_l1` of residuals in standard deviations, elementwise: the square of a small one."""
+    return np.asarray(2 * ROBUST**2 * (np.sqrt(1.0 + (residuals / ROBUST) ** 2) - 1.0))
+
+
 def cost(residuals: Array, robust: bool) -> Array:
     """The loss of every window, (N,)."""
-    loss = 2 * ROBUST**2 * (np.sqrt(1.0 + (residuals / ROBUST) ** 2) - 1.0) if robust else residuals**2
-    return np.asarray(loss.sum(axis=(0, 2)))
+    return np.asarray((loss(residuals) if robust else residuals**2).sum(axis=(0, 2)))
 
 
 def settle(
@@ -57,9 +65,9 @@ def settle(
     robust: bool,
     pushes: Array | None = None,
 ) -> Settled:
-    """Find the starts. guess: (N, n); deviations: (n,) of the sensors; pushes: (n, l) as in `simulate`.
+    """The best starts from a guess (N, n). deviations: (n,) of the sensors; pushes: (n, l) as in `simulate`.
 
-    Where a motion does not stay finite, so do the residuals.
+    Where a motion does not stay finite, the residuals are not finite either.
     """
     known, limits = ~np.isnan(windows.measured), np.asarray(model.robot.state_limits)
     measured = np.where(known, windows.measured, 0.0)
@@ -112,7 +120,7 @@ def _step(motion: Motion, found: Array, weigh: Array, damping: Array, robust: bo
 
 
 def eliminated(motion: Motion, starts: Array, found: Array, weigh: Array, robust: bool) -> Settled:
-    """Eliminate the starts from the derivatives."""
+    """Residuals `found` (K, N, n) of a motion, with derivatives from which the starts are eliminated."""
     by_start = motion.dx_dstart * weigh[..., None]
     others = np.concatenate([motion.dx_dtheta, motion.dx_dpush], axis=3) * weigh[..., None]
     weight, p = weights(found, robust), motion.dx_dtheta.shape[3]

@@ -9,11 +9,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
-
-Array = NDArray[np.float64]
 
 GAP = 5.0  # a pause this many times the median one is a gap, over which the input is not known
 SAMPLES = 8  # fewest rows of a window
@@ -40,7 +39,7 @@ class Windows:
         return np.concatenate([self.begin[None], self.begin + np.cumsum(self.steps, axis=0)])
 
     def chosen(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Windows:
-        """Some of the windows."""
+        """The windows with these indices."""
         return Windows(
             self.steps[:, which],
             self.inputs[:, which],
@@ -56,19 +55,19 @@ class Windows:
 
 def cut(robot: CompiledRobot, recordings: Sequence[Recording], seconds: float, every: float | None = None) -> Windows:
     """Windows of `seconds`, in the order of the recordings and of time. every: s between beginnings, by default such
-    that no two windows share a sample. Raises ModelError where there is none."""
+    that no two windows share a sample. Raises ModelError for a recording without a window."""
     count = len(robot.metadata.coordinates)
     parts, owners = [], []
     for index, recording in enumerate(recordings):
-        found = [part for part in _parts(recording, seconds, every) if _enough(recording.states[part, :count])]
-        if not found:
+        chosen = [part for part in _parts(recording, seconds, every) if _enough(recording.states[part, :count])]
+        if not chosen:
             raise ModelError(
                 f"{recording.path} has no stretch of {seconds:g} s without a gap and with at least {SAMPLES} rows in "
                 f"which all positions are measured. Its median period is {np.median(np.diff(recording.time)):.3g} s. "
                 f"Record faster or longer, or change --window."
             )
-        parts += [(recording, part) for part in found]
-        owners += [index] * len(found)
+        parts += [(recording, part) for part in chosen]
+        owners += [index] * len(chosen)
     length = max(part.stop - part.start for _, part in parts)
     steps = np.zeros((length - 1, len(parts)))
     inputs = np.zeros((length - 1, len(parts), len(robot.input_names)))
@@ -100,7 +99,7 @@ def _parts(recording: Recording, seconds: float, every: float | None) -> Iterato
 
 
 def _enough(positions: Array) -> bool:
-    """Whether every position is measured at the beginning and often enough."""
+    """Whether every position (K, q) is measured in enough rows."""
     return bool(((~np.isnan(positions)).sum(axis=0) >= SAMPLES).all())
 
 

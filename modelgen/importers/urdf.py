@@ -7,12 +7,12 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib import import_module
+from itertools import chain, count
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modelgen.errors import ModelError, Place
 from modelgen.importers.model_text import (
@@ -27,16 +27,18 @@ from modelgen.importers.model_text import (
 )
 from modelgen.importers.urdf_tree import GROUND, IN_PLANE, PLANAR, carried_inertia, coupling, motionless, tree
 from modelgen.importers.urdf_xml import ValidatedUrdf, validate
-from modelgen.statement.checker import identifier
+from modelgen.metadata import RATE, TIME
+from modelgen.statement.checker import LONGEST_NAME, identifier
 from modelgen.statement.declarations import LARGEST
 
-Array = NDArray[np.float64]
 Names = dict[tuple[str, str], str]
 
-TAKEN = ("robot", "pi", "sin", "LogCos", "Robot")  # names in the written file
+TAKEN = (TIME, "robot", "pi", "sin", "LogCos", "Robot")  # names that mean something else in the written file
 UNITS = {"prismatic": ("N", "N s/m"), "revolute": ("N m", "N m s"), "continuous": ("N m", "N m s")}
 #: Endings of the names that belong to a joint or link.
-ADDED = ("x", "y", "turn", "height", "pitch", "rate", "effort", "damping", "friction", "mass")
+MOVED = ("x", "y", "turn", "height", "pitch")
+ADDED = (*MOVED, *(f"{word}{RATE}" for word in MOVED), "rate", "effort", "damping", "friction", "mass")
+LONGEST = LONGEST_NAME - 22  # characters of a name, which gets an ending and, if it is taken, `_joint_99`
 RATES = {"revolute": 10.0, "continuous": 10.0, "prismatic": 1.0}  # rad/s, m/s, if a URDF has no velocity
 PLACEHOLDER = 1000.0  # rad/s, m/s: a common placeholder in published files; no joint reaches it
 GUESS = 10.0  # m, the limit of a prismatic joint if its own is too large
@@ -157,9 +159,12 @@ def _names(joints: Iterable[str], links: Iterable[str]) -> Names:
     used: set[str] = set(TAKEN)
     for kind, name in [*(("joint", joint) for joint in joints), *(("link", link) for link in links)]:
         plain = re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "part"
-        plain = plain if plain[0].isalpha() else f"part_{plain}"
-        while iskeyword(plain) or used & set(made := [plain, *(f"{plain}_{word}" for word in ADDED)]):
-            plain += f"_{kind}"
+        start = (plain if plain[0].isalpha() else f"part_{plain}")[:LONGEST]
+        others = chain([start, f"{start}_{kind}"], (f"{start}_{kind}_{number}" for number in count(2)))
+        for plain in others:
+            made = [plain, *(f"{plain}_{word}" for word in ADDED)]
+            if not (iskeyword(plain) or used & set(made)):
+                break
         used.update(made)
         result[kind, name] = plain
     return result
@@ -170,7 +175,7 @@ def _add_planar(written: ModelLines, joint: Any, name: str) -> None:
     limit = joint.limit
     first, second, turn = (f"{name}_{word}" for word in PLANAR[joint.type])
     reach = max((abs(bound) for bound in (limit.lower, limit.upper) if bound) if limit else (), default=0.0)
-    rate = limit.velocity if limit and limit.velocity else 0.0
+    rate = max(limit.velocity, 0.0) if limit and limit.velocity else 0.0
     if not reach or not rate:
         written.remarks.append(f"The limits of {first}, {second}, {turn} and their rates are guesses; correct them.")
     losses = joint.dynamics

@@ -11,13 +11,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from modelgen.arrays import Array
 from modelgen.errors import ModelError, Place, joined, suggestion
 from modelgen.importers.urdf_xml import Part
-
-Array = NDArray[np.float64]
 
 MOVING = ("revolute", "continuous", "prismatic")
 IN_PLANE = "floating in a plane"

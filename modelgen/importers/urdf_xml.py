@@ -251,6 +251,12 @@ def _impossible(element: Any, values: dict[str, list[float]], name: str) -> str:
                 f"the <inertia> of `{name}` has a negative principal moment, {moments[0]:.3g} kg m^2, which is "
                 "impossible. Check the signs and sizes of ixx, iyy, izz and of the products."
             )
+    for size in ("effort", "velocity", "value"):
+        if element.tag in ("limit", "mass") and 0 < values.get(size, [0.0])[0] <= EPSILON:
+            return f"the {element.tag} of `{name}` is {values[size][0]:g}, which is too small for a robot."
+    for loss in ("damping", "friction"):
+        if element.tag == "dynamics" and values.get(loss, [0.0])[0] < 0:
+            return f"the {loss} of `{name}` is negative, so that it would drive the joint; write 0 or more."
     if element.tag == "limit" and values.get("lower", [0.0]) > values.get("upper", values.get("lower", [0.0])):
         return f"the lower limit of `{name}` is above the upper one."
     return ""

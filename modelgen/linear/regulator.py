@@ -13,12 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, solve_continuous_are
 
+from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
-
-Array = NDArray[np.float64]
 
 RANK = 1e-9  # a direction counts as reached or seen above this share of the direction that is reached or seen best
 DECAY = 1e-6  # a motion decays if the real part of its eigenvalue is below minus this share of the norm of A

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from sympy import Expr, diff
 
+from modelgen.arrays import Array
 from modelgen.derivation.regularity import Lines
 from modelgen.errors import Place
 from modelgen.proof.guards import domain
 from modelgen.proof.quantity import Quantity, quantity_of
 from modelgen.proof.search import sampled
 from modelgen.statement.robot import Robot, fixed_values, model_expressions
-
-Array = NDArray[np.float64]
 
 
 def lines(robot: Robot) -> Lines:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.derivation.equations import EquationsOfMotion, used
 from modelgen.derivation.lowering import scalars
 from modelgen.errors import ModelError, Place, abridged
@@ -24,8 +24,6 @@ from modelgen.proof.search import Minimum, sampled, search
 from modelgen.proof.subdivision import ProofProgress, positive, subdivide
 from modelgen.statement.declarations import Joint
 from modelgen.statement.robot import Robot
-
-Array = NDArray[np.float64]
 
 PROVEN, OPEN, REFUTED = "proven", "no violation found", "refuted"
 IMMEDIATE = ProofProgress(0.0, 0.0)

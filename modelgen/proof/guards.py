@@ -6,13 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sympy import Basic, Expr, S, Symbol, cos, exp, postorder_traversal
 
+from modelgen.arrays import Array
 from modelgen.errors import Place, abridged
 from modelgen.statement.robot import Robot, fixed_values, model_expressions
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.program.graph import Graph, Node
 
-Array = NDArray[np.float64]
 Interval = tuple[Array, Array]  # lower and upper bounds, of one shape
 
 EXACT, LIBRARY = 1.2e-16, 2e-15  # relative errors: half a unit in the last place, nine units

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from sympy import Basic, Expr, Max, Min, preorder_traversal
 
+from modelgen.arrays import Array
 from modelgen.derivation.lowering import scalars
 from modelgen.errors import abridged
 from modelgen.proof.guards import domain
@@ -20,8 +20,6 @@ from modelgen.proof.quantity import Quantity
 from modelgen.proof.search import root, sampled
 from modelgen.statement.checker import KINKS
 from modelgen.statement.robot import Robot, fixed_values, model_expressions
-
-Array = NDArray[np.float64]
 
 ADVICE = (
     "Kernels return the mean of both sides there. If a policy must act well there, write a smooth form: "

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from sympy import Expr, Matrix, Symbol, eye, zeros
 
+from modelgen.arrays import Array
 from modelgen.derivation.equations import Definition, EquationsOfMotion, used
 from modelgen.derivation.frames import Frame, Intermediates, frames_of, placement
 from modelgen.derivation.lowering import scalars
@@ -30,8 +30,6 @@ from modelgen.proof.intervals import enclosures
 from modelgen.proof.quantity import quantity_of
 from modelgen.proof.subdivision import Boxes, Judge, Judgement, ProofProgress, subdivide
 from modelgen.statement.robot import Robot, fixed_values
-
-Array = NDArray[np.float64]
 
 ROUNDING = 1e-13  # of a product of three small matrices, relative to the factors
 

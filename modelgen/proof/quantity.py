@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sympy import Expr
 
+from modelgen.arrays import Array
 from modelgen.backends.casadi import compiled
 from modelgen.derivation.equations import Definition
 from modelgen.derivation.lowering import scalars
@@ -19,8 +19,6 @@ from modelgen.program.functions import Argument, Function, Output
 from modelgen.program.graph import Graph, Node
 from modelgen.proof.guards import Domain
 from modelgen.proof.intervals import Interval, enclosures
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

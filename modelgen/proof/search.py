@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from modelgen.arrays import Array
 from modelgen.proof.guards import Domain
 from modelgen.proof.quantity import Quantity
-
-Array = NDArray[np.float64]
 
 SAMPLES, STARTS, STEPS = 2048, 16, 200
 POLISHES, STEP = 6, 1e-6  # steps of Newton's method; step of its differences of slopes, relative to the domain's width

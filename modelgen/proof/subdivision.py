@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.proof.quantity import Quantity
-
-Array = NDArray[np.float64]
 
 BOXES = 4096  # tested at once
 NARROWEST = 2.0**-40  # of the domain's width; a narrower box is not halved

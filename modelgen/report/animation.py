@@ -11,16 +11,14 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from PIL import Image
 
+from modelgen.arrays import Array, runge_kutta_step
 from modelgen.commandline.numbers import number
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 from modelgen.gif import FRAMES, moving_axes, pictures, save_gif
 from modelgen.loader import CompiledRobot
-
-Array = NDArray[np.float64]
 
 LEAN = 0.1  # distance of every coordinate from the target, as a share of its limit; the default start
 SIZE, DPI = 4.0, 80  # larger side in inches, dots per inch
@@ -69,11 +67,7 @@ def rollout(robot: CompiledRobot, start: Array, inputs: Mapping[str, Signal], se
     with np.errstate(all="ignore"):
         for count in range(round(seconds * FRAMES) * steps):
             time = count * step
-            first = rate(x, time)
-            second = rate(x + step / 2 * first, time + step / 2)
-            third = rate(x + step / 2 * second, time + step / 2)
-            fourth = rate(x + step * third, time + step)
-            x = x + step / 6 * (first + 2 * second + 2 * third + fourth)
+            x = runge_kutta_step(rate, x, time, step)
             if not np.isfinite(x).all():
                 raise ModelError(
                     f"`{robot.name}` exceeds the range of floating-point numbers after {time:.2f} s. Choose another "

@@ -7,16 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.commandline.numbers import assigned, number
 from modelgen.errors import ModelError
 from modelgen.linear import regulator
 from modelgen.linear.regulator import weights
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Input, State
-
-Array = NDArray[np.float64]
 
 STARTS = 40  # initial guesses of the coordinates that are not given
 ITERATIONS = 60
@@ -159,7 +157,11 @@ def text(robot: CompiledRobot, result: Linearization) -> str:
         turns = isinstance(entry, State) and entry.continuous
         middle = entry.middle if isinstance(entry, Input) else 0.0
         outside = not turns and abs(value - middle) > entry.limit * (1 + 1e-9)
-        beyond = f"   beyond its limit of {middle + math.copysign(entry.limit, value - middle):g}" if outside else ""
+        beyond = (
+            f"   beyond its limit of {middle + math.copysign(entry.limit, value - middle) if middle else entry.limit:g}"
+            if outside
+            else ""
+        )
         lines.append(f"  {entry.name:<22}{value + 0.0:>12.6g} {entry.unit}{beyond}")
     lines += ["", *_table("A", states, states, result.A), "", *_table("B", states, inputs, result.B), ""]
     lines.append(f"controllable: {result.controllable} of {len(states)} states")

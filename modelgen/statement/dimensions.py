@@ -1,4 +1,4 @@
-"""The dimension of an expression, and whether it fits. The check complains only where it is sure.
+"""Dimensions of expressions, and the check that they fit. The check refuses only what it is sure of.
 
 Whole numbers, fractions and pi have no unit. A number with a decimal point may have any unit, because it may be a
 length or the gravity. A term is not checked when it contains such a number or a quantity whose unit is left empty, or
@@ -50,7 +50,7 @@ class Dimensions:
         self._seen: dict[Expr, Found | None] = {}
 
     def of(self, expression: Expr) -> Found | None:
-        """None where it is not known. Raises ModelError where terms that are added, or an argument, do not fit."""
+        """The dimension, or None where it is not known. Raises ModelError where terms or an argument do not fit."""
         if expression not in self._seen:
             self._seen[expression] = self._found(expression)
         return self._seen[expression]
@@ -78,7 +78,7 @@ class Dimensions:
             self.of(function)
 
     def _named(self, term: Expr) -> str:
-        """The units it is made of."""
+        """The units of the parameters and inputs in a term."""
         symbols = sorted(term.free_symbols & self.vouching, key=str)
         return f" ({', '.join(f'`{symbol}` in {self.units[symbol]}' for symbol in symbols)})" if symbols else ""
 
@@ -109,7 +109,7 @@ class Dimensions:
         return self._without_unit(expression)
 
     def _alike(self, expression: Expr) -> Found | None:
-        """The dimension of a sum, minimum or maximum: that of its sure terms, which must agree."""
+        """The dimension of a sum, minimum or maximum. Its sure terms must have the same one."""
         founds = [(term, self.of(term)) for term in expression.args]
         sure = [(term, found) for term, found in founds if found and found.sure]
         for term, found in sure[1:]:
@@ -153,5 +153,5 @@ def per(work: str, displacement: Dimension | None, power: int = 1) -> Dimension 
 
 
 def _short(expression: Expr) -> str:
-    """An expression in a message."""
+    """An expression, abridged for a message."""
     return abridged(str(expression), 120)

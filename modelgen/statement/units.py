@@ -31,28 +31,33 @@ DERIVED = {
     "Wb": "kg m^2 s^-2 A^-1",
     "T": "kg s^-2 A^-1",
 }
-#: Wrong units that people write, and what to write instead.
+#: Units that people write by mistake: the SI unit, and how to convert the value where it changes.
 INSTEAD = {
-    "deg": 'the value in rad, times pi / 180, and "rad"',
-    "degree": 'the value in rad, times pi / 180, and "rad"',
-    "degrees": 'the value in rad, times pi / 180, and "rad"',
-    "rpm": 'the value in rad/s, times 2 * pi / 60, and "rad/s"',
-    "g": 'the value in kg and "kg"',
-    "mm": 'the value in m and "m"',
-    "cm": 'the value in m and "m"',
-    "km": 'the value in m and "m"',
-    "ms": 'the value in s and "s"',
-    "min": 'the value in s and "s"',
-    "mA": 'the value in A and "A"',
-    "mV": 'the value in V and "V"',
-    "kN": 'the value in N and "N"',
-    "mN": 'the value in N and "N"',
-    "Nm": '"N m"',
-    "Nms": '"N m s"',
-    "Ns": '"N s"',
-    "ohm": '"Ohm"',
-    "Ω": '"Ohm"',
+    "deg": ("rad", "pi / 180"),
+    "degree": ("rad", "pi / 180"),
+    "degrees": ("rad", "pi / 180"),
+    "°": ("rad", "pi / 180"),
+    "rpm": ("rad/s", "2 * pi / 60"),
+    "g": ("kg", "0.001"),
+    "mm": ("m", "0.001"),
+    "cm": ("m", "0.01"),
+    "km": ("m", "1000"),
+    "ms": ("s", "0.001"),
+    "min": ("s", "60"),
+    "mA": ("A", "0.001"),
+    "mV": ("V", "0.001"),
+    "kN": ("N", "1000"),
+    "mN": ("N", "0.001"),
+    "%": ("1", "0.01"),
+    "Nm": ("N m", ""),
+    "mNm": ("N m", "0.001"),
+    "Nms": ("N m s", ""),
+    "Ns": ("N s", ""),
+    "ohm": ("Ohm", ""),
+    "Ω": ("Ohm", ""),
 }
+FACTOR = re.compile(r"([^\W\d_]+|[°%]|1)(?:\^\(?(-?\d+)\)?)?")
+SUPERSCRIPTS = re.compile("[⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 #: Names of dimensions in messages; the first that fits is used.
 NAMES = ("N", "J, N m", "W", "V", "Ohm", "N/m", "N s/m", "N m s", "N m/A", "Pa")
 
@@ -65,13 +70,15 @@ def parse(unit: str, what: str, place: Place | None) -> Dimension | None:
     """
     if not unit:
         return None
-    above, *below = unit.split("/")
+    above, *below = _plain(unit).split("/")
     if len(below) > 1:
         raise ModelError(f'the {what} is "{unit}", with two strokes; write one, as in "kg/(m s^2)".', place)
+    if any(match and match[1] in INSTEAD for match in map(FACTOR.fullmatch, _factors(above) + _factors(*below))):
+        raise ModelError(f'the {what} is "{unit}"; {_advice(above, *below)} Values are in SI units.', place)
     result = _product(above, unit, what, place)
     if below:
         group = below[0].strip()
-        inside = group[1:-1] if group.startswith("(") and group.endswith(")") else group
+        inside = _without_brackets(group)
         if inside == group and len(group.split()) > 1:
             first, *rest = group.split()
             raise ModelError(
@@ -83,16 +90,61 @@ def parse(unit: str, what: str, place: Place | None) -> Dimension | None:
     return result
 
 
+def _plain(unit: str) -> str:
+    """A unit with `^` for `**` and for exponents that are written as superscripts."""
+    digits = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
+    raised = SUPERSCRIPTS.sub(lambda match: "^" + match[0].translate(digits).removeprefix("+"), unit)
+    return raised.replace("**", "^")
+
+
+def _without_brackets(group: str) -> str:
+    return group[1:-1] if group.startswith("(") and group.endswith(")") else group
+
+
+def _factors(product: str = "1") -> list[str]:
+    return re.split(r"[\s*·⋅]+", _without_brackets(product.strip()).strip())
+
+
+def _advice(above: str, below: str = "") -> str:
+    """What to write for a unit with a factor of INSTEAD: the whole unit, and the factors of the value."""
+    numerator: list[str] = []
+    denominator: list[str] = []
+    values = []
+    for factors, own, other in (
+        (_factors(above), numerator, denominator),
+        (_factors(below or "1"), denominator, numerator),
+    ):
+        for factor in factors:
+            match = FACTOR.fullmatch(factor)
+            name, power = (match[1], match[2]) if match else (factor, None)
+            units, conversion = INSTEAD.get(name, (name, ""))
+            up, _, down = units.partition("/")
+            parts = up.split()
+            if power and conversion:  # "rpm^2" raises all of it, "Nm^2" only the metre
+                parts = [f"{part}^{power}" for part in parts]
+            elif power:
+                parts[-1] += f"^{power}"
+            own += parts
+            other += [f"{part}^{power}" if power else part for part in down.split()]
+            if conversion:
+                size = conversion if power is None else f"({conversion})^{power}"
+                values.append(f"times {size}" if own is numerator else f"divided by ({size})")
+    upper, lower = ([part for part in parts if part != "1"] for parts in (numerator, denominator))
+    whole = " ".join(upper) or "1"
+    if lower:
+        whole += f"/{lower[0]}" if len(lower) == 1 else f"/({' '.join(lower)})"
+    return f'write the value in {whole}, {", ".join(values)}, and "{whole}".' if values else f'write "{whole}".'
+
+
 def _product(text: str, unit: str, what: str, place: Place | None) -> Dimension:
+    """The dimension of the factors in `text`, a part of `unit`. Raises ModelError for a factor that is not known."""
     result = dimension("1")
-    for factor in re.split(r"[\s*·]+", text.replace("**", "^").strip()):
-        match = re.fullmatch(r"([^\W\d_]+|1)(?:\^\(?(-?\d+)\)?)?", factor)
+    for factor in _factors(text):
+        match = FACTOR.fullmatch(factor)
         if match and match[1] in (*BASE, *DERIVED):
             result = multiplied(result, raised(dimension(match[1]), Fraction(match[2] or 1)))
             continue
         wrong = match[1] if match else factor
-        if wrong in INSTEAD:
-            raise ModelError(f'the {what} is "{unit}"; write {INSTEAD[wrong]}. Values are in SI units.', place)
         known = [*BASE, *(name for name in DERIVED if name != "1")]
         raise ModelError(
             f'the {what} is "{unit}", and `{wrong}` is no unit known here.{suggestion(wrong, known)} Write SI units '

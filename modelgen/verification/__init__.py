@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from modelgen.arrays import Array
 from modelgen.backends import MODULES, MOST_OPERATIONS
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.errors import Place
@@ -20,7 +21,7 @@ from modelgen.verification.energy import POINTS, power_balance
 from modelgen.verification.kernels import kernel_checks
 from modelgen.verification.mechanics import mechanics_checks, routes_check
 from modelgen.verification.points import Points, sample_points
-from modelgen.verification.reference import Array, Reference, mechanics_quantities
+from modelgen.verification.reference import Reference, mechanics_quantities
 
 SAMPLES = 128
 QUICK_SAMPLES = 4

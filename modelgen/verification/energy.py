@@ -11,9 +11,9 @@ from typing import Any
 import mpmath
 import numpy as np
 from mpmath import mpf
-from numpy.typing import NDArray
 from sympy import Dummy
 
+from modelgen.arrays import Array
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.lowering import scalars
 from modelgen.derivation.numeric import numpy_evaluator
@@ -23,8 +23,6 @@ from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
 from modelgen.verification.points import Points, numbers, sample_points
 from modelgen.verification.reference import DIGITS, Energies, slope
-
-Array = NDArray[np.float64]
 
 WHAT, NOTE = "energy changes by the power of the forces", "of the bound of rounding"
 POINTS = 32

@@ -7,13 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.program.functions import SIGNATURES
 from modelgen.verification.check import Check
 from modelgen.verification.points import Points, natural_scale, numbers, perturbed
-
-Array = NDArray[np.float64]
 
 ZERO = 1e-25  # SI units; smaller than any quantity of a robot
 FLOOR = 1e-6  # smallest scale of an entry, as a share of the scale of its row and column

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 import mpmath
 import numpy as np
-from numpy.typing import NDArray
 from sympy import lambdify
 
+from modelgen.arrays import Array
 from modelgen.derivation.numeric import samples
 from modelgen.statement.robot import Robot
-
-Array = NDArray[np.float64]
 
 UNITS = 4  # in the last place
 

@@ -12,9 +12,9 @@ from typing import Any
 import mpmath
 import numpy as np
 from mpmath import mpf
-from numpy.typing import NDArray
 from sympy import Expr, Float, Matrix, S, Symbol, lambdify
 
+from modelgen.arrays import Array
 from modelgen.derivation.equations import Definition, EquationsOfMotion
 from modelgen.derivation.link_energies import link_energies
 from modelgen.derivation.mechanics import mechanics_expressions
@@ -23,7 +23,6 @@ from modelgen.errors import ModelError
 from modelgen.statement.robot import Robot
 from modelgen.verification.points import Points
 
-Array = NDArray[np.float64]
 Numbers = list[mpf]
 Quantities = dict[str, Numbers]
 

@@ -16,7 +16,7 @@ from solver.certification.specification import Specification
 from solver.certification.worst import Opposed, WorstCase, play_adversaries, worst_case
 from solver.errors import SolverError
 from solver.jobs.portions import policy
-from solver.runs.kinds import kind_of
+from solver.runs.kinds import kind_of, warn_unfinished
 from solver.runs.shipped import run_folder
 from solver.streams import Purpose, stream
 from solver.training.solution import load_solution
@@ -110,6 +110,7 @@ def certify(
 
     Raises SolverError for a folder without a run or a checkpoint, and for a specification that cannot be read.
     """
+    warn_unfinished(run)
     experiment = Experiment(policy(run, generated), specification, executor)
     trained = kind_of(run_folder(run)).command == "train"
     solution = load_solution(run, generated) if trained else None

@@ -15,9 +15,10 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from modelgen.artifact.typed import typed
 from modelgen.files import replacing
 from solver.certification.experiment import Experiment, roll_out
-from solver.certification.specification import LONGEST, Conditions
+from solver.certification.specification import LONGEST, Conditions, FailureRule
 from solver.certification.toml_table import LARGEST
 from solver.errors import SolverError
 from solver.evaluation.animation import Scene, animate
@@ -38,6 +39,7 @@ class Counterexample:
     robot: str
     checkpoint: str  # SHA-256 of the run's checkpoint
     conditions: Conditions
+    failure: FailureRule
     noise: int  # seed of the plant's noise
     start: dict[str, float]
     parameters: dict[str, float]
@@ -79,6 +81,7 @@ def play(run: str | Path, experiment: Experiment, x: Tensor, theta: Tensor, nois
         robot=robot.name,
         checkpoint=checkpoint_hash(run),
         conditions=spec.conditions,
+        failure=spec.failure,
         noise=noise,
         start=dict(zip(robot.state_names, x.tolist(), strict=True)),
         parameters=dict(zip(robot.parameter_names, theta.tolist(), strict=True)),
@@ -108,6 +111,12 @@ def replay(counterexample: Counterexample, generated: str | None = None) -> tupl
     return problem, roll_out(problem, act, counterexample.conditions, x, theta, counterexample.noise)
 
 
+def judged(counterexample: Counterexample, result: Rollouts) -> Counterexample:
+    """The counterexample with the outcome of a rollout in place of the one that its file states."""
+    success = not bool(counterexample.failure.failed(result)[0])
+    return dataclasses.replace(counterexample, total=float(result.returns[0]), success=success)
+
+
 def save(path: Path, counterexample: Counterexample) -> None:
     """Write the file of a counterexample. Raises SolverError if it cannot be written."""
     write_text(path, json.dumps(dataclasses.asdict(counterexample), indent=2, allow_nan=False) + "\n")
@@ -117,12 +126,11 @@ def load(path: Path) -> Counterexample:
     """Counterexample from its file. Raises SolverError if `solver certify` did not write the file."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        conditions = Conditions(**{**content["conditions"], "effects": tuple(content["conditions"]["effects"])})
-        counterexample = Counterexample(**{**content, "conditions": conditions})
+        counterexample: Counterexample = typed(Counterexample, content, path.name)
         _check(counterexample)
     except OSError as error:
         raise SolverError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise SolverError(
             f"{path} is not a counterexample file of `solver certify` ({error}). Write it again with `solver certify`."
         ) from error
@@ -130,42 +138,38 @@ def load(path: Path) -> Counterexample:
 
 
 def _check(counterexample: Counterexample) -> None:
-    """Raises ValueError for an entry of another type or out of range."""
+    """Raises ValueError for an entry out of range."""
+    conditions, failure = counterexample.conditions, counterexample.failure
     numbers = [counterexample.total, *counterexample.start.values(), *counterexample.parameters.values()]
-    if not all(type(number) in (int, float) and abs(number) <= LARGEST for number in numbers):
-        raise ValueError("a number is missing or not finite")
-    conditions = counterexample.conditions
-    seconds, texts = (
-        conditions.horizon,
-        (counterexample.run, counterexample.robot, counterexample.checkpoint, conditions.plant),
-    )
-    if type(seconds) not in (int, float) or not 0.0 < seconds <= LONGEST:
+    numbers += [*(limit for _, limit in failure.limits), failure.return_below or 0.0]
+    if not all(abs(number) <= LARGEST for number in numbers):
+        raise ValueError(f"a number is not finite, or larger than {LARGEST:g}")
+    if not all(0 <= index < len(counterexample.start) for index, _ in failure.limits):
+        raise ValueError("a limit of its failure rule is not that of a state")
+    if not 0.0 < conditions.horizon <= LONGEST:
         raise ValueError(f"its horizon is not a number of seconds from 0 to {LONGEST:g}")
-    if (
-        type(counterexample.noise) is not int
-        or not 0 <= counterexample.noise < SEEDS
-        or type(conditions.observer) is not bool
-    ):
-        raise ValueError("noise or observer has the wrong type")
-    if not all(isinstance(text, str) for text in (*texts, *conditions.effects)):
-        raise ValueError("an entry must be text")
+    if not 0 <= counterexample.noise < SEEDS:
+        raise ValueError("its noise is not a seed")
 
 
-def record(counterexample: Counterexample, stem: Path, generated: str | None = None) -> tuple[float, list[Path]]:
-    """Return of the repeated rollout, and the paths of its files STEM.png, STEM.csv and, for a robot with a drawing,
-    STEM.gif."""
+def record(
+    counterexample: Counterexample, stem: Path, generated: str | None = None
+) -> tuple[Counterexample, list[Path]]:
+    """Counterexample with the outcome of the repeated rollout, and the paths of its files STEM.png, STEM.csv and, for
+    a robot with a drawing, STEM.gif."""
     problem, result = replay(counterexample, generated)
+    counterexample = judged(counterexample, result)
     files = paths(stem)
     with replacing(files[0], SolverError) as unfinished:
         motion(counterexample, problem, result).savefig(unfinished, dpi=140)
     write_text(files[1], table(problem, result))
-    total = float(result.returns[0])
+    total = counterexample.total
     theta = problem.theta.new_tensor(list(counterexample.parameters.values())).numpy()
     scene = Scene(problem.robot, theta, result.x[:, 0].numpy(), f"worst case: return {total:.{decimals(total, 1)}f}")
     if not scene.segments().shape[1]:
-        return total, files[:2]
+        return counterexample, files[:2]
     animate([scene], files[2])
-    return total, files
+    return counterexample, files
 
 
 def paths(stem: Path) -> list[Path]:

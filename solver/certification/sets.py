@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,8 @@ import numpy as np
 import torch
 
 from modelgen.arrays import Array
+from modelgen.errors import ModelError
+from modelgen.identification import identified_file
 from solver.certification.distribution import Gaussian, InEllipsoid, Part, Uniform
 from solver.certification.toml_table import LARGEST, TomlTable
 from solver.errors import SolverError
@@ -143,19 +144,16 @@ def _identified(table: TomlTable, problem: Problem, nominal: Array, folder: Path
     name = table.content["identified"]
     if not isinstance(name, str):
         raise table.mistake("identified", f"is {name!r}; write the path of a file of `modelgen identify` in quotes")
-    path = folder / name
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        robot, region = content["robot"], content["ellipsoid"]
-    except OSError as error:
-        raise table.mistake("identified", f"is {path}, which cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise table.mistake("identified", f"is {path}, which is not a file of `modelgen identify`") from error
-    if robot != problem.robot.name:
-        raise table.mistake("identified", f"is {path}, a file for {robot}, but the run is for {problem.robot.name}")
-    if not isinstance(region, Mapping):
-        raise table.mistake("identified", f"is {path}, whose entry ellipsoid is not a table")
-    return _ellipsoid(TomlTable(str(path), "ellipsoid.", region), problem, nominal)
+        content, _ = identified_file.read(folder / name, problem.robot)
+    except ModelError as error:
+        raise table.mistake("identified", f"is refused: {error}") from error
+    region = {
+        "names": list(content.ellipsoid.names),
+        "centre": list(content.ellipsoid.centre),
+        "shape": list(content.ellipsoid.shape),
+    }
+    return _ellipsoid(TomlTable(str(folder / name), "ellipsoid.", region), problem, nominal)
 
 
 def _numbers(table: TomlTable, key: str, shape: tuple[int, ...]) -> Array:

@@ -47,6 +47,7 @@ def run(options: Options) -> None:
     """Write, and print the paths."""
     from solver.errors import SolverError
     from solver.runs.folder import write_bytes
+    from solver.runs.kinds import warn_unfinished
     from solver.training.solution import label, load_solution
 
     if options.c is None and options.onnx is None and options.js is None:
@@ -58,6 +59,7 @@ def run(options: Options) -> None:
     if options.budget is None and (options.max_loss, options.seed) != (Options.max_loss, Options.seed):
         raise SolverError("--max-loss and --seed belong to --budget; give --budget TIME@CLOCK too")
     require_apart({"--onnx": options.onnx, "--js": options.js}, error=SolverError)
+    warn_unfinished(options.run)
     solution = load_solution(options.run, options.generated, options.reaction_periods)
     robot = solution.problem.robot
     files: dict[Path, bytes] = {}

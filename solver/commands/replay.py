@@ -1,4 +1,4 @@
-"""`solver replay`: play the worst case that `solver certify` case."""
+"""`solver replay`: play the worst case that `solver certify` found."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ def run(options: Options) -> None:
     stem = options.out or options.file.with_suffix("")
     for path in paths(stem):
         require_apart({"--out": path}, [options.file], SolverError)
-    case = load(options.file)
-    total, files = record(case, stem, options.generated)
-    if total != case.total:
+    written = load(options.file)
+    case, files = record(written, stem, options.generated)
+    if (case.total, case.success) != (written.total, written.success):
         print(
-            f"warning: the return in the file is {case.total!r}, of another type of processor or library",
+            f"warning: the file states return {written.total!r}, {written.judgement}. It was edited, or another type "
+            "of processor or library computed it",
             file=sys.stderr,
         )
     if len(files) < 3:
         print(f"note: the model of {case.robot} has no drawing, so there is no animation", file=sys.stderr)
-    print(f"{case.run}: return {total!r}, {case.judgement}", *files, sep="\n")
+    print(f"{case.run}: return {case.total!r}, {case.judgement}", *files, sep="\n")

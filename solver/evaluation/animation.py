@@ -1,4 +1,4 @@
-"""A moving picture of several policies on one changed robot: one rollout each, side by side, from the same start."""
+"""Animation of several policies on one robot: one rollout of each from the same start, in adjacent pictures."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from modelgen.gif import FRAMES, moving_axes, pictures, save_gif
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 
-SIDE, DPI = 2.6, 80  # the longer side of one robot's picture in inches, and dots in one
-LINE, LETTERS = 0.16, 26  # inches of a line of a title, and letters in it
+SIDE, DPI = 2.6, 80  # longer side of one picture in inches, and dots per inch
+LINE, LETTERS = 0.16, 26  # height of a line of a title in inches, and its largest number of letters
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One rollout: a robot at the parameters theta (p,), its states x (T + 1, n) at the control rate, and a title."""
+    """One rollout: a robot with the parameters theta (p,), its states x (T + 1, n) at the control rate, and a title."""
 
     robot: CompiledRobot
     theta: NDArray[np.float32]
@@ -28,7 +28,7 @@ class Scene:
     title: str
 
     def segments(self) -> NDArray[np.float64]:
-        """Lines to draw, (frames, k, 2, 2), and the last frame is the last state."""
+        """Line segments (frames, k, 2, 2) of the drawing. The last frame is the last state."""
         rate = self.robot.metadata.task.control_rate
         frames = np.arange(0.0, len(self.x), rate / FRAMES).round().astype(int)
         chosen = np.append(frames[frames < len(self.x) - 1], len(self.x) - 1)
@@ -36,16 +36,16 @@ class Scene:
 
 
 def animate(scenes: list[Scene], path: Path) -> None:
-    """Write the scenes, of one robot, as a GIF that holds its last frame for a second.
+    """Write the scenes of one robot as a GIF, which shows its last frame for a second.
 
-    Raises SolverError for another suffix and for a robot that nothing draws.
+    Raises SolverError for another suffix, and for a robot without a drawing.
     """
     if path.suffix != ".gif":
-        raise SolverError(f"{path} is no .gif file; write --out {path.with_suffix('.gif')}")
+        raise SolverError(f"{path} is not a .gif file; write --out {path.with_suffix('.gif')}")
     drawn = [scene.segments() for scene in scenes]
     robot = scenes[0].robot
     if not drawn[0].shape[1]:
-        raise SolverError(f"nothing says where {robot.name} is; add robot.draw(...) to its model file and build again")
+        raise SolverError(f"{robot.name} has no drawing; add robot.draw(...) to its model file and build it again")
     left, right, bottom, top = robot.drawing.view
     scale = SIDE / max(right - left, top - bottom)
     width, height = max(1.5, scale * (right - left)), scale * (top - bottom)

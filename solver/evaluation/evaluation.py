@@ -1,4 +1,4 @@
-"""Evaluate one policy on one plant: rollouts from the task's starts, and their statistics."""
+"""Evaluation of a policy on a plant: rollouts from the task's starts, and their statistics."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from solver.streams import EVALUATION_SEED, require_seed
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What the rollouts of a policy on a plant came to."""
+    """Statistics of the rollouts of a policy on a plant."""
 
     run: str
     robot: str
     label: str
     plant: str
-    harsh: tuple[str, ...]  # the effects of the harsh plant
-    observer: bool  # whether an observer made the states that the policy saw
-    longest_delay: int | None  # of those that it looked for; None where it was told the delay
+    harsh: tuple[str, ...]  # effects of the harsh plant
+    observer: bool  # whether the policy got the estimates of an observer
+    longest_delay: int | None  # largest delay that the observer considered; None if it knew the delay
     episodes: int
     seed: int
     parameters: dict[str, float]  # of the plant
-    statistics: dict[str, float]  # as `solver.plants.rollouts.summary` names them
-    states_at_limit: tuple[str, ...]  # states that the simulation stopped at their limit in some rollout
+    statistics: dict[str, float]  # see `solver.plants.outcome.summary`
+    states_at_limit: tuple[str, ...]  # states that were at their limit in some rollout
 
     def to_json(self) -> dict[str, Any]:
-        """The content of `solver evaluate --json`."""
+        """Content of `solver evaluate --json`."""
         content = dict(vars(self)) | {"harsh": list(self.harsh)}
         del content["statistics"], content["states_at_limit"]
         return content | self.statistics
@@ -55,31 +55,33 @@ def evaluate(
     seed: int | None = None,
     generated: str | None = None,
 ) -> Evaluation:
-    """Roll out the policy in a run folder; the arguments are the options of `solver evaluate`.
+    """Evaluation of the policy of a run: a run folder, or the name of a shipped policy.
 
     parameters: changed parameters of the plant, which the policy does not know: SI units, or `Relative` to nominal.
-    harsh: effects of the harsh plant, as `delay` or `noise=2x`; all of them when none is named. observer: the policy
-    gets the states that an observer makes of the measured positions and of the inputs, in place of those that the plant
-    shows. longest_delay: the observer is not told the plant's delay, and finds it among so many control periods.
-    seed: of the starts and of the noise, by default the one that trainings use for their evaluations.
+    harsh: effects of the harsh plant, such as `delay` or `noise=2x`; all of them if it is empty.
+    observer: the policy gets the estimates of an observer instead of the plant's measured states.
+    longest_delay: in control periods; if given, the observer estimates the plant's delay up to this one.
+    reaction_periods: see `solver.game.policies.make_policy`; by default as in training.
+    seed: of the starts and of the noise, by default the same as in the evaluations of trainings.
+    generated: folder of artifacts.
 
-    Raises SolverError for bad arguments, a folder without a run, and rollouts that are not finite.
+    Raises SolverError for an argument out of range, for a folder without a run, and for rollouts that are not finite.
     """
     require_episodes(episodes)
     if longest_delay is not None and not (observer and longest_delay >= 0):
         raise SolverError(
-            f"--longest-delay {longest_delay} is of the observer: give it with --observer, as 0 or more control periods"
+            f"--longest-delay {longest_delay} needs an observer; give it with --observer, as 0 or more control periods"
         )
     problem, act, label = load_controller(run, generated, reaction_periods)
     theta = changed_parameters(problem, parameters)
     seed = EVALUATION_SEED if seed is None else seed
     require_seed(seed)
     starts, tested = sample_starts(problem, episodes, seed), make_plant(plant, problem, theta, harsh, seed)
-    found = rollouts(problem, act, starts, tested, observed=observer, longest_delay=longest_delay)
-    statistics = summary(found)
+    result = rollouts(problem, act, starts, tested, observed=observer, longest_delay=longest_delay)
+    statistics = summary(result)
     if not all(map(math.isfinite, statistics.values())):
         raise left_all_bounds(problem, theta)
-    names = zip(problem.robot.state_names, found.at_limit.any(0).tolist(), strict=True)
+    names = zip(problem.robot.state_names, result.at_limit.any(0).tolist(), strict=True)
     return Evaluation(
         run=str(run),
         robot=problem.robot.name,

@@ -1,4 +1,4 @@
-"""A box of physical parameters: the grid over which the robustness of policies is measured."""
+"""Grid over one or two physical parameters, on which the robustness of policies is measured."""
 
 from __future__ import annotations
 
@@ -23,57 +23,59 @@ class ParameterRange:
     start: float
     end: float
     points: int
-    added: bool  # to the nominal value, in its unit; else the changes are multiples of it
+    added: bool  # True: the changes are added to the nominal value; False: they multiply it
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a box: a parameter and its changes."""
+    """One axis of a grid: a parameter and its changes."""
 
     parameter: str
     unit: str
     nominal: float
-    added: bool  # as in ParameterRange
+    added: bool  # see ParameterRange
     changes: tuple[float, ...]
-    values: tuple[float, ...]  # the parameter after the change, in the unit
+    values: tuple[float, ...]  # of the parameter after the changes, in its unit
 
 
 @dataclass(frozen=True)
-class Box:
-    """The grid of all combinations of one or two parameters, the last one fastest."""
+class ParameterBox:
+    """Grid of all combinations of the values of one or two parameters. The last parameter changes fastest."""
 
     axes: tuple[Axis, ...]
-    theta: torch.Tensor  # (points, p)
+    theta: torch.Tensor  # (points, p) all parameters at every point
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Points along each axis."""
+        """Number of points on every axis."""
         return tuple(len(axis.changes) for axis in self.axes)
 
 
-def make_box(problem: Problem, ranges: Sequence[ParameterRange]) -> Box:
-    """The grid of one or two ranges.
+def make_box(problem: Problem, ranges: Sequence[ParameterRange]) -> ParameterBox:
+    """Grid of one or two ranges.
 
-    Raises SolverError for another number of ranges, unknown parameters and impossible values.
+    Raises SolverError for another number of ranges, an unknown parameter, an empty range, and values that
+    `changed_parameters` rejects.
     """
-    names = [each.parameter for each in ranges]
+    names = [interval.parameter for interval in ranges]
     if not 1 <= len(set(names)) == len(names) <= 2:
-        raise SolverError(f"the parameters are {' '.join(names) or 'none'}; give one, or two different ones")
-    for each in ranges:
-        if each.points < 2 or not math.isfinite(each.start) or not each.start < each.end < math.inf:
+        raise SolverError(f"the parameters are {' '.join(names) or '(none)'}; give one, or two different ones")
+    for interval in ranges:
+        if interval.points < 2 or not math.isfinite(interval.start) or not interval.start < interval.end < math.inf:
             raise SolverError(
-                f"{each.points} points from {each.start:g} to {each.end:g} are not a range of {each.parameter}; give "
-                "at least two points and a --from below the --to"
+                f"{interval.points} points from {interval.start:g} to {interval.end:g} are not a range of "
+                f"{interval.parameter}; give at least two points and a --from below the --to"
             )
-    spread = [np.linspace(each.start, each.end, each.points).tolist() for each in ranges]
+    spread = [np.linspace(interval.start, interval.end, interval.points).tolist() for interval in ranges]
     relative = [
-        [Relative(added=change) if each.added else Relative(factor=change) for change in changes]
-        for each, changes in zip(ranges, spread, strict=True)
+        [Relative(added=change) if interval.added else Relative(factor=change) for change in changes]
+        for interval, changes in zip(ranges, spread, strict=True)
     ]
     theta = torch.stack([changed_parameters(problem, dict(zip(names, row, strict=True))) for row in product(*relative)])
     axes = []
-    for each, changes in zip(ranges, spread, strict=True):
-        parameter = next(known for known in problem.robot.metadata.parameters if known.name == each.parameter)
-        values = [parameter.value + change if each.added else parameter.value * change for change in changes]
-        axes.append(Axis(each.parameter, parameter.unit, parameter.value, each.added, tuple(changes), tuple(values)))
-    return Box(tuple(axes), theta)
+    for interval, changes in zip(ranges, spread, strict=True):
+        name, added = interval.parameter, interval.added
+        parameter = next(known for known in problem.robot.metadata.parameters if known.name == name)
+        values = [parameter.value + change if added else parameter.value * change for change in changes]
+        axes.append(Axis(name, parameter.unit, parameter.value, added, tuple(changes), tuple(values)))
+    return ParameterBox(tuple(axes), theta)

@@ -28,8 +28,8 @@ from solver.streams import EVALUATION_SEED
 from solver.training.run import KEYS
 from solver.training.solution import Solution, load_solution
 
-GRID = 161
-DRAWN = 10  # rollouts
+GRID = 161  # points of a map in each state
+DRAWN = 10  # rollouts in a figure
 
 
 def plot_run(
@@ -41,8 +41,10 @@ def plot_run(
 ) -> list[Path]:
     """Paths of the figures of a run, which are written to `directory`, by default folder/figures.
 
-    folder: of the run, or the name of a shipped policy, whose figures go to runs/NAME/figures by default. A run without
-    metrics has no learning curve.
+    folder: of the run, or name of a shipped policy, whose figures go to runs/NAME/figures by default.
+    joint: coordinate of the maps, see `coordinate`. changes: of the parameters in the rollouts.
+
+    A run without metrics has no learning curve. Raises SolverError for an unknown joint or parameter.
     """
     solution = load_solution(folder, generated)
     problem = solution.problem
@@ -67,7 +69,8 @@ def plot_run(
 
 
 def coordinate(problem: Problem, joint: str | None) -> int:
-    """Index of the coordinate on the horizontal axis: the named one, else the first continuous, else the first."""
+    """Index of the coordinate on the horizontal axis: `joint`, or by default the first continuous one if there is
+    one."""
     names = problem.robot.metadata.coordinates
     if joint is None:
         return problem.continuous[0] if problem.continuous else 0
@@ -80,7 +83,7 @@ def coordinate(problem: Problem, joint: str | None) -> int:
 
 
 def value_and_policy(solution: Solution, i: int, result: Rollouts, title: str) -> Figure:
-    """Maps of V and of every input over coordinate i and its rate, the other states at the target."""
+    """Figure with maps of V and of every input over coordinate i and its rate. Other states are at the target."""
     width = 5.2 * (1 + len(solution.problem.robot.metadata.inputs))
     figure = Figure(figsize=(width, 4.2), layout="constrained")
     draw_value_and_policy(figure, solution, i, result, title)
@@ -88,7 +91,7 @@ def value_and_policy(solution: Solution, i: int, result: Rollouts, title: str) -
 
 
 def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result: Rollouts, title: str) -> QuadMesh:
-    """The same in a figure or a part of one. Returns the map of V, whose colour scale is its own."""
+    """Map of V, after it and the maps of the inputs were drawn in `figure`; see `value_and_policy`."""
     problem = solution.problem
     states = problem.robot.metadata.states
     j = i + len(problem.robot.metadata.coordinates)
@@ -128,7 +131,7 @@ def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result
 
 
 def over_time(problem: Problem, result: Rollouts, title: str, outcome: str) -> Figure:
-    """Every state and input of rollouts over time; the title says what they return."""
+    """Figure of every state and input of rollouts over time. outcome: text in its title, after the mean return."""
     metadata = problem.robot.metadata
     rows = len(metadata.states) + len(metadata.inputs)
     figure = Figure(figsize=(7.5, 1.6 * rows + 0.6), layout="constrained")
@@ -150,7 +153,7 @@ def over_time(problem: Problem, result: Rollouts, title: str, outcome: str) -> F
 
 
 def learning_curve(rows: list[dict[str, float]], title: str) -> Figure:
-    """Return with its spread, and the value error, over iterations."""
+    """Figure of the return with its spread, and of the value error, over the iterations."""
     figure = Figure(figsize=(7.0, 5.2), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True)
     evaluated = [row for row in rows if "return_mean" in row]
@@ -173,7 +176,7 @@ def _label(axis: Axes, text: str) -> None:
 
 
 def _broken(angle: torch.Tensor, wraps: bool, other: torch.Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Two series with a gap wherever a wrapping angle jumps, so that no line crosses the figure."""
+    """Both series with a gap where a continuous angle jumps, so that no line crosses the figure."""
     first, second = angle.numpy().copy(), other.numpy().copy()
     if wraps:
         jumps = np.flatnonzero(np.abs(np.diff(first)) > math.pi) + 1

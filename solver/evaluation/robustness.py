@@ -1,6 +1,6 @@
-"""Measure policies over a box of physical parameters that they do not know.
+"""Robustness of policies: rollouts over a grid of physical parameters that the policies do not know.
 
-Runs with the same label, which differ by their seeds, are one group.
+Runs with the same label, which differ only in their seeds, form one group.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
-from solver.evaluation.parameter_box import Axis, Box, ParameterRange, make_box
+from solver.evaluation.parameter_box import Axis, ParameterBox, ParameterRange, make_box
 from solver.evaluation.statistics import Group, Samples, summarise
 from solver.jobs.engines import Here, results
 from solver.jobs.portions import Policy, policy
@@ -30,7 +30,7 @@ from solver.serial import serial_torch
 
 Array = NDArray[Any]
 ROLLOUTS_AT_ONCE = 1024  # in one job
-FEW = 2048  # rollouts of all policies, which are made here: starting other processes would take longer
+FEW = 2048  # rollouts of all policies: fewer run in this process, because starting others would take longer
 WORDS = {
     "return_25": "25th percentile of the return",
     "return_50": "median return",
@@ -42,19 +42,19 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Trial:
-    """How every run is evaluated at every point of the box."""
+    """Settings of the evaluation of every run at every point of the grid."""
 
     plant: PlantName = "nominal"
     effects: tuple[str, ...] = ()
     episodes: int = 100
     seed: int = 0
-    reaction_periods: float | None = None  # as in `load_controller`
-    observer: bool = False  # as in `solver.evaluation.evaluation.evaluate`
+    reaction_periods: float | None = None  # see `load_controller`
+    observer: bool = False  # see `solver.evaluation.evaluation.evaluate`
 
 
 @dataclass(frozen=True)
 class Robustness:
-    """All groups over one box: the content of the JSON file."""
+    """Results of all groups over one grid."""
 
     robot: str
     plant: str
@@ -66,11 +66,11 @@ class Robustness:
     groups: tuple[Group, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The same in built-in types."""
+        """Content of the JSON file."""
         return dataclasses.asdict(self)
 
     def table(self) -> str:
-        """The lowest result of every group over all points, with its interval and its parameters."""
+        """Lowest result of every group over all points, with its interval and its parameters, as text."""
         lines = []
         for group in self.groups:
             lines.append(f"{group.label}, {len(group.runs)} {'run' if len(group.runs) == 1 else 'runs'}")
@@ -93,40 +93,41 @@ def measure(
     announce: Callable[[str], None] = lambda _: None,
     executor: Executor | None = None,
 ) -> Robustness:
-    """Roll out every run over the box of the ranges; folders: of runs, or names of shipped policies.
+    """Robustness of runs over the grid of one or two parameter ranges.
 
-    executor: where the rollouts are made, of `solver.jobs.engines.workers`; by default here. The numbers do not depend
-    on it.
+    folders: of runs, or names of shipped policies. generated: folder of artifacts. announce: receives lines on
+    progress.
+    executor: runs the rollouts, see `solver.jobs.engines.workers`; by default this process. Results do not depend on
+    it.
 
     Raises SolverError for runs of different robots or artifacts, and for a run that is given twice.
     """
     if not folders:
-        raise SolverError("name at least one run folder")
-    places = list(map(run_folder, folders))
-    paths = [place.resolve() for place in places]
+        raise SolverError("there is no run; give at least one run folder")
+    paths = [run_folder(folder).resolve() for folder in folders]
     twice = [str(path) for path in paths if paths.count(path) > 1]
     if twice:
-        raise SolverError(f"{twice[0]} is named twice, and its rollouts would count as those of two seeds")
+        raise SolverError(f"{twice[0]} is given twice, so its rollouts would count as two seeds; give it once")
     require_episodes(trial.episodes)
     policies = [policy(folder, generated, trial.reaction_periods) for folder in folders]
-    loaded = [each.load() for each in policies]
+    loaded = [portable.load() for portable in policies]
     names = sorted({problem.robot.name for problem, _, _ in loaded})
     if len(names) > 1:
-        raise SolverError(f"the runs are of different robots, {', '.join(names)}; give those of one at a time")
+        raise SolverError(f"the runs belong to different robots, {', '.join(names)}; give runs of one robot")
     if len({problem.robot.hash for problem, _, _ in loaded}) > 1:
-        raise SolverError(f"the runs are of different artifacts of {names[0]}; give those of one model at a time")
-    contents = [each.checkpoint for each in policies]
+        raise SolverError(f"the runs belong to different artifacts of {names[0]}; give runs of one artifact")
+    contents = [portable.checkpoint for portable in policies]
     for number, content in enumerate(contents):
         if content in contents[:number]:
             first = folders[contents.index(content)]
             raise SolverError(
-                f"{folders[number]} holds the same run as {first}, and its rollouts would count as those of two seeds"
+                f"{folders[number]} is a copy of {first}, so its rollouts would count as two seeds; give one of them"
             )
     box = make_box(loaded[0][0], ranges)
     samples: dict[str, dict[str, Samples]] = {}
     few = len(policies) * len(box.theta) * trial.episodes <= FEW
-    place = Here() if executor is None or few else executor
-    jobs = [submit(place, each, box, trial) for each in policies]
+    chosen = Here() if executor is None or few else executor
+    jobs = [submit(chosen, portable, box, trial) for portable in policies]
     for number, (folder, (problem, _, label), parts) in enumerate(zip(folders, loaded, jobs, strict=True), start=1):
         announce(f"{number} of {len(folders)}: {folder} ({label})")
         samples.setdefault(label, {})[str(folder)] = gathered(problem, box, parts)
@@ -135,27 +136,27 @@ def measure(
     return Robustness(names[0], trial.plant, effects, trial.observer, trial.episodes, trial.seed, box.axes, groups)
 
 
-def submit(executor: Executor, told: Policy, box: Box, trial: Trial) -> list[Future[Array]]:
-    """Give away the rollouts of one policy from the same starts at every point, as jobs of some points each."""
+def submit(executor: Executor, portable: Policy, box: ParameterBox, trial: Trial) -> list[Future[Array]]:
+    """Jobs with the rollouts of one policy from the same starts at every point, several points in one job."""
     count = -(-len(box.theta) * trial.episodes // ROLLOUTS_AT_ONCE)
     points = torch.tensor_split(box.theta, min(count, len(box.theta)))
-    return [executor.submit(portion, told, trial, theta.numpy()) for theta in points]
+    return [executor.submit(portion, portable, trial, theta.numpy()) for theta in points]
 
 
-def portion(told: Policy, trial: Trial, theta: Array) -> Array:
-    """A job: returns, their state and action parts, and successes (4, K, episodes) at K points theta (K, p)."""
+def portion(portable: Policy, trial: Trial, theta: Array) -> Array:
+    """Returns, their state and action parts, and successes (4, K, episodes) at K points theta (K, p): a job."""
     with serial_torch():
-        problem, act, _ = told.load()
+        problem, act, _ = portable.load()
         starts = sample_starts(problem, trial.episodes, trial.seed)
         robots = torch.from_numpy(theta).repeat_interleave(trial.episodes, 0)
         plant = make_plant(trial.plant, problem, robots, trial.effects, trial.seed)
         result = rollouts(problem, act, starts.repeat(len(theta), 1), plant, observed=trial.observer)
-        each = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
-        return each.reshape(4, len(theta), trial.episodes).numpy()
+        rows = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
+        return rows.reshape(4, len(theta), trial.episodes).numpy()
 
 
-def gathered(problem: Problem, box: Box, parts: Sequence[Future[Array]]) -> Samples:
-    """The results of all points. Raises SolverError for rollouts whose states are not finite."""
+def gathered(problem: Problem, box: ParameterBox, parts: Sequence[Future[Array]]) -> Samples:
+    """Results of the jobs of all points. Raises SolverError if states are not finite."""
     samples = np.concatenate(list(results(parts)), 1).astype(np.float64)
     broken = np.argwhere(~np.isfinite(samples).all((0, 2)))
     if len(broken):

@@ -1,4 +1,4 @@
-"""Figures of robustness: lines over one parameter, maps over two, the groups side by side."""
+"""Figures of robustness: lines over one parameter, or maps over two, for all groups."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ MAPS = {"return_50": "median return", "return_worst": "lowest return", "success_
 
 
 def figure(result: Robustness) -> Figure:
-    """Lines for one parameter, maps for two."""
+    """Figure with lines for one parameter, or maps for two."""
     return _lines(result) if len(result.axes) == 1 else _maps(result)
 
 
 def _lines(result: Robustness) -> Figure:
-    """Medians with a band from the 25th to the 75th percentile, the medians' intervals as bars; success likewise."""
+    """Figure of medians, with bands from the 25th to the 75th percentile and intervals as bars, and of success
+    rates."""
     (axis,) = result.axes
     drawn = Figure(figsize=(11.0, 7.4), layout="constrained")
     panels = drawn.subplots(2, 2, sharex=True).ravel()
@@ -58,7 +59,7 @@ def _curve(panel: Axes, axis: Axis, statistic: Statistic, colour: str, group: Gr
 
 
 def _maps(result: Robustness) -> Figure:
-    """A row for each group; a column has one colour scale. + is the nominal robot, x the lowest value."""
+    """Figure with a row for every group. A column has one colour scale; + is the nominal robot, x the lowest value."""
     first, second = result.axes
     rows = len(result.groups)
     drawn = Figure(figsize=(4.4 * len(MAPS), 3.3 * rows + 0.5), layout="constrained")
@@ -82,7 +83,7 @@ def _maps(result: Robustness) -> Figure:
 
 
 def _name(group: Group, width: int) -> str:
-    """Label and number of runs, in lines of at most so many letters."""
+    """Label and number of runs, in lines of at most `width` letters."""
     runs = "1 run" if len(group.runs) == 1 else f"{len(group.runs)} runs"
     return textwrap.fill(f"{group.label} ({runs})", width)
 

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from string import Template
 
+import torch
+
 from modelgen.loader import CompiledRobot
-from solver.problem.problem import Problem
+from solver.problem.problem import FARTHEST, Problem
 from solver.value.features import Features
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -55,9 +57,15 @@ def feature_map(features: Features) -> dict[str, object]:
 
 
 def domain(problem: Problem) -> dict[str, object]:
-    """The functions in_domain and is_finite."""
-    bounds = listed(problem.bound.clamp(max=WITHOUT_BOUND).tolist())
-    return {"domain": filled("domain.c", {"bounds": bounds, "NAME": problem.robot.name.upper()})}
+    """The functions in_domain, is_finite and confined.
+
+    A bound is the limit that the model file states, or the float32 number that the kernels clip a state to where that
+    is larger: a state exactly at its limit is inside in double as in float.
+    """
+    declared = problem.bound.new_tensor([state.limit for state in problem.robot.metadata.states], dtype=torch.float64)
+    largest = torch.maximum(problem.bound.double(), declared).clamp(max=WITHOUT_BOUND)
+    fields = {"bounds": listed(largest.tolist()), "farthest": repr(FARTHEST), "NAME": problem.robot.name.upper()}
+    return {"domain": filled("domain.c", fields)}
 
 
 def facts(robot: CompiledRobot, *lines: str) -> dict[str, object]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from modelgen.loader import CompiledRobot
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds
+from solver.problem.problem import FARTHEST
 from solver.training.solution import Solution
 from solver.value.network import DIAGONAL_FLOOR
 
@@ -85,6 +86,7 @@ def numbers(solution: Solution) -> dict[str, object]:
             "cost": basin.cost.tolist(),
         },
         "seconds": held_seconds(solution.problem, settings.reaction_periods),
+        "farthest": FARTHEST,
         "shortest": SHORTEST,
         "small": SMALL,
         "newtonSteps": NEWTON_STEPS,

@@ -17,6 +17,7 @@ import modelgen
 from modelgen.loader import CompiledRobot
 from solver.export.onnx_graph import Graph, Value, entries, where
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
+from solver.problem.problem import FARTHEST
 from solver.training.solution import Solution
 from solver.value.features import Features
 from solver.value.network import DIAGONAL_FLOOR, Factor
@@ -29,12 +30,18 @@ def emit(solution: Solution, label: str, generated: str | None) -> bytes:
     robot = modelgen.load(solution.problem.robot.name, backend="casadi", dtype="float64", directory=folder)
     robot = robot.with_nominal([each.value for each in solution.problem.robot.metadata.parameters])
     graph = Graph()
-    x, n, m = Value(graph, "x"), len(robot.metadata.states), len(robot.metadata.inputs)
+    x, n, m = _confined(Value(graph, "x")), len(robot.metadata.states), len(robot.metadata.inputs)
     value, gradient = _value(solution, x)
     policy = _Policy(solution, robot)
     outputs = {"u": (policy(x, gradient), m), "V": (value, 1), "dV_dx": (gradient, n)}
     content: bytes = graph.model({"x": n}, outputs, _facts(solution, robot, label)).SerializeToString()
     return content
+
+
+def _confined(x: Value) -> Value:
+    """The state that everything is computed at: FARTHEST beyond it, NaN where an entry is not finite."""
+    above = where(x.graph.constant(FARTHEST) < x, FARTHEST, x)
+    return where(abs(x) < np.inf, where(above < -FARTHEST, -FARTHEST, above), np.nan)
 
 
 def _facts(solution: Solution, robot: CompiledRobot, label: str) -> dict[str, str]:

@@ -41,7 +41,7 @@ class Fitter:
         """Mean loss over the members of a fit to the targets (N,) at x (N, n)."""
         if step.fresh_optimiser or not self.optimisers:
             self.renew(value)
-        plan = FitPlan(step.minibatch, 1.0, step.learning_rates, self._scale(value))
+        plan = FitPlan(step.minibatch, step.learning_rates, self._scale(value))
         return fit_ensemble(value, self.optimisers, x, target, plan, step.seed(Purpose.MINIBATCHES), workers)
 
     def _scale(self, value: Ensemble) -> float:

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from modelgen.arrays import Array
 from modelgen.linear import regulator
 from solver.local.linearization import in_double_precision, in_units_of_limits, linearized, scaled_weights
 from solver.plants.nominal import Nominal
 from solver.plants.rollouts import controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.value.quadratic_form import Basin
-
-Array = NDArray[np.float64]
 
 REST = 1e-6  # a drift at the target, in limits per second, that counts as none
 HALVINGS = 30  # of the level, from the cost with every state at its limit to the smallest that is tried

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 import modelgen
+from modelgen.arrays import Array
 from modelgen.linear.regulator import weights
 from modelgen.loader import CompiledRobot
-
-Array = NDArray[np.float64]
 
 
 def linearized(robot: CompiledRobot) -> tuple[Array, Array, Array]:

@@ -6,13 +6,11 @@ They are properties of the robot and of how long its task lasts. Its control rat
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from modelgen.arrays import Array
 from modelgen.linear import regulator
 from modelgen.loader import CompiledRobot
 from solver.local.linearization import in_double_precision, in_units_of_limits, linearized, scaled_weights
-
-Array = NDArray[np.float64]
 
 LIVELY = 0.3  # largest share of an eigenvalue's size that is decay, for a motion that swings or grows
 SLOWEST = 0.4  # of the horizon: a motion that is slower counts for nothing

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
+from modelgen.arrays import Array
 from modelgen.identification.identifiability import in_words
 from modelgen.linear.regulator import obstacle
 from modelgen.loader import CompiledRobot
@@ -15,8 +15,6 @@ from solver.local.linearization import in_double_precision, in_units_of_limits, 
 from solver.plants.outcome import tolerances
 from solver.problem.identified import Identified
 from solver.problem.problem import Problem
-
-Array = NDArray[np.float64]
 
 HELD = 1e-3  # of a state's limit per second: a drift that the input leaves at the target beyond this is not held
 
@@ -38,7 +36,7 @@ def require_controllable(robot: CompiledRobot, identified: Identified) -> None:
                     f"the set in {identified.source} is larger than {robot.name} can be controlled in. At its end with "
                     f"{in_words(robot.parameter_names, change, nominal)} "
                     f"({_listed(robot, nominal + change)}), {reason}. Record motion that tells this direction better, "
-                    f"narrow the bounds in the model file, or take a part of the set with --alpha-parameters."
+                    "narrow the bounds in the model file, or train with a smaller radius of the adversary `parameters`."
                 )
 
 

@@ -10,9 +10,9 @@ from itertools import chain
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 import modelgen
+from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
@@ -23,7 +23,6 @@ from solver.plants.outcome import succeeded
 from solver.plants.rollouts import rollouts, without_input
 from solver.problem.problem import Problem
 
-Array = NDArray[np.float64]
 GUESSES, SEED = 12, 0  # random motions at most
 GAIN = 0.02  # of what the idle robot pays, that a motion must save to be worth it
 NOTHING = 1e-6  # a cost that counts as none

@@ -7,8 +7,6 @@ that the recordings cannot determine must not shrink those that they determine w
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from modelgen.arrays import Array
+from modelgen.errors import ModelError
+from modelgen.identification import identified_file
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 
 LEAST = 0.01  # share of a half width that must fit into the bounds; below it the centre counts as lying at a bound
 RADII = ("state", "action", "observation")  # the adversaries whose radii are in the file
-ROUNDING = 1e-6  # of the largest entry of a matrix: tolerance of the tests for symmetry and definiteness
 
 
 @dataclass(frozen=True)
@@ -108,54 +107,16 @@ def read(path: Path, robot: CompiledRobot) -> Identified:
     Raises SolverError if the file cannot be read, is damaged, belongs to another model, or has an empty set.
     """
     try:
-        data = path.read_bytes()
-        content = json.loads(data)
-        nominal, ellipsoid, radii = _parts(content, robot)
-    except OSError as error:
-        raise SolverError(
-            f"cannot read {path}: {error.strerror}. Write it with `modelgen identify {robot.name}`."
-        ) from error
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
-        reason = f"it has no entry {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
-        raise SolverError(
-            f"{path} was not written by `modelgen identify`, or was edited ({reason[:200]}). Write it again with "
-            f"`modelgen identify {robot.name} LOG.csv ...`."
-        ) from error
-    if content["model_hash"] != robot.model_hash:
-        raise SolverError(
-            f"{path} belongs to another model: it was identified for {content['robot']} "
-            f"{str(content['model_hash'])[:12]}, but the built model is {robot.name} {robot.model_hash[:12]}. Identify "
-            f"again with `modelgen identify {robot.name} LOG.csv ...`."
-        )
-    shape, shares = _within(np.array(nominal), ellipsoid, robot, path)
-    digest = hashlib.sha256(data).hexdigest()
-    return Identified(str(path), digest, nominal, tuple(map(tuple, shape.tolist())), tuple(shares.tolist()), radii)
-
-
-def _parts(content: Any, robot: CompiledRobot) -> tuple[tuple[float, ...], Array, dict[str, tuple[float, ...]]]:
-    """Nominal parameters (p,), shape (p, p) and radii. Raises ValueError if an entry is wrong."""
-    names, sizes = list(robot.parameter_names), (len(robot.state_names), len(robot.input_names), len(robot.state_names))
-    for key in ("robot", "model_hash"):
-        if not isinstance(content[key], str):
-            raise ValueError(f"its {key} is {content[key]!r}")
-    if content["model_hash"] != robot.model_hash:  # the caller raises the error; the other entries may not fit
-        return (), np.zeros((0, 0)), {}
-    if content["ellipsoid"]["names"] != names:
-        raise ValueError(f"the parameters of its ellipsoid are not {', '.join(names)}")
-    nominal = _vector(content["ellipsoid"]["centre"], len(names))
-    shape = np.array([_vector(row, len(names)) for row in content["ellipsoid"]["shape"]])
-    if shape.shape != (len(names), len(names)):
-        raise ValueError(f"its shape is not a matrix of {len(names)} rows")
-    for name, value in zip(names, nominal, strict=True):
-        if content["parameters"][name]["value"] != value:
-            raise ValueError(f"its value of {name} is not the centre of its ellipsoid")
-    radii = {}
-    for name, size in zip(RADII, sizes, strict=True):
-        values = content["radii"][name]
-        radii[name] = _vector([0.0 if value is None else value for value in values], size)  # None: has no sensor
-        if min(radii[name], default=0.0) < 0.0:
-            raise ValueError(f"a radius of {name} is negative")
-    return nominal, shape, radii
+        content, sha256 = identified_file.read(path, robot)
+    except ModelError as error:
+        raise SolverError(str(error)) from error
+    shape, shares = _within(content.centre, content.shape, robot, path)
+    radii = {
+        name: tuple(float(size or 0.0) for size in getattr(content.radii, name))  # no error where there is no sensor
+        for name in RADII
+    }
+    nominal = tuple(map(float, content.ellipsoid.centre))
+    return Identified(str(path), sha256, nominal, tuple(map(tuple, shape.tolist())), tuple(shares.tolist()), radii)
 
 
 def _vector(values: Any, size: int) -> tuple[float, ...]:
@@ -175,21 +136,12 @@ def _within(centre: Array, shape: Array, robot: CompiledRobot, path: Path) -> tu
     other parameters change with parameter i. P - (1 - k^2) P e_i e_i' P / P_ii has k times the half width in parameter
     i and lies within the original set. Its section at a fixed value of parameter i is unchanged.
 
-    Raises SolverError if the set is empty, or if its centre lies at a bound.
+    Raises SolverError if the centre lies at a bound.
     """
     declared = robot.metadata.parameters
     lower, upper = np.array([(parameter.lower, parameter.upper) for parameter in declared]).reshape(-1, 2).T
     half = (upper - lower) / 2
     P = shape / np.outer(half, half)
-    size = float(np.abs(P).max(initial=0.0))
-    if np.abs(P - P.T).max(initial=0.0) > ROUNDING * size:
-        raise SolverError(f"the ellipsoid in {path} is not valid: its shape is not symmetric.")
-    if np.linalg.eigvalsh(P).min(initial=0.0) < -ROUNDING * size:
-        raise SolverError(f"the ellipsoid in {path} is empty: its shape is not positive semidefinite.")
-    outside = (centre < lower) | (centre > upper)
-    if outside.any():
-        name = robot.parameter_names[int(outside.argmax())]
-        raise SolverError(f"the set in {path} is empty: its {name} is not within the bounds of the model file.")
     room, squared = np.minimum(centre - lower, upper - centre) / half, np.diag(P).copy()
     for index, (most, width) in enumerate(zip(room**2, squared, strict=True)):
         if most < LEAST**2 * width:

@@ -25,6 +25,9 @@ StartDistribution = Literal["gaussian", "angle", "uniform"]
 SAMPLES = 64  # states at which the state cost is compared with its value after one turn
 ROUNDING = 1e-5  # of the largest cost: a smaller difference after one turn is rounding
 
+#: Largest size of a state (SI) that a loaded or exported policy is computed at; float32 has no digits left beyond it.
+FARTHEST = 1e6
+
 
 class Problem:
     """A compiled robot with the limits, costs, time steps and start distributions of its task, float32 on one device.

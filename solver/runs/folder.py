@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_type_hints
 
 import torch
 
@@ -48,7 +48,12 @@ def save_description(path: Path, description: Any) -> None:
 def load_description(path: Path, kind: type[Described]) -> Described:
     """Description of a run from JSON, every entry checked by its type. Raises SolverError if the file does not fit."""
     try:
-        return cast(Described, typed(kind, json.loads(path.read_text(encoding="utf-8")), path.name))
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if "settings" in content:  # another version may have other defaults
+            known = {entry.name for entry in dataclasses.fields(get_type_hints(kind)["settings"])}
+            if missing := known - content["settings"].keys():
+                raise KeyError(f"it has no setting {', '.join(sorted(missing))}")
+        return cast(Described, typed(kind, content, path.name))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, SolverError) as error:
         raise SolverError(
             f"{path} is damaged or from another version ({error}). Train again into a new folder."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from modelgen.errors import suggestion
+from modelgen.errors import ReliabilityWarning, suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.rollouts import Controller
@@ -210,6 +211,21 @@ def resume(folder: Path, report: Report) -> None:
     kind = kind_of(folder)
     with files.owned(folder):
         kind.training.resume(folder, report)
+
+
+def warn_unfinished(run: str | Path) -> None:
+    """Give a ReliabilityWarning where the training of a run folder has not come to its end."""
+    if shipped.is_shipped(run):
+        return
+    folder, kind = Path(run), kind_of(run)
+    done, length = kind.done(folder), kind.training.read(folder).length
+    if done < length:
+        warnings.warn(
+            f"the training in {folder} has come to {done} of {length} {kind.unit}s, and this is the policy so far. "
+            f"`solver {kind.command} --resume {folder}` continues it",
+            ReliabilityWarning,
+            stacklevel=3,
+        )
 
 
 def load_controller(

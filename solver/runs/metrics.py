@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from modelgen.errors import ReliabilityWarning
 from solver.runs.folder import METRICS, write_text
 
 LARGEST = 1e300
@@ -49,19 +52,32 @@ class MetricsLog:
 def read_metrics(folder: Path, keys: Sequence[str] = ()) -> list[dict[str, float]]:
     """Read all rows of metrics.jsonl that hold numbers under `keys`.
 
-    A line cut short by a crash is left out, and so is of every row what is no finite number.
+    A last line that a crash cut short is left out, and so is of every row what is no finite number. Other lines that
+    cannot be read are left out with a warning.
     """
     path = folder / METRICS
-    rows = []
-    for line in path.read_text(errors="replace").splitlines() if path.is_file() else []:
+    lines = _text(path).splitlines() if path.is_file() else []
+    rows, damaged = [], []
+    for number, line in enumerate(lines, 1):
         try:
             row = json.loads(line)
         except (ValueError, RecursionError):
+            damaged += [number] * bool(line.strip())
             continue
         numbers = {name: value for name, value in row.items() if _is_number(value)} if isinstance(row, dict) else {}
         if numbers and set(keys) <= numbers.keys():
             rows.append(numbers)
+    if damaged and damaged != [len(lines)]:
+        text = f"{path} is damaged: {len(damaged)} of {len(lines)} lines cannot be read, the first is line {damaged[0]}"
+        warnings.warn(text, ReliabilityWarning, stacklevel=2)
     return rows
+
+
+def _text(path: Path) -> str:
+    """Text of a file in UTF-8, or in UTF-16 with the mark with which some editors save."""
+    content = path.read_bytes()
+    marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return content.decode("utf-16" if marked else "utf-8-sig", errors="replace")
 
 
 def training_seconds(folder: Path) -> float:

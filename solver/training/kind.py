@@ -8,6 +8,7 @@ from typing import Any
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.plants.outcome import summary
 from solver.plants.rollouts import Controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
@@ -18,6 +19,7 @@ from solver.streams import EVALUATION_SEED
 from solver.training import diagnosis as stall
 from solver.training.presets import make_settings
 from solver.training.run import KEYS, Run, load_run, load_run_checkpoint, save_run
+from solver.training.selection import Score
 from solver.training.session import Session, workers_of
 from solver.training.solution import load_solution
 from solver.training.warm_start import take_over
@@ -60,11 +62,15 @@ def load_controller(
 
 def diagnosis(folder: Path) -> str:
     """Paragraph on a finished run that does not solve its task, see `solver.training.diagnosis`; empty for others."""
-    run = read(folder)
-    problem = Problem(load_robot(run.robot, "cpu", run.generated, nominal=run.nominal))
+    best, solution = load_run_checkpoint(folder)["best"], load_solution(folder)
+    if not best:
+        return ""
+    run, problem = solution.run, solution.problem
     starts = sample_starts(problem, run.settings.episodes, EVALUATION_SEED)
+    kept = summary(rollouts(problem, solution.controller(), starts))
+    kept["selection_success"] = Score(*best["score"]).successes
     idle_return = float(rollouts(problem, without_input(problem), starts).returns.mean())
-    return stall.diagnosis(read_metrics(folder), idle_return, run.robot, folder)
+    return stall.diagnosis(kept, read_metrics(folder), idle_return, run.robot, folder)
 
 
 def _session(run: Run, folder: Path, checkpoint: dict[str, Any] | None = None) -> Session:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from modelgen.artifact.typed import typed
 from solver.problem.identified import Identified
 from solver.runs import folder as files
 from solver.runs.kinds import Description, kind_of
@@ -50,6 +51,15 @@ class Run(Description):
         return settings | {"warm_from": self.warm_from, "identified": self.identified and asdict(self.identified)}
 
 
+@dataclass(frozen=True)
+class Kept:
+    """The entry `best` of a checkpoint, see `solver.training.selection.Best`."""
+
+    iteration: int
+    score: tuple[float, float, float, float, float]
+    ensemble: dict[str, Any]
+
+
 def save_run(folder: Path, run: Run) -> None:
     """Write run.json. The place of an artifact in the run folder is written relative to it."""
     own = run.generated is not None and Path(run.generated) == folder / ARTIFACT
@@ -71,11 +81,14 @@ def load_run_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:
 
 
 def _check_content(content: dict[str, Any]) -> None:
-    """Raises ValueError for optimisers and visited states of another type."""
+    """Raises ValueError or TypeError for entries of another type."""
     optimisers = content.get("optimisers", [])
     if not isinstance(optimisers, list) or not all(isinstance(state, dict) for state in optimisers):
         raise ValueError("its entry `optimisers` is not a list of states of optimisers")
     if not isinstance(content.get("visited", torch.empty(0)), torch.Tensor):
         raise ValueError("its entry `visited` is not a tensor")
-    if not isinstance(content.get("best", {}), dict) or not isinstance(content.get("ensemble", {}), dict):
+    best = content.get("best", {})
+    if not isinstance(best, dict) or not isinstance(content.get("ensemble", {}), dict):
         raise ValueError("its value function is not a mapping of weights")
+    if best:
+        typed(Kept, best, "best")

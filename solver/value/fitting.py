@@ -1,4 +1,4 @@
-"""Fit of the value function to its targets: every member minimises the mean of w |V - V_tar|^p (paper, eq. 13; w = 1).
+"""Fit of the value function to its targets: every member minimises the mean of w |V - V_tar| (paper, eq. 13; w = 1).
 
 The weight w = c/(c + |V_tar|) turns the loss into one of the relative error where |V_tar| exceeds the scale c. Without
 it, states with large unavoidable costs take most of the network's precision, which a balancing robot needs near the
@@ -32,7 +32,6 @@ class FitPlan:
     """Settings of one fit."""
 
     minibatch: int  # number of samples
-    power: float  # p of the loss
     learning_rates: tuple[float, ...]  # of the epochs
     scale: float = math.inf  # c of the weights w; infinite: w = 1
 
@@ -82,8 +81,8 @@ class LossGradient:
         self.minus_one = -torch.ones_like(self.biases[0][0])
 
     @torch.no_grad()
-    def __call__(self, batch: Samples, power: float) -> Tensor:
-        """Mean of |V - V_tar|^power over the batch (). The gradient is the one of the mean weighted by w."""
+    def __call__(self, batch: Samples) -> Tensor:
+        """Mean of |V - V_tar| over the batch (). The gradient is the one of the mean weighted by w."""
         size = len(batch.target)
         hidden = [h[:size] for h in self.hidden]
         entries = self._forward(batch.z, hidden)
@@ -91,15 +90,11 @@ class LossGradient:
         entries.index_copy_(0, self.diagonal, softplus(diagonal) + DIAGONAL_FLOOR)
         y = self.sum_into_columns @ entries.mul_(batch.factor)
         residual = (y * y).sum(0).neg_().sub_(batch.target)
-        distance = residual.abs()
         slope = torch.sign(residual).mul_(batch.weight).div_(size)
-        if power != 1.0:
-            slope.mul_(distance.pow(power - 1.0)).mul_(power)
-            distance = distance.pow(power)
         outer = y.mul_(slope.mul_(-2.0)).index_select(0, self.columns).mul_(batch.factor)
         steepness = torch.sigmoid(diagonal).mul_(outer.index_select(0, self.diagonal))
         self._reverse(batch.z, hidden, outer.index_copy_(0, self.diagonal, steepness))
-        return distance.mean()
+        return residual.abs_().mean()
 
     def _forward(self, z: Tensor, hidden: list[Tensor]) -> Tensor:
         """Output layer (K, B) of the network. Fills `hidden` with tanh(y) = 2 sigmoid(2 y) - 1."""
@@ -158,7 +153,7 @@ class MemberFit:
 
     def step(self, batch: Samples, kind: int) -> Tensor:
         """Summed loss () of a minibatch, after a gradient step on it. kind: kind of the optimiser's step."""
-        loss = self.loss_gradient(batch, self.fit.power) * len(batch.target)
+        loss = self.loss_gradient(batch) * len(batch.target)
         self.optimiser.compute(kind)
         return loss
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 import errno
 import io
 import os
+import socket
+import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from modelgen.errors import ModelError
 from modelgen.files import replacing, require_apart, write_together
@@ -123,3 +129,81 @@ def test_no_output_is_an_input_or_another_output(tmp_path: Path) -> None:
         require_apart({"--out": tmp_path / "folder" / ".." / "log.csv"}, [log])
     with pytest.raises(OtherError, match=r"--html .*would replace .*--out"):
         require_apart({"--out": page, "--html": page}, error=OtherError)
+
+
+LINKS = ("", "link", "link to a link", "relative link")
+TARGETS = ("regular", "missing", "pipe", "pipe without a reader", "/dev/null", "socket", "folder", "loop")
+
+
+def made(folder: Path, target: str) -> Path:
+    """A destination of one kind."""
+    path = folder / "target"
+    if target == "regular":
+        path.write_text("old")
+    elif target.startswith("pipe"):
+        os.mkfifo(path)
+    elif target == "socket":
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(path))
+    elif target == "folder":
+        path.mkdir()
+    elif target == "loop":
+        path.symlink_to(path)
+    return Path(target) if target.startswith("/") else path
+
+
+def linked(path: Path, folder: Path, link: str) -> Path:
+    """The destination, or a link to it."""
+    for number in range({"": 0, "link to a link": 2}.get(link, 1)):
+        new = folder / f"link{number}"
+        new.symlink_to(os.path.relpath(path, folder) if link == "relative link" else path)
+        path = new
+    return path
+
+
+@given(st.sampled_from(TARGETS), st.sampled_from(LINKS), st.binary(max_size=300_000), st.booleans())
+def test_destination_of_every_kind_keeps_its_kind(
+    tmp_path_factory: pytest.TempPathFactory, target: str, link: str, content: bytes, together: bool
+) -> None:
+    """A link keeps pointing to its target; a pipe or a device gets the bytes; what can get none is an error."""
+    folder = tmp_path_factory.mktemp("d")
+    destination = made(folder, target)
+    path = linked(destination, folder, link)
+    before = None if target == "missing" else os.lstat(destination)
+    if target == "pipe":
+        end = os.open(destination, os.O_RDONLY | os.O_NONBLOCK)
+        os.set_blocking(end, True)
+        content = content[:60_000]  # what a pipe holds, so that it can be read afterwards
+    try:
+        if together:
+            write_together({path: content})
+        else:
+            with replacing(path) as unfinished:
+                unfinished.write_bytes(content)
+    except (ModelError, OSError):
+        assert target in ("pipe without a reader", "socket", "folder", "loop")
+    else:
+        assert target in ("regular", "missing", "pipe", "/dev/null")
+    assert path.is_symlink() == (bool(link) or target == "loop")
+    if target in ("regular", "missing"):
+        assert destination.read_bytes() == content
+    if target == "pipe":
+        with open(end, "rb") as reader:
+            assert reader.read() == content
+    if before is not None:
+        assert stat.S_IFMT(os.lstat(destination).st_mode) == stat.S_IFMT(before.st_mode)
+    assert not list(folder.glob(".new-*"))
+
+
+def test_file_that_the_program_prints_into_is_not_replaced(tmp_path: Path) -> None:
+    program = (
+        "import pathlib, modelgen.files as files\nprint('printed', flush=True)\ntry:\n"
+        " with files.replacing(pathlib.Path('/dev/stdout')) as path: path.write_text('x')\n"
+        "except Exception as error: print(error)\n"
+    )
+    path = tmp_path / "log"
+    with path.open("w") as log:
+        subprocess.run([sys.executable, "-c", program], stdout=log, check=True)
+    assert path.read_text().startswith("printed\ncannot write /dev/stdout")
+    printed = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)
+    assert printed.stdout == b"printed\nx"

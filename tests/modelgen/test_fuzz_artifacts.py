@@ -18,9 +18,11 @@ import modelgen
 from modelgen import ModelError
 from modelgen.artifact import folder as artifact
 from modelgen.cli import main
-from modelgen.identification import known, recordings
+from modelgen.identification import experiment, recordings
+from modelgen.identification.columns import columns
 from tests.modelgen.support.damage import Damage, Mistake, damaged, damages, mistaken, mistakes
 from tests.modelgen.support.forgery import forged
+from tests.modelgen.support.identified_files import identified
 from tests.modelgen.test_fuzz_files import explained
 
 OURS = artifact.SHIPPED / "pendulum"
@@ -108,7 +110,7 @@ def test_damaged_recordings(folder: Path, several: list[Damage]) -> None:
         content = damaged(content or b"\0", damage)
     path.write_bytes(content)
     try:
-        found = recordings.read(path, robot, recordings.columns((), robot))
+        found = recordings.read(path, robot, columns((), robot))
     except ModelError as error:
         explained(error, "log.csv")
         return
@@ -120,14 +122,10 @@ def test_damaged_recordings(folder: Path, several: list[Damage]) -> None:
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_identified_files_of_other_types(folder: Path, mistake: Mistake) -> None:
     robot = modelgen.load("pendulum")
-    content = {
-        "model_hash": robot.model_hash,
-        "ellipsoid": {"centre": [1.0, 1.0], "shape": [[0.1, 0.0], [0.0, 0.1]]},
-        "residual": {"root_mean_square": [0.1, 0.1], "correlation_seconds": 0.1, "inflation": 1.0},
-    }
+    content = identified(robot)
     path = folder.parent / "identified.json"
     path.write_text(json.dumps(mistaken(content, mistake)))
     try:
-        assert np.isfinite(known.read(path, robot).shape).all()
+        assert np.isfinite(experiment.read(path, robot).shape).all()
     except ModelError as error:
         explained(error, "identified.json")

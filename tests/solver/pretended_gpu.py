@@ -217,7 +217,7 @@ def pretended_gpu() -> Iterator[None]:
         mock.patch("torch.cuda.stream", nullcontext),
         mock.patch("torch.tensor", _moved(torch.tensor)),
         mock.patch("torch.as_tensor", _moved(torch.as_tensor)),
-        mock.patch("solver.training.trainer.ThreadPoolExecutor", partial(ThreadPoolExecutor, initializer=_enter)),
+        mock.patch("solver.training.session.ThreadPoolExecutor", partial(ThreadPoolExecutor, initializer=_enter)),
         _Created(),
     ):
         yield

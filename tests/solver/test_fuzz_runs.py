@@ -103,7 +103,7 @@ def test_logs_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: 
     found = read_metrics(folder)
     assert all(math.isfinite(value) for row in found for value in row.values())
     assert math.isfinite(training_seconds(folder))
-    assert isinstance(stall.diagnosis(found, -50.0, "pendulum", folder), str)
+    assert "succeeds in 50 %" in stall.diagnosis(EVALUATION, found, -50.0, "pendulum", folder)
     for row in read_metrics(folder, ("iteration", "return_mean")):
         assert int(row["iteration"]) < 10**301
 
@@ -158,6 +158,7 @@ FOUND = {
     "noise": 3,
     "start": {"angle": 3.0, "angle_rate": 0.1},
     "parameters": {"mass": 1.0, "length": 1.0},
+    "failure": {"not_at_target": True, "limits": [[0, 2.0]], "return_below": None},
     "total": -30.0,
     "success": True,
 }

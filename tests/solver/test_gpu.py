@@ -122,7 +122,7 @@ def test_a_fit_takes_the_steps_of_the_cpu(make: Callable[[Factor], Optimiser], t
         ensemble = ensemble.to(device)
         optimisers = [make(member) for member in ensemble.factors]
         states = x.to(device)
-        target, fit = -(states**2).sum(1), FitPlan(3, 1.0, (1e-2, 1e-3, 1e-4))
+        target, fit = -(states**2).sum(1), FitPlan(3, (1e-2, 1e-3, 1e-4))
         with (
             ThreadPoolExecutor(1) as workers,
             mock.patch("torch.randperm", return_value=ORDER.to(device)),

@@ -25,10 +25,11 @@ $slope
 static const float level[INPUTS] = {$level};
 
 $domain
-int ${name}_policy(const real *x, real *u) {
-    real z[FEATURES], values[2][WIDEST];
+int ${name}_policy(const real *state, real *u) {
+    real x[STATES], z[FEATURES], values[2][WIDEST];
     const float *weight = network;
-    const int finite = is_finite(x);
+    const int finite = is_finite(state);
+    confine(state, x);
     for (int i = 0; i < ANGLES; i++) {
         z[i] = REAL(sin)(x[angle[i]]);
         z[ANGLES + i] = REAL(cos)(x[angle[i]]);
@@ -52,5 +53,5 @@ int ${name}_policy(const real *x, real *u) {
         s[k] = finite && s[k] == s[k] ? input_scale[k] * REAL(sinh)(kept) : 0;
     }
     ${name}_optimal_input(s, u);
-    return in_domain(x);
+    return in_domain(state);
 }

@@ -11,3 +11,12 @@ static int is_finite(const real *x) {
         if (x[i] - x[i] != 0) return 0;
     return 1;
 }
+
+/* The state that everything is computed at: entries beyond $farthest count as that, and one that is not finite as NaN. */
+static void confine(const real *x, real *y) {
+    const real farthest = (real)$farthest;
+    for (int i = 0; i < STATES; i++) {
+        y[i] = x[i] > farthest ? farthest : x[i] < -farthest ? -farthest : x[i];
+        if (x[i] - x[i] != 0) y[i] = x[i] - x[i];
+    }
+}

@@ -24,6 +24,7 @@ static const float network[MEMBERS][WEIGHTS] = {
 $network
 };
 
+$domain
 /* Where e^T P e < level, e = x - target, V is -e^T P e. Angles that turn are taken the short way round. */
 static const real level = $basin_level, target[STATES] = {$target};
 static const int turns[STATES] = {$turns};
@@ -96,8 +97,9 @@ static void member(const float *weights, const real *z, const real *error, real 
     }
 }
 
-real ${name}_value(const real *x, real *gradient) {
-    real z[FEATURES], error[FEATURES] = {0}, dz[FEATURES] = {0}, dy[FEATURES] = {0}, value = 0, square = 0, along = 0;
+real ${name}_value(const real *state, real *gradient) {
+    real x[STATES], z[FEATURES], error[FEATURES] = {0}, dz[FEATURES] = {0}, dy[FEATURES] = {0}, value = 0, square = 0, along = 0;
+    confine(state, x);
     if (in_basin(x, &value, gradient)) return value;
     for (int i = 0; i < ANGLES; i++) {
         z[i] = REAL(sin)(x[angle[i]]);
@@ -133,14 +135,14 @@ static void slope(const real *x, const real *B, real *w) {
 static const real trim[INPUTS] = {$trim}; /* holds the target */
 
 $act
-$domain
-int ${name}_policy(const real *x, real *u) {
-    real a[STATES], B[STATES * INPUTS], w[INPUTS];
-    const int finite = is_finite(x);
+int ${name}_policy(const real *state, real *u) {
+    real x[STATES], a[STATES], B[STATES * INPUTS], w[INPUTS];
+    const int finite = is_finite(state);
+    confine(state, x);
     ${name}_affine_dynamics(x, $nominal, a, B);
     slope(x, B, w);
     act(x, B, w, u);
     for (int k = 0; k < INPUTS; k++)
         if (!finite || u[k] != u[k]) u[k] = trim[k];
-    return in_domain(x);
+    return in_domain(state);
 }

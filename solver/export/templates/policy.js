@@ -1,7 +1,7 @@
 // The policy and V of a run, `run` its numbers, on `robot`, the functions of one sample. Formulas as in policy.c.
 function makePolicy(robot, facts, nominal, run) {
   const n = facts.states.length, m = facts.inputs.length;
-  const { sizes, angles, others, scale, atTarget, metric, bend, floor, basin, seconds, shortest, small } = run;
+  const { sizes, angles, others, scale, atTarget, metric, bend, floor, basin, seconds, farthest, shortest, small } = run;
   const turning = angles.length, features = sizes[0], layers = sizes.length - 2;
   const members = decoded(run);
   const z = new Float64Array(fours(features)), error = new Float64Array(features), dz = new Float64Array(fours(features));
@@ -84,8 +84,17 @@ function makePolicy(robot, facts, nominal, run) {
     return value;
   }
 
+  // The state that everything is computed at: entries beyond `farthest` count as that, and one that is not finite as NaN.
+  function confined(x) {
+    return Float64Array.from(x, (each) => (Number.isFinite(each) ? Math.min(Math.max(each, -farthest), farthest) : NaN));
+  }
+
   // V(x) <= 0; fills dV/dx.
-  function value(x, dV) {
+  function value(state, dV) {
+    return valueWithin(confined(state), dV);
+  }
+
+  function valueWithin(x, dV) {
     const distance = inBasin(x);
     if (distance === distance) {
       for (let i = 0; i < n; i++) dV[i] = -2 * slopes[i];
@@ -117,7 +126,7 @@ function makePolicy(robot, facts, nominal, run) {
   }
 
   function slope(x, result) {
-    value(x, gradient);
+    valueWithin(x, gradient);
     for (let k = 0; k < m; k++) {
       result[k] = 0;
       for (let i = 0; i < n; i++) result[k] += B[i * m + k] * gradient[i];
@@ -192,7 +201,8 @@ function makePolicy(robot, facts, nominal, run) {
   }
 
   // Fills u, within the limits; returns its cost g(u).
-  function policy(x, u) {
+  function policy(state, u) {
+    const x = confined(state);
     robot.affine_dynamics(x, nominal, a, B);
     slope(x, w);
     if (seconds > 0) held(x);

@@ -60,7 +60,7 @@ def _effect(word: str) -> tuple[str, float]:
     if name not in EFFECTS:
         raise SolverError(f"unknown effect '{name}'.{suggestion(name, EFFECTS)} Effects: {', '.join(EFFECTS)}")
     try:
-        level = decimal(text.removesuffix("x")) if separator else 1.0
+        level = decimal(text.removesuffix("x").strip()) if separator else 1.0
     except ValueError:
         level = math.nan
     if level != 0.0 and not LEVELS[0] <= level <= LEVELS[1]:

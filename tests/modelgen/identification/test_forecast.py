@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from modelgen.identification.columns import columns
 from modelgen.identification.forecast import AHEAD, LEADS, Forecasts, bands, forecasts, rank, tolerance, widening
 from modelgen.identification.identify import identify
 from modelgen.identification.model import Model
-from modelgen.identification.recordings import Recording, columns, read
+from modelgen.identification.recordings import Recording, read
 from modelgen.loader import CompiledRobot
 from tests.modelgen.support.logs import log, recordings, silent, write
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from modelgen.identification.ellipsoid import ellipsoid
-from modelgen.identification.identifiability import Directions, deciding, directions, in_words, readable
+from modelgen.identification.identifiability import Directions, deciding, directions, ellipsoid, in_words, readable
 
 
 def test_a_product_leaves_one_direction_open() -> None:
@@ -44,15 +43,27 @@ def test_an_unseen_direction_is_described_in_percent_of_the_parameters() -> None
     assert words == "mass up by 10 % with length down by 10 %"
 
 
-def test_a_seen_direction_keeps_its_size_and_an_unseen_one_leads_to_the_bounds() -> None:
+def test_a_seen_direction_keeps_its_size_and_open_ones_hold_the_box_of_the_bounds() -> None:
+    """Two open directions: their ellipse holds a rectangle, so that it is the square root of two times as large."""
     bounds = np.array([[0.0, 2.0], [0.0, 4.0], [0.0, 2.0]])
     found = Directions(np.eye(3)[:, :2], np.eye(3)[:, 2:], 1.0)
     region = ellipsoid(np.array([1.0, 1.0, 0.5]), bounds, found, np.diag([0.01, 9.0]))
-    np.testing.assert_allclose(np.sqrt(np.diag(region.shape)), [0.1, 3.0, 1.5])
+    np.testing.assert_allclose(np.sqrt(np.diag(region.shape)), [0.1, 3.0 * np.sqrt(2), 1.5 * np.sqrt(2)])
     np.testing.assert_allclose(region.lower, [0.9, 0.0, 0.0])
     np.testing.assert_allclose(region.upper, [1.1, 4.0, 2.0])
     assert region.identified.tolist() == [True, False, False]
     assert region.exact.tolist() == [False, True]
+
+
+def test_open_directions_of_a_fit_in_a_corner_hold_every_parameter_within_the_bounds() -> None:
+    """The semi-axes are oblique, and the fit lies at two bounds: a step along an axis leaves the box at once."""
+    random, bounds = np.random.default_rng(0), np.array([[0.0, 2.0]] * 4)
+    basis = np.linalg.qr(random.normal(size=(4, 4)))[0]
+    visible = Directions(basis[:, :3], basis[:, 3:], 1.0)
+    region = ellipsoid(np.array([0.0, 2.0, 0.0, 1.0]), bounds, visible, np.diag([40.0, 90.0, 160.0]))
+    away = random.uniform(0.0, 2.0, (1000, 4)) - region.centre
+    assert np.einsum("ni,ij,nj->n", away, np.linalg.inv(region.shape), away).max() <= 1.0
+    assert not region.identified.any()
 
 
 def test_a_fit_at_a_bound_has_its_centre_on_the_inner_side() -> None:

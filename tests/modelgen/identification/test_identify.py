@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 from modelgen.cli import main
+from modelgen.identification.columns import columns
 from modelgen.identification.confidence import blocks, covariance, inflation, quantile, scores
 from modelgen.identification.fit import fit, fit_windows
 from modelgen.identification.fit import spread_of as spread
 from modelgen.identification.identify import Identified, identify
 from modelgen.identification.model import Model
-from modelgen.identification.recordings import columns, read
+from modelgen.identification.recordings import read
 from modelgen.identification.simulation import safe_step
 from modelgen.identification.starts import Settled, cost, settle
 from modelgen.identification.windows import Windows
@@ -80,7 +81,7 @@ def test_a_fit_from_far_away_arrives_and_its_residuals_are_its_own(
 
 
 class TestAnExactNullDirection:
-    def test_the_product_is_found_and_its_factors_get_the_declared_bounds(self, found: Identified) -> None:
+    def test_the_product_is_identified_and_its_factors_get_the_declared_bounds(self, found: Identified) -> None:
         region = found.ellipsoid
         assert region.centre[0] * region.centre[1] == pytest.approx(0.72, rel=0.01)
         assert region.identified.tolist() == [False, False, True]
@@ -214,8 +215,8 @@ class TestCommand:
         assert (ahead["content"], ahead["half_width"]["angle_rate"]) == (0.95, None)
         assert ahead["confidence"] == pytest.approx(1 - 0.95 ** ahead["blocks"])  # too few for 90 %, and it says so
         assert len(ahead["half_width"]["angle"]) == len(ahead["seconds"]) == 10
-        assert "motion 0.5 s ahead is within angle +- " in said.out
-        assert "(condition)" in said.out
+        assert "0.5 s ahead" in said.out
+        assert re.search(r"condition \d", said.out)
         assert data["residual"]["root_mean_square"][0] == pytest.approx(1e-3, rel=0.2)
         for each, path in zip(data["recordings"], files, strict=True):
             assert each["sha256"] == hashlib.sha256(Path(path).read_bytes()).hexdigest()
@@ -224,18 +225,17 @@ class TestCommand:
         ("words", "said"),
         [
             (["pendulum"], "LOG.csv"),
-            (["pendulum", "LOG", "LOG"], "has the same content as"),
-            (["pendulum", "LOG", "--out", "LOG"], "would replace a file that is read"),
-            (["pendulum", "LOG", "--out", "a", "--html", "a"], "--html a would replace"),
-            (["pendulum", "LOG", "--longest-delay", "0.2"], "write --estimate delay too"),
-            (["pendulum", "LOG", "--window", "0"], "--window 0 is no length of time"),
-            (["pendulum", "LOG", "--window", "100"], "has no stretch of 100 s"),
+            (["pendulum", "LOG", "LOG"], "log0-0.csv"),
+            (["pendulum", "LOG", "--out", "LOG"], "--out"),
+            (["pendulum", "LOG", "--out", "a", "--html", "a"], "--html a"),
+            (["pendulum", "LOG", "--longest-delay", "0.2"], "--estimate delay"),
+            (["pendulum", "LOG", "--window", "100"], "100 s"),
             (["pendulum", "LOG", "--window", "2.5"], "needs at least"),
             (["pendulums", "LOG"], "pendulum"),
-            (["cartpole", "LOG"], "no column `cart`"),
+            (["cartpole", "LOG"], "`cart`"),
         ],
     )
-    def test_a_mistake_is_told_and_nothing_is_written(
+    def test_a_mistake_writes_no_file(
         self, files: list[str], capsys: pytest.CaptureFixture[str], words: list[str], said: str
     ) -> None:
         assert main(["identify", *(files[0] if word == "LOG" else word for word in words)]) == 2
@@ -244,11 +244,11 @@ class TestCommand:
         assert said in error
         assert not list(Path().glob("*.json"))
 
-    def test_a_torque_of_the_other_sign_is_warned_of(
+    def test_a_torque_of_the_other_sign_gives_a_warning(
         self, files: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
         """The robot would need more than its motor has; with the right sign nothing is said."""
         for words, warned in (([], False), (["--columns", "torque=torque*-1"], True)):
             assert main(["identify", "pendulum", *files, *words]) == 0
             first = capsys.readouterr().out.splitlines()[0]
-            assert first.startswith("warning: these recordings contradict the model: it needs") == warned
+            assert ("whose limit is 2.5" in first) == warned

@@ -64,6 +64,6 @@ def test_a_script_in_a_name_stays_text(hanging: CompiledRobot, found: Identified
     robot.name, robot.metadata = evil, with_free_text(hanging.metadata, evil)
     robot.parameter_names = tuple(f"{name}{evil}" for name in robot.parameter_names)
     logs = recordings(hanging, tmp_path, np.array([1.2, 0.6, 0.12]), 2, 1e-3)
-    text = html(robot, content(hanging, evil, logs, found), found, evil)
+    text = html(robot, content(hanging, logs, found), found, evil)
     assert "<script" not in text
     assert "&lt;script&gt;" in text

@@ -1,4 +1,4 @@
-"""Reading CSV files: columns, units, gaps, and one paragraph for every mistake."""
+"""Reading CSV files: columns and expressions, units, comments, gaps, and one paragraph for every mistake."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from modelgen.errors import ModelError
-from modelgen.identification.recordings import columns, read
+from modelgen.identification.columns import columns
+from modelgen.identification.recordings import read
 from modelgen.identification.windows import cut
 from modelgen.loader import CompiledRobot
 
@@ -37,12 +38,39 @@ def test_columns_units_signs_and_empty_cells(pendulum: CompiledRobot, tmp_path: 
 
 @pytest.mark.parametrize(
     ("column", "expected"),
-    [("a+b+pi", np.pi + 7.0), ("a+b*2+-0.5", 13.5), ("a+b", 7.0), ("a+b*1e+1", 70.0)],
+    [
+        ("a+b+pi", np.pi + 7.0),
+        ("a+b*2+-0.5", 13.5),
+        ("a+b", 7.0),
+        ("a+b*1e+1", 70.0),
+        ("(a+b - 5)^2 / 8", 0.5),
+        ("a+b*2*pi/4096 + c%", 14 * np.pi / 4096 + 0.03),
+        ("-a+b + 2pi", 2 * np.pi - 7.0),
+        ("0.25", 0.25),
+    ],
 )
-def test_a_column_with_another_zero(pendulum: CompiledRobot, tmp_path: Path, column: str, expected: float) -> None:
-    path = written(tmp_path, [(0.01 * k, 7.0, 0.0) for k in range(20)], "time,a+b,torque")
-    found = read(path, pendulum.metadata, columns([f"angle={column}"], pendulum.metadata))
+def test_an_expression_of_columns(pendulum: CompiledRobot, tmp_path: Path, column: str, expected: float) -> None:
+    path = written(tmp_path, [(0.01 * k, 7.0, 3.0) for k in range(20)], "time,a+b,c")
+    found = read(path, pendulum.metadata, columns([f"angle={column}", "torque=0"], pendulum.metadata))
     np.testing.assert_allclose(np.cos(found.states[:, 0] - expected), 1.0)
+    assert not found.inputs.any()
+
+
+def test_comments_are_skipped_and_lines_keep_their_numbers(pendulum: CompiledRobot, tmp_path: Path) -> None:
+    where, path = columns((), pendulum.metadata), tmp_path / "log.csv"
+    rows = [",".join(map(str, row)) for row in ROWS]
+    for head in (["# a rig", "#", "time,angle,torque"], ["# a rig", "# time,angle,torque"]):  # as np.savetxt has it
+        path.write_text("\n".join([*head, *rows[:20], "# paused", *rows[20:]]))
+        np.testing.assert_allclose(read(path, pendulum.metadata, where).time, [row[0] for row in ROWS])
+        path.write_text("\n".join([*head, *rows[:20], "# paused", "0.2,x,0", *rows[20:]]))
+        with pytest.raises(ModelError, match=rf"log\.csv:{len(head) + 22}: "):
+            read(path, pendulum.metadata, where)
+
+
+def test_cells_in_per_cent(pendulum: CompiledRobot, tmp_path: Path) -> None:
+    path = written(tmp_path, [(0.01 * k, 3.0, f"{k} %") for k in range(20)])
+    found = read(path, pendulum.metadata, columns((), pendulum.metadata))
+    np.testing.assert_allclose(found.inputs[:, 0], np.arange(20) / 100)
 
 
 def test_an_angle_that_wraps_is_unwrapped(pendulum: CompiledRobot, tmp_path: Path) -> None:
@@ -64,16 +92,28 @@ def test_no_window_runs_over_a_gap(pendulum: CompiledRobot, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("header", "change", "said"),
     [
-        ("time,angel,torque", {}, "no column `angle` for `angle`. Did you mean `angel`?"),
+        ("time,angel,torque", {}, "no column `angle`. Did you mean `angel`?"),
         ("time,angle,angle", {}, "2 columns `angle`"),
         ("time;angle;torque", {}, "are separated by semicolons. Export it with commas"),
         ("time\tangle\ttorque", {}, "are separated by tabs"),
         ("time,angle,torque", {5: (0.03, 3.0, 0.5)}, "log.csv:7: the time does not increase: 0.03 s follows 0.04 s"),
+        (
+            "time,angle,torque",
+            {5: (0.04, 3.0, 0.5)},
+            "log.csv:7: the time 0.04 s stands in two rows",
+        ),
+        ("time,angle,torque", {5: (0.05, 3.0, 0, 5)}, "log.csv:7: the row has 4 cells, and the header names 3"),
+        ("time,angle,torque", {5: (0.05, 3.0, "1_5")}, "log.csv:7: the column `torque`, read as `torque`, has `1_5`"),
+        ("time,angle,torque", {5: (0.05, 3.0, "\uff11")}, "log.csv:7: the column `torque`"),
         ("time,angle,torque", {5: (0.05, "x", 0.5)}, "log.csv:7: the column `angle`, read as `angle`, has `x`"),
         ("time,angle,torque", {5: (0.05, 3.0, "")}, "log.csv:7: `torque` is empty"),
         ("time,angle,torque", {5: (0.05, 3.0)}, "log.csv:7: `torque` is empty"),
         ("time,angle,torque", {k: (0.01 * k, 3.0, 400.0) for k in range(60)}, "torque reaches 400 N m"),
-        ("time,angle,torque", {k: (0.01 * k, 3.0 * k, 0.5) for k in range(60)}, "The column `angle` seems to be in"),
+        (
+            "time,angle,torque",
+            {k: (0.01 * k, 3.0 * k, 0.5) for k in range(60)},
+            "angle=angle*pi/180",
+        ),
     ],
 )
 def test_a_mistake_in_a_recording_is_named(
@@ -101,15 +141,18 @@ def test_too_few_rows_and_no_file(pendulum: CompiledRobot, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "pair", ["speed=x", "angle", "angle=", "angle=x*", "angle=x*two", "angle=x*0", "angle=torque", "time=x*nan"]
-)
-def test_a_column_map_that_cannot_be(pendulum: CompiledRobot, pair: str) -> None:
-    with pytest.raises(ModelError, match="--columns"):
-        columns([pair], pendulum.metadata)
+    "pair",
+    ["speed=x", "angle", "angle=", "angle=x*", "angle=x*two", "angle=torque", "time=x*nan", "angle=x(2)", "angle=x y",
+     "angle=__import__('os')", "angle=x if x else x", "angle=9**9**9**9", "angle=1/(x-x)", "angle=" + "(" * 400],
+)  # fmt: skip
+def test_an_expression_that_has_no_value_is_refused(pendulum: CompiledRobot, tmp_path: Path, pair: str) -> None:
+    path = written(tmp_path, [(*row, 1.0) for row in ROWS], "time,angle,torque,x")
+    with pytest.raises(ModelError, match=r"--columns|no finite value"):
+        read(path, pendulum.metadata, columns([pair], pendulum.metadata))
 
 
 def test_a_quantity_is_named_once(pendulum: CompiledRobot) -> None:
-    with pytest.raises(ModelError, match="names `angle` twice: angle=a and angle=b"):
+    with pytest.raises(ModelError, match="twice: angle=a and angle=b"):
         columns(["angle=a", "angle=b"], pendulum.metadata)
 
 

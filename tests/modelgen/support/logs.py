@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from modelgen.identification.recordings import Recording, columns, read
+from modelgen.identification.columns import columns
+from modelgen.identification.recordings import Recording, read
 from modelgen.loader import CompiledRobot
 
 Array = NDArray[np.float64]

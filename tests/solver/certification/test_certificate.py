@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import torch
 
 from solver.certification import level_set, worst
 from solver.certification.certificate import prove
-from solver.certification.counterexample import load, motion, replay
+from solver.certification.counterexample import load, motion, replay, save
 from solver.certification.experiment import Experiment, noises
 from solver.cli import main
 from solver.jobs.portions import policy
@@ -112,6 +113,19 @@ def test_solver_certify_reports_a_worst_case_that_solver_replay_repeats_exactly(
     title = str(motion(counterexample, *replay(counterexample)).get_suptitle())
     assert f"mass {worst_case['parameters']['mass']:.4g}, length" in title
     assert title.endswith(", a failure")
+
+
+def test_replay_prints_its_own_verdict(finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever return and verdict the file states."""
+    found = worst.worst_case(finished_run, experiment(finished_run, tmp_path, LINE), 0).worst
+    assert not found.success
+    for total, success in [(found.total, True), (-1.0, False), (-1.0, True)]:
+        save(tmp_path / "edited.json", dataclasses.replace(found, total=total, success=success))
+        assert main(["replay", str(tmp_path / "edited.json")]) == 0
+        output = capsys.readouterr()
+        assert f"return {found.total!r}, a failure" in output.out
+        assert f"return {total!r}" in output.err
+        assert "edited" in output.err
 
 
 def test_search_finds_a_lower_return_than_random_samples(finished_run: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from solver.certification.specification import USUAL, read
 from solver.errors import SolverError
 from solver.problem.problem import Problem
 from solver.streams import EVALUATION_SEED
+from tests.modelgen.support.identified_files import identified
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +62,13 @@ def test_samples_of_a_box_are_uniform(problem: Problem, tmp_path: Path) -> None:
 
 
 def test_samples_of_an_identified_set_are_uniform_in_its_ellipsoid(problem: Problem, tmp_path: Path) -> None:
-    names, nominal = problem.robot.parameter_names, problem.theta.double().numpy()
+    nominal = problem.theta.double().numpy()
     matrix = np.array([[4e-4, 1e-4], [1e-4, 1e-4]])
-    region = {"names": list(names), "centre": nominal.tolist(), "shape": matrix.tolist()}
-    (tmp_path / "found.json").write_text(json.dumps({"robot": "pendulum", "ellipsoid": region}))
+    content = identified(problem.robot, nominal, matrix)
+    (tmp_path / "found.json").write_text(json.dumps(content))
+    (tmp_path / "other.json").write_text(json.dumps(content | {"model_hash": "0" * 64}))
+    with pytest.raises(SolverError, match=r"identified .*000000000000, and the built one is pendulum"):
+        drawn(problem, written(tmp_path, 'parameters = {identified = "other.json"}'))
     _, theta = drawn(problem, written(tmp_path, 'parameters = {identified = "found.json"}'))
     away = theta - nominal
     squared = np.einsum("ni,ij,nj->n", away, np.linalg.inv(matrix), away)

@@ -40,7 +40,7 @@ def assert_shows_something(path: Path, colours: int) -> None:
 
 
 @pytest.mark.slow
-def test_three_figures_of_the_pendulum(run_copy: Path) -> None:
+def test_plots_of_a_run_are_three_figures(run_copy: Path) -> None:
     paths = plot_run(run_copy, None, {"mass": Relative(1.3)}, None)
     assert [path.name for path in paths] == ["value_and_policy.png", "rollouts.png", "learning_curve.png"]
     for path, colours in zip(paths, (200, 20, 15), strict=True):
@@ -49,14 +49,14 @@ def test_three_figures_of_the_pendulum(run_copy: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_inputs_and_two_joints(tiny: Callable[..., Settings], tmp_path: Path) -> None:
+def test_maps_of_a_robot_with_two_inputs_show_both(tiny: Callable[..., Settings], tmp_path: Path) -> None:
     start_unjudged("double_pendulum", tiny(iterations=1), tmp_path)
     for path in plot_run(tmp_path, "elbow", {}, None):
         assert_shows_something(path, 15)
 
 
 @pytest.mark.slow
-def test_the_joint_and_the_changed_parameters_are_what_is_drawn(
+def test_figures_show_the_chosen_joint_and_the_changed_parameters(
     run_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[tuple[int, Rollouts, str]] = []
@@ -81,7 +81,7 @@ def test_the_joint_and_the_changed_parameters_are_what_is_drawn(
     assert any("angle" in label for label in labels)
 
 
-def test_the_maps_show_value_and_every_input_where_they_are(tiny: Callable[..., Settings], tmp_path: Path) -> None:
+def test_maps_show_value_and_inputs_at_their_states(tiny: Callable[..., Settings], tmp_path: Path) -> None:
     start_unjudged("double_pendulum", tiny(iterations=1), tmp_path)
     solution = load_solution(tmp_path)
     x = torch.zeros(1, 4)
@@ -104,34 +104,34 @@ def test_the_maps_show_value_and_every_input_where_they_are(tiny: Callable[..., 
     assert not np.array_equal(shown[1].get_array(), shown[2].get_array())
 
 
-def test_the_learning_curve_has_the_band_of_the_returns(run_copy: Path) -> None:
+def test_learning_curve_has_the_band_of_the_returns(run_copy: Path) -> None:
     rows = [row for row in read_metrics(run_copy) if "return_mean" in row]
     (axes, *_) = learning_curve(rows, "").axes
-    (path, *_) = next(each for each in axes.collections if isinstance(each, PolyCollection)).get_paths()
+    (path, *_) = next(band for band in axes.collections if isinstance(band, PolyCollection)).get_paths()
     band = np.asarray(path.vertices)[:, 1]
     assert band.min() == pytest.approx(min(row["return_mean"] - row["return_spread"] for row in rows))
     assert band.max() == pytest.approx(max(row["return_mean"] + row["return_spread"] for row in rows))
 
 
-def test_coordinates_by_name(finished_run: Path) -> None:
+def test_coordinate_is_the_named_joint_or_the_first_continuous_one(finished_run: Path) -> None:
     problem = load_solution(finished_run).problem
     assert coordinate(problem, None) == coordinate(problem, "angle") == 0
-    with pytest.raises(SolverError, match="Did you mean `angle`"):
+    with pytest.raises(SolverError, match="`angle`"):
         coordinate(problem, "angel")
 
 
-def test_a_run_without_metrics_yet(run_copy: Path) -> None:
+def test_run_without_metrics_has_no_learning_curve(run_copy: Path) -> None:
     (run_copy / METRICS).unlink()
     assert all(path.stat().st_size > 5000 for path in plot_run(run_copy, None, {}, None))
 
 
-def test_figures_that_cannot_be_written(run_copy: Path) -> None:
+def test_figures_that_cannot_be_written_are_an_error(run_copy: Path) -> None:
     (run_copy / "figures").write_text("in the way")
     with pytest.raises(SolverError, match="cannot write"):
         plot_run(run_copy, None, {}, None)
 
 
-def test_lines_break_where_an_angle_wraps() -> None:
+def test_lines_have_a_gap_where_an_angle_wraps() -> None:
     angle = torch.tensor([3.0, 3.1, -3.1, -3.0])
     first, second = _broken(angle, True, torch.arange(4.0))
     assert [math.isnan(v) for v in first] == [False, False, True, False, False]

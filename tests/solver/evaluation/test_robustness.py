@@ -18,7 +18,7 @@ from modelgen.cli import main as modelgen_main
 from modelgen.derivation.model_file import SHIPPED
 from solver.cli import main
 from solver.errors import SolverError
-from solver.evaluation.parameter_box import Box, ParameterRange, make_box
+from solver.evaluation.parameter_box import ParameterBox, ParameterRange, make_box
 from solver.evaluation.robustness import Trial, gathered, measure, submit
 from solver.evaluation.statistics import QUANTITIES, STATISTICS, WORST_CASES, Samples, bootstrap, statistics, summarise
 from solver.jobs.engines import Here
@@ -40,31 +40,35 @@ TrainTiny = Callable[..., None]
 
 
 def draws(runs: int, points: int = 3, episodes: int = 7) -> np.ndarray:
-    """Samples as `gathered` gives them, of several runs, whose means differ by more than their episodes do."""
+    """Samples of several runs, (runs, 4, points, episodes). Runs differ more than the episodes of one run."""
     random = np.random.default_rng(4)
     samples = random.normal(-30.0, 1.0, (runs, 4, points, episodes)) + random.normal(0.0, 3.0, (runs, 1, 1, 1))
     samples[:, 3] = random.random((runs, points, episodes)) < 0.7
     return samples
 
 
-def test_statistics_are_those_of_all_rollouts_of_a_group() -> None:
+def test_statistics_of_a_group_pool_all_its_rollouts() -> None:
     samples = draws(4)
-    found = statistics(samples)
-    assert tuple(found) == STATISTICS
+    pooled_statistics = statistics(samples)
+    assert tuple(pooled_statistics) == STATISTICS
     for point in range(3):
         for k, quantity in enumerate(QUANTITIES):
             values = np.concatenate([run[k, point] for run in samples])
             for share in (25, 50, 75):
-                assert found[f"{quantity}_{share}"][point] == pytest.approx(np.quantile(values, share / 100))
+                assert pooled_statistics[f"{quantity}_{share}"][point] == pytest.approx(
+                    np.quantile(values, share / 100)
+                )
         returns = np.concatenate([run[0, point] for run in samples])
-        assert found["return_mean"][point] == pytest.approx(returns.mean())
-        assert found["return_worst"][point] == returns.min()
-        assert found["success_rate"][point] == pytest.approx(np.mean([run[3, point].mean() for run in samples]))
+        assert pooled_statistics["return_mean"][point] == pytest.approx(returns.mean())
+        assert pooled_statistics["return_worst"][point] == returns.min()
+        assert pooled_statistics["success_rate"][point] == pytest.approx(
+            np.mean([run[3, point].mean() for run in samples])
+        )
 
 
-# Of few runs the resampled means take few values, so that both must agree closely.
+# A few runs give only a few resampled means, so that both intervals must agree closely.
 @pytest.mark.parametrize(("count", "share"), [(4, 0.02), (6, 0.03), (12, 0.06)])
-def test_intervals_are_those_of_a_bootstrap_over_runs(count: int, share: float) -> None:
+def test_intervals_agree_with_scipys_bootstrap_over_runs(count: int, share: float) -> None:
     samples = draws(count)
     bounds = bootstrap(lambda pooled: statistics(pooled)["return_mean"], samples)
     assert bounds is not None
@@ -73,14 +77,14 @@ def test_intervals_are_those_of_a_bootstrap_over_runs(count: int, share: float) 
         theirs = scipy.stats.bootstrap((means,), np.mean, method="percentile", n_resamples=20000, rng=1)
         width = theirs.confidence_interval.high - theirs.confidence_interval.low
         np.testing.assert_allclose(bounds[:, point], theirs.confidence_interval, atol=share * width)
-        assert width > 2.0 * 1.96 * 1.0 / np.sqrt(7 * count)  # wider than rollouts that were all independent
+        assert width > 2.0 * 1.96 * 1.0 / np.sqrt(7 * count)  # wider than the interval of independent rollouts
 
 
 def test_one_run_has_no_interval() -> None:
     assert bootstrap(lambda pooled: pooled, draws(1)) is None
 
 
-def test_the_worst_case_is_found_with_its_place_and_interval(runs: list[Path]) -> None:
+def test_lowest_statistic_has_its_parameters_and_interval(runs: list[Path]) -> None:
     problem = load_solution(runs[0]).problem
     box = make_box(problem, [ParameterRange("mass", 0.5, 1.5, 3, False), ParameterRange("length", -0.1, 0.1, 2, True)])
     samples = draws(5, points=6)
@@ -95,7 +99,7 @@ def test_the_worst_case_is_found_with_its_place_and_interval(runs: list[Path]) -
     assert worst.statistic.low < worst.statistic.value < worst.statistic.high
 
 
-def test_the_box_is_a_grid_in_the_order_of_its_axes(runs: list[Path]) -> None:
+def test_grid_has_all_combinations_with_the_last_parameter_fastest(runs: list[Path]) -> None:
     problem = load_solution(runs[0]).problem
     box = make_box(problem, [ParameterRange("length", 0.5, 1.5, 3, False), ParameterRange("mass", -0.2, 0.2, 2, True)])
     assert box.shape == (3, 2)
@@ -106,29 +110,31 @@ def test_the_box_is_a_grid_in_the_order_of_its_axes(runs: list[Path]) -> None:
     assert [(axis.unit, axis.nominal, axis.added) for axis in box.axes] == [("m", 1.0, False), ("kg", 1.0, True)]
 
 
-def sweep(run: Path, box: Box, trial: Trial) -> Samples:
-    """The samples of one policy, made here."""
+def sweep(run: Path, box: ParameterBox, trial: Trial) -> Samples:
+    """Samples of one policy, computed in this process."""
     return gathered(load_controller(run)[0], box, submit(Here(), policy(run), box, trial))
 
 
 @pytest.mark.parametrize("plant", ["nominal", "harsh", "mujoco"])
-def test_a_sweep_is_many_evaluations(runs: list[Path], plant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_at_a_point_equal_rollouts_with_its_parameters(
+    runs: list[Path], plant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if plant == "mujoco":
         pytest.importorskip("mujoco")
-    effects = ("delay", "stiction", "backlash", "encoder") if plant == "harsh" else ()  # noise is drawn by the batch
+    effects = ("delay", "stiction", "backlash", "encoder") if plant == "harsh" else ()  # noise depends on the batch
     monkeypatch.setattr("solver.evaluation.robustness.ROLLOUTS_AT_ONCE", 8)  # two points at once
     problem, act, _ = load_controller(runs[0])
     box = make_box(problem, [ParameterRange("mass", 0.5, 1.5, 3, False)])
     samples = sweep(runs[0], box, Trial(plant, effects, 4, 11))
     for point, factor in enumerate((0.5, 1.0, 1.5)):
-        there = make_plant(plant, problem, changed_parameters(problem, {"mass": Relative(factor)}), effects)
-        result = rollouts(problem, act, sample_starts(problem, 4, 11), there)
-        each = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
-        np.testing.assert_allclose(samples[:, point], each, rtol=2e-3, atol=1e-3)
+        changed = make_plant(plant, problem, changed_parameters(problem, {"mass": Relative(factor)}), effects)
+        result = rollouts(problem, act, sample_starts(problem, 4, 11), changed)
+        expected = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
+        np.testing.assert_allclose(samples[:, point], expected, rtol=2e-3, atol=1e-3)
     assert abs(samples[0, 0] - samples[0, 2]).max() > 0.1
 
 
-def test_the_command_writes_a_figure_and_json(runs: list[Path], tmp_path: Path, capsys: Capture) -> None:
+def test_solver_robustness_writes_a_figure_and_json(runs: list[Path], tmp_path: Path, capsys: Capture) -> None:
     words = [
         *map(str, runs),
         "--parameter",
@@ -174,7 +180,9 @@ def test_the_command_writes_a_figure_and_json(runs: list[Path], tmp_path: Path, 
     assert second["statistics"]["return_mean"]["value"][1] == pytest.approx(float(nominal), rel=1e-3)
 
 
-def test_a_grid_of_two_parameters(runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_solver_robustness_measures_a_grid_of_two_parameters(
+    runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     words = ["--parameter", "mass", "length", "--from", "-0.1", "-0.2", "--to", "+0.1", "--points", "3", "2"]
     words += ["--plant", "harsh", "--harsh", "delay", "noise=2x", "--episodes", "2"]
@@ -189,22 +197,24 @@ def test_a_grid_of_two_parameters(runs: list[Path], tmp_path: Path, monkeypatch:
     assert stem.with_name(f"{stem.name}.png").is_file()
 
 
-def test_a_label_says_all_but_the_seed(runs: list[Path], train_tiny: TrainTiny, tmp_path: Path) -> None:
+def test_label_of_a_run_has_all_settings_except_the_seed(
+    runs: list[Path], train_tiny: TrainTiny, tmp_path: Path
+) -> None:
     labels = [load_controller(run)[2] for run in runs]
     assert labels[0] == labels[1] == labels[2] != labels[3]
     assert "cfvi" in labels[3]
-    assert "adversaries" not in labels[3]  # radii of adversaries that do not play
+    assert "adversaries" not in labels[3]  # a radius of an adversary that does not play
     train_tiny(tmp_path, iterations=1, step_periods=(1,), adversaries={"action": 0.07})
     other = load_controller(tmp_path)[2]
     assert "action:0.1" in labels[0]  # the tiny runs are no preset's
     assert "adversaries=action:0.07" in other
 
 
-def test_copies_and_runs_of_another_model_are_not_pooled(
+def test_copies_of_a_run_and_runs_of_another_artifact_are_an_error(
     runs: list[Path], tiny: Callable[..., Settings], tmp_path: Path
 ) -> None:
     copy = Path(shutil.copytree(runs[0], tmp_path / "copy"))
-    with pytest.raises(SolverError, match=r"copy holds the same run as"):
+    with pytest.raises(SolverError, match=r"copy is a copy of"):
         measure([runs[0], copy], [range_of_mass()], Trial(episodes=2))
     text = (SHIPPED / "pendulum.py").read_text()
     (tmp_path / "pendulum.py").write_text(text.replace('"mass", 1.0', '"mass", 1.2'))
@@ -215,34 +225,34 @@ def test_copies_and_runs_of_another_model_are_not_pooled(
         measure([runs[0], tmp_path / "heavy"], [range_of_mass()], Trial(episodes=2))
 
 
-def test_noise_follows_the_seed(runs: list[Path]) -> None:
+def test_noise_of_the_plant_depends_only_on_the_seed(runs: list[Path]) -> None:
     box = make_box(load_controller(runs[0])[0], [range_of_mass()])
     first, again, other = (sweep(runs[0], box, Trial("harsh", ("noise",), 2, seed)) for seed in (5, 5, 6))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 
 
-def test_the_command_has_the_seed_of_the_evaluations(runs: list[Path], tmp_path: Path) -> None:
+def test_solver_robustness_has_the_seed_of_the_evaluations_by_default(runs: list[Path], tmp_path: Path) -> None:
     words = [str(runs[0]), "--parameter", "mass", "--from", "0.9x", "--to", "1.1x", "--points", "2", "--episodes", "2"]
     for seed, flag in ((EVALUATION_SEED, []), (7, ["--seed", "7"])):
         assert main(["robustness", *words, *flag, "--out", str(tmp_path / "x")]) == 0
         assert json.loads((tmp_path / "x.json").read_text())["seed"] == seed
 
 
-def test_the_interval_of_the_worst_case_is_that_of_the_minimum(runs: list[Path]) -> None:
-    """Two points that are worst in turns: the interval of either is no interval of the lower one."""
+def test_interval_of_the_lowest_statistic_belongs_to_the_minimum_over_the_points(runs: list[Path]) -> None:
+    """Two points are the worst in turns, so that the interval of one of them is not the interval of the minimum."""
     box = make_box(load_solution(runs[0]).problem, [range_of_mass()])
     samples = np.zeros((4, 4, 2, 3))
     samples[:, 0] = np.array([[-40.0, -10.0], [-10.0, -40.0], [-40.0, -10.0], [-10.0, -40.0]])[:, :, None]
     worst = summarise("x", ("a",) * 4, list(samples), box).worst["return_mean"].statistic
     draws = np.array(list(itertools.product(range(4), repeat=4)))
-    lowest = samples[draws, 0].mean((1, 3)).min(1)  # every resample there is
+    lowest = samples[draws, 0].mean((1, 3)).min(1)  # all possible resamples
     assert worst.value == -25.0
     assert (worst.low, worst.high) == pytest.approx(tuple(np.percentile(lowest, (2.5, 97.5))))
-    assert worst.high == -25.0  # no resample's lower point is above its middle
+    assert worst.high == -25.0  # in no resample the lower point is above the middle
 
 
-def test_a_label_says_where_a_training_stopped(train_tiny: TrainTiny, tmp_path: Path) -> None:
+def test_label_of_an_interrupted_training_has_its_number_of_iterations(train_tiny: TrainTiny, tmp_path: Path) -> None:
     def stop(_: dict[str, float]) -> None:
         raise KeyboardInterrupt
 
@@ -252,22 +262,23 @@ def test_a_label_says_where_a_training_stopped(train_tiny: TrainTiny, tmp_path: 
 
 
 def range_of_mass(start: float = 0.5, end: float = 1.5, points: int = 2, name: str = "mass") -> ParameterRange:
+    """Range of a parameter in multiples of its nominal value."""
     return ParameterRange(name, start, end, points, False)
 
 
 @pytest.mark.parametrize(
     ("ranges", "message"),
     [
-        ([range_of_mass(name="mas")], "Did you mean `mass`"),
-        ([range_of_mass(start=-0.5)], "make mass -0.5"),
-        ([range_of_mass(points=1)], "at least two points"),
-        ([range_of_mass(start=2.0)], "a --from below the --to"),
-        ([range_of_mass(end=float("inf"))], "a --from below the --to"),
-        ([range_of_mass(), range_of_mass()], "two different ones"),
-        ([], "give one"),
+        ([range_of_mass(name="mas")], "`mass`"),
+        ([range_of_mass(start=-0.5)], "mass to -0.5"),
+        ([range_of_mass(points=1)], "1 points"),
+        ([range_of_mass(start=2.0)], r"from 2 to 1\.5"),
+        ([range_of_mass(end=float("inf"))], "to inf"),
+        ([range_of_mass(), range_of_mass()], "mass mass"),
+        ([], "parameters"),
     ],
 )
-def test_boxes_that_cannot_be(runs: list[Path], ranges: list[ParameterRange], message: str) -> None:
+def test_range_that_is_not_valid_is_an_error(runs: list[Path], ranges: list[ParameterRange], message: str) -> None:
     with pytest.raises(SolverError, match=message):
         measure([runs[0]], ranges, Trial())
 
@@ -283,7 +294,7 @@ def test_a_wrong_robustness_command_names_its_mistake(
 
     for low, high in (("0.5", "1.5"), ("0.5x", "+0.1"), ("0.5x", "x"), ("1_0x", "20x")):
         assert low in message(run, "--parameter", "mass", "--from", low, "--to", high)
-    assert "named twice" in message(run, run, *mass)
+    assert "twice" in message(run, run, *mass)
     assert "2 values for 1" in message(run, *mass, "--points", "3", "4")
     assert "--parameter stands 2" in message(run, *mass, "--parameter", "length")
     assert "1..100000" in message(run, *mass, "--episodes", "0")
@@ -292,6 +303,6 @@ def test_a_wrong_robustness_command_names_its_mistake(
     assert "not a run folder" in message(str(tmp_path), *mass)
     other = tmp_path / "cartpole"
     assert main(["train", "cartpole", *tiny_options, "--iterations", "1", "--out", str(other)]) == 0
-    assert "different robots, cartpole, pendulum" in message(run, str(other), *mass)
+    assert "cartpole, pendulum" in message(run, str(other), *mass)
     assert not list(tmp_path.glob("none*"))
     assert main(["robustness", run]) == 2

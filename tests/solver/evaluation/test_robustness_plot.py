@@ -15,7 +15,7 @@ from solver.evaluation.robustness_plot import figure
 MASS = ParameterRange("mass", 0.5, 1.5, 3, False)
 
 
-def test_a_figure_draws_its_numbers(runs: list[Path]) -> None:
+def test_lines_show_the_statistics_and_their_intervals(runs: list[Path]) -> None:
     result = measure(runs, [MASS], Trial(episodes=3))
     drawn = figure(result)
     axis = result.axes[0]
@@ -25,11 +25,11 @@ def test_a_figure_draws_its_numbers(runs: list[Path]) -> None:
         for line, group in zip(panel.lines, result.groups, strict=False):
             assert np.asarray(line.get_xdata()).tolist() == list(axis.values)
             assert np.asarray(line.get_ydata()).tolist() == group.statistics[median].value
-        bars = [each for each in panel.collections if isinstance(each, LineCollection)]
-        (segments,) = [each.get_segments() for each in bars]  # of the group of three
+        bars = [bar for bar in panel.collections if isinstance(bar, LineCollection)]
+        (segments,) = [bar.get_segments() for bar in bars]  # of the group of three
         ends = zip(result.groups[0].statistics[median].low, result.groups[0].statistics[median].high, strict=True)
         np.testing.assert_allclose([segment[:, 1] for segment in segments], list(ends))
-        bands = [each for each in panel.collections if isinstance(each, PolyCollection)]
+        bands = [band for band in panel.collections if isinstance(band, PolyCollection)]
         assert len(bands) == (0 if quantity == "success_rate" else 2)
         for band, group in zip(bands, result.groups, strict=False):
             heights = np.asarray(band.get_paths()[0].vertices)[:, 1]
@@ -37,7 +37,7 @@ def test_a_figure_draws_its_numbers(runs: list[Path]) -> None:
                 assert extreme(heights) == pytest.approx(extreme(group.statistics[f"{quantity}_{share}"].value))
 
 
-def test_a_map_marks_the_lowest_and_the_nominal(runs: list[Path]) -> None:
+def test_map_marks_the_lowest_value_and_the_nominal_robot(runs: list[Path]) -> None:
     result = measure([runs[0]], [MASS, ParameterRange("length", 0.8, 1.4, 4, False)], Trial(episodes=2))
     panels = [axes for axes in figure(result).axes if axes.get_title()]
     for panel, name in zip(panels, ("return_50", "return_worst", "success_rate"), strict=True):

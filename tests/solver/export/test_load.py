@@ -68,10 +68,10 @@ def test_inputs_of_many_kinds(finished_run: Path) -> None:
     assert np.array_equal(x, before)
 
 
-@pytest.mark.parametrize("shape", [(2,), (3, 3), (2, 1), (1, 2, 2), ()])
+@pytest.mark.parametrize("shape", [(3,), (3, 3), (2, 1), (1, 2, 2), ()])
 def test_wrong_shapes_name_the_right_one(finished_run: Path, shape: tuple[int, ...]) -> None:
     for call in (solver.load_policy(finished_run), solver.load_value(finished_run)):
-        with pytest.raises(SolverError, match=r"give \(N, 2\).*angle, angle_rate"):
+        with pytest.raises(SolverError, match=r"\(N, 2\).*angle, angle_rate"):
             call(np.zeros(shape))
 
 
@@ -118,7 +118,7 @@ def test_another_artifact_is_refused(run_copy: Path) -> None:
     content = json.loads((run_copy / RUN).read_text())
     content["artifact_hash"] = "ab" * 32
     (run_copy / RUN).write_text(json.dumps(content))
-    with pytest.raises(SolverError, match=r"trained on artifact abababababab of pendulum.*train anew"):
+    with pytest.raises(SolverError, match="abababababab of pendulum"):
         solver.load_policy(run_copy)
 
 
@@ -131,15 +131,16 @@ def test_checkpoint_of_other_sizes(run_copy: Path) -> None:
     content = json.loads((run_copy / RUN).read_text())
     content["settings"]["layers"] = 3
     (run_copy / RUN).write_text(json.dumps(content))
-    with pytest.raises(SolverError, match="does not fit the settings"):
+    with pytest.raises(SolverError, match="layers is 3 "):
         load_solution(run_copy)
 
 
 def test_the_checkpoint_of_another_robot(run_copy: Path) -> None:
     """Of as many states and inputs, so that its networks fit."""
     path = run_copy / CHECKPOINT
-    torch.save(torch.load(path, weights_only=True) | {"artifact_hash": "another"}, path)
-    with pytest.raises(SolverError, match="copied from elsewhere"):
+    content = torch.load(path, weights_only=True)
+    torch.save(content | {"run": content["run"] | {"artifact_hash": "another"}}, path)
+    with pytest.raises(SolverError, match=r"artifact_hash is .* another in its checkpoint"):
         load_solution(run_copy)
 
 

@@ -87,7 +87,7 @@ def test_the_fastest_motion_that_swings_or_grows_sets_the_pace(
     motions: tuple[list[list[float]], ...], seconds: float, load: Load
 ) -> None:
     robot = copy.copy(load("furuta"))
-    found = (np.zeros((1, 4)), np.zeros((1, 4, 1)), block_diag(*motions)[None])
+    found = (np.zeros((1, 4)), np.zeros((1, 4, 1)), block_diag(*motions)[None], np.zeros((1, 4, 1, 4)))
     robot.jacobians = lambda *_: found  # type: ignore[method-assign, assignment]
     assert time_scale(robot) == pytest.approx(seconds, rel=1e-9)
 
@@ -103,7 +103,7 @@ def test_a_robot_without_a_regulator_moves_as_its_input_pushes_it(rails: dict[in
     """The input pushes the rate alone, which does not move the position: 1/sqrt(10 N/1.3 kg/(3 m/s))."""
     cut = copy.copy(rails[125])
     B = np.array([[[0.0], [1.0 / 1.3]]])
-    found = (np.zeros((1, 2)), B, np.zeros((1, 2, 2)))
+    found = (np.zeros((1, 2)), B, np.zeros((1, 2, 2)), np.zeros((1, 2, 1, 2)))
     cut.jacobians = lambda *_: found  # type: ignore[method-assign, assignment]
     assert time_scale(cut) == pytest.approx(1.0 / math.sqrt(10.0 / 1.3 / 3.0), rel=1e-6)
 

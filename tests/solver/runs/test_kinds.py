@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import solver
+from modelgen.errors import ReliabilityWarning
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
@@ -22,7 +23,7 @@ from solver.plants.rollouts import Controller, rollouts, sample_starts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
-from solver.runs.folder import load_checkpoint, load_description, save_checkpoint, save_description
+from solver.runs.folder import METRICS, load_checkpoint, load_description, save_checkpoint, save_description
 from solver.runs.kinds import KINDS, Description, Kind, Training, holds_run, kind_of, load_controller, remove_run
 from solver.runs.metrics import MetricsLog, Report, read_metrics
 from solver.training.run import load_run
@@ -131,7 +132,7 @@ def test_a_third_kind_is_one_module_and_one_line(tmp_path: Path, capsys: Capture
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        solver.train("pendulum", algorithm="damping", out=folder, gain=0.7, report=interrupt)
+        solver.train("pendulum", algorithm="damping", out=folder, gain=0.7, callback=interrupt)
     assert load_checkpoint(folder, ["iteration"])["iteration"] == 1
     assert main(["train", "--resume", str(folder)]) == 0
     assert [row["iteration"] for row in read_metrics(folder)] == [0.0, 1.0]
@@ -175,6 +176,43 @@ def test_training_from_python_is_training_from_the_command(
     solver.resume(folder)  # a finished run has nothing left to do
     assert len(read_metrics(folder)) == 2
     capsys.readouterr()
+
+
+def test_an_unfinished_run_is_exported_and_certified_with_a_word(
+    train_tiny: Callable[..., None], tmp_path: Path, capsys: Capture
+) -> None:
+    def stop(_: dict[str, float]) -> None:
+        raise KeyboardInterrupt
+
+    run = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        train_tiny(run, stop, iterations=3)
+    (tmp_path / "spec.toml").write_text("horizon = 0.1\nfailure_probability = 0.5\nconfidence = 0.5\n")
+    for words in (
+        ["export", str(run), "--js", str(tmp_path / "p.js")],
+        ["certify", str(run), str(tmp_path / "spec.toml")],
+    ):
+        main([*words, "--jobs", "1", "--out", str(tmp_path / "worst.json")] if words[0] == "certify" else words)
+        (line,) = [line for line in capsys.readouterr().err.splitlines() if "1 of 3 iterations" in line]
+        assert line.startswith("warning: ")
+        assert f"solver train --resume {run}" in line
+    with pytest.warns(ReliabilityWarning, match="1 of 3"):
+        solver.load(run).export(tmp_path, "js")
+    assert main(["train", "--resume", str(run)]) == 0
+    capsys.readouterr()
+    assert main(["export", str(run), "--js", str(tmp_path / "p.js")]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_finished_run_with_damaged_metrics_says_the_same(run_copy: Path, capsys: Capture) -> None:
+    said = []
+    for content in (None, b"", b"\xff\xfe", '{"iteration": 1, "selection_success": 1}\n'.encode("utf-16")):
+        if content is not None:
+            (run_copy / METRICS).write_bytes(content)
+        assert main(["train", "--resume", str(run_copy)]) == 0
+        said.append(capsys.readouterr().err.partition(" The value error")[0])
+    assert len({text.partition("% of the rollouts meet")[0] for text in said}) == 1
+    assert "the kept policy succeeds in 0 %" in said[0]
 
 
 def test_an_unknown_algorithm_and_an_empty_folder(tmp_path: Path) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from pathlib import Path
 from threading import Condition, get_ident
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from modelgen.errors import ReliabilityWarning
 from solver.runs.folder import METRICS
 from solver.runs.metrics import MetricsLog, read_metrics
 
@@ -23,6 +27,31 @@ def test_a_cut_line_of_metrics_is_left_out(tmp_path: Path) -> None:
     (tmp_path / METRICS).write_bytes((text + strange).encode() + b"\xff\xfe\n")
     assert read_metrics(tmp_path, KEYS) == whole
     assert read_metrics(tmp_path / "nowhere", KEYS) == []
+
+
+@given(
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"]),
+    st.sampled_from(["\n", "\r\n"]),
+    st.integers(0, 600),
+)
+def test_no_row_is_lost_without_a_word(
+    tmp_path_factory: pytest.TempPathFactory, encoding: str, end: str, cut: int
+) -> None:
+    """As editors and crashes leave the file: what is read was written, and what cannot be read is said."""
+    rows = [{"iteration": float(k), "value_error": k / 3} for k in range(5)]
+    path = tmp_path_factory.getbasetemp() / METRICS
+    content = "".join(json.dumps(row) + end for row in rows).encode(encoding)
+    path.write_bytes(content[: len(content) - cut])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = read_metrics(path.parent, KEYS)
+    assert found == rows[: len(found)]
+    unreadable = encoding in ("utf-16-le", "utf-32")
+    if not cut and not unreadable:
+        assert found == rows
+    assert bool(found) or unreadable or cut > len(content) / 5
+    said = [warning for warning in caught if warning.category is ReliabilityWarning]
+    assert bool(said) == (unreadable and cut < 0.7 * len(content)) or cut >= 0.7 * len(content)
 
 
 def test_a_resumed_log_drops_what_came_after_the_checkpoint(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from solver.training.diagnosis import diagnosis
 
 ROW = {
     "iteration": 4.0,
-    "kept": 5.0,
     "value_error": 0.2,
     "target_mean": -10.0,
     "return_mean": -20.0,
@@ -23,13 +22,20 @@ ROW = {
 }
 
 
-def said(*rows: dict[str, float]) -> str:
-    return diagnosis([{"value_error": 3.0, "target_mean": -1.0}, *rows], -50.0, "robot", Path("run"))
+def said(kept: dict[str, float], *rows: dict[str, float]) -> str:
+    return diagnosis(kept, [{"value_error": 3.0, "target_mean": -1.0}, *rows], -50.0, "robot", Path("run"))
 
 
-def test_a_solved_task_and_one_that_was_never_looked_at_need_no_words() -> None:
-    assert said(ROW | {"selection_success": 0.96}) == ""
-    assert said() == ""
+def test_a_solved_task_needs_no_words() -> None:
+    assert said(ROW | {"selection_success": 0.96}, ROW) == ""
+
+
+def test_no_damage_of_the_metrics_changes_a_success() -> None:
+    """The kept policy was rolled out; its rows only explain."""
+    better = ROW | {"selection_success": 1.0, "success_rate": 1.0}
+    cases: list[list[dict[str, float]]] = [[], [{}], [better], [better, {"iteration": 9.0}]]
+    for rows in cases:
+        assert "succeeds in 70 % of the rollouts, and in 50 % of those" in diagnosis(ROW, rows, -50.0, "r", Path("run"))
 
 
 @pytest.mark.parametrize(
@@ -43,7 +49,7 @@ def test_a_solved_task_and_one_that_was_never_looked_at_need_no_words() -> None:
 )
 def test_a_rough_v_of_a_solved_task(rows: list[tuple[float, float]], words: str) -> None:
     solved = ROW | {"selection_success": 1.0}
-    text = said(*(solved | {"adversary": share, "value_mismatch": mismatch} for share, mismatch in rows))
+    text = said(solved, *(solved | {"adversary": share, "value_mismatch": mismatch} for share, mismatch in rows))
     assert bool(text) == bool(words)
     assert words in text
 
@@ -59,14 +65,14 @@ def test_a_rough_v_of_a_solved_task(rows: list[tuple[float, float]], words: str)
 )
 def test_every_symptom_has_its_remedy_and_no_other(changes: dict[str, float], remedy: str) -> None:
     remedies = {"--limit-cost", "--width", "--learning-rate", "solver limit robot", "--step-periods"}
-    text = said(ROW | changes)
+    text = said(ROW | changes, ROW | changes)
     assert {each for each in remedies if each in text} == {remedy}
     assert "succeeds in 70 % of the rollouts, and in 50 % of those that chose it" in text
     assert "solver train robot --from run" in text
 
 
 def test_a_success_lost_in_later_iterations_is_reported() -> None:
-    text = said(ROW, ROW | {"iteration": 9.0, "selection_success": 0.1})
+    text = said(ROW, ROW, ROW | {"iteration": 9.0, "selection_success": 0.1})
     assert "Later iterations lost" in text
     assert "succeeds in 70 % of the rollouts, and in 50 % of those that chose it" in text
 

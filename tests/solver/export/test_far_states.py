@@ -1,0 +1,95 @@
+"""States far outside of the domain: the same policy from Torch, C, ONNX and JavaScript."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import solver
+from solver.cli import main
+from solver.problem.problem import FARTHEST
+from tests.solver.export.test_c_export import compiled, needs_compiler, with_watchdog
+
+onnxruntime = pytest.importorskip("onnxruntime")
+racer = pytest.importorskip("py_mini_racer")
+
+NAME = "furuta"
+RUN = Path(f"{NAME}-rfvi")
+Act = Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
+#: From the domain to what no robot has, in sizes that float32 and float64 hold exactly.
+FAR = (0.25, 1.5, 64.0, 3e5, 1e6, 2e6, 1e10, 1e20, 1e30, 3e38, 1e300)
+entries = st.builds(math.copysign, st.sampled_from([*FAR, math.inf, math.nan]), st.sampled_from([-1.0, 1.0]))
+
+
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Act]:
+    """Inputs (N, m) at states (N, n), by what computes them."""
+    folder, policy = tmp_path_factory.mktemp("far"), solver.load_policy(RUN)
+    assert main(["export", str(RUN), "--onnx", str(folder / "p.onnx"), "--js", str(folder / "p.js")]) == 0
+    session = onnxruntime.InferenceSession(folder / "p.onnx", providers=["CPUExecutionProvider"])
+    script, m = racer.MiniRacer(), len(policy.input_names)
+    text = (folder / "p.js").read_text()
+    script.eval("\n".join(line.removeprefix("export ") for line in text.splitlines() if line[:8] != "export {"))
+
+    def javascript(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        rows = json.dumps([[repr(value) for value in row] for row in x.tolist()])
+        call = (
+            f"JSON.stringify({rows}.map(row => {{ const u = new Float64Array({m}); "
+            "policy(Float64Array.from(row.map(e => Number(e.replace('inf', 'Infinity')))), u);"
+            " return Array.from(u, String); }))"
+        )
+        return np.array(json.loads(script.eval(call)), float)
+
+    def in_c(real: str) -> Act:
+        (folder / real).mkdir()
+        driver = compiled(RUN, NAME, folder / real, real=real)
+        return lambda x: with_watchdog(driver, x)[:, :m]
+
+    return {
+        "torch": policy,
+        "onnx": lambda x: session.run(None, {"x": x.astype(np.float32)})[0],
+        "javascript": javascript,
+        "double": in_c("double"),
+        "float": in_c("float"),
+    }
+
+
+@needs_compiler
+@given(st.lists(st.tuples(*[entries] * 4), min_size=1, max_size=30))
+@example([(1e30, 0.1, 0.1, 0.1), (0.1, 0.1, 1e30, 0.1), (0.1, math.inf, 0.1, 0.1), (0.1, 0.1, 0.1, -1e300)])
+def test_one_rule_for_states_far_away(engines: dict[str, Act], states: list[tuple[float, ...]]) -> None:
+    """Beyond FARTHEST a state counts as FARTHEST. One that is not finite gives NaN, and 0 in C."""
+    x = np.array(states)
+    finite = np.isfinite(x).all(1)
+    limit = solver.load_policy(RUN).limits
+    expected = engines["torch"](np.clip(x, -FARTHEST, FARTHEST)[finite]) / limit
+    assert (np.abs(expected) <= 1.0 + 1e-6).all()
+    for name, act in engines.items():
+        held = np.where(np.isfinite(x), np.clip(x, -3e38, 3e38), x) if name in ("onnx", "float") else x  # in float32
+        u = act(held) / limit
+        np.testing.assert_allclose(u[finite], expected, atol=2e-3, err_msg=name)
+        broken = u[~np.isfinite(x).all(1)]
+        assert (broken == 0.0).all() if name in ("double", "float") else np.isnan(broken).all()
+
+
+@needs_compiler
+@pytest.mark.parametrize("real", ["float", "double"])
+def test_state_exactly_at_its_limit_is_inside(real: str, tmp_path: Path) -> None:
+    """The limit of the model file, and the float32 number that a kernel clips to: 2.6 and 2.5999999046325684."""
+    robot = solver.load_policy(RUN).robot
+    driver = compiled(RUN, NAME, tmp_path, real=real)
+    for index, state in enumerate(robot.metadata.states):
+        if state.continuous:
+            continue
+        declared, clipped = state.limit, float(np.float32(state.limit))
+        x = np.zeros((3, len(robot.metadata.states)))
+        x[:, index] = declared, clipped, max(declared, clipped) * (1.0 + 2e-7)
+        assert with_watchdog(driver, np.concatenate([x, -x]))[:, -1].tolist() == [1.0, 1.0, 0.0] * 2
