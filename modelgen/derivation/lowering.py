@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 from sympy import Expr, Matrix, Symbol
 
 from modelgen.derivation.equations import Definition, EquationsOfMotion
+from modelgen.derivation.mechanics import MechanicsExpressions
 from modelgen.derivation.sketch import Sketch
 from modelgen.errors import ModelError
 from modelgen.program.functions import Argument, Function, Mechanism, Output, Program, unique_names
 from modelgen.program.graph import BINARY, UNARY, Graph, Node
 from modelgen.program.mechanics import OUTPUTS, Mechanics
 from modelgen.statement.checker import CALLS, FUNCTIONS
-
-if TYPE_CHECKING:
-    from modelgen.derivation.mechanics import MechanicsExpressions  # the derivation needs this module
 
 
 def mechanism(equations: EquationsOfMotion) -> Mechanism:

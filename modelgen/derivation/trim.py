@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
-from sympy import Matrix
+from sympy import Expr, Float, Matrix
 
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.derivation.numeric import compiled_evaluator
 from modelgen.errors import ModelError
 from modelgen.statement.robot import Robot
 
@@ -78,16 +77,26 @@ def smallest_solution(A: Array, b: Array, lower: Array, upper: Array) -> Array |
 def _at_target(robot: Robot, equations: EquationsOfMotion) -> tuple[Array, Array]:
     """vdot (n_v,) without input and its slope in the inputs (n_v, m), at the target and nominal parameters."""
     theta = [parameter.value for parameter in robot.parameters if not parameter.fixed]
-    at = np.array([[*robot.declared_task.numbers.target, *theta]])
-    symbols = (*equations.state, *equations.parameters)
+    at = (*robot.declared_task.numbers.target, *theta)
+    known = dict(zip((*equations.state, *equations.parameters), map(Float, at), strict=True))
+    for symbol, value in equations.definitions:
+        known[symbol] = value.xreplace(known)
     whole = Matrix.hstack(equations.mass_matrix, equations.force, equations.input_matrix)
-    values = compiled_evaluator(symbols, whole, equations.definitions)(at)[0]
+    values = np.array([_number(entry.xreplace(known)) for entry in whole]).reshape(whole.shape)
     size = len(values)
     mass, right = values[:, :size], values[:, size:]
     if not np.isfinite(values).all() or np.linalg.matrix_rank(mass) < size:
         return np.full(size, np.nan), np.full((size, right.shape[1] - 1), np.nan)
     solved = np.linalg.solve(mass, right)
     return solved[:, 0], solved[:, 1:]
+
+
+def _number(value: Expr) -> float:
+    """A number; NaN for one that is complex or infinite."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return float("nan")
 
 
 def with_trim(robot: Robot, equations: EquationsOfMotion) -> EquationsOfMotion:

@@ -32,7 +32,8 @@ def unstable_directions(
 ) -> list[UnstableDirection]:
     """Unstable motions of xdot = A x + B u in SI units, one of each complex pair."""
     count = len(robot.metadata.coordinates)
-    up, down = np.array([(entry.upper - entry.trim, entry.trim - entry.lower) for entry in robot.metadata.inputs]).T
+    limits, away = np.asarray(robot.input_limits, np.float64), np.asarray(robot.trim) - robot.input_middle
+    up, down = limits - away, limits + away
     directions = []
     values, vectors = np.linalg.eig(A.T)
     for value, w in zip(values, vectors.T, strict=True):
